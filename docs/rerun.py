@@ -145,8 +145,8 @@ def demo_rows(demo: Demo) -> list[Row]:
     plain = {"line": "none", "method": "nonprivate", "more": json.dumps(epochs), "exact": "no privacy"}
     over = gained("structure", demo.over_structure(demo.plain))
     rows = [shared | plain | summarized(demo.plain.to_dict()) | over]
-    for result in sorted(demo.private, key=lambda result: -(result.spec.budgets.epsilon or 0)):
-        epsilon, method = result.spec.budgets.epsilon, result.spec.method
+    for result in sorted(demo.private, key=lambda result: -(result.epsilon or 0)):
+        epsilon, method = result.epsilon, result.method
         more = {"mechanism": MECHANISM} | (epochs if method == "base" else {})
         line = {
             "line": f"ε = {epsilon:g}",

@@ -25,6 +25,7 @@ from graphveil.experiments.runner import parts_of
 from graphveil.experiments.study import find_sweep
 from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore
+from graphveil.privacy.record import Privacy
 from graphveil.settings import settings
 
 BASE = """
@@ -128,7 +129,7 @@ def watched(diary, arguments):
     def telling_cells(specs, options, *, keep, **more):
         def kept(result):
             keep(result)
-            diary.write("kept", name_of(result.spec.budgets.epsilon, result.spec.settings))
+            diary.write("kept", name_of(result.epsilon, result.experiment.settings))
 
         return run_cells(specs, options, keep=kept, **more)
 
@@ -196,7 +197,7 @@ def check_true(diary):
     assert len(set(units)) == len(units), "a unit is there twice"
     lost = diary.said("finished") - {setting for setting, _, _ in units}
     assert not lost, f"{len(lost)} units that were finished are lost"
-    found = [name_of(record.epsilon, record.setup.settings) for record in ResultStore(file).records()]
+    found = [name_of(record.epsilon, record.experiment.settings) for record in ResultStore(file).results()]
     assert len(set(found)) == len(found), "a result is there twice"
     lost = diary.said("kept") - set(found)
     assert not lost, f"{len(lost)} results that were kept are lost"
@@ -208,8 +209,8 @@ def check_whole(file):
     store = settings().cache / RESULTS
     (units,) = select(store, "SELECT setting FROM units", ())
     assert {setting for (setting,) in units} == keys_of(file)
-    records = ResultStore(store).records()
-    by_name = {name_of(record.epsilon, record.setup.settings): record for record in records}
+    records = ResultStore(store).results()
+    by_name = {name_of(record.epsilon, record.experiment.settings): record for record in records}
     specs = specs_of(file)
     assert len(records) == len(by_name) == len(specs)
     for spec in specs:
@@ -231,7 +232,7 @@ def tiny_unit(spec, part, run, *_rest):
     """What stands for learning where only the store is looked at: a score that follows from what is asked for."""
     time.sleep(0.002)
     seconds = dict.fromkeys(("report", "denoise", "train", "total"), 0.002)
-    return UnitResult(part, run, tiny_score(spec.key(part, run)), "tiny", {"trust": "local"}, seconds, 1.0)
+    return UnitResult(part, run, tiny_score(spec.key(part, run)), "tiny", Privacy(), seconds, 1.0)
 
 
 def tiny_score(key):
@@ -258,7 +259,7 @@ def sweep_campaign(folder, kills, text=SIXTY):
     check_computed_once(diary)
     assert (folder / "many.svg").read_text().rstrip().endswith("</svg>")
     if runner_module.compute_unit is tiny_unit:
-        records = {name_of(record.epsilon, record.setup.settings): record for record in kept_records()}
+        records = {name_of(record.epsilon, record.experiment.settings): record for record in kept_records()}
         for spec in specs_of(file):
             expected = [tiny_score(spec.key("method", run)) for run in range(spec.runs)]
             assert list(records[name_of(spec.budgets.epsilon, spec.settings)].runs) == expected
@@ -297,7 +298,7 @@ def beside_campaign(folder, kills):
 
 
 def kept_records():
-    return ResultStore(settings().cache / RESULTS).records()
+    return ResultStore(settings().cache / RESULTS).results()
 
 
 def carry_out(arguments):
@@ -355,15 +356,15 @@ def slowed(call):
 def delete_campaign(folder, kills):
     """Results that are deleted: all of them with their tags, or none."""
     file = filled(folder)
-    whole = ResultStore(file).kept()
-    chosen = [each.number for each in whole if each.record.epsilon in (1.0, 2.0, 3.0)]
+    whole = ResultStore(file).results()
+    chosen = [each.number for each in whole if each.epsilon in (1.0, 2.0, 3.0)]
     rest = [each for each in whole if each.number not in chosen]
     content = file.read_bytes()
     assert len(chosen) == 15
     seen = set()
 
     def check():
-        kept = ResultStore(file).kept()
+        kept = ResultStore(file).results()
         assert kept in (whole, rest), "some are deleted"
         (tags,) = select(file, "SELECT count(*) FROM tags", ())
         assert tags == [(10 if kept == whole else 0,)], "tags are left, or lost"

@@ -15,8 +15,8 @@
     GraphveilWarning
     └── ClippedWarning      values outside the public range were clipped on the client
 
-Every message says what was wrong, what was expected, and what to do. It may name an option of the command line (--link-epsilon):
-whoever calls from Python reads the argument there (link_epsilon), and the command line shows `as_written`.
+Every message says what was wrong, what was expected, and what to do. What can be given on the command line is named as its option
+(--link-epsilon): that is what the command line shows, and Python code reads the argument in its place (link_epsilon).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ __all__ = [
     "ServerError",
     "StoreError",
     "UnknownNameError",
+    "option_name",
     "visible",
     "visible_lines",
 ]
@@ -49,9 +50,10 @@ _HIDDEN = re.compile(
     "\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
-# A command in backticks, a setting, or an option.
+# A command in backticks, a setting, or an option, with several values behind it or without.
 _OPTION = re.compile(
-    r"(?P<command>`[^`]*`)|(?<![^\s(])--set (?P<key>[\w.]+)=(?P<value>[^\s,;:]+)|(?<![^\s(])--(?P<name>[a-z]+(?:-[a-z]+)*)"
+    r"(?P<command>`[^`]*`)|(?<![^\s(])--set (?P<key>[\w.]+)=(?P<value>[^\s,;:]+)"
+    r"|(?<![^\s(])--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?P<values>[^\s,]+(?:,[^\s,;:]+)+))?"
 )
 
 
@@ -71,21 +73,31 @@ def visible_lines(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
+def option_name(argument: str) -> str:
+    """Return the option of an argument, as messages name it.
+
+    >>> option_name("link_epsilon")
+    '--link-epsilon'
+    """
+    return "--" + argument.replace("_", "-")
+
+
 def python_words(message: str) -> str:
-    """A message with arguments in the place of options; what stands in backticks is left as it is.
+    """Return a message with arguments in the place of options; what stands in backticks is left as it is.
 
     >>> python_words("give a larger --link-epsilon, or --set data.users=400: see `graphveil run --help`")
     'give a larger link_epsilon, or settings={"data.users": 400}: see `graphveil run --help`'
+    >>> python_words("give --range LOW,HIGH, or leave --epsilon out")
+    'give range=(LOW, HIGH), or leave epsilon out'
     """
 
     def argument(found: re.Match[str]) -> str:
         if found["command"]:
             return found["command"]
-        return (
-            f'settings={{"{found["key"]}": {found["value"]}}}'
-            if found["key"]
-            else found["name"].replace("-", "_")
-        )
+        if found["key"]:
+            return f'settings={{"{found["key"]}": {found["value"]}}}'
+        name = found["name"].replace("-", "_")
+        return f"{name}=({found['values'].replace(',', ', ')})" if found["values"] else name
 
     return _OPTION.sub(argument, message)
 

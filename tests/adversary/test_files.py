@@ -29,6 +29,7 @@ from graphveil.graphs.shards import facts, load_whole, open_shards, shard_files,
 from graphveil.graphs.shards.stored_reports import write_reports
 from graphveil.methods.heterorr import read_attribute_numbers
 from graphveil.methods.veil_model import read_weights
+from graphveil.privacy.record import Cost, Privacy
 from tests.adversary.damage import damages, headed
 
 USERS = 20
@@ -259,10 +260,10 @@ def collection(folder, town):
 
 def a_result():
     seconds = dict.fromkeys(("report", "denoise", "train", "total"), 0.1)
-    privacy = {"features": {"epsilon": 1.0, "delta": 0.0}, "trust": "local"}
+    privacy = Privacy(features=Cost(epsilon=1.0))
     parts = ("method", "control", "structure")
     units = tuple(UnitResult(part, 0, 0.5, "label propagation", privacy, seconds, 10.0) for part in parts)
-    return Result(Experiment.of("base", "town", epsilon=1.0, runs=1), "accuracy", "0.1.0", units, 1.0, False)
+    return Result.from_units(Experiment.of("base", "town", epsilon=1.0, runs=1), units)
 
 
 def results(suffix):

@@ -9,17 +9,15 @@ import graphveil as gv
 from graphveil.errors import PrivacyError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.result import Result
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.unit import open_unit
 from graphveil.methods import find_method
-from graphveil.privacy.record import privacy_record
+from graphveil.privacy.record import Cost, privacy_record
 
 DATA = {"users": 160}
 
 
 def test_raw_features_are_recorded_where_they_are_handed_over(monkeypatch):
-    ready = make_ready(
-        Experiment.of("nonprivate", "town", runs=1, data_options=DATA), "method", 0, None, None
-    )
+    ready = open_unit(Experiment.of("nonprivate", "town", runs=1, data_options=DATA))
     monkeypatch.setattr(type(ready.method), "reads_features", False)
     told = ready.privacy()
     assert told.raw == ["features"] and told.trust == "none"
@@ -32,10 +30,10 @@ def test_a_method_cannot_ask_for_more_than_it_was_given(monkeypatch):
         return (job.feature_plan(50.0),)
 
     spec = Experiment.of("base", "town", epsilon=1.0, runs=1, data_options=DATA)
-    make_ready(spec, "method", 0, None, None)
+    open_unit(spec)
     monkeypatch.setattr(type(base), "feature_plans", greedy)
     with pytest.raises(PrivacyError, match="base asks for epsilon 50 about features, more than the 1"):
-        make_ready(spec, "method", 0, None, None)
+        open_unit(spec)
 
 
 def personal(gamma):
@@ -67,6 +65,6 @@ def test_of_several_runs_the_dearest_is_told():
         "base", "town", epsilon=1.0, runs=2, control=False, settings={"epochs": 1, "data.users": 160}
     )
     units = list(found.units)
-    cheap = {**units[0].privacy, "total": {"epsilon": 0.01, "delta": 0.0}}
-    told = Result(found.spec, found.metric, "", (replace(units[0], privacy=cheap), units[1]), 0.0)
+    cheap = units[0].privacy.model_copy(update={"total": Cost(epsilon=0.01)})
+    told = Result.from_units(found.experiment, [replace(units[0], privacy=cheap), units[1]])
     assert told.to_dict()["privacy"]["total"]["epsilon"] == 1.0

@@ -16,7 +16,7 @@ from rich.table import Table
 import graphveil.cli
 from graphveil import Plan
 from graphveil.cli import main, status
-from graphveil.cli.console import Console, Description, quoted, say
+from graphveil.cli.console import Console, Description, quote, say
 from graphveil.client import Response
 from graphveil.collect.problems import problem_response
 from graphveil.collect.serving import VisibleFormatter
@@ -67,7 +67,7 @@ def test_a_table_and_a_progress_bar_keep_their_own_styles_and_no_others(words):
 
 @everything
 def test_what_somebody_wrote_stands_behind_a_margin_on_every_line(words):
-    lines = quoted(f"{words} {'x ' * 400}")
+    lines = quote(f"{words} {'x ' * 400}")
     assert len(lines) > 3 and all(line.startswith("  | ") and obeyed(line) == [] for line in lines)
 
 

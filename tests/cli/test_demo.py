@@ -1,5 +1,4 @@
 import importlib
-from dataclasses import replace
 
 import pytest
 
@@ -54,7 +53,7 @@ def test_an_interrupt_inside_an_experiment_ends_the_demo_with_its_runs(small, tm
     original = demo_module.run_experiment
 
     def interrupted(spec, **options):
-        return replace(original(spec, **options), interrupted=True)
+        return original(spec, **options).model_copy(update={"interrupted": True})
 
     monkeypatch.setattr(demo_module, "run_experiment", interrupted)
     out = tmp_path / "report.html"

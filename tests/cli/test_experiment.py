@@ -1,17 +1,19 @@
-"""The options of an experiment and the spec that they make."""
+"""The options of an experiment, and what they make."""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import fields
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from graphveil.cli.options import Asked, Terms, experiment_of, grouped
+from graphveil.cli import status
+from graphveil.cli.options import SPELLINGS, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
-from graphveil.methods.terms import RECORDS, Budgets, Levels, Machine, Turnout, Volunteers, record_fields
+from graphveil.methods.terms import RECORDS, record_fields
 
 # One value of each option of the records that is not the default.
 TOLD = {
@@ -36,13 +38,13 @@ TOLD = {
 }
 
 
-def spec_of_words(*words: str) -> Experiment:
-    """The spec that a command makes of its words."""
+def experiment_of_words(*words: str) -> Experiment:
+    """The experiment that a command makes of its words."""
     made: list[Experiment] = []
 
-    @grouped
-    def command(*, asked: Asked, terms: Terms) -> None:
-        made.append(experiment_of(asked, terms))
+    @with_options
+    def command(*, experiment: Experiment) -> None:
+        made.append(experiment)
 
     app = typer.Typer()
     app.command()(command)
@@ -51,41 +53,49 @@ def spec_of_words(*words: str) -> Experiment:
     return made[0]
 
 
-def terms(**given: object) -> Terms:
-    return Terms(Levels(), Turnout(), Volunteers(), Machine(), **given)
-
-
 def test_every_option_of_the_records_is_an_option_of_the_commands_and_reaches_the_spec():
     assert set(TOLD) == {name for record in RECORDS for name in record_fields(record)}
     words = ["ppgnn", "--data", "town", "--task", "link", "--backbone", "sage"]
     for name, value in TOLD.items():
         text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
         words += [f"--{name.replace('_', '-')}", *([] if value is True else [text])]
-    assert spec_of_words(*words) == Experiment.of("ppgnn", "town", task="link", backbone="sage", **TOLD)
+    assert experiment_of_words(*words) == Experiment.of("ppgnn", "town", task="link", backbone="sage", **TOLD)
 
 
-def test_no_record_goes_unoffered():
-    offered = {each.name for group in (Asked, Terms) for each in fields(group)}
-    assert set(RECORDS) <= offered
+def test_every_field_is_an_option_of_a_command_that_takes_an_experiment():
+    @with_options
+    def command(*, experiment: Experiment) -> None: ...
+
+    own = {each.name for each in fields(Experiment)} - set(RECORDS) - set(SPELLINGS)
+    written = {name for each in SPELLINGS.values() for name in each.parameters}
+    assert set(inspect.signature(command).parameters) == own | written | set(TOLD)
 
 
 def test_settings_and_range_are_read(tmp_path):
     file = tmp_path / "base.json"
     file.write_text('{"epochs": 5, "lr": 0.5}')
-    given = terms(setting=["lr=0.1"], settings_file=file, public_range="-1,2")
-    spec = experiment_of(Asked("base", "town", Budgets()), given, runs=7, control=False)
-    assert spec.settings == {"epochs": 5, "lr": 0.1}
-    assert spec.data_options == {"range": (-1.0, 2.0)}
-    assert (spec.runs, spec.control) == (7, False)
+    words = ["--set", "lr=0.1", "--settings", str(file), "--range", "-1,2", "--runs", "7", "--no-control"]
+    experiment = experiment_of_words("base", "--data", "town", *words)
+    assert experiment.settings == {"epochs": 5, "lr": 0.1}
+    assert experiment.data_options == {"range": (-1.0, 2.0)}
+    assert (experiment.runs, experiment.control) == (7, False)
 
 
-@pytest.mark.parametrize("wrong", [{"setting": ["lr"]}, {"public_range": "1"}])
+@pytest.mark.parametrize("wrong", [["--set", "lr"], ["--range", "1"]])
 def test_what_cannot_be_read_is_refused(wrong):
     with pytest.raises(InputError, match="for example"):
-        experiment_of(Asked("base", "town", Budgets()), terms(**wrong))
+        experiment_of_words("base", "--data", "town", *wrong)
 
 
 def test_budgets_that_are_no_numbers_are_refused():
     with pytest.raises(InputError) as refused:
-        spec_of_words("base", "--data", "town", "--budgets", "a,b")
+        experiment_of_words("base", "--data", "town", "--budgets", "a,b")
     assert refused.value.as_written.startswith("--budgets takes numbers")
+
+
+def test_help_has_a_panel_for_each_group(capsys):
+    assert status(["run", "--help"]) == 0
+    printed = capsys.readouterr().out
+    for title in ("Budgets and mechanisms", "Privacy levels", "Who answers", "Computing"):
+        assert title in printed
+    assert "Example: graphveil run base" in printed

@@ -10,16 +10,17 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from graphveil.cli.options import grouped
+from graphveil.cli.options import Options, with_options
+from graphveil.methods.terms import option
 
 
 @dataclass(frozen=True)
 class Place:
     street: Annotated[str, typer.Option("--road", help="Where.")]
-    number: int = 1
+    number: int = option(1, "Which house.")
 
 
-@grouped
+@with_options
 def visit(*, first: Annotated[str, typer.Argument()], place: Place, last: int = 3) -> None:
     """Go there."""
     typer.echo(f"{first} {place} {last}")
@@ -50,7 +51,7 @@ def test_the_command_keeps_its_name_and_help():
 
 
 def test_a_parameter_of_the_command_stands_in_for_a_field_of_the_same_name():
-    @grouped
+    @with_options
     def go(*, place: Place, number: str = "one") -> None:
         typer.echo(f"{place} {number}")
 
@@ -58,3 +59,18 @@ def test_a_parameter_of_the_command_stands_in_for_a_field_of_the_same_name():
     made.command()(go)
     told = CliRunner().invoke(made, ["--road", "Long Lane", "--number", "1,2"]).stdout
     assert told == "Place(street='Long Lane', number=1) 1,2\n"
+
+
+def test_a_command_says_which_options_of_a_group_it_takes():
+    @with_options
+    def go(
+        *,
+        place: Annotated[Place, Options(only=("number",), fixed={"street": "Here"}, default={"number": ...})],
+    ) -> None:
+        typer.echo(f"{place}")
+
+    assert list(inspect.signature(go).parameters) == ["number"]
+    made = typer.Typer(add_completion=False)
+    made.command()(go)
+    assert CliRunner().invoke(made, []).exit_code == 2
+    assert CliRunner().invoke(made, ["--number", "7"]).stdout == "Place(street='Here', number=7)\n"

@@ -82,7 +82,7 @@ def test_theirs_ours_and_control_stand_side_by_side(capsys, tmp_path):
     assert "40.0" in lines[6]
     assert "multibit has no setting 'speed'" in lines[8]
     assert lines[-1] == "a note"
-    records = ResultStore(tmp_path / "cache" / RESULTS).records()
+    records = ResultStore(tmp_path / "cache" / RESULTS).results()
     assert [(record.mechanism, len(record.runs)) for record in records] == [("multibit", 2), ("onebit", 1)]
 
 
@@ -145,7 +145,7 @@ def test_quick_is_marked_and_not_kept(capsys, tmp_path):
     assert multibit["ours"]["control"]
     assert onebit["ours"]["mechanism"] == "onebit"
     assert odd["ours"] is None
-    assert ResultStore(tmp_path / "cache" / RESULTS).records() == []
+    assert ResultStore(tmp_path / "cache" / RESULTS).results() == []
     assert status(["paper", "small", "--quick", "--data", "town"]) == 0
     assert "Quick: one run of at most 5 epochs" in capsys.readouterr().out
 
@@ -248,7 +248,7 @@ def test_a_figure_that_is_a_sweep_is_run_printed_and_drawn(capsys, tmp_path):
     assert lines[-1] == "The figure is in small-budgets.svg."
     assert (tmp_path / "small-budgets.svg").read_text().startswith("<svg")
     # It is what `graphveil sweep` would keep.
-    assert [record.epsilon for record in ResultStore(tmp_path / "cache" / RESULTS).records()] == [
+    assert [record.epsilon for record in ResultStore(tmp_path / "cache" / RESULTS).results()] == [
         1.0,
         2.0,
         4.0,
@@ -274,7 +274,7 @@ def test_a_page_has_quick_sweeps_and_says_what_is_not_there(capsys, tmp_path):
     assert "small/far: lastfm is not here" in page.rpartition("Not run")[2]
     # Nothing is drawn beside the page, and nothing is kept.
     assert list(tmp_path.glob("*.svg")) == []
-    assert ResultStore(tmp_path / "cache" / RESULTS).records() == []
+    assert ResultStore(tmp_path / "cache" / RESULTS).results() == []
 
 
 @pytest.mark.usefixtures("swept")
@@ -430,7 +430,7 @@ def test_after_an_interrupt_no_other_paper_runs_and_that_is_said(capsys, own_fil
 def test_nothing_quick_is_kept_for_reports(tmp_path, own_file, capsys):
     for arguments in (["--every"], ["own/paper.toml"], ["small/one", "--runs", "2", "--page", "x.html"]):
         assert status(["paper", *arguments, "--quick", "--data", "town"]) == 0
-    assert ResultStore(tmp_path / "cache" / RESULTS).kept() == []
+    assert ResultStore(tmp_path / "cache" / RESULTS).results() == []
     capsys.readouterr()
     assert status(["results", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"results": []}

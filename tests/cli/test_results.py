@@ -2,6 +2,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,7 +32,7 @@ def listed(capsys, *arguments):
 
 
 def kept_numbers(store):
-    return sorted(kept.number for kept in store.kept())
+    return sorted(kept.number for kept in store.results())
 
 
 def test_the_last_result_of_each_experiment_is_listed_with_its_numbers(capsys):
@@ -65,7 +66,7 @@ def test_tags_are_added_found_and_removed(capsys, store):
     assert listed(capsys, "2", "4", "--add-tag", "good", "--add-tag", "old") == [2, 4]
     assert listed(capsys, "--tag", "good") == [2, 4]
     assert listed(capsys, "--tag", "good", "--remove-tag", "good", "--epsilon", "4") == [4]
-    assert {kept.number: kept.tags for kept in store.kept()} == {
+    assert {kept.number: kept.tags for kept in store.results()} == {
         1: (),
         2: ("good", "old"),
         3: (),
@@ -176,20 +177,25 @@ def test_deleting_what_is_not_there_says_so(capsys, store):
         (["1", "--delete", "--add-tag", "x"], "--delete is for itself"),
         (["1", "--delete", "--out", "x.csv"], "--delete is for itself"),
         (["--out", "x.csv", "--json"], "--out and --json say two places"),
-        (["--out", "x.xls"], "x.xls has the unsupported format .xls: use .csv, .parquet, .json or .html"),
+        (
+            ["--out", "x.xls"],
+            "x.xls has the unsupported format .xls: use .csv, .parquet, .json or .html",
+        ),
         (["--out", "nowhere/x.csv"], "nowhere is not a folder"),
+        (["--out", "folder.csv"], "folder.csv is a folder: name a file"),
         (["--sort", "size"], "no order is named 'size'"),
         (["9"], "no result has the number 9"),
         (["nine"], "Invalid value for 'numbers': Input should be a valid integer"),
     ],
 )
 def test_a_mistake_exits_with_2_and_one_line_and_changes_nothing(arguments, words, capsys, store):
-    before = store.kept()
+    before = store.results()
+    Path("folder.csv").mkdir()
     assert status(["results", *arguments]) == 2
     err = capsys.readouterr().err
     assert words in err
     assert len(err.splitlines()) == 1
-    assert store.kept() == before
+    assert store.results() == before
 
 
 @pytest.mark.parametrize(

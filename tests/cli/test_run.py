@@ -308,7 +308,7 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_the_same_command_goes_o
         r"the same command goes on from there\.",
         ended.err,
     )
-    assert [record.interrupted for record in ResultStore(tmp_path / RESULTS).records()] == [True]
+    assert [record.interrupted for record in ResultStore(tmp_path / RESULTS).results()] == [True]
     assert "Traceback" not in ended.err
     ((kept,),) = select(tmp_path / RESULTS, "SELECT count(*) FROM units WHERE seed = '0'", ())
     assert status([*RUN[:6], *SMALL, "--runs", "1"]) == 0

@@ -44,7 +44,7 @@ def test_a_table_and_a_figure_are_written_and_results_kept(capsys, tmp_path, mon
     assert [line.split()[0] for line in lines[2:4]] == ["1", "4"]
     assert lines[-1] == "The figure is in small.svg."
     assert (tmp_path / "small.svg").read_text().startswith("<svg")
-    records = ResultStore(tmp_path / "cache" / RESULTS).records()
+    records = ResultStore(tmp_path / "cache" / RESULTS).results()
     assert [record.epsilon for record in records] == [1.0, 4.0]
     assert all(record.control and record.structure for record in records)
     # Nothing is left to compute.
@@ -94,7 +94,7 @@ def test_a_measure_takes_the_place_of_the_score_and_runs_what_it_needs(capsys, t
     (parts,) = select(store, "SELECT part, count(*) FROM units GROUP BY part", ())
     assert parts == [("method", 4)]
     # Without control and structure it would stand in the place of a whole result.
-    assert ResultStore(store).records() == []
+    assert ResultStore(store).results() == []
 
 
 def test_a_measure_that_learns_nothing_keeps_nothing(capsys, tmp_path, own_measures):
@@ -229,7 +229,7 @@ def test_a_quick_sweep_says_so_and_is_not_kept(capsys, tmp_path):
     told = json.loads(capsys.readouterr().out)
     assert told["quick"] is True
     assert all(len(cell["runs"]) == 1 and cell["control"] for cell in told["cells"])
-    assert ResultStore(tmp_path / "cache" / RESULTS).records() == []
+    assert ResultStore(tmp_path / "cache" / RESULTS).results() == []
 
 
 def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, monkeypatch, tmp_path):

@@ -1,13 +1,12 @@
 """Results compared over seeds: the numbers, what is corrected, and what cannot be paired."""
 
 import math
-from dataclasses import replace
 
 import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare
-from graphveil.experiments.result_store import Kept, Record, Setup
+from graphveil.experiments.result_store import StoredResult
 
 # 95% of Student's t with 3 degrees of freedom lie within this.
 T3 = 3.182446305284263
@@ -15,7 +14,8 @@ T3 = 3.182446305284263
 
 def kept(number, runs, spec=None, **fields):
     told = {"method": "base", "data": "town", "data_digest": "d", "version": "1", **fields}
-    return Kept(number, Record(runs=tuple(runs), mean=sum(runs) / len(runs), spec=spec or Setup(), **told))
+    told |= {"number": number, "runs": runs, "mean": sum(runs) / len(runs), "spec": spec or {}}
+    return StoredResult.model_validate(told)
 
 
 def test_a_difference_has_its_mean_and_interval():
@@ -101,11 +101,11 @@ def test_a_p_value_that_rests_on_no_spread_is_told():
 
 
 def test_results_of_two_sources_with_one_version_are_told():
-    first = replace(kept(1, [0.5, 0.6]), source="aa" * 32)
-    second = replace(kept(2, [0.4, 0.6]), source="bb" * 32)
+    first = kept(1, [0.5, 0.6], source="aa" * 32)
+    second = kept(2, [0.4, 0.6], source="bb" * 32)
     (note,) = compare([first, second]).pairs[0].notes
     assert "by graphveil 1, source aaaaaaaaaaaa, 2 (base) by graphveil 1, source bbbbbbbbbbbb" in note
-    assert not compare([first, replace(second, source=first.source)]).pairs[0].notes
+    assert not compare([first, second.model_copy(update={"source": first.source})]).pairs[0].notes
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_results_of_two_sources_with_one_version_are_told():
         ({"metric": "f1"}, "only results with the same metric can be paired"),
         ({"data_digest": "e"}, "town was changed between 1 .* and 2 .*: run the older one again"),
         (
-            {"spec": Setup(data_options={"split": "few"})},
+            {"spec": {"data_options": {"split": "few"}}},
             "only results of the same graph with the same split",
         ),
-        ({"spec": Setup(settings={"data.split": "few"})}, 'with no options and .* with {"split": "few"}'),
+        ({"spec": {"settings": {"data.split": "few"}}}, 'with no options and .* with {"split": "few"}'),
         (
             {"seed": 2},
             "has the seeds 0, 1 and .* the seeds 2, 3: a pair needs at least 2 seeds that both have",
@@ -134,8 +134,8 @@ def test_what_cannot_be_paired_is_refused_with_a_sentence(fields, words):
 
 
 def test_options_are_the_same_wherever_they_were_given():
-    first = kept(1, [0.5, 0.6], spec=Setup(data_options={"users": 200}))
-    second = kept(2, [0.5, 0.7], spec=Setup(settings={"data.users": 200, "epochs": 3}))
+    first = kept(1, [0.5, 0.6], spec={"data_options": {"users": 200}})
+    second = kept(2, [0.5, 0.7], spec={"settings": {"data.users": 200, "epochs": 3}})
     assert len(compare([first, second]).pairs) == 1
 
 

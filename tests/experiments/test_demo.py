@@ -22,6 +22,7 @@ from graphveil.experiments.demo import (
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.result import Result
 from graphveil.experiments.unit import UnitResult
+from graphveil.privacy.record import Privacy
 
 SECONDS = {"report": 0.0, "denoise": 0.0, "train": 0.0}
 NOTHING = "No budget here clearly buys anything over asking nobody"
@@ -30,12 +31,12 @@ NOTHING = "No budget here clearly buys anything over asking nobody"
 def result(name, epsilon, **scores):
     """A result with the scores of its parts, one a run."""
     units = tuple(
-        UnitResult(part, run, score, "", {}, SECONDS, 1.0)
+        UnitResult(part, run, score, "", Privacy(), SECONDS, 1.0)
         for part, each in scores.items()
         for run, score in enumerate(each)
     )
     options = {} if epsilon is None else {"epsilon": epsilon, "mechanism": "multibit"}
-    return Result(Experiment.of(name, "town", runs=2, **options), "accuracy", "1", units, 1.0)
+    return Result.from_units(Experiment.of(name, "town", runs=2, **options), units)
 
 
 @pytest.fixture
@@ -111,7 +112,8 @@ def test_who_was_asked_what_is_read_off_the_privacy_record(demo):
     rounds = [about | {"round": 1, "users": 1000}, about | {"round": 2, "users": 3000, "of": "class"}]
     first, last = demo.veil
     (unit, *others) = last.units
-    told = replace(last, units=(replace(unit, privacy={"rounds": rounds}), *others))
+    unit = replace(unit, privacy=Privacy.model_validate({"rounds": rounds}))
+    told = Result.from_units(last.experiment, (unit, *others))
     table = asked_rows(replace(demo, veil=(first, told)))
     assert [row[:2] for row in table] == [
         ("veil", "1,000"),

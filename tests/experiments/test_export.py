@@ -6,16 +6,16 @@ import json
 import pytest
 
 from graphveil.experiments.result_store import (
-    Kept,
-    Record,
+    StoredResult,
     export_table,
     read_results,
-    to_dict,
     write_export,
 )
 
-RECORD = Record.model_validate(
+RECORD = StoredResult.model_validate(
     {
+        "number": 3,
+        "tags": ["a", "b"],
         "method": "base",
         "data": "town",
         "epsilon": 2.0,
@@ -33,7 +33,8 @@ RECORD = Record.model_validate(
         "verdict": 'adds "much", and more',
     }
 )
-RESULTS = [Kept(3, RECORD, ("a", "b")), Kept(7, RECORD.model_copy(update={"epsilon": None, "gain": None}))]
+OTHER = {"number": 7, "tags": (), "epsilon": None, "gain": None}
+RESULTS = [RECORD, RECORD.model_copy(update=OTHER)]
 
 
 NAMES = (
@@ -97,6 +98,8 @@ def test_a_parquet_file_of_no_result_has_its_columns(tmp_path):
 def test_a_json_file_has_whole_records_and_is_read_as_results(tmp_path):
     write_export(tmp_path / "x.json", RESULTS)
     whole = json.loads((tmp_path / "x.json").read_text())["results"]
-    assert whole == [to_dict(each) for each in RESULTS]
+    assert whole == [each.listing() for each in RESULTS]
     assert (whole[0]["number"], whole[0]["tags"], whole[0]["runs"]) == (3, ["a", "b"], [0.5, 0.7])
-    assert read_results([tmp_path / "x.json"]) == [each.record for each in RESULTS]
+    assert [each.to_dict() for each in read_results([tmp_path / "x.json"])] == [
+        each.to_dict() for each in RESULTS
+    ]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from graphveil.experiments.result_store import Scores
+from graphveil.experiments.result import PartScores
 from graphveil.number_format import (
     MEGABYTES,
     NUMBER,
@@ -82,7 +82,7 @@ def test_a_gain_has_a_sign_and_a_reach(gain, text):
 
 
 def test_scores_of_a_record_are_printed_as_summaries_are():
-    assert gained(Scores(mean=0.012, low=0.002, high=0.022)) == "+1.2 ± 1.0"
+    assert gained(PartScores(mean=0.012, low=0.002, high=0.022)) == "+1.2 ± 1.0"
 
 
 def test_percentages_have_the_digits_that_are_asked_for():

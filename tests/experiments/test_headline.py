@@ -3,7 +3,7 @@
 import pytest
 
 from graphveil.experiments.report import gain_verdict, results_headline
-from graphveil.experiments.result_store import Record
+from graphveil.experiments.result import Result
 
 
 def record(gain=(0.1, 0.05, 0.15), over=None, **changes):
@@ -18,7 +18,7 @@ def record(gain=(0.1, 0.05, 0.15), over=None, **changes):
         "runs": (0.7, 0.8),
         "mean": 0.75,
     }
-    return Record.model_validate(fields | {"gain": scores(gain), "gain_over_structure": scores(over)} | changes)  # fmt: skip
+    return Result.model_validate(fields | {"gain": scores(gain), "gain_over_structure": scores(over)} | changes)  # fmt: skip
 
 
 def test_one_result_is_told_with_both_of_its_gains():

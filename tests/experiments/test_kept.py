@@ -26,7 +26,7 @@ def graph(seed=0):
 
 
 def kept():
-    return [record.data for record in ResultStore(results_file()).records()]
+    return [record.data for record in ResultStore(results_file()).results()]
 
 
 def test_a_run_is_listed_and_can_be_left_out(capsys):
@@ -44,7 +44,7 @@ def test_graphs_of_one_name_are_told_apart_by_their_content():
     gv.run("base", *graph(1), **options)
     names = kept()
     assert len(names) == len(set(names)) == 2 and all(name.startswith("mine@") for name in names)
-    assert first.data_name in names and first.spec.data == "mine"
+    assert first.data_name in names and first.data == "mine"
 
 
 def test_finished_runs_are_reused_where_that_is_asked_for(monkeypatch):

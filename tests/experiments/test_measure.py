@@ -1,7 +1,7 @@
 """Measures: what comes out of an experiment besides its score."""
 
 import re
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore
 from graphveil.number_format import NUMBER
 from graphveil.plugins import is_reference
+from graphveil.privacy.record import Privacy
 from graphveil.settings import peak_megabytes
 from graphveil.statistics import Summary
 from tests.packages import install
@@ -36,15 +37,12 @@ RAW = Experiment.of("nonprivate", "town", runs=1, settings={"epochs": 5, **TOWN}
 
 
 def unit(part, run, score, seconds=1.0, peak=100.0):
-    return UnitResult(
-        part, run, score, "", {}, {"report": seconds / 2, "train": seconds / 2, "total": 99.0}, peak
-    )
+    stages = {"report": seconds / 2, "denoise": 0.0, "train": seconds / 2, "total": 99.0}
+    return UnitResult(part, run, score, "", Privacy(), stages, peak)
 
 
-RESULT = Result(
+RESULT = Result.from_units(
     SMALL,
-    "accuracy",
-    "0",
     (
         unit("method", 0, 0.5, 1.0, 100.0),
         unit("method", 1, 0.7, 3.0, 300.0),
@@ -52,7 +50,6 @@ RESULT = Result(
         unit("control", 1, 0.4),
         unit("structure", 0, 0.3),
     ),
-    1.0,
 )
 
 
@@ -97,10 +94,10 @@ def test_numbers_that_every_run_has():
 def test_what_was_measured_besides():
     assert find_measure("norm_error").read(RESULT) == Reading({}, "")
     also = [
-        SimpleNamespace(part="method", run=0, also={"norm_error": 0.2, "norm_constant": 0.3}),
-        SimpleNamespace(part="control", run=0, also={"norm_error": 0.4, "norm_constant": 0.3}),
+        replace(unit("method", 0, 0.5), also={"norm_error": 0.2, "norm_constant": 0.3}),
+        replace(unit("control", 0, 0.5), also={"norm_error": 0.4, "norm_constant": 0.3}),
     ]
-    found = find_measure("norm_error").read(Result(SMALL, "accuracy", "0", tuple(also), 1.0))
+    found = find_measure("norm_error").read(Result.from_units(SMALL, also))
     assert {part: NUMBER.interval(one) for part, one in found.parts.items()} == {
         "method": "0.2",
         "control": "0.4",

@@ -12,6 +12,7 @@ from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.study_runner import RunOptions, run_study
 from graphveil.experiments.unit import UnitResult
 from graphveil.plugins import is_reference
+from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
 from tests.experiments.test_sweep import AXES, SMALL
 
@@ -55,11 +56,11 @@ def computed(sweep, parts=("method", "control", "structure")):
         epsilon = cell.experiment.budgets.epsilon
         seconds = {"report": epsilon / 2, "denoise": 0.0, "train": epsilon / 2, "total": 99.0}
         units = tuple(
-            UnitResult(part, run, epsilon / 10 + run / 100, "", {}, seconds, 100.0 + run)
+            UnitResult(part, run, epsilon / 10 + run / 100, "", Privacy(), seconds, 100.0 + run)
             for part in parts
             for run in range(2)
         )
-        found.append(Result(cell.experiment, "accuracy", "0", units, 1.0))
+        found.append(Result.from_units(cell.experiment, units))
     return StudyResult.of(sweep, found)
 
 

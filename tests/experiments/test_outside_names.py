@@ -179,7 +179,7 @@ class Own(Base):
 def test_a_method_may_be_given_as_an_object(method):
     result = gv.run(method, "town", epsilon=2.0, settings=EPOCHS, data_options=SMALL, control=False)
     same = gv.run("base", "town", epsilon=2.0, settings=EPOCHS, data_options=SMALL, control=False)
-    assert result.scores() == same.scores() and result.spec.method == "own-of-a-test"
+    assert result.scores() == same.scores() and result.method == "own-of-a-test"
 
 
 def test_an_object_runs_in_this_process_alone(tmp_path):

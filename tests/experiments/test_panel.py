@@ -12,11 +12,11 @@ import graphveil as gv
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments import Experiment, ResultStore
 from graphveil.experiments.runner import parts_of, run_experiment
-from graphveil.experiments.unit import make_ready, run_unit
+from graphveil.experiments.unit import open_unit, run_unit
 from graphveil.experiments.unit_store import UnitStore
 from graphveil.graphs.load import load
 from graphveil.methods import Method
-from graphveil.privacy.record import PanelGiven, Privacy
+from graphveil.privacy.record import PanelGiven
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
 
@@ -31,7 +31,7 @@ def experiment_of(method=METHOD, **options):
 
 
 def ready_of(part="method", run=0, given=None, **options):
-    return make_ready(experiment_of(**options), part, run, None, given)
+    return open_unit(experiment_of(**options), part, run, None, given)
 
 
 def marked():
@@ -160,8 +160,8 @@ def test_private_labels_are_reported_where_only_volunteers_count():
 
 def test_the_record_tells_of_volunteers_in_every_part_that_has_them():
     for part in ("method", "control", "unasked"):
-        assert run_unit(experiment_of(), part, 0).privacy["panel"] == {"users": 20, "raw": True}
-    assert run_unit(experiment_of(), "structure", 0).privacy["panel"] is None
+        assert run_unit(experiment_of(), part, 0).privacy.panel == PanelGiven(users=20)
+    assert run_unit(experiment_of(), "structure", 0).privacy.panel is None
 
 
 def spent_by(ready):
@@ -184,7 +184,7 @@ def test_a_volunteer_who_is_also_asked_is_charged_like_everybody():
 
 
 def test_the_sentence_and_the_cell_name_volunteers():
-    told = Privacy.model_validate(run_unit(experiment_of(), "method", 0).privacy)
+    told = run_unit(experiment_of(), "method", 0).privacy
     assert told.sentence == (
         "20 volunteers gave their raw features; everybody else reported features at ε = 4; the server needs no trust "
         "but the volunteers'."
@@ -195,15 +195,15 @@ def test_the_sentence_and_the_cell_name_volunteers():
 
 def test_where_volunteers_are_asked_too_nobody_is_left_out_of_the_sentence():
     unit = run_unit(experiment_of(settings={"ask_all": True}), "method", 0)
-    assert unit.privacy["panel"] == {"users": 20, "raw": True, "asked": 20}
-    sentence = Privacy.model_validate(unit.privacy).sentence
+    assert unit.privacy.panel == PanelGiven(users=20, asked=20)
+    sentence = unit.privacy.sentence
     assert sentence.startswith(
         "20 volunteers gave their raw features; every user reported features at ε = 4;"
     )
 
 
 def test_where_nobody_is_asked_volunteers_are_named_alone():
-    told = Privacy.model_validate(run_unit(experiment_of(), "unasked", 0).privacy)
+    told = run_unit(experiment_of(), "unasked", 0).privacy
     assert told.sentence == (
         "20 volunteers gave their raw features; nobody else reported anything private to this method's server."
     )
@@ -231,8 +231,8 @@ def test_a_result_with_volunteers_is_kept_and_read_back(tmp_path):
     assert gain["mean"] == pytest.approx(fields["mean"] - fields["unasked"]["mean"])
     assert "volunteers alone" in result.verdict
     ResultStore(file).add(result)
-    (record,) = ResultStore(file).records()
-    assert record.setup.volunteers.panel == 20
+    (record,) = ResultStore(file).results()
+    assert record.experiment.volunteers.panel == 20
     assert record.privacy.panel.users == 20 and record.privacy.volunteers == 20
     assert record.unasked.mean == fields["unasked"]["mean"]
     assert record.gain_over_unasked.mean == gain["mean"]

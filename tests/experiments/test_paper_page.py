@@ -3,7 +3,7 @@
 from graphveil.experiments.measures import SCORE, Reading
 from graphveil.experiments.paper_result import comparison_sentence
 from graphveil.experiments.papers import find_parts
-from graphveil.experiments.study_result import Outcome
+from graphveil.experiments.study_result import CellResult
 from graphveil.statistics import Summary
 
 
@@ -14,7 +14,7 @@ def outcomes(*intervals):
     for cell, (low, high) in zip(cells, intervals, strict=False):
         middle = cell.printed / 100
         ours = Summary(middle, middle + low / 100, middle + high / 100)
-        yield Outcome(cell, reading=Reading({"method": ours}))
+        yield CellResult(cell, reading=Reading({"method": ours}))
 
 
 def test_printed_scores_within_our_intervals_are_counted():
@@ -24,4 +24,4 @@ def test_printed_scores_within_our_intervals_are_counted():
 
 def test_nothing_is_said_where_nothing_compares():
     (outcome,) = outcomes((-1, 1))
-    assert comparison_sentence([]) == comparison_sentence([Outcome(outcome.cell)]) == ""
+    assert comparison_sentence([]) == comparison_sentence([CellResult(outcome.cell)]) == ""

@@ -14,6 +14,7 @@ from graphveil.experiments.study_result import StudyResult, printed_row
 from graphveil.experiments.study_runner import RunOptions, run_studies
 from graphveil.experiments.unit import UnitResult
 from graphveil.graphs.datasets import DATASETS
+from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary, bootstrap
 
 # Of 48, 50 and 52: the ends of the interval are the 25th lowest and highest of 1000 means, which have 7 possible values.
@@ -398,8 +399,10 @@ def rows(result):
 def with_scores(table, *scores):
     """Each cell with a result whose runs had these scores."""
     seconds = {"report": 0.0, "denoise": 0.0, "train": 0.0, "total": 0.0}
-    units = tuple(UnitResult("method", run, score, "", {}, seconds, 1.0) for run, score in enumerate(scores))
-    return StudyResult.of(table, [Result(one.experiment, "accuracy", "0", units, 1.0) for one in table.cells])
+    units = tuple(
+        UnitResult("method", run, score, "", Privacy(), seconds, 1.0) for run, score in enumerate(scores)
+    )
+    return StudyResult.of(table, [Result.from_units(one.experiment, units) for one in table.cells])
 
 
 @pytest.mark.parametrize(
@@ -457,10 +460,12 @@ def test_a_number_is_read_in_the_unit_of_its_measure(tmp_path):
     (table,) = read_paper(file).tables
     assert [(one.measure.name, one.printed) for one in table.cells] == [("score", 50.0), ("seconds", 500.0)]
     units = tuple(
-        UnitResult(part, 0, 0.5, "", {}, {"report": 0.5, "denoise": 0.0, "train": 2.0, "total": 9.0}, 10.0)
+        UnitResult(
+            part, 0, 0.5, "", Privacy(), {"report": 0.5, "denoise": 0.0, "train": 2.0, "total": 9.0}, 10.0
+        )
         for part in ("method", "control")
     )
-    results = [Result(one.experiment, "accuracy", "0", units, 1.0) for one in table.cells]
+    results = [Result.from_units(one.experiment, units) for one in table.cells]
     found = StudyResult.of(table, results)
     assert rows(found) == [
         ["50.0", "50.0", "50.0", "-", ""],

@@ -7,6 +7,7 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.study import read_sweep
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.unit import UnitResult
+from graphveil.privacy.record import Privacy
 
 SWEEP = """
 title = "over budgets"
@@ -37,11 +38,11 @@ def result(tmp_path):
     results = []
     for cell in sweep.cells:
         units = tuple(
-            UnitResult(part, run, score, "", {}, SECONDS, 1.0)
+            UnitResult(part, run, score, "", Privacy(), SECONDS, 1.0)
             for part, each in scores.get(cell.place, {}).items()
             for run, score in enumerate(each)
         )
-        results.append(Result(cell.experiment, "accuracy", "0", units, 1.0) if units else None)
+        results.append(Result.from_units(cell.experiment, units) if units else None)
     return StudyResult.of(sweep, results)
 
 

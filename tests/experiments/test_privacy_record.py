@@ -6,7 +6,7 @@ import pytest
 
 from graphveil import Ledger, Plan
 from graphveil.experiments.energy import experiment_of
-from graphveil.experiments.result_store import Setup
+from graphveil.experiments.experiment import Experiment
 from graphveil.privacy.record import Cost, Privacy, Round, artefact_statement, privacy_record
 
 
@@ -31,7 +31,7 @@ def test_energies_of_private_links_are_not_drawn():
         epsilon=1.0,
         mechanism="multibit",
         seed=0,
-        setup=Setup(),
+        experiment=Experiment("solitude", "town"),
         privacy=SimpleNamespace(links=None),
     )
     assert experiment_of(record) is not None

@@ -8,8 +8,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment
 from graphveil.experiments.experiment import input_digest
-from graphveil.experiments.unit import make_ready, run_unit
-from graphveil.privacy.record import Privacy
+from graphveil.experiments.unit import open_unit, run_unit
 
 SMALL = {"users": 240, "features": 16, "telling": 4, "kinds": 2, "neighbourhood": 20, "degree": 8.0}
 SMALL |= {"labelled": 0.3, "validated": 0.2}
@@ -26,14 +25,14 @@ def codes(pairs):
 
 
 def test_the_server_knows_public_links_alone():
-    ready = make_ready(experiment_of(settings={"private_edges": 0.25}), "method", 0, None, None)
+    ready = open_unit(experiment_of(settings={"private_edges": 0.25}))
     known = codes(ready.job.graph.pairs())
     private = set(ready.job.private_users.tolist())
     assert known == {pair for pair in codes(ready.graph.pairs()) if not set(pair) <= private}
 
 
 def test_the_plan_lists_public_links_and_private_users():
-    ready = make_ready(
+    ready = open_unit(
         experiment_of(settings={"private_edges": 0.25, "tree_share": 0.2}), "method", 0, None, None
     )
     plan = ready.job.questions.links
@@ -44,7 +43,7 @@ def test_the_plan_lists_public_links_and_private_users():
 
 
 def test_public_links_stay_in_the_private_graph():
-    ready = make_ready(experiment_of(settings={"private_edges": 0.25}), "method", 0, None, None)
+    ready = open_unit(experiment_of(settings={"private_edges": 0.25}))
     job = ready.method.begin(ready.job)
     assert codes(ready.job.graph.pairs()) <= codes(job.graph.pairs())
     assert job.graph_numbers["links_public"] == len(ready.job.graph.pairs())
@@ -58,26 +57,24 @@ def test_public_links_stay_in_the_private_graph():
 @pytest.mark.parametrize("part", ["method", "control", "structure", "edgeless"])
 def test_every_part_runs_on_the_same_public_links(part):
     spec = experiment_of(settings={"private_edges": 0.25})
-    ready = make_ready(spec, part, 0, None, None)
-    assert codes(ready.job.graph.pairs()) == codes(
-        make_ready(spec, "method", 0, None, None).job.graph.pairs()
-    )
+    ready = open_unit(spec, part, 0)
+    assert codes(ready.job.graph.pairs()) == codes(open_unit(spec).job.graph.pairs())
     found = run_unit(spec, part, 0)
     assert 0 <= found.score <= 1
-    links = found.privacy["links"]
+    links = found.privacy.links
     assert (links is None) == (part == "edgeless")
 
 
 def test_without_private_links_only_a_curator_need_not_be_trusted():
     local = run_unit(experiment_of(link_epsilon=None), "method", 0).privacy
     curated = run_unit(experiment_of(settings={"private_edges": 0.25}), "method", 0).privacy
-    assert (local["trust"], curated["trust"]) == ("local", "curator")
-    assert curated["links"]["epsilon"] == 2.0
+    assert (local.trust, curated.trust) == ("local", "curator")
+    assert curated.links.epsilon == 2.0
 
 
 def test_with_public_links_left_hops_stay_where_nobody_is_asked_for_links():
-    some = make_ready(experiment_of(settings={"private_edges": 0.25}), "edgeless", 0, None, None)
-    none = make_ready(experiment_of(settings={"private_edges": 1.0}), "edgeless", 0, None, None)
+    some = open_unit(experiment_of(settings={"private_edges": 0.25}), "edgeless", 0)
+    none = open_unit(experiment_of(settings={"private_edges": 1.0}), "edgeless", 0)
     assert some.job.settings.hops > 0 and none.job.settings.hops == 0
 
 
@@ -135,7 +132,7 @@ def test_other_pairs_in_the_file_are_another_experiment(tmp_path):
 
 def test_the_walk_tells_how_far_it_is():
     heard = []
-    ready = make_ready(
+    ready = open_unit(
         experiment_of(settings={"private_edges": 0.25}),
         "method",
         0,
@@ -148,8 +145,8 @@ def test_the_walk_tells_how_far_it_is():
 
 def test_a_result_says_what_no_audit_covers():
     told = run_unit(experiment_of(settings={"private_edges": 0.25}), "method", 0).privacy
-    assert "The walk that finds a dendrogram" in told["beyond_audit"][0]
-    assert [one["exact"] for one in told["rounds"] if one["subject"] == "links"] == [None]
-    assert "No audit covers this: the walk" in Privacy.model_validate(told).sentence
+    assert "The walk that finds a dendrogram" in told.beyond_audit[0]
+    assert [one.exact for one in told.rounds if one.subject == "links"] == [None]
+    assert "No audit covers this: the walk" in told.sentence
     sure = run_unit(experiment_of(settings={"private_edges": 0.25, "tree_share": 0.0}), "method", 0).privacy
-    assert "beyond_audit" not in sure
+    assert "beyond_audit" not in sure.to_dict()

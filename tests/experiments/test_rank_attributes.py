@@ -7,7 +7,7 @@ from graphveil.experiments.attribute_study import ask_first_round, rank_attribut
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import find_measure
 from graphveil.learn.ranking import raw_estimate
-from graphveil.methods.togl import attribute_scores, estimate_scores
+from graphveil.methods.scoring import attribute_scores, estimate_scores
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}
 TOWN = Experiment.of("togl", "town", epsilon=4.0, runs=2, settings=SMALL)

@@ -1,7 +1,7 @@
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -9,20 +9,21 @@ from graphveil.errors import InputError, StoreError
 from graphveil.experiments import Experiment, Result
 from graphveil.experiments import result_store as records
 from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.result_store import Record, ResultStore, latest, read_results
+from graphveil.experiments.result_store import ResultStore, latest, read_results
 from graphveil.experiments.unit import UnitResult
+from graphveil.privacy.record import Cost, Privacy
 
 
-def result(epsilon=1.0, interrupted=False, score=0.5, **options):
+def result(epsilon=1.0, interrupted=False, score=0.5, seconds_in_all=1.0, finished=(0, 1), **options):
     seconds = dict.fromkeys(("report", "denoise", "train", "total"), 0.1)
-    privacy = {"features": {"epsilon": epsilon, "delta": 0.0}, "trust": "local"}
+    privacy = Privacy(features=Cost(epsilon=epsilon))
     units = tuple(
         UnitResult(part, run, score + run / 100, "label propagation", privacy, seconds, 10.0)
         for part in ("method", "control", "structure")
-        for run in range(2)
+        for run in finished
     )
     spec = Experiment.of("base", "town", epsilon=epsilon, runs=2, settings={"epochs": 3}, **options)
-    return Result(spec, "accuracy", "0.1.0", units, 1.0, interrupted)
+    return Result.from_units(spec, units, version="0.1.0", seconds=seconds_in_all, interrupted=interrupted)
 
 
 @pytest.fixture
@@ -32,11 +33,11 @@ def store(tmp_path):
 
 def test_a_kept_result_comes_back_with_what_was_run_and_when(store):
     store.add(result(label_epsilon=2.0, data_options={"range": (0, 1)}))
-    (record,) = store.records()
+    (record,) = store.results()
     assert (record.method, record.epsilon, record.runs) == ("base", 1.0, (0.5, 0.51))
-    assert record.setup.settings == {"epochs": 3}
-    assert record.setup.budgets.label_epsilon == 2.0
-    assert record.setup.data_options == {"range": [0, 1]}
+    assert record.experiment.settings == {"epochs": 3}
+    assert record.experiment.budgets.label_epsilon == 2.0
+    assert record.experiment.data_options == {"range": [0, 1]}
     assert record.structure.name == "label propagation"
     assert record.time.endswith("+00:00")
     assert not record.interrupted
@@ -44,13 +45,13 @@ def test_a_kept_result_comes_back_with_what_was_run_and_when(store):
 
 def test_an_interrupted_result_is_kept_and_marked(store):
     store.add(result(interrupted=True))
-    assert store.records()[0].interrupted
+    assert store.results()[0].interrupted
 
 
 def test_results_keep_their_order(store):
     for epsilon in (3.0, 1.0, 2.0):
         store.add(result(epsilon))
-    assert [record.epsilon for record in store.records()] == [3.0, 1.0, 2.0]
+    assert [record.epsilon for record in store.results()] == [3.0, 1.0, 2.0]
 
 
 def damage(store, *texts):
@@ -67,19 +68,19 @@ def test_damaged_records_are_skipped_and_take_no_other_with_them(store):
     store.add(result(1.0))
     damage(store, *DAMAGED)
     store.add(result(2.0))
-    assert [record.epsilon for record in store.records()] == [1.0, 2.0]
+    assert [record.epsilon for record in store.results()] == [1.0, 2.0]
 
 
 def test_whoever_asks_is_told_once_how_many_are_damaged(store):
     store.add(result(1.0))
     damage(store, *DAMAGED)
     told = []
-    store.records(told.append)
+    store.results(told.append)
     assert told == [f"{store.file}: 7 of 8 records are damaged and skipped"]
 
 
 def test_a_store_that_is_not_there_is_empty(store):
-    assert store.records() == []
+    assert store.results() == []
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_folder_without_results_and_a_file_that_is_not_there_are_refused(tmp_p
 def kept(store, *results):
     for one in results:
         store.add(one)
-    return latest(store.records())
+    return latest(store.results())
 
 
 def test_of_the_same_experiment_the_last_result_counts(store):
@@ -140,7 +141,7 @@ def test_an_interrupted_result_counts_only_where_no_other_is_there(store):
 def test_without_a_spec_only_equal_results_are_one():
     fields = result().to_dict()
     other = {**fields, "runs": [0.1, 0.2]}
-    read = [Record.model_validate(each) for each in (fields, fields, other)]
+    read = [Result.model_validate(each) for each in (fields, fields, other)]
     assert len(latest(read)) == 2
 
 
@@ -184,32 +185,32 @@ def test_a_file_of_something_else_in_a_folder_is_not_worth_a_word(tmp_path, stor
 
 def test_the_same_result_is_kept_once_and_keeps_its_number_and_tags(store):
     store.add(result(1.0))
-    (first,) = store.kept()
+    (first,) = store.results()
     store.tag([first.number], add=["good"])
-    store.add(replace(result(1.0), total_seconds=9.0))
-    (again,) = store.kept()
-    assert (again.number, again.tags, again.record.time) == (first.number, ("good",), first.record.time)
+    store.add(result(1.0, seconds_in_all=9.0))
+    (again,) = store.results()
+    assert (again.number, again.tags, again.time) == (first.number, ("good",), first.time)
 
 
 @pytest.mark.parametrize("other", [{"score": 0.6}, {"interrupted": True}, {"label_epsilon": 1.0}])
 def test_another_result_is_kept_besides(store, other):
     store.add(result())
     store.add(result(**other))
-    assert len(store.kept()) == 2
+    assert len(store.results()) == 2
 
 
 def test_the_same_result_of_another_source_is_kept_besides(store, monkeypatch):
     store.add(result())
     monkeypatch.setattr(reuse, "source_digest", lambda: "e" * 64)
     store.add(result())
-    assert len(store.kept()) == 2
+    assert len(store.results()) == 2
 
 
 def test_a_result_that_is_computed_again_is_the_last_one_of_its_experiment(store, monkeypatch):
     for second, score in enumerate((0.5, 0.6, 0.5)):
         monkeypatch.setattr(records, "now", lambda second=second: f"2026-01-01T00:00:0{second}+00:00")
         store.add(result(score=score))
-    (last,) = latest(store.records())
+    (last,) = latest(store.results())
     assert last.runs[0] == 0.5
 
 
@@ -217,39 +218,81 @@ def test_a_clock_that_was_set_back_makes_no_result_an_earlier_one(store, monkeyp
     for year, score in ((2026, 0.5), (2020, 0.6)):
         monkeypatch.setattr(records, "now", lambda year=year: f"{year}-01-01T00:00:00+00:00")
         store.add(result(score=score))
-    (last,) = latest(store.records())
+    (last,) = latest(store.results())
     assert (last.runs[0], last.time) == (0.6, "2020-01-01T00:00:00+00:00")
 
 
 def test_tags_come_and_go(store):
     for epsilon in (1.0, 2.0):
         store.add(result(epsilon))
-    one, two = (kept.number for kept in store.kept())
+    one, two = (kept.number for kept in store.results())
     store.tag([one, two], add=["b", "a"])
     store.tag([one, two], add=["a"])
     store.tag([two], remove=["b"])
-    assert [kept.tags for kept in store.kept()] == [("a", "b"), ("a",)]
+    assert [kept.tags for kept in store.results()] == [("a", "b"), ("a",)]
 
 
 def test_what_is_deleted_takes_its_tags_along_and_leaves_its_number_to_nobody(store):
     for epsilon in (1.0, 2.0):
         store.add(result(epsilon))
-    one, two = (kept.number for kept in store.kept())
+    one, two = (kept.number for kept in store.results())
     store.tag([one, two], add=["a"])
     store.delete([two])
     store.tag([two], add=["late"])
     store.add(result(3.0))
-    assert [(kept.number == one, kept.tags) for kept in store.kept()] == [(True, ("a",)), (False, ())]
-    assert two not in [kept.number for kept in store.kept()]
+    assert [(kept.number == one, kept.tags) for kept in store.results()] == [(True, ("a",)), (False, ())]
+    assert two not in [kept.number for kept in store.results()]
 
 
 def test_a_record_says_which_seeds_its_runs_have(store):
-    whole = result(seed=7)
-    store.add(replace(whole, units=tuple(unit for unit in whole.units if unit.run == 1), interrupted=True))
-    assert store.records()[0].seeds == (8,)
+    store.add(result(seed=7, finished=[1], interrupted=True))
+    assert store.results()[0].seeds == (8,)
 
 
 def test_results_below_a_name_are_read(tmp_path):
     file = tmp_path / "x.json"
     file.write_text(json.dumps({"results": [result(1.0).to_dict(), result(2.0).to_dict()]}))
     assert [record.epsilon for record in read_results([file])] == [1.0, 2.0]
+
+
+def test_a_result_reads_back_as_it_was_printed(store):
+    fresh = result()
+    store.add(fresh)
+    (read,) = store.results()
+    assert read.to_dict() == fresh.to_dict()
+    assert read.table() == fresh.table()
+    assert repr(read) == repr(fresh)
+    assert replace(read.experiment, machine=fresh.experiment.machine) == fresh.experiment
+
+
+def test_what_was_read_gives_the_scores_that_a_file_holds_and_says_what_it_does_not(store):
+    store.add(result())
+    (read,) = store.results()
+    assert read.scores() == [0.5, 0.51] and read.scores("control") == [0.5, 0.51]
+    assert read.scores("edgeless") == [] and read.units == ()
+    for asked in (lambda: read.scores("structure"), lambda: read.of("method"), read.predictions, read.model):
+        with pytest.raises(InputError, match="base on town was read from a file, .*: run it again"):
+            asked()
+
+
+def test_a_result_of_another_machine_and_with_an_error_that_is_no_number_is_read(store):
+    fresh = result(max_memory=float("inf"))
+    also = {"norm_error": {"mean": float("nan"), "low": None, "high": None, "runs": [float("nan")]}}
+    file = store.file.with_suffix(".json")
+    file.parent.mkdir()
+    file.write_text(json.dumps({**fresh.to_dict(), "spec": asdict(fresh.experiment), "also": also}))
+    (read,) = read_results([file])
+    assert read.also["norm_error"].mean != read.also["norm_error"].mean
+    assert read.experiment.settings == {"epochs": 3}
+
+
+def test_no_code_is_run_because_a_result_names_it(tmp_path):
+    code = tmp_path / "own.py"
+    code.write_text("raise SystemExit('run')\n")
+    fields = {**result().to_dict(), "method": f"{code}:OWN", "data": f"{code}:load"}
+    file = tmp_path / "x.json"
+    file.write_text(
+        json.dumps({**fields, "spec": {"method": f"{code}:OWN", "budgets": {"mechanism": f"{code}:M"}}})
+    )
+    (read,) = read_results([file])
+    assert read.experiment.method == read.method == f"{code}:OWN"

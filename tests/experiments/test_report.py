@@ -4,8 +4,8 @@ import pytest
 from graphveil.denoise.energy import energy_over_hops
 from graphveil.experiments import Experiment, report
 from graphveil.experiments import energy as smoothing
-from graphveil.experiments.report import lines, report_html, rows, write_report
-from graphveil.experiments.result_store import Record
+from graphveil.experiments.report import lines, report_html, report_table, write_report
+from graphveil.experiments.result import Result
 from graphveil.graphs import load
 from graphveil.methods import Job
 from tests.experiments.test_page import Collector
@@ -32,7 +32,7 @@ def record(epsilon=1.0, **changes):
         "spec": {"runs": 2, "settings": {"epochs": 3}, "data_options": TOWN},
         "time": "2026-01-01T00:00:00+00:00",
     }
-    return Record.model_validate(fields | changes)
+    return Result.model_validate(fields | changes)
 
 
 def plain():
@@ -41,7 +41,7 @@ def plain():
 
 
 def row(*records, place=0):
-    table = rows(records)
+    table = report_table(records)
     return dict(zip(table.head, table.rows[place], strict=True))
 
 

@@ -12,6 +12,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import Experiment, Result
 from graphveil.experiments import result as module
 from graphveil.experiments.unit import UnitResult
+from graphveil.privacy.record import Cost, Privacy
 
 SECONDS = {"report": 1.0, "denoise": 2.0, "train": 3.0, "total": 6.0}
 # The 97.5% quantiles of Student's t with one and with two degrees of freedom, from a table.
@@ -19,14 +20,16 @@ T_1, T_2 = 12.7062047, 4.30265273
 
 
 def unit(part, run, score, *, detail="", epsilon=1.0, peak=10.0, seconds=SECONDS, **also):
-    spent = {"epsilon": epsilon, "delta": 0.0}
-    privacy = {"features": spent, "total": spent, "links": None, "trust": "local"}
+    spent = Cost(epsilon=epsilon)
+    privacy = Privacy(features=spent, total=spent)
     return UnitResult(part, run, score, detail, privacy, seconds, peak, also)
 
 
 def result(*units, interrupted=False, **options):
     given = {"method": "base", "data": "town", "epsilon": 1.0, **options}
-    return Result(Experiment.of(**given), "accuracy", "0.1.0", units, 60.0, interrupted)
+    return Result.from_units(
+        Experiment.of(**given), units, version="0.1.0", seconds=60.0, interrupted=interrupted
+    )
 
 
 def runs(part, *scores):
@@ -267,7 +270,8 @@ def test_a_run_is_learned_again_once(learned, monkeypatch):
 
 
 def test_a_run_that_comes_to_another_score_is_refused(learned):
-    other = replace(learned, units=tuple(replace(unit, score=0.123) for unit in learned.units))
+    units = [replace(unit, score=0.123) for unit in learned.units]
+    other = Result.from_units(learned.experiment, units, given=gv.load("town", **SMALL))
     with pytest.raises(InputError, match="run 0 comes to another score than it had"):
         other.predictions()
     with pytest.raises(InputError, match="run 0 comes to another score than it had"):

@@ -2,12 +2,13 @@
 
 from graphveil.experiments.comparison import compare
 from graphveil.experiments.report import comparison_page, results_page, results_table
-from graphveil.experiments.result_store import Kept, Record, Setup
+from graphveil.experiments.result_store import StoredResult
 
 
 def kept(number, tags=(), method="base", runs=(0.5, 0.6), **fields):
     told = {"data": "town", "mean": sum(runs) / len(runs), "time": "2026-01-02T03:04:05+00:00", **fields}
-    return Kept(number, Record(method=method, runs=runs, spec=Setup(), **told), tags)
+    told |= {"number": number, "tags": tags, "method": method, "runs": runs, "spec": {}}
+    return StoredResult.model_validate(told)
 
 
 SCORED = {

@@ -272,7 +272,7 @@ def test_a_file_that_was_changed_is_loaded_again(tmp_path):
         labels, edges = random.integers(0, 2, users), random.integers(0, users, (120, 2))
         np.savez(file, edges=edges, x=random.random((users, 5)), y=labels, range=(0, 1))
         unit = run_unit(Experiment.of("base", str(file), epsilon=1.0, settings=SETTINGS), "method", 0)
-        counts.append(unit.privacy["rounds"][0]["users"])
+        counts.append(unit.privacy.rounds[0].users)
     assert counts == [60, 80]
 
 

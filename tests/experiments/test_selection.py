@@ -4,24 +4,22 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.result_store import (
-    Kept,
-    Record,
-    Scores,
     Selection,
-    Setup,
+    StoredResult,
     check_tag,
-    named,
-    ordered,
+    find_result,
+    sort_results,
+    with_numbers,
 )
 
 
 def kept(number, method="base", tags=(), gain=None, **fields):
     """A result of an experiment of its own, unless its fields are those of another."""
-    record = Record.model_validate(
-        {"data": "town", "runs": (0.5, 0.6), "mean": 0.55, "epsilon": 1.0, **fields, "method": method}
+    told = {"data": "town", "runs": (0.5, 0.6), "mean": 0.55, "epsilon": 1.0, "spec": {}, **fields}
+    gain = None if gain is None else {"mean": gain}
+    return StoredResult.model_validate(
+        {**told, "number": number, "method": method, "gain": gain, "tags": tags}
     )
-    scores = None if gain is None else Scores(mean=gain)
-    return Kept(number, record.model_copy(update={"gain": scores, "spec": Setup()}), tuple(tags))
 
 
 def numbers(chosen):
@@ -48,7 +46,6 @@ SEVERAL = [
         ({"epsilon": (1.0, 4.0)}, [1, 4]),
         ({"tag": ("good",)}, [2, 3]),
         ({"tag": ("raw", "good"), "method": ("lpgnn",)}, [2]),
-        ({"numbers": (3, 1)}, [1, 3]),
         ({"backbone": ("gcn",)}, []),
     ],
 )
@@ -58,7 +55,8 @@ def test_all_of_several_fields_and_any_of_several_values_select(given, expected)
 
 def test_a_number_that_no_result_has_is_refused():
     with pytest.raises(InputError, match="no result has the number 9: `graphveil results` lists them"):
-        Selection(numbers=(1, 9)).of(SEVERAL)
+        with_numbers(SEVERAL, [1, 9])
+    assert numbers(with_numbers(SEVERAL, [3, 1])) == [1, 3]
 
 
 TWICE = [kept(1, tags=["old"], mean=0.4), kept(2, mean=0.5), kept(3, "lpgnn")]
@@ -66,7 +64,7 @@ TWICE = [kept(1, tags=["old"], mean=0.4), kept(2, mean=0.5), kept(3, "lpgnn")]
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [({}, [2, 3]), ({"earlier": True}, [1, 2, 3]), ({"numbers": (1,)}, [1]), ({"tag": ("old",)}, [1])],
+    [({}, [2, 3]), ({"earlier": True}, [1, 2, 3]), ({"tag": ("old",)}, [1])],
 )
 def test_an_earlier_result_of_an_experiment_is_meant_only_if_something_says_so(given, expected):
     assert numbers(Selection(**given).of(TWICE)) == expected
@@ -87,10 +85,10 @@ def test_why_nothing_fits_is_told(given, words):
 
 @pytest.mark.parametrize(
     ("given", "chooses"),
-    [({}, False), ({"earlier": True}, False), ({"numbers": (1,)}, True), ({"epsilon": (1.0,)}, True)],
+    [({}, False), ({"earlier": True}, False), ({"epsilon": (1.0,)}, True)],
 )
 def test_it_is_known_whether_everything_is_meant(given, chooses):
-    assert Selection(**given).chooses is chooses
+    assert bool(Selection(**given).filters) is chooses
 
 
 @pytest.mark.parametrize(
@@ -105,13 +103,13 @@ def test_it_is_known_whether_everything_is_meant(given, chooses):
     ],
 )
 def test_results_are_sorted_and_what_has_no_value_comes_last(by, expected, backwards):
-    assert numbers(ordered(SEVERAL, by)) == expected
-    assert numbers(ordered(SEVERAL, by, backwards=True)) == backwards
+    assert numbers(sort_results(SEVERAL, by)) == expected
+    assert numbers(sort_results(SEVERAL, by, backwards=True)) == backwards
 
 
 def test_an_order_that_there_is_not_is_refused():
     with pytest.raises(InputError, match="no order is named 'size'"):
-        ordered(SEVERAL, "size")
+        sort_results(SEVERAL, "size")
 
 
 @pytest.mark.parametrize("name", ["good", "Table-3", "v1.2_final", "été"])
@@ -142,19 +140,19 @@ def test_a_method_is_no_tag():
     ],
 )
 def test_a_result_is_found_by_number_tag_or_method(name, among, number):
-    assert named(name, SEVERAL, Selection(**among)).number == number
+    assert find_result(name, SEVERAL, Selection(**among)).number == number
 
 
 def test_a_tag_finds_an_earlier_result_and_a_method_the_last():
-    assert named("old", TWICE, Selection()).number == 1
-    assert named("base", TWICE, Selection()).number == 2
+    assert find_result("old", TWICE, Selection()).number == 1
+    assert find_result("base", TWICE, Selection()).number == 2
 
 
 def test_a_name_of_several_results_is_refused_with_their_numbers():
     with pytest.raises(InputError, match="lpgnn may be any of the results 2, 4: name one by its number"):
-        named("lpgnn", SEVERAL, Selection())
+        find_result("lpgnn", SEVERAL, Selection())
 
 
 def test_a_name_of_nothing_is_refused_with_what_there_is():
     with pytest.raises(InputError, match="'upgnet': there are base, good, lpgnn, nonprivate, raw"):
-        named("upgnet", SEVERAL, Selection())
+        find_result("upgnet", SEVERAL, Selection())

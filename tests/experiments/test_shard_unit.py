@@ -69,7 +69,7 @@ def test_workers_give_what_one_process_gives_and_all_users_count(folder):
     shared = run_shard_unit(ShardTask(spec, "method", 0), 2, ProcessCrew())
     assert shared.score == pytest.approx(alone.score, abs=0.002)
     assert alone.privacy == shared.privacy
-    assert [each["users"] for each in shared.privacy["rounds"]] == [600]
+    assert [each.users for each in shared.privacy.rounds] == [600]
     assert (shared.asked, shared.answered) == (600, 600)
     assert shared.workers == 2 and alone.workers is None
     assert shared.also["worker_0_sent_mb"] > 0

@@ -9,7 +9,8 @@ from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments import UnitStore, run_experiment
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments.experiment_file import packaged
-from graphveil.experiments.result_store import Record, latest
+from graphveil.experiments.result import Result
+from graphveil.experiments.result_store import latest
 from graphveil.experiments.study import FOLDER, MOST_ENTRIES, find_sweep, read_sweep
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.study_runner import RunOptions, run_cells, unit_count
@@ -482,7 +483,7 @@ def test_a_swept_field_cannot_be_fixed(small):
 def test_results_that_differ_in_levels_alone_are_two():
     def record(**levels):
         fields = {"method": "ppgnn", "data": "cora", "epsilon": 1.0, "mechanism": "ppm", "runs": [0.5]}
-        return Record.model_validate({**fields, "mean": 0.5, "spec": {"levels": levels}})
+        return Result.model_validate({**fields, "mean": 0.5, "spec": {"levels": levels}})
 
     records = [record(levels=2), record(levels=3), record(gamma=0.3), record(level_distribution="strict")]
     assert len(latest(records)) == 4
@@ -540,7 +541,7 @@ def test_a_third_axis_gives_panels(panelled):
 def test_every_panel_has_the_results_of_its_own_cells(panelled, tmp_path):
     found = ran(panelled, tmp_path)
     for number, panel in enumerate(found.panels):
-        names = {outcome.result.spec.budgets.mechanism for outcome in panel.outcomes}
+        names = {outcome.result.mechanism for outcome in panel.outcomes}
         assert names == {("multibit", "piecewise")[number]} and len(panel.tables[0].rows) == 2
     at = [cell["at"] for cell in found.to_dict()["cells"]]
     assert {"epsilon": 4, "settings.lr": 0.1, "mechanism": "piecewise"} in at and len(at) == 8

@@ -100,7 +100,7 @@ def test_the_default_of_gamma_is_the_mechanisms(mechanism):
 def test_a_searched_gamma_reaches_the_mechanism():
     spec = Experiment.of("ppgnn", "town", epsilon=2.0, settings={"epochs": 1, "hops": 1}, data_options=SMALL)
     told = [
-        run_unit(spec.having(settings={**spec.settings, **more}), "method", 0).privacy["level"]["epsilon"]
+        run_unit(spec.having(settings={**spec.settings, **more}), "method", 0).privacy.level.epsilon
         for more in ({}, {"mechanism.gamma": 0.1}, {"mechanism.gamma": 0.9})
     ]
     assert told[0] == told[1] != told[2]

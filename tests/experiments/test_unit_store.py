@@ -21,11 +21,12 @@ from graphveil.experiments.database import select
 from graphveil.experiments.runner import run_experiment
 from graphveil.experiments.study_runner import FreshStore, RunOptions, run_cells
 from graphveil.experiments.unit import UnitResult
+from graphveil.privacy.record import Cost, Privacy
 
 SPEC = Experiment.of("base", "town", epsilon=2.0, runs=2, data_options={"users": 400})
 TOLERANT = RunOptions(tolerant=True)
 SECONDS = dict.fromkeys(("report", "denoise", "train", "total"), 0.1)
-PRIVACY = {"features": {"epsilon": 2.0, "delta": 0.0}, "trust": "local"}
+PRIVACY = Privacy(features=Cost(epsilon=2.0))
 
 
 def unit(part="method", run=0, score=0.1 + 0.2, **more):
@@ -194,7 +195,7 @@ def test_of_other_versions_the_latest_counts(store, monkeypatch):
 
 
 def fields(**change):
-    return json.dumps({**asdict(unit()), **change})
+    return json.dumps({**asdict(unit()), "privacy": PRIVACY.to_dict(), **change})
 
 
 DAMAGED = {
@@ -242,7 +243,7 @@ def test_where_this_version_s_is_damaged_another_s_is_reused_if_it_may_be(store,
 
 def test_a_unit_that_was_kept_before_there_was_anything_besides_is_read(store):
     store.add(SPEC, unit())
-    kept = asdict(unit())
+    kept = {**asdict(unit()), "privacy": PRIVACY.to_dict()}
     del kept["also"], kept["alone"]
     changed(store, "UPDATE units SET unit = ?", json.dumps(kept))
     assert store.find(SPEC, ["method"]) == [unit()]

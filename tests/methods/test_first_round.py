@@ -1,5 +1,5 @@
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.unit import open_unit
 from graphveil.methods.togl import FirstRound
 
 TOWN = Experiment.of(
@@ -8,7 +8,7 @@ TOWN = Experiment.of(
 
 
 def plans(whole):
-    return FirstRound(whole).feature_plans(make_ready(TOWN, "method", 0, None, None).job)
+    return FirstRound(whole).feature_plans(open_unit(TOWN).job)
 
 
 def test_it_asks_once_with_the_share_of_the_first_round():

@@ -327,7 +327,7 @@ def run_campaign(
 
 def check_campaign(target: AttackTarget, epsilons: Sequence[float | None], *, runs: int, seed: int) -> None:
     """Refuse what cannot be played, before the first run."""
-    check_seed(seed, check_whole(runs, "runs", least=1))
+    check_seed(seed, check_whole(runs, "--runs", least=1))
     for epsilon in epsilons:
         target.check(epsilon)
 

@@ -204,7 +204,7 @@ class Candidate:
         accepted = self._accepted()
         open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
         if self.dims is not None and not {"dims", "classes", "levels"} & set(accepted):
-            raise InputError(f"{self.title} takes no dims, classes or levels: leave dims out")
+            raise InputError(f"{self.title} takes no dims, classes or levels: leave --dims out")
         if self.sampled is not None and "sampled" not in accepted:
             raise InputError(f"{self.title} has no setting 'sampled': it always sends the same; leave it out")
         # Where there are features, a number of dimensions is theirs; else it is that of classes or levels.

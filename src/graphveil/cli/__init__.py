@@ -21,7 +21,7 @@ from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
 from graphveil.cli.collect import collect_app
 from graphveil.cli.compare import compare
-from graphveil.cli.console import INTERRUPTED, first_example, plain_help, say, saying
+from graphveil.cli.console import INTERRUPTED, first_example, on_interrupt, plain_help, say
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
 from graphveil.cli.embed import embed
@@ -37,7 +37,6 @@ from graphveil.cli.run import run
 from graphveil.cli.statement import statement
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
-from graphveil.cli.wording import command_words
 from graphveil.errors import ClaimError, GraphveilError
 from graphveil.extras import install_sentence
 from graphveil.version import __version__
@@ -51,7 +50,7 @@ class _Commands(TyperGroup):
     """All commands; one that has nothing of its own to say about an interrupt says this."""
 
     def invoke(self, ctx: Any) -> Any:
-        with saying("whatever was finished is kept; give the same command again"):
+        with on_interrupt("whatever was finished is kept; give the same command again"):
             return super().invoke(ctx)
 
 
@@ -119,7 +118,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
         result = plain_help(typer.main.get_command(app))(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except GraphveilError as error:
-        _complain(command_words(error.as_written))
+        _complain(error.as_written)
         return FAILED if isinstance(error, ClaimError) else MISTAKEN
     except ModuleNotFoundError as error:
         sentence = install_sentence(error)

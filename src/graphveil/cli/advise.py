@@ -10,44 +10,33 @@ import typer
 
 from graphveil.checks import check_number
 from graphveil.cli.analysis import print_analysis
-from graphveil.cli.console import first_sentences, one_bar, say, saying, show_table
-from graphveil.cli.options import (
-    AsJson,
-    DataName,
-    RangePair,
-    SettingPairs,
-    grouped,
-    parse_numbers,
-    parse_settings,
-    range_option,
-)
+from graphveil.cli.console import first_sentences, on_interrupt, one_bar, say, show_table
+from graphveil.cli.options import AsJson, Options, parse_numbers, with_options
 from graphveil.experiments.budget_advice import advise_budget
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.level_advice import advise_levels
 from graphveil.experiments.poisoning import advise_poisoning
 from graphveil.experiments.table import Table
 from graphveil.files import PAGES, check_output
-from graphveil.methods.terms import Budgets, Levels, Volunteers
 
 
+@with_options
 def poisoning_command(
-    method: Annotated[str, typer.Argument(help="A name from `graphveil methods`, or FILE.py:NAME.")] = "base",
     *,
-    data: DataName,
-    epsilon: Annotated[float, typer.Option(help="The budget for features.")],
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("method", "data", "runs", "seed", "settings", "data_options", "epsilon", "mechanism"),
+            default={"method": "base", "epsilon": ...},
+            help={"runs": "How many runs.", "seed": "The seed of the first run."},
+        ),
+    ],
     share: Annotated[
         str, typer.Option(help="Shares of malicious users, with commas between them.")
     ] = "0.01,0.05,0.1",
-    mechanism: Annotated[
-        str, typer.Option(help="A name from `graphveil mechanisms`; the method's own by default.")
-    ] = "",
     target: Annotated[
         int | None, typer.Option(help="The class that they want others taken for; the rarest by default.")
     ] = None,
-    runs: Annotated[int, typer.Option(help="How many runs.")] = 1,
-    seed: Annotated[int, typer.Option(help="The seed of the first run.")] = 0,
-    setting: SettingPairs = None,
-    public_range: RangePair = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
@@ -60,18 +49,9 @@ def poisoning_command(
 
     Example: graphveil advise poisoning veil --data town --epsilon 2 --share 0.05,0.2
     """
-    spec = Experiment(
-        method,
-        data,
-        runs=runs,
-        seed=seed,
-        settings=parse_settings(setting or []),
-        data_options=range_option(public_range),
-        budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
-    ).resolved()
     shares = parse_numbers("share", share) or ()
     with one_bar() as progress:
-        advice = advise_poisoning(spec, shares, target, progress)
+        advice = advise_poisoning(experiment, shares, target, progress)
     print_analysis(advice, as_json)
 
 
@@ -94,14 +74,18 @@ def _advise(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @advise_app.command("levels")
-@grouped
+@with_options
 def levels_command(
     *,
-    data: DataName,
-    epsilon: Annotated[float, typer.Option(help="The strictest level's budget.")],
-    levels: Levels,
-    mechanism: Annotated[str, typer.Option(help="ppm or ppm-printed.")] = "ppm",
-    public_range: RangePair = None,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("data", "data_options", "epsilon", "mechanism", "levels"),
+            fixed={"method": "ppgnn"},
+            default={"epsilon": ..., "mechanism": "ppm"},
+            help={"epsilon": "The strictest level's budget.", "mechanism": "ppm or ppm-printed."},
+        ),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Show what each privacy level costs on a graph: the error of an estimate, with and without the strictest users.
@@ -110,28 +94,24 @@ def levels_command(
 
     Example: graphveil advise levels --data town --epsilon 0.5 --levels 4
     """
-    spec = Experiment(
-        "ppgnn",
-        data,
-        budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
-        levels=levels,
-        data_options=range_option(public_range),
-    ).resolved()
-    with saying():
-        advice = advise_levels(spec)
+    with on_interrupt():
+        advice = advise_levels(experiment)
     print_analysis(advice, as_json)
 
 
 @advise_app.command("budget")
-@grouped
+@with_options
 def budget_command(
     *,
-    data: DataName,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("data", "seed", "settings", "data_options", "volunteers"),
+            fixed={"method": "veil"},
+            help={"seed": "The seed of the split, and of who volunteers."},
+        ),
+    ],
     epsilon: Annotated[str, typer.Option(help="Budgets to look at, with commas between them.")] = "1,2,4,8",
-    volunteers: Volunteers,
-    setting: SettingPairs = None,
-    public_range: RangePair = None,
-    seed: Annotated[int, typer.Option(help="The seed of the split, and of who volunteers.")] = 0,
     as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write a page, .html, with a map over users and ε.")
@@ -148,20 +128,11 @@ def budget_command(
     """
     budgets = parse_numbers("epsilon", epsilon) or ()
     for each in budgets:
-        check_number(each, "epsilon", above=0)
+        check_number(each, "--epsilon", above=0)
     if out is not None:
         check_output(out, PAGES, "--out")
-    spec = Experiment(
-        "veil",
-        data,
-        seed=seed,
-        budgets=Budgets(epsilon=max(budgets)),
-        volunteers=volunteers,
-        settings=parse_settings(setting or []),
-        data_options=range_option(public_range),
-    ).resolved()
     with one_bar() as progress:
-        advice = advise_budget(spec, budgets, progress)
+        advice = advise_budget(experiment.having(epsilon=max(budgets)), budgets, progress)
     if out is not None:
         advice.write(out)
     print_analysis(advice, as_json)

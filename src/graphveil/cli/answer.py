@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import confirmed, quoted, say
+from graphveil.cli.console import confirm, quote, say
 from graphveil.cli.options import AsJson, parse_numbers
 from graphveil.client import Agreement, Calls, Cap, Device, Http, Inquiry, Offer, enrol, give_row, visit
 from graphveil.client.consent_text import cost_text, question_text, terms_text
@@ -165,7 +165,7 @@ def _attribute_numbers(text: str | None) -> tuple[int, ...]:
 def _takes_part(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer: bool, yes: bool) -> bool:
     say(
         "A collection asks you to take part. Its purpose, in its own words:",
-        *quoted(offer.purpose),
+        *quote(offer.purpose),
         *terms_text(offer, cap, excluded, volunteer),
         err=True,
     )
@@ -176,7 +176,7 @@ def _answers(inquiry: Inquiry, agreement: Agreement, yes: bool) -> bool:
     say(
         question_text(inquiry),
         "Its purpose, in the collection's own words:",
-        *quoted(inquiry.question.purpose),
+        *quote(inquiry.question.purpose),
         *cost_text(inquiry, agreement),
         err=True,
     )
@@ -194,4 +194,4 @@ def _gives_row(agreement: Agreement, yes: bool) -> bool:
 
 
 def _agrees(question: str) -> bool:
-    return confirmed(question, "nothing was sent: give --yes to agree to everything")
+    return confirm(question, "nothing was sent: give --yes to agree to everything")

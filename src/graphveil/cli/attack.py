@@ -16,7 +16,7 @@ from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.attributes import outer_settings
 from graphveil.cli.console import say, show_table
-from graphveil.cli.options import AsJson, DataName, RangePair, grouped, parse_settings, range_option
+from graphveil.cli.options import AsJson, DataName, RangePair, parse_settings, range_option, with_options
 from graphveil.errors import ClaimError, InputError
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
@@ -155,7 +155,7 @@ def _attacks(
 
 
 @attack_app.command("attribute")
-@grouped
+@with_options
 def attribute_command(
     *,
     reporters: ReportOptions,
@@ -176,7 +176,7 @@ def attribute_command(
 
 
 @attack_app.command("level")
-@grouped
+@with_options
 def level_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
     """Guess which privacy level a user chose; --epsilon is the strictest level's budget. Mechanisms: ppm, ppm-printed, esw.
 
@@ -186,7 +186,7 @@ def level_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
 
 
 @attack_app.command("link")
-@grouped
+@with_options
 def link_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
     """Guess whether two users are linked, from reported lists (link-rr, blink, dprr) or from a curator's graph (lapgraph, privhrg, edgerr).
 
@@ -196,7 +196,7 @@ def link_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
 
 
 @attack_app.command("label")
-@grouped
+@with_options
 def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: CampaignOptions) -> None:
     """Guess the class of a user from the own report and those of neighbours, or with --method from what it learned; --epsilon is a label's.
 
@@ -210,7 +210,7 @@ def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: Campa
 
 
 @attack_app.command("membership")
-@grouped
+@with_options
 def membership_command(*, reporters: ReportOptions, model: ModelOptions, terms: CampaignOptions) -> None:
     """Guess whether a method (base by default) learned from a user's own label; --epsilon is a label's, without it labels are public.
 

@@ -8,38 +8,40 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.analysis import draw_analysis
-from graphveil.cli.options import (
-    AsJson,
-    DataName,
-    LabelEpsilon,
-    RangePair,
-    TaskName,
-    grouped,
-    parse_settings,
-    range_option,
-)
+from graphveil.cli.options import AsJson, Options, parse_settings, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.files import FIGURES, PAGES, check_output
-from graphveil.methods.terms import Machine
 
 METHOD = "togl"
 
 
-@grouped
+@with_options
 def attributes(
     *,
-    data: DataName,
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            help="The budget of the round that ranks: all of it. `graphveil run togl` gives round 1 half of its budget."
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=(
+                "data",
+                "task",
+                "runs",
+                "seed",
+                "data_options",
+                "epsilon",
+                "mechanism",
+                "label_epsilon",
+                "machine",
+            ),
+            fixed={"method": METHOD},
+            default={"epsilon": ..., "runs": 5},
+            help={
+                "epsilon": "The budget of the round that ranks: all of it. `graphveil run togl` gives round 1 half of its budget.",
+                "mechanism": "A mechanism that asks for some of the values; piecewise by default.",
+            },
         ),
     ],
-    mechanism: Annotated[
-        str, typer.Option(help="A mechanism that asks for some of the values; piecewise by default.")
-    ] = "",
     analysis: Annotated[
         str | None,
         typer.Option(help="fda, sma, mutual-information, chi-square or pca; fda by default."),
@@ -49,16 +51,10 @@ def attributes(
         typer.Option(help="K, hops of averaging before the analysis; by default 3, and 1 for the task link."),
     ] = None,
     top: Annotated[int, typer.Option(help="How many attributes count as the best.")] = 5,
-    task: TaskName = "node",
-    runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
-    seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", help="data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism."),
     ] = None,
-    label_epsilon: LabelEpsilon = None,
-    public_range: RangePair = None,
-    machine: Machine,
     out: Annotated[
         Path | None,
         typer.Option(help="Draw the best attributes: .svg or .png, or .html for a page with the numbers."),
@@ -73,25 +69,10 @@ def attributes(
     Example: graphveil attributes --data town --epsilon 4 --top 8 --out town.png
     """
     given = {"analysis": analysis, "analysis_hops": hops}
-    spec = Experiment.of(
-        METHOD,
-        data,
-        epsilon=epsilon,
-        mechanism=mechanism,
-        task=task,
-        runs=runs,
-        seed=seed,
-        settings={
-            **{key: value for key, value in given.items() if value is not None},
-            **outer_settings(setting or []),
-        },
-        data_options=range_option(public_range),
-        label_epsilon=label_epsilon,
-        max_memory=machine.max_memory,
-        device=machine.device,
-    )
+    chosen = {key: value for key, value in given.items() if value is not None}
+    spec = experiment.having(settings={**chosen, **outer_settings(setting or [])})
     check_ranking(spec, top)
-    if task == "link" and analysis not in (None, "fda"):
+    if spec.task == "link" and analysis not in (None, "fda"):
         raise InputError(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )

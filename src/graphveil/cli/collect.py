@@ -19,8 +19,8 @@ import typer
 
 from graphveil.checks import check_whole
 from graphveil.cli.collect_learn import CollectionFolder, collect_learn
-from graphveil.cli.console import Console, say, saying, show_table, warn
-from graphveil.cli.options import AsJson, RangePair, grouped, parse_range
+from graphveil.cli.console import Console, on_interrupt, say, show_table, warn
+from graphveil.cli.options import AsJson, RangePair, parse_range, with_options
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import read_public_graph
 from graphveil.errors import InputError, visible
@@ -89,7 +89,7 @@ def collect_export(
 def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
     from graphveil.collect.export import export_shards
 
-    with saying():
+    with on_interrupt():
         made = export_shards(collection, out, partitions)
     manifest = made.shards.manifest
     say(
@@ -118,7 +118,7 @@ def collect_demo(
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     from graphveil.collect.demo import DemoSize, run_demo
 
-    with saying(STOPPED), _ending():
+    with on_interrupt(STOPPED), _ending():
         equal = run_demo(DemoSize(devices, processes), say)
     if not equal:
         raise typer.Exit(FAILED)
@@ -219,7 +219,7 @@ class RowOptions:
 
 
 @collect_app.command("init")
-@grouped
+@with_options
 def init(
     *,
     folder: CollectionFolder,

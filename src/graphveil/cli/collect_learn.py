@@ -11,23 +11,13 @@ import typer
 
 from graphveil.checks import check_number
 from graphveil.cli.console import Console, one_bar, say, show_table
-from graphveil.cli.options import (
-    AsJson,
-    BackboneName,
-    MethodName,
-    SettingPairs,
-    SettingsFile,
-    TaskName,
-    all_settings,
-    grouped,
-)
+from graphveil.cli.options import AsJson, Options, with_options
 from graphveil.collect.card import BESIDE, result_card
 from graphveil.collect.files import check_folder, write_result
 from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.study import Terms, check_collected, learn_collection
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
-from graphveil.methods.terms import Budgets, Levels, Machine
 from graphveil.number_format import percent
 
 DAY = 24 * 60 * 60
@@ -38,18 +28,21 @@ MAX_DAYS = 36_600
 CollectionFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
 
 
-@grouped
+@with_options
 def collect_learn(
     *,
     folder: CollectionFolder,
-    method: MethodName,
-    budgets: Budgets,
-    levels: Levels,
-    backbone: BackboneName = "",
-    task: TaskName = "node",
-    seed: Annotated[int, typer.Option(help="The seed of split, model and control.")] = 0,
-    setting: SettingPairs = None,
-    settings_file: SettingsFile = None,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            without=("runs", "data_options", "turnout", "volunteers"),
+            fixed={"data": "collection"},
+            help={
+                "seed": "The seed of split, model and control.",
+                "control": "Skip control, structure and volunteers alone.",
+            },
+        ),
+    ],
     study: Annotated[
         str | None,
         typer.Option(help="A name for these rounds; the method's by default. Another study asks anew."),
@@ -63,10 +56,6 @@ def collect_learn(
             "--as-published", help="Go on with published questions where the method would now ask others."
         ),
     ] = False,
-    no_control: Annotated[
-        bool, typer.Option("--no-control", help="Skip control, structure and volunteers alone.")
-    ] = False,
-    machine: Machine,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -84,30 +73,17 @@ def collect_learn(
 
     Example: graphveil collect learn survey veil --epsilon 2 --as-published --out results
     """
-    settings = all_settings(method, settings_file, setting or [])
     check_number(days, "days", above=0, most=MAX_DAYS)
-    spec = Experiment(
-        method,
-        "collection",
-        task=task,
-        backbone=backbone,
-        seed=seed,
-        settings=settings,
-        control=not no_control,
-        budgets=budgets,
-        levels=levels,
-        machine=machine,
-    ).resolved()
-    check_collected(spec)
+    check_collected(experiment)
     from graphveil.collect.storage import open_collection
 
     collection = open_collection(folder)
-    name = study or spec.method
+    name = study or experiment.method
     target = check_folder(out or folder / "results" / _plain(name))
     terms = Terms(name, int(time.time() + days * DAY), as_published)
     try:
         with one_bar() as inside:
-            learned = learn_collection(collection, spec, terms, inside)
+            learned = learn_collection(collection, experiment, terms, inside)
     except RoundOpenError as waiting:
         _tell_waiting(waiting, folder, as_json)
         return

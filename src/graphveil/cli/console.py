@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +19,15 @@ import typer
 from rich.console import Console as RichConsole
 from rich.markup import escape
 from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TimeElapsedColumn,
+)
 from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -41,8 +50,8 @@ def warn(sentence: str) -> None:
     say(f"Warning: {' '.join(sentence.split())}", err=True)
 
 
-def confirmed(question: str, otherwise: str) -> bool:
-    """Whether somebody says yes. Nothing of it goes to stdout, where JSON may be; where nobody is there, ``otherwise`` says what follows."""
+def confirm(question: str, otherwise: str) -> bool:
+    """Ask for a yes. Nothing of it goes to stdout, where JSON may be; where nobody is there, ``otherwise`` says what follows."""
     say(f"{question} [y/N]: ", err=True, nl=False)
     said = sys.stdin.readline()
     if not said:
@@ -51,10 +60,10 @@ def confirmed(question: str, otherwise: str) -> bool:
     return said.strip().lower() in ("y", "yes")
 
 
-def quoted(text: str) -> list[str]:
+def quote(text: str) -> list[str]:
     """What somebody else wrote, as lines with a margin: no wrapped line can pass for one of ours.
 
-    >>> quoted("to learn\\nSpent: \\x1b[0m nothing")
+    >>> quote("to learn\\nSpent: \\x1b[0m nothing")
     ['  | to learn Spent: \\\\u001b[0m nothing']
     """
     shown = visible(" ".join(text.split()))
@@ -118,10 +127,9 @@ def show_facts(facts: Mapping[str, str]) -> None:
 
 
 INTERRUPTED = 130
-# Of commands that keep nothing before they are done.
-ANEW = "nothing was written, and the same command begins anew"
-# Of commands whose runs are kept one by one.
-GOES_ON = "every finished run is kept, and the same command goes on from there"
+# What an interrupt leaves of commands that keep nothing before they are done, and of those whose runs are kept one by one.
+NOTHING_KEPT = "nothing was written, and the same command begins anew"
+RUNS_KEPT = "every finished run is kept, and the same command goes on from there"
 
 
 def interrupted(sentence: str) -> typer.Exit:
@@ -131,10 +139,10 @@ def interrupted(sentence: str) -> typer.Exit:
 
 
 @contextmanager
-def saying(sentence: str = ANEW) -> Iterator[None]:
-    """An interrupt within ends the command with a sentence.
+def on_interrupt(sentence: str = NOTHING_KEPT) -> Iterator[None]:
+    """End the command with a sentence where it is interrupted within.
 
-    >>> with saying():
+    >>> with on_interrupt():
     ...     1 + 1
     2
     """
@@ -144,39 +152,60 @@ def saying(sentence: str = ANEW) -> Iterator[None]:
         raise interrupted(sentence) from None
 
 
-def going_on(fresh: bool) -> str:
-    """How to go on after some runs were kept; a command that computes all anew would do so again."""
+def resume_words(fresh: bool) -> str:
+    """Say how to go on after some runs were kept; a command that computes all anew would do so again."""
     return "without --fresh the same command goes on" if fresh else "the same command goes on"
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Progress on stderr: a bar that counts what is done, and one for the step that is being done."""
+
+    progress: Progress
+    counter: TaskID
+    current: TaskID
+
+    def count(self, done: int, total: int | None = None, what: str | None = None) -> None:
+        """Show how much is done, of how much in all, and what it is."""
+        self.progress.update(self.counter, completed=done, total=total, description=what)
+
+    def step(self, what: str, share: float) -> None:
+        """Show what is being done, and which share of it is done."""
+        self.progress.update(self.current, description=what, completed=int(100 * share))
+
+
+@contextmanager
+def progress_bars(
+    what: str = "starting", total: int | None = None, *, counted: bool = True, steps: bool = True
+) -> Iterator[Bars]:
+    """Show bars on stderr until the work within is done: one that is ``counted`` up to a total, and one for single ``steps``."""
+    count = [MofNCompleteColumn()] if counted else []
+    columns = (Description(), BarColumn(), *count, TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        counter = progress.add_task(what, total=total, visible=counted)
+        yield Bars(progress, counter, progress.add_task("starting", total=100, visible=steps))
 
 
 @contextmanager
 def one_bar() -> Iterator[Callable[[str, float], None]]:
-    """A bar on stderr, and what to tell it: what is being done, and which share of it is done.
+    """Show a bar on stderr, and yield what to tell it: what is being done, and which share of it is done.
 
     It is for commands that write at the end alone: an interrupt ends them, and says so.
     """
-    columns = (Description(), BarColumn(), TimeElapsedColumn())
-    with saying(), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        current = bars.add_task("starting", total=100)
-        yield lambda what, share: bars.update(current, description=what, completed=int(100 * share))
+    with on_interrupt(), progress_bars(counted=False) as bars:
+        yield bars.step
 
 
 class Store(Protocol):
-    """Whatever finds kept records."""
+    """A store that finds kept records."""
 
     def sentences(self) -> list[str]:
-        """What has to be said about what was found."""
-
-
-def check_resume(resume: bool, any_version: bool) -> None:
-    """Refuse to reuse other versions' runs where none is reused."""
-    if any_version and not resume:
-        raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
+        """Return what has to be said about what was found."""
 
 
 @contextmanager
-def told(store: Store) -> Iterator[None]:
-    """Say at the end, an interrupted one too, what was found."""
+def say_reused(store: Store) -> Iterator[None]:
+    """Say at the end, an interrupted one too, what of a store was reused."""
     try:
         yield
     finally:

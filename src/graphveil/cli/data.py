@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.console import say, show_facts, show_table
+from graphveil.cli.options import AsJson
 from graphveil.experiments.table import Table
 from graphveil.graphs.catalogue import Listing, catalogue, describe
 from graphveil.graphs.download import get
 
 data_app = typer.Typer(help="Graphs: which there are, what they hold, and how to get them.")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 @data_app.callback(invoke_without_command=True)

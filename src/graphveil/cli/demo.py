@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, interrupted, say, show_table
+from graphveil.cli.console import Console, interrupted, progress_bars, say, show_table
 from graphveil.errors import InputError
 from graphveil.experiments.demo import (
     SMALL,
@@ -44,12 +43,10 @@ def demo(
         raise InputError(f"runs and jobs must be at least 1, got {runs} and {jobs}")
     check_output(out, option="--out")
     kept, stopped = Demo(), False
-    columns = (Description(), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("starting", total=None)
+    with progress_bars(steps=False) as bars:
 
         def watch(what: str, done: int, total: int) -> None:
-            bars.update(task, description=what, completed=done, total=total)
+            bars.count(done, total, what)
 
         try:
             for kept in run_demo(runs, jobs, watch):

@@ -10,7 +10,7 @@ import typer
 
 from graphveil.cli.console import one_bar
 from graphveil.cli.one_run import RunOfRows
-from graphveil.cli.options import grouped
+from graphveil.cli.options import with_options
 from graphveil.experiments.embedding import FORMATS, check_embedding, embed_experiment
 from graphveil.files import FIGURES, check_output
 from graphveil.number_format import file_size
@@ -20,7 +20,7 @@ from graphveil.settings import peak_megabytes
 FIELDS = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "version")
 
 
-@grouped
+@with_options
 def embed(
     *,
     out: Annotated[
@@ -52,8 +52,8 @@ def embed(
 
     Example: graphveil embed lpgnn --data SHARDS --epsilon 4 --workers 4 --out FOLDER
     """
-    spec = options.experiment()
-    if options.write_in_shards(spec, "embeddings", out):
+    spec = options.experiment
+    if options.write_in_shards("embeddings", out):
         return
     check_output(out, FORMATS, "--out")
     if map_file is not None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.console import one_bar, say, saying, show_facts, show_table
+from graphveil.cli.console import on_interrupt, one_bar, say, show_facts, show_table
 from graphveil.cli.options import AsJson, RangePair, parse_settings, range_option
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
@@ -83,7 +83,7 @@ def shard(
     check_partitions(partitions, partition)
     options = {**parse_settings(settings or []), **range_option(public_range)}
     common: dict[str, Any] = {"partitions": partitions, "partitioner": partition, "seed": seed}
-    with saying():
+    with on_interrupt():
         if _is_file(source) and set(options) <= {"split", "range"}:
             made = shard_files(
                 source,

@@ -61,7 +61,7 @@ def draw(name: str | None, file: Path, epsilon: float) -> None:
         raise InputError(
             "--plot draws one mechanism: name it, as in `graphveil mechanisms krr --plot krr.svg`"
         )
-    check_number(epsilon, "epsilon", above=0)
+    check_number(epsilon, "--epsilon", above=0)
     check_output(file, FIGURES, "--plot")
     mechanism_drawing(name, epsilon).write(file)
     say(f"The figure is in {file}.")

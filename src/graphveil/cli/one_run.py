@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from graphveil.cli.console import one_bar, say, saying
-from graphveil.cli.options import AsJson, Asked, EngineName, Terms, Workers, chosen_engine, experiment_of
+from graphveil.cli.console import on_interrupt, one_bar, say
+from graphveil.cli.options import AsJson, Computing, Options
 from graphveil.errors import InputError
 from graphveil.experiments.compute import RECORD, RowFiles, RowKind, compute_unit
 from graphveil.experiments.experiment import Experiment
 from graphveil.files import write_whole
 from graphveil.graphs.load import large_shards
-from graphveil.privacy.record import Privacy
 from graphveil.version import __version__
 
 # What an interrupt says where workers write checkpoints.
@@ -25,30 +22,24 @@ CHECKPOINTS_KEPT = (
 )
 
 
-@dataclass(frozen=True)
-class OneRun:
-    """The first run of an experiment, as `graphveil run` has it."""
-
-    asked: Asked
-    terms: Terms
-    seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0
-
-    def experiment(self) -> Experiment:
-        """Return the experiment of these options."""
-        return experiment_of(self.asked, self.terms, seed=self.seed)
+# The first run of an experiment, as `graphveil run` has it.
+OneRun = Annotated[
+    Experiment,
+    Options(without=("runs", "control"), help={"seed": "The seed of split, reports and model."}),
+]
 
 
 @dataclass(frozen=True)
-class RunOfRows(OneRun):
+class RunOfRows:
     """One run of which a row for each user is written, and what computes it."""
 
-    engine: EngineName = "local"
-    workers: Workers = None
+    experiment: OneRun
+    computing: Annotated[Computing, Options(only=("engine", "workers"))]
     as_json: AsJson = False
 
-    def write_in_shards(self, spec: Experiment, kind: RowKind, out: Path) -> bool:
+    def write_in_shards(self, kind: RowKind, out: Path) -> bool:
         """Write a folder of files where the graph is sharded and large; False where it is not, and a file will do."""
-        engine = chosen_engine(self.engine, self.workers, None)
+        spec, engine = self.experiment, self.computing.resolved_engine
         if large_shards(spec.data) is None:
             if engine.workers is not None:
                 raise InputError(
@@ -58,7 +49,7 @@ class RunOfRows(OneRun):
         spec.check()
         files, file = RowFiles(out, kind), out / RECORD
         files.make_folder()
-        with one_bar() as inside, saying(CHECKPOINTS_KEPT), engine.open():
+        with one_bar() as inside, on_interrupt(CHECKPOINTS_KEPT), engine.open():
             unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
         record = {
             "method": spec.method,
@@ -68,8 +59,8 @@ class RunOfRows(OneRun):
             "version": __version__,
             "folder": str(out),
             "kind": kind,
-            "privacy": unit.privacy,
-            "statement": Privacy.model_validate(unit.privacy).sentence,
+            "privacy": unit.privacy.to_dict(),
+            "statement": unit.privacy.sentence,
             "also": unit.also,
             "seconds": unit.seconds["total"],
             "peak_mb": unit.peak_mb,

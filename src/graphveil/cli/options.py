@@ -1,4 +1,7 @@
-"""Options that several commands take, each declared once, and how they are read: groups of options are data classes."""
+"""Options of commands: generated from the fields of data classes, an experiment's first of all, and how they are read.
+
+A new option of all commands that run experiments is a new field of `Experiment` or of one of its records.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import inspect
 import json
 import re
 import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import wraps
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -20,9 +23,7 @@ from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.experiment_file import NONE, read_settings
-from graphveil.methods import BACKBONE_NAMES
-from graphveil.methods.tasks import find_task, task_names
-from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, Volunteers, record_fields
+from graphveil.methods.terms import option, record_fields
 from graphveil.number_format import exact_text
 from graphveil.plugins import plain_name
 
@@ -136,158 +137,64 @@ def range_option(text: str | None) -> dict[str, Any]:
 NUMBERS = tuple[float, ...] | None
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameters may be data classes: it takes their fields as options, in that place, and puts them together.
+@dataclass(frozen=True)
+class Options:
+    """Which fields of a data class are options of a command: `experiment: Annotated[Experiment, Options(without=("runs",))]`.
 
-    A field may be a data class itself. What `--help` says of a field stands in its metadata, or in its type as typer has it.
-    Where the command has a parameter of the same name, that one is the option, and the field has its default.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Place:
-    ...     street: str
-    ...     number: int = 1
-    >>> @grouped
-    ... def visit(*, name: str, place: Place) -> None:
-    ...     print(name, place)
-    >>> visit(name="Ada", street="Long Lane", number=2)
-    Ada Place(street='Long Lane', number=2)
+    Parameters
+    ----------
+    only, without
+        Fields that are options alone, or that are none. The name of a record stands for all of its fields.
+    fixed
+        Values of fields that are no options.
+    default
+        What stands in the place of a field's own default; ``...`` where the option must be given.
+    help
+        What stands in the place of what the field says of itself.
     """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    parameters: list[inspect.Parameter] = []
-    taken_by_command = inspect.signature(command).parameters
-    # A group may be called like one of its fields.
-    own = [name for name in taken_by_command if name not in groups]
-    for name, parameter in taken_by_command.items():
-        if name in groups:
-            parameters += [option for option in _options(groups[name]) if option.name not in own]
-        else:
-            parameters.append(_option(name, parameter.default, hints[name]))
 
-    @wraps(command)
-    def call(**given: Any) -> None:
-        taken = {name: given.pop(name) for name in own if name in given}
-        command(**taken, **{name: _together(kind, given) for name, kind in groups.items()})
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    default: Mapping[str, Any] = field(default_factory=dict)
+    help: Mapping[str, str] = field(default_factory=dict)
 
-    call.__dict__["__signature__"] = inspect.Signature(parameters)
-    return call
+    def take(self, name: str) -> bool:
+        """Return whether a field is an option, or a record is taken as a whole."""
+        return name not in self.without and name not in self.fixed and (not self.only or name in self.only)
+
+    def inside(self, record: str) -> Options:
+        """Return which fields of a record are options."""
+        return replace(self, only=()) if self.take(record) else self
 
 
-def _options(group: Any) -> list[inspect.Parameter]:
-    """The options of all fields of a data class, those of data classes inside it in their place."""
-    hints = get_type_hints(group, include_extras=True)
-    options = []
-    for each in fields(group):
-        kind = hints[each.name]
-        if is_dataclass(kind):
-            options += _options(kind)
-            continue
-        default = inspect.Parameter.empty if each.default is MISSING else each.default
-        if "help" in each.metadata:
-            written = str | None if kind == NUMBERS else kind
-            shown = default not in (None, "")
-            kind = Annotated[written, typer.Option(help=each.metadata["help"], show_default=shown)]
-        options.append(_option(each.name, default, kind))
-    return options
+def option_info(each: Field[Any], group: Any = None, text: str | None = None) -> Any:
+    """Return what typer is told of a field: its names, its help, and the panel of its group."""
+    about = each.metadata
+    if about.get("positional"):
+        return typer.Argument(help=text or about["help"])
+    shown = each.default not in (MISSING, None, "")
+    panel = getattr(group, "title", None)
+    return typer.Option(
+        *about.get("names", ()), help=text or about["help"], show_default=shown, rich_help_panel=panel
+    )
 
 
-def _together(group: Any, given: dict[str, Any]) -> Any:
-    """An instance of a data class from the options that were given, which are taken out; others have their default."""
-    hints = get_type_hints(group)
-    values = {}
-    for each in fields(group):
-        kind = hints[each.name]
-        if is_dataclass(kind):
-            values[each.name] = _together(kind, given)
-            continue
-        if each.name not in given:
-            continue
-        value = given.pop(each.name)
-        values[each.name] = parse_numbers(each.name, value) if kind == NUMBERS else value
-    return group(**values)
+def experiment_option(name: str) -> Any:
+    """Return what typer is told of one field of an experiment, for a command that takes it alone."""
+    return option_info(_EXPERIMENT[name])
 
 
-def _option(name: str, default: Any, kind: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-MethodName = Annotated[
-    str, typer.Argument(help="A name from `graphveil methods`, or FILE.py:NAME for one of your own.")
-]
-DataName = Annotated[
-    str,
-    typer.Option(
-        "--data",
-        help="A name from `graphveil data list`, the path of an .npz file, or a function as FILE.py:NAME.",
-    ),
-]
-BackboneName = Annotated[
-    str,
-    typer.Option(
-        help=f"One of {', '.join(BACKBONE_NAMES)}, or FILE.py:NAME; the method's own by default.",
-        show_default=False,
-    ),
-]
-TaskName = Annotated[
-    str,
-    typer.Option(
-        "--task",
-        help=f"What to predict: {' or '.join(f'{name} ({find_task(name).summary})' for name in task_names())}.",
-    ),
-]
-SettingPairs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's. A list stands in "
-        "brackets: 'mechanism.shares=[0.5,0.5]'.",
-    ),
-]
+_EXPERIMENT = {each.name: each for each in fields(Experiment)}
+DataName = Annotated[str, experiment_option("data")]
+SettingPairs = Annotated[list[str] | None, experiment_option("settings")]
+RangePair = Annotated[str | None, experiment_option("data_options")]
 SettingsFile = Annotated[
     Path | None,
     typer.Option(
         "--settings",
         help="A TOML or JSON file of settings, as `graphveil tune` writes it; --set overrides it.",
     ),
-]
-LabelEpsilon = Annotated[
-    float | None, typer.Option(help="Make labels private too: the budget of training and validation labels.")
-]
-RangePair = Annotated[
-    str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        help="How many processes; it changes no number. One by default, on Ray as many as it has processors.",
-        show_default=False,
-    ),
-]
-EngineName = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        help="What computes: local (processes of this machine), ray (started for this command), ray://HOST:PORT or ray://auto (one that "
-        "is running). It changes no number.",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        help="How many workers share the learning of one run, a part of the graph each: processes of this machine, or of Ray with --engine ray."
-    ),
-]
-CheckpointEvery = Annotated[
-    int,
-    typer.Option(
-        help="With --workers: each so many epochs they write down how far they are, so that a run goes on where one of them, or this command, was lost.",
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option("--resume/--fresh", help="Reuse runs that are finished already, or compute all anew."),
 ]
 AllRuns = Annotated[
     bool,
@@ -296,55 +203,175 @@ AllRuns = Annotated[
         help="All runs and epochs of slow cells too: those where every user answers every value of a large graph.",
     ),
 ]
-AnyVersion = Annotated[
-    bool,
-    typer.Option("--any-version", help="Reuse what another version of graphveil has computed, and say so."),
-]
-
-
-def chosen_engine(
-    engine: str, workers: int | None, jobs: int | None, checkpoint_every: int = EVERY
-) -> Engine:
-    """The engine of --engine and --workers; how many --jobs it is to compute at a time is checked too."""
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs}")
-    if jobs is not None and workers is not None:
-        raise InputError(
-            "--workers share one run after the other, so --jobs has no meaning beside it: leave one of them out"
-        )
-    return Engine.of(engine, workers, checkpoint_every)
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is run, on what, at which budget."""
+class Spelling:
+    """How a field is written that is no single value: its parameters, and how they are read for a method."""
 
-    method: MethodName
-    data: DataName
-    budgets: Budgets
-    backbone: BackboneName = ""
-    task: TaskName = "node"
+    parameters: Mapping[str, Any]
+    read: Callable[..., Any]
+
+
+# Fields of an experiment that are written in another form than they have.
+SPELLINGS = {
+    "settings": Spelling(
+        {"setting": list[str] | None, "settings_file": SettingsFile},
+        lambda method, setting, settings_file: all_settings(method, settings_file, setting or []),
+    ),
+    "data_options": Spelling(
+        {"public_range": str | None}, lambda method, public_range: range_option(public_range)
+    ),
+    "control": Spelling({"no_control": bool}, lambda method, no_control: not no_control),
+}
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the fields of its data classes as options, in their place, and puts them together.
+
+    A parameter of the command may be a data class, or `Annotated` with `Options` that say which of its fields are taken. What
+    `--help` says of a field stands in its metadata, or in its type as typer has it. Where the command has a parameter of the same
+    name, that one is the option, and the field has its default. An experiment comes resolved.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Place:
+    ...     street: str
+    ...     number: int = 1
+    >>> @with_options
+    ... def visit(*, name: str, place: Place) -> None:
+    ...     print(name, place)
+    >>> visit(name="Ada", street="Long Lane", number=2)
+    Ada Place(street='Long Lane', number=2)
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: group for name, hint in hints.items() if (group := _group(hint))}
+    taken = inspect.signature(command).parameters
+    # A group may be called like one of its fields.
+    own = [name for name in taken if name not in groups]
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in taken.items():
+        if name in groups:
+            parameters += [each for each in _parameters(*groups[name]) if each.name not in own]
+        else:
+            parameters.append(_parameter(name, parameter.default, hints[name]))
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        values = {name: given.pop(name) for name in own if name in given}
+        for name, (group, options) in groups.items():
+            values[name] = _instance(group, options, given)
+        command(**values)
+
+    call.__dict__["__signature__"] = inspect.Signature(parameters)
+    return call
+
+
+def _group(hint: Any, options: Options | None = None) -> tuple[Any, Options] | None:
+    """Return the data class of a parameter or field and the options that are taken of it; None where it is something else."""
+    kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if not is_dataclass(kind):
+        return None
+    return kind, next((each for each in about if isinstance(each, Options)), options or Options())
+
+
+def _parameters(group: Any, options: Options) -> Iterator[inspect.Parameter]:
+    """Yield the options of a data class, those of data classes inside it in their place."""
+    hints = get_type_hints(group, include_extras=True)
+    for each in fields(group):
+        kind = hints[each.name]
+        if each.name in options.without:
+            continue
+        if inner := _group(kind, options.inside(each.name)):
+            yield from _parameters(*inner)
+        elif not options.take(each.name):
+            continue
+        elif group is Experiment and each.name in SPELLINGS:
+            info = option_info(each, group, options.help.get(each.name))
+            for name, written in SPELLINGS[each.name].parameters.items():
+                default = False if written is bool else None
+                shown = written if get_origin(written) is Annotated else Annotated[written, info]
+                yield _parameter(name, default, shown)
+        else:
+            default = options.default.get(each.name, ... if each.default is MISSING else each.default)
+            if "help" in each.metadata:
+                written = str | None if kind == NUMBERS else kind
+                kind = Annotated[written, option_info(each, group, options.help.get(each.name))]
+            yield _parameter(each.name, inspect.Parameter.empty if default is ... else default, kind)
+
+
+def _parameter(name: str, default: Any, kind: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _instance(group: Any, options: Options, given: dict[str, Any]) -> Any:
+    """Return an instance of a data class from the options that were given, which are taken out; others have their default."""
+    hints = get_type_hints(group, include_extras=True)
+    values: dict[str, Any] = {}
+    for each in fields(group):
+        kind = hints[each.name]
+        if each.name in options.without:
+            continue
+        if inner := _group(kind, options.inside(each.name)):
+            values[each.name] = _instance(*inner, given)
+        elif each.name in options.fixed:
+            values[each.name] = options.fixed[each.name]
+        elif not options.take(each.name):
+            continue
+        elif group is Experiment and each.name in SPELLINGS:
+            spelling = SPELLINGS[each.name]
+            written = {name: given.pop(name) for name in spelling.parameters if name in given}
+            if len(written) == len(spelling.parameters):
+                values[each.name] = spelling.read(values["method"], **written)
+        elif each.name in given:
+            value = given.pop(each.name)
+            values[each.name] = parse_numbers(each.name, value) if kind == NUMBERS else value
+    made = group(**values)
+    return made.resolved() if isinstance(made, Experiment) else made
 
 
 @dataclass(frozen=True)
-class Terms:
-    """On which terms: settings, levels, who answers, who volunteers, and the machine."""
+class Computing:
+    """Where runs are computed, and which of them are reused."""
 
-    levels: Levels
-    turnout: Turnout
-    volunteers: Volunteers
-    machine: Machine
-    setting: SettingPairs = None
-    settings_file: SettingsFile = None
-    public_range: RangePair = None
+    title: ClassVar[str] = "Computing"
+    jobs: int | None = option(
+        None, "How many processes; it changes no number. One by default, on Ray as many as it has processors."
+    )
+    engine: str = option(
+        "local",
+        "What computes: local (processes of this machine), ray (started for this command), ray://HOST:PORT or ray://auto (one that "
+        "is running). It changes no number.",
+    )
+    workers: int | None = option(
+        None,
+        "How many workers share the learning of one run, a part of the graph each: processes of this machine, or of Ray with --engine ray.",
+    )
+    checkpoint_every: int = option(
+        EVERY,
+        "With --workers: each so many epochs they write down how far they are, so that a run goes on where one of them, or this command, "
+        "was lost.",
+    )
+    resume: bool = option(
+        True, "Reuse runs that are finished already, or compute all anew.", "--resume/--fresh"
+    )
+    any_version: bool = option(
+        False, "Reuse what another version of graphveil has computed, and say so.", "--any-version"
+    )
 
-
-def experiment_of(asked: Asked, terms: Terms, **others: Any) -> Experiment:
-    """The spec of these options; ``others`` are fields of a spec that only some commands set."""
-    given = {**vars(asked), **vars(terms), **others}
-    settings = all_settings(asked.method, given.pop("settings_file"), given.pop("setting") or [])
-    options = range_option(given.pop("public_range"))
-    return Experiment(**given, settings=settings, data_options=options).resolved()
+    @cached_property
+    def resolved_engine(self) -> Engine:
+        """The engine of --engine and --workers, where these options go together."""
+        if self.jobs is not None and self.jobs < 1:
+            raise InputError(f"--jobs must be at least 1, got {self.jobs}")
+        if self.jobs is not None and self.workers is not None:
+            raise InputError(
+                "--workers share one run after the other, so --jobs has no meaning beside it: leave one of them out"
+            )
+        if self.any_version and not self.resume:
+            raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
+        return Engine.of(self.engine, self.workers, self.checkpoint_every)
 
 
 # What options are called in the name of a file.

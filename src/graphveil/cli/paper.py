@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import GOES_ON, interrupted, one_bar, say, saying, show_table
-from graphveil.cli.options import AllRuns, AnyVersion, AsJson, EngineName, Jobs, Workers, chosen_engine
-from graphveil.cli.studies import Bars, show_section
+from graphveil.cli.console import RUNS_KEPT, interrupted, one_bar, say, show_table
+from graphveil.cli.options import AllRuns, AsJson, Computing, Options, with_options
+from graphveil.cli.studies import run_options, show_section, study_bars
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.computed_figures import FigureInput
 from graphveil.experiments.figure import Chart
 from graphveil.experiments.paper_result import FigureResult, PaperResult, compute_paper_figure, papers_page
-from graphveil.experiments.papers import Paper, PaperFigure, Selection, papers, select, select_every
+from graphveil.experiments.papers import Paper, PaperFigure, PaperSelection, papers, select, select_every
 from graphveil.experiments.study_result import UNFINISHED, StudyResult
 from graphveil.experiments.study_runner import RunOptions, run_studies, run_study
 from graphveil.files import FIGURES, PAGES, check_output, write_whole
@@ -26,7 +26,9 @@ from graphveil.number_format import counted
 QUICK_FIGURE = "Quick: few values, and one run where it draws at random, to see that it works."
 
 
+@with_options
 def paper(
+    *,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -59,9 +61,7 @@ def paper(
     runs: Annotated[
         int | None, typer.Option(help="How many runs a number; as many as its file says by default.")
     ] = None,
-    jobs: Jobs = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
+    computing: Annotated[Computing, Options(without=("checkpoint_every", "resume"))],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -72,7 +72,6 @@ def paper(
         Path | None,
         typer.Option(help="Also write all tables and figures that ran to one page, .html."),
     ] = None,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a printed table again: their number, ours with its 95% interval, and its control, side by side.
@@ -117,14 +116,13 @@ def paper(
     files = [check_files(paper, figures, out, on_page=page is not None) for paper, _, figures in chosen]
     if page is not None:
         check_output(page, PAGES, "--page")
-    computing = chosen_engine(engine, workers, jobs)
-    computing.check_units("a table")
+    options = run_options(computing, tolerant=True)
+    options.engine.check_units("a table")
     if runs is not None and runs < 1:
-        raise InputError(f"runs must be at least 1, got {runs}")
+        raise InputError(f"--runs must be at least 1, got {runs}")
     given = FigureInput(runs=runs, quick=quick)
-    options = RunOptions(jobs, computing, any_version=any_version, tolerant=True)
     done: list[PaperResult] = []
-    with computing.open():
+    with options.engine.open():
         for selection, drawn in zip(chosen, files, strict=True):
             stopped = bool(done) and done[-1].interrupted
             done.append(run_paper(selection, drawn, given, everything, options, stopped))
@@ -159,7 +157,7 @@ def check_files(
 
 
 def run_paper(
-    selection: Selection,
+    selection: PaperSelection,
     files: Sequence[Path | None],
     given: FigureInput,
     everything: bool,
@@ -178,7 +176,7 @@ def run_paper(
         say(f"{name}: {counted(len(studies), 'table')}", err=True)
     tables = [StudyResult.unfinished(study) for study in studies]
     if studies and not stopped:
-        with saying(GOES_ON), Bars() as bars:
+        with study_bars() as bars:
             tables = run_studies(studies, options, bars)
         stopped = tables[0].interrupted
     figures: list[FigureResult] = []
@@ -211,7 +209,7 @@ def run_figure(
             study = figure.study.with_fields(runs).prepare(everything=everything, quick=given.quick)
         except GraphveilError as error:
             return FigureResult(figure, note=str(error))
-        with saying(GOES_ON), Bars() as bars:
+        with study_bars() as bars:
             result = FigureResult(figure, study=run_study(study, options, bars))
     if not result.has_numbers and result.interrupted:
         return replace(result, note=UNFINISHED)
@@ -231,7 +229,7 @@ def state_words(done: Sequence[PaperResult]) -> str:
     said = [f"{finished} of {wanted} cells of tables"] if cells else []
     said += [f"{drawn} of {len(figures)} figures"] if figures else []
     learned = cells or any(figure.figure.study is not None for figure in figures)
-    return f"{' and '.join(said)} are finished; {GOES_ON if learned else 'figures are computed anew'}"
+    return f"{' and '.join(said)} are finished; {RUNS_KEPT if learned else 'figures are computed anew'}"
 
 
 def list_papers(as_json: bool) -> None:

@@ -9,19 +9,19 @@ import typer
 
 from graphveil.cli.console import one_bar, say
 from graphveil.cli.one_run import OneRun
-from graphveil.cli.options import grouped
+from graphveil.cli.options import with_options
 from graphveil.errors import InputError
 from graphveil.experiments.predictions import check_predictions, learn_again
 from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.files import FIGURES, check_output
 
 
-@grouped
+@with_options
 def plot(
     *,
     kind: Annotated[str, typer.Option(help=f"What to draw: {', '.join(RUN_FIGURES)}.")] = "confusion",
     out: Annotated[Path, typer.Option(help="The file to write: .svg, which follows dark mode, or .png.")],
-    options: OneRun,
+    experiment: OneRun,
 ) -> None:
     """Draw one run: which classes are taken for which, scores of each class, users with truth and prediction, a map, training.
 
@@ -32,11 +32,10 @@ def plot(
     """
     if kind not in RUN_FIGURES:
         raise InputError(f"kind must be one of {', '.join(RUN_FIGURES)}, got {kind!r}")
-    spec = options.experiment()
     check_output(out, FIGURES, "--out")
-    check_predictions(spec)
+    check_predictions(experiment)
     with one_bar() as inside:
-        ready, outcome = learn_again(spec, 0, None, inside)
+        ready, outcome = learn_again(experiment, 0, None, inside)
         inside(f"drawing {kind}", 1.0)
-        RUN_FIGURES[kind](spec, ready, outcome).write(out)
+        RUN_FIGURES[kind](experiment, ready, outcome).write(out)
     say(f"The figure is in {out}.")

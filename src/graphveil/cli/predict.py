@@ -10,14 +10,14 @@ import typer
 
 from graphveil.cli.console import one_bar
 from graphveil.cli.one_run import RunOfRows
-from graphveil.cli.options import grouped
+from graphveil.cli.options import with_options
 from graphveil.experiments.artefacts import record_file
 from graphveil.experiments.predictions import check_predictions, check_predictions_file, predict_experiment
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
 
 
-@grouped
+@with_options
 def predict(
     *,
     out: Annotated[
@@ -40,8 +40,8 @@ def predict(
 
     Example: graphveil predict base --data SHARDS --epsilon 4 --workers 4 --out FOLDER
     """
-    spec = options.experiment()
-    if options.write_in_shards(spec, "predictions", out):
+    spec = options.experiment
+    if options.write_in_shards("predictions", out):
         return
     check_predictions_file(out)
     check_predictions(spec)

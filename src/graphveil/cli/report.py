@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,11 @@ from graphveil.cli.audit import progress
 from graphveil.cli.console import say, warn
 from graphveil.errors import InputError
 from graphveil.experiments.report import HOPS, TITLE, write_report
-from graphveil.experiments.result_store import Record, ResultStore, latest, read_results
+from graphveil.experiments.result import Result
+from graphveil.experiments.result_store import ResultStore, latest, read_results
 from graphveil.experiments.unit_store import results_file
 from graphveil.files import check_output
+from graphveil.number_format import counted
 
 
 def report(
@@ -43,20 +46,19 @@ def report(
     if hops < 1:
         raise InputError(f"hops must be at least 1, got {hops}")
     check_output(out, option="--out")
-    records = read_results(results, warn) if results else earlier()
+    found = read_results(results, warn) if results else earlier()
     with progress() as tell:
-        write_report(out, records, title=title, energy=energy, hops=hops, tell=tell)
-    shown = len(latest(records))
-    say(f"The report of {shown} result{'' if shown == 1 else 's'} is in {out}.")
+        write_report(out, found, title=title, energy=energy, hops=hops, tell=tell)
+    say(f"The report of {counted(len(latest(found)), 'result')} is in {out}.")
 
 
-def earlier() -> list[Record]:
-    """What earlier runs have kept."""
+def earlier() -> Sequence[Result]:
+    """Return what earlier runs have kept."""
     file = results_file()
-    records = ResultStore(file).records(warn)
-    if not records:
+    found = ResultStore(file).results(warn)
+    if not found:
         raise InputError(
             f"no run has left a result in {file} yet: run a method first, as in "
             "`graphveil run base --data town --epsilon 2`, or name files with results"
         )
-    return records
+    return found

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import confirmed, say, show_table, warn
-from graphveil.cli.options import AsJson, grouped
+from graphveil.cli.console import confirm, say, show_table, warn
+from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.report import results_page, results_table
 from graphveil.experiments.result_store import (
     EXPORTS,
     ORDERS,
-    Kept,
     ResultStore,
     Selection,
+    StoredResult,
     check_tag,
-    ordered,
-    to_dict,
+    sort_results,
+    with_numbers,
     write_export,
 )
 from graphveil.experiments.unit_store import results_file
@@ -31,42 +31,20 @@ from graphveil.plugins import unknown_name
 
 TITLE = "graphveil: kept results"
 Names = list[str] | None
+Earlier = Annotated[
+    bool,
+    typer.Option("--earlier", help="Also those of which a later result of the same experiment is there."),
+]
 
 
-@dataclass(frozen=True)
-class Filters:
-    """What results are selected by, each of them any number of times."""
-
-    method: Annotated[Names, typer.Option(help="Only results of this method; may be repeated.")] = None
-    data: Annotated[Names, typer.Option(help="Only those on this graph; may be repeated.")] = None
-    task: Annotated[Names, typer.Option(help="Only those of this task; may be repeated.")] = None
-    mechanism: Annotated[Names, typer.Option(help="Only those of this mechanism; may be repeated.")] = None
-    backbone: Annotated[Names, typer.Option(help="Only those of this backbone; may be repeated.")] = None
-    epsilon: Annotated[
-        list[float] | None, typer.Option(help="Only those at this budget; may be repeated.")
-    ] = None
-    seed: Annotated[
-        list[int] | None, typer.Option(help="Only those whose first run has this seed; may be repeated.")
-    ] = None
-    tag: Annotated[Names, typer.Option(help="Only those with this tag; may be repeated.")] = None
-    earlier: Annotated[
-        bool,
-        typer.Option("--earlier", help="Also those of which a later result of the same experiment is there."),
-    ] = False
-
-    def selection(self, numbers: tuple[int, ...] = ()) -> Selection:
-        """The same as a selection, with the numbers that are named."""
-        given = {name: tuple(value or ()) for name, value in vars(self).items() if name != "earlier"}
-        return Selection(numbers=numbers, earlier=self.earlier, **given)
-
-
-@grouped
+@with_options
 def results(
     *,
     numbers: Annotated[
         list[int] | None, typer.Argument(help="Only the results with these numbers (the first column).")
     ] = None,
-    filters: Filters,
+    selection: Selection,
+    earlier: Earlier = False,
     sort: Annotated[
         str, typer.Option(help=f"By what to sort: {', '.join(ORDERS)}. Dates and scores: the highest first.")
     ] = "number",
@@ -101,36 +79,34 @@ def results(
         raise unknown_name("order", sort, ORDERS)
     if out is not None:
         check_output(out, (*EXPORTS, *PAGES), "--out")
-    selection = filters.selection(tuple(numbers or ()))
-    _check_asked(selection, delete, yes, bool(add_tag or remove_tag), out, as_json)
+    # A number names a result, be there a later one or not.
+    selection = replace(selection, earlier=earlier or bool(numbers))
+    _check_asked(bool(numbers or selection.filters), delete, yes, bool(add_tag or remove_tag), out, as_json)
     store = ResultStore(results_file())
-    kept = store.kept(warn)
-    chosen = selection.of(kept)
+    kept = store.results(warn)
+    chosen = selection.of(with_numbers(kept, numbers) if numbers else kept)
     if delete:
-        deleted(store, chosen, yes, as_json)
+        delete_results(store, chosen, yes, as_json)
         say_what_is_hidden(chosen, kept, selection, "deleted")
         return
     if add_tag or remove_tag:
-        store.tag(
-            [each.number for each in chosen],
-            add=[check_tag(tag, kept) for tag in add_tag or ()],
-            remove=remove_tag or (),
-        )
-        kept = store.kept()
-        chosen = Selection(tuple(each.number for each in chosen)).of(kept) if chosen else []
-    chosen = ordered(chosen, sort, reverse)
+        tagged = [each.number for each in chosen]
+        store.tag(tagged, add=[check_tag(tag, kept) for tag in add_tag or ()], remove=remove_tag or ())
+        kept = store.results()
+        chosen = with_numbers(kept, tagged)
+    chosen = sort_results(chosen, sort, reverse)
     if out is not None:
         write(out, chosen)
         say(f"{counted(len(chosen), 'result')} {'is' if len(chosen) == 1 else 'are'} in {out}.")
     elif as_json:
-        say(json.dumps({"results": [to_dict(each) for each in chosen]}, ensure_ascii=False))
+        say(json.dumps({"results": [each.listing() for each in chosen]}, ensure_ascii=False))
     else:
         show(chosen)
     say_what_is_hidden(chosen, kept, selection)
 
 
 def _check_asked(
-    selection: Selection, delete: bool, yes: bool, tagging: bool, out: Path | None, as_json: bool
+    selected: bool, delete: bool, yes: bool, tagging: bool, out: Path | None, as_json: bool
 ) -> None:
     """Refuse what contradicts itself, and what would change everything by accident."""
     if yes and not delete:
@@ -141,17 +117,17 @@ def _check_asked(
         )
     if out is not None and as_json:
         raise InputError("--out and --json say two places: leave one out")
-    if (delete or tagging) and not selection.chooses:
+    if (delete or tagging) and not selected:
         what = "deleted" if delete else "tagged"
         raise InputError(f"without a selection everything would be {what}: give numbers, --data, --tag …")
 
 
-def deleted(store: ResultStore, chosen: list[Kept], yes: bool, as_json: bool) -> None:
+def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as_json: bool) -> None:
     """Delete results, after asking."""
     count = counted(len(chosen), "result")
     if chosen and not yes:
         show(chosen, err=True)
-        if not confirmed(f"Delete {count}?", "nothing was deleted: give --yes too"):
+        if not confirm(f"Delete {count}?", "nothing was deleted: give --yes too"):
             say("Nothing was deleted.", err=True)
             return
     numbers = [each.number for each in chosen]
@@ -163,7 +139,7 @@ def deleted(store: ResultStore, chosen: list[Kept], yes: bool, as_json: bool) ->
         say(f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted.")
 
 
-def write(out: Path, chosen: list[Kept]) -> None:
+def write(out: Path, chosen: list[StoredResult]) -> None:
     """Write results in the form that a file's name says."""
     if out.suffix in PAGES:
         write_whole(out, results_page(chosen, TITLE))
@@ -171,14 +147,14 @@ def write(out: Path, chosen: list[Kept]) -> None:
         write_export(out, chosen)
 
 
-def show(chosen: list[Kept], err: bool = False) -> None:
+def show(chosen: list[StoredResult], err: bool = False) -> None:
     """Results as a table; on stderr where it is a question."""
     if chosen:
         show_table(results_table(chosen), err=err)
 
 
 def say_what_is_hidden(
-    chosen: list[Kept], kept: list[Kept], selection: Selection, done: str = "listed"
+    chosen: list[StoredResult], kept: list[StoredResult], selection: Selection, done: str = "listed"
 ) -> None:
     """On stderr: why nothing fits, or that earlier results are not among them."""
     if not kept:
@@ -189,7 +165,7 @@ def say_what_is_hidden(
         )
     elif not chosen:
         say(f"No result fits: {selection.missing(kept) or 'none has all of this at once'}.", err=True)
-    elif not (selection.numbers or selection.tag or selection.earlier):
+    elif not (selection.tag or selection.earlier):
         hidden = len(replace(selection, earlier=True).of(kept)) - len(chosen)
         if hidden:
             say(

@@ -8,34 +8,9 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import (
-    GOES_ON,
-    Console,
-    check_resume,
-    going_on,
-    interrupted,
-    say,
-    saying,
-    show_table,
-)
-from graphveil.cli.options import (
-    AnyVersion,
-    AsJson,
-    Asked,
-    CheckpointEvery,
-    EngineName,
-    Jobs,
-    Resume,
-    Terms,
-    Workers,
-    chosen_engine,
-    default_file,
-    experiment_of,
-    grouped,
-    parse_numbers,
-)
-from graphveil.cli.studies import Bars, show_study
-from graphveil.engine.crew import EVERY
+from graphveil.cli.console import Console, interrupted, resume_words, say, show_table
+from graphveil.cli.options import AsJson, Computing, Options, default_file, parse_numbers, with_options
+from graphveil.cli.studies import run_options, show_study, study_bars
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.result import result_sentences, result_table
@@ -48,38 +23,23 @@ from graphveil.number_format import counted
 EPSILON = "epsilon"
 
 
-@grouped
+@with_options
 def run(
     *,
-    asked: Asked,
+    experiment: Annotated[Experiment, Options(default={"runs": 5})],
     epsilon: Annotated[
         str | None,
         typer.Option(
             help="The budget for features; several, with commas between them, give a table over ε and a curve.",
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
-    seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
-    jobs: Jobs = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    checkpoint_every: CheckpointEvery = EVERY,
-    terms: Terms,
-    no_control: Annotated[
-        bool,
-        typer.Option(
-            "--no-control",
-            help="Skip what it is compared with: control, structure, no edges, volunteers alone.",
-        ),
-    ] = False,
+    computing: Computing,
     out: Annotated[
         Path | None,
         typer.Option(
             help="Where to draw the curve over several budgets, .svg or .png; METHOD-DATA-epsE_E.svg in this folder by default."
         ),
     ] = None,
-    resume: Resume = True,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a method on a graph: users report, the server learns, and the result stands beside its control.
@@ -95,10 +55,7 @@ def run(
 
     Example: graphveil run lpgnn --data SHARDS --epsilon 4 --runs 1 --engine ray --workers 4
     """
-    experiment = experiment_of(asked, terms, runs=runs, seed=seed, control=not no_control)
-    computing = chosen_engine(engine, workers, jobs, checkpoint_every)
-    options = RunOptions(jobs, computing, fresh=not resume, any_version=any_version)
-    check_resume(resume, any_version)
+    options = run_options(computing)
     budgets = parse_numbers("epsilon", epsilon)
     if budgets is not None and len(budgets) > 1:
         run_budgets(experiment, budgets, options, out, as_json)
@@ -113,11 +70,11 @@ def run(
 def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
     """Run and show one experiment."""
     experiment.check()
-    goes_on = going_on(options.fresh)
+    goes_on = resume_words(options.fresh)
     nothing = (
         f"no run of {experiment.method} is finished; every finished run is kept, and {goes_on} from there"
     )
-    with saying(nothing), Bars() as bars:
+    with study_bars(nothing) as bars:
         (outcome,) = run_study(Study("run", experiment.method, (Cell(experiment),)), options, bars).outcomes
     result = outcome.result or outcome.partial
     if result is None:
@@ -127,9 +84,9 @@ def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
     if as_json:
         say(result.to_json())
     else:
-        fields, console = result.to_dict(), Console()
-        show_table(result_table(fields))
-        for sentence in result_sentences(fields):
+        console = Console()
+        show_table(result_table(result))
+        for sentence in result_sentences(result):
             console.print(sentence)
     if result.interrupted:
         state = (
@@ -150,12 +107,12 @@ def run_budgets(
         cell.experiment.check()
     default = default_file(study.cells[0].experiment, ".svg", budgets)
     file = check_output(out or default, FIGURES, "--out")
-    with saying(GOES_ON), Bars() as bars:
+    with study_bars() as bars:
         result = run_study(study, options, bars)
     show_study(result, file, as_json, "curve")
     if result.interrupted:
         state = f"{len(result.finished)} of {len(budgets)} budgets are finished"
-        goes_on = going_on(options.fresh)
+        goes_on = resume_words(options.fresh)
         raise interrupted(f"{state}; every finished run is kept, and {goes_on} from there")
 
 

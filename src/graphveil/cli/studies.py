@@ -3,53 +3,60 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-
-from graphveil.cli.console import Console, Description, say, show_table
+from graphveil.cli.console import RUNS_KEPT, Bars, on_interrupt, progress_bars, say, say_reused, show_table
+from graphveil.cli.options import Computing
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.page import Section
 from graphveil.experiments.study_result import StudyResult
-from graphveil.experiments.study_runner import Watcher
+from graphveil.experiments.study_runner import RunOptions, StudyWatcher
 
 
-class Bars(Watcher):
-    """A bar for all units, and one for what is done inside a unit. It counts the units that are computed."""
+class BarWatcher(StudyWatcher):
+    """Shows bars of how far experiments are, and counts the units that are computed."""
+
+    bars: Bars
 
     def __init__(self) -> None:
-        columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self.inside = self._inside
         self.computed = 0
-        self.sentences: list[str] = []
-        self._all = self.progress.add_task("starting", total=None)
-        self._unit = self.progress.add_task("starting", total=100, visible=False)
+        self.reused: list[str] = []
 
     def begin(self, experiment: Experiment, done: int, total: int) -> None:
-        words = f"{experiment.method} on {experiment.data}"
-        self.progress.update(self._all, description=words, completed=done, total=total)
+        self.bars.count(done, total, f"{experiment.method} on {experiment.data}")
 
     def add(self, experiment: Experiment, done: int, total: int) -> None:
         self.computed += 1
         self.begin(experiment, done, total)
 
     def end(self, sentences: Sequence[str]) -> None:
-        self.sentences += sentences
+        self.reused += sentences
 
-    def _inside(self, what: str, share: float) -> None:
-        self.progress.update(self._unit, description=what, completed=int(100 * share), visible=True)
+    def sentences(self) -> list[str]:
+        """Return what is to be said about runs that were found."""
+        return self.reused
 
-    def __enter__(self) -> Self:
-        self.progress.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-        for sentence in self.sentences:
-            say(sentence, err=True)
+@contextmanager
+def study_bars(sentence: str = RUNS_KEPT) -> Iterator[BarWatcher]:
+    """Show bars on stderr until the studies within are run, and then what was reused; an interrupt ends the command with a sentence."""
+    watcher = BarWatcher()
+    with on_interrupt(sentence), say_reused(watcher), progress_bars() as bars:
+        watcher.bars, watcher.inside = bars, bars.step
+        yield watcher
+
+
+def run_options(computing: Computing, *, tolerant: bool = False) -> RunOptions:
+    """Return how studies are run, as the options of a command say it."""
+    return RunOptions(
+        computing.jobs,
+        computing.resolved_engine,
+        fresh=not computing.resume,
+        any_version=computing.any_version,
+        tolerant=tolerant,
+    )
 
 
 def show_section(section: Section) -> None:

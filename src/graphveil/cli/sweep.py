@@ -8,30 +8,29 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import GOES_ON, check_resume, going_on, interrupted, say, saying
+from graphveil.cli.console import interrupted, resume_words, say
 from graphveil.cli.options import (
     AllRuns,
-    AnyVersion,
     AsJson,
-    EngineName,
-    Jobs,
-    Resume,
+    Computing,
+    Options,
     SettingPairs,
-    Workers,
-    chosen_engine,
     parse_settings,
+    with_options,
 )
-from graphveil.cli.studies import Bars, show_study
+from graphveil.cli.studies import run_options, show_study, study_bars
 from graphveil.errors import InputError
 from graphveil.experiments.experiment_file import SETTINGS, Fields, experiment_fields, packaged
 from graphveil.experiments.measures import MEASURES
 from graphveil.experiments.study import FOLDER, find_sweep, read_sweep
-from graphveil.experiments.study_runner import RunOptions, run_study
+from graphveil.experiments.study_runner import run_study
 from graphveil.files import FIGURES, check_output
 from graphveil.plugins import plain_name
 
 
+@with_options
 def sweep(
+    *,
     name: Annotated[
         str | None, typer.Argument(help="A sweep by name, or a .toml file; without one, all are listed.")
     ] = None,
@@ -59,16 +58,12 @@ def sweep(
     runs: Annotated[
         int | None, typer.Option(help="How many runs a cell; as the sweep says by default.")
     ] = None,
-    jobs: Jobs = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
+    computing: Annotated[Computing, Options(without=("checkpoint_every",))],
     setting: SettingPairs = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Where to draw the figure, .svg or .png; NAME.svg in this folder by default."),
     ] = None,
-    resume: Resume = True,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment over the values of one to three of its fields: tables, and a figure with controls and structure.
@@ -109,18 +104,16 @@ def sweep(
     study = chosen.prepare(everything=everything, quick=quick)
     if quick and runs is not None:
         raise InputError("--quick takes one run: leave out one of --quick and --runs")
-    computing = chosen_engine(engine, workers, jobs)
-    computing.check_units("a sweep")
-    check_resume(resume, any_version)
+    options = run_options(computing)
+    options.engine.check_units("a sweep")
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
     file = check_output(out or Path(f"{study.name}{besides}.svg"), FIGURES, "--out")
-    with saying(GOES_ON), Bars() as bars:
-        options = RunOptions(jobs, computing, fresh=not resume, any_version=any_version)
+    with study_bars() as bars:
         result = run_study(study, options, bars)
     show_study(result, file, as_json)
     if result.interrupted:
         todo = sum(not cell.left_out for cell in study.cells)
-        kept = f"kept, {going_on(not resume)} from there"
+        kept = f"kept, {resume_words(options.fresh)} from there"
         if study.measure.read is None:
             kept = "computed anew by the same command"
         raise interrupted(f"{len(result.finished)} of {todo} cells are finished and {kept}")

@@ -9,21 +9,17 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, interrupted, say, saying, show_table, told
-from graphveil.cli.options import (
-    AnyVersion,
-    AsJson,
-    Asked,
-    EngineName,
-    Terms,
-    Workers,
-    chosen_engine,
-    default_file,
-    experiment_of,
-    grouped,
+from graphveil.cli.console import (
+    Console,
+    interrupted,
+    on_interrupt,
+    progress_bars,
+    say,
+    say_reused,
+    show_table,
 )
+from graphveil.cli.options import AsJson, Computing, Options, default_file, with_options
 from graphveil.engine.engine import Engine
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
@@ -40,34 +36,40 @@ from graphveil.files import check_format, check_output
 from graphveil.number_format import counted, exact_text, points
 
 
-@grouped
+@with_options
 def tune(
     *,
-    asked: Asked,
-    runs: Annotated[int, typer.Option(help="How many runs a trial; run i uses seed S + i.")] = 3,
-    seed: Annotated[int, typer.Option(help="The seed S of the first run, and of the search.")] = 0,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            without=("control",),
+            default={"runs": 3},
+            help={
+                "runs": "How many runs a trial; run i uses seed S + i.",
+                "seed": "The seed S of the first run, and of the search.",
+            },
+        ),
+    ],
     trials: Annotated[
         int,
         typer.Option(help="How many settings to try at most: the whole grid if it has no more, else by TPE."),
     ] = 50,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            help="How many processes. A whole grid gives the same; TPE sees results in another order. One by default, on Ray as many "
-            "as it has processors.",
-            show_default=False,
+    computing: Annotated[
+        Computing,
+        Options(
+            without=("checkpoint_every", "resume"),
+            help={
+                "jobs": "How many processes. A whole grid gives the same; TPE sees results in another order. One by default, on Ray as "
+                "many as it has processors.",
+            },
         ),
-    ] = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    terms: Terms,
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
             help="Where to write the best settings; METHOD-DATA-epsE.toml in this folder by default."
         ),
     ] = None,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Search a method's settings for those that do best on validation users, and write them to a file.
@@ -89,19 +91,18 @@ def tune(
 
     Example: graphveil tune base --data town --epsilon 4 --trials 200 --engine ray://10.0.0.7:6379
     """
-    spec = experiment_of(asked, terms, runs=runs, seed=seed)
-    space = check_search(spec, trials, jobs)
-    computing = chosen_engine(engine, workers, jobs)
-    computing.check_units("a search")
-    file = check_output(out or default_file(spec), option="--out")
+    space = check_search(experiment, trials, computing.jobs)
+    engine = computing.resolved_engine
+    engine.check_units("a search")
+    file = check_output(out or default_file(experiment), option="--out")
     if file.suffix == ".json":
         # It would be read as JSON, and any other as TOML.
         check_format(file, (".toml",), "--out")
-    with saying("no trial is finished, and the same command begins anew"):
-        tuned = watched(spec, space, trials, jobs, computing, any_version)
+    with on_interrupt("no trial is finished, and the same command begins anew"):
+        tuned = watched(experiment, space, trials, computing.jobs, engine, computing.any_version)
     write_settings(tuned, file)
     if as_json:
-        extra = {"file": str(file), "command": command(spec, file)}
+        extra = {"file": str(file), "command": command(experiment, file)}
         say(json.dumps({**tuned.to_dict(), **extra}, ensure_ascii=False))
     else:
         show(tuned, file)
@@ -115,14 +116,11 @@ def watched(
 ) -> TuningResult:
     """Search with a progress bar on stderr, keeping every finished trial on disk."""
     store = TrialStore(results_file(), any_version)
-    columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        whole = bars.add_task(f"{spec.method} on {spec.data}", total=min(trials, space.size))
-        current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
+    title, total = f"{spec.method} on {spec.data}", min(trials, space.size)
+    with say_reused(store), progress_bars(title, total, steps=engine.inside(jobs)) as bars:
 
         def watch(tuned: TuningResult) -> None:
-            best = f"{spec.method} on {spec.data}, best {points(tuned.best.score)}"
-            bars.update(whole, description=best, completed=len(tuned.trials))
+            bars.count(len(tuned.trials), what=f"{title}, best {points(tuned.best.score)}")
 
         return tune_experiment(
             spec,
@@ -131,7 +129,7 @@ def watched(
             engine=engine,
             store=store,
             watch=watch,
-            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+            inside=bars.step,
         )
 
 

@@ -44,9 +44,9 @@ class CollectionSettings:
             raise InputError(
                 f"purpose must be a text of 1 to {MAX_PURPOSE} characters, which people read before they take part"
             )
-        check_number(self.epsilon, "epsilon", above=0)
-        check_number(self.delta, "delta", least=0, below=1)
-        check_whole(self.dims, "dims", least=0, most=MAX_DIMS)
+        check_number(self.epsilon, "--epsilon", above=0)
+        check_number(self.delta, "--delta", least=0, below=1)
+        check_whole(self.dims, "--dims", least=0, most=MAX_DIMS)
         check_whole(self.classes, "classes", least=0, most=MAX_SYMBOLS)
         if (self.dims > 0) != (self.range is not None):
             raise InputError(
@@ -55,7 +55,7 @@ class CollectionSettings:
         if self.range is not None:
             PublicRange.of(self.range)
         elif self.binary or self.volunteers:
-            raise InputError("binary and volunteers are about features: give dims and range")
+            raise InputError("binary and volunteers are about features: give --dims and --range")
         if self.retention is not None:
             check_whole(self.retention, "retention", least=1)
 

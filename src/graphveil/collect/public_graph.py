@@ -228,7 +228,7 @@ class AskedLabels(SplitRecipe):
         if len(asked) < 2:
             raise InputError(
                 f"{len(asked)} enrolled users have a label that the server does not know, and at least 2 must be asked for theirs: "
-                "leave label_epsilon out, or invite more people"
+                "leave --label-epsilon out, or invite more people"
             )
         asked = np.random.default_rng([check_seed(seed), STREAM]).permutation(asked)
         first = min(max(round(TRAIN_SHARE * len(asked)), 1), len(asked) - 1)

@@ -26,7 +26,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
 from graphveil.experiments.parts import PARTS, run_parts
-from graphveil.experiments.unit import Prepared, prepare
+from graphveil.experiments.unit import PreparedUnit, prepare_unit
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.panel import Panel
@@ -172,7 +172,7 @@ def learn_collection(
     """
     check_collected(spec)
     given = _sides(collection, spec)
-    prepared = prepare(spec, "method", 0, progress, given)
+    prepared = prepare_unit(spec, "method", 0, progress, given)
     roster, count = collection.roster(), given[0].node_count
     ledger = _open_books(roster, count, collection.rounds())
     users = CollectedUsers(
@@ -187,7 +187,7 @@ def learn_collection(
     parts: dict[Part, Outcome] = {"method": outcome}
     for part in _beside(spec, prepared.graph):
         blinded = BlindedUsers(users.replayed, count, spec.seed)
-        parts[part] = _run(prepare(spec, part, 0, progress, given), PARTS[part].users(blinded))
+        parts[part] = _run(prepare_unit(spec, part, 0, progress, given), PARTS[part].users(blinded))
     books = _open_books(roster, count, collection.rounds())
     for each in collection.rounds():
         charge_round(books, each.plan, each.asked)
@@ -214,7 +214,7 @@ def learned_alone(
 
     ``reports`` are those to its questions in their order, where they come from somewhere else than the collection.
     """
-    prepared = prepare(learned.spec, "method", 0, None, _sides(collection, learned.spec))
+    prepared = prepare_unit(learned.spec, "method", 0, None, _sides(collection, learned.spec))
     told = [each.reports for each in learned.replayed] if reports is None else reports
     return _run(prepared, Replay(list(told)))
 
@@ -233,16 +233,16 @@ def check_collected(spec: Experiment) -> None:
         )
     if spec.budgets.private_links and not spec.resolved_task.learns_labels:
         raise InputError(
-            "links are predicted where some are public to learn from and to score by, and with link_epsilon none is: leave out "
-            "link_epsilon, or predict labels"
+            "links are predicted where some are public to learn from and to score by, and with --link-epsilon none is: leave out "
+            "--link-epsilon, or predict labels"
         )
     if spec.levels.level_distribution is not None:
         raise InputError(
-            "which level somebody has is for the people of a collection to say: leave out level_distribution"
+            "which level somebody has is for the people of a collection to say: leave out --level-distribution"
         )
     if not spec.turnout.complete or spec.volunteers.panel is not None:
         raise InputError(
-            "who answers and who volunteers is for the people of a collection to say: leave out participation and panel"
+            "who answers and who volunteers is for the people of a collection to say: leave out --participation and --panel"
         )
 
 
@@ -250,7 +250,7 @@ def _sides(collection: Collection, spec: Experiment) -> tuple[Graph, Users]:
     """The public graph as experiments take one, and users who hold nothing but the labels that the server knows."""
     if spec.budgets.private_links and not collection.private_links:
         raise InputError(
-            "the graph of this collection is public, so link_epsilon has no meaning here: leave it out, or make a collection whose people "
+            "the graph of this collection is public, so --link-epsilon has no meaning here: leave it out, or make a collection whose people "
             "are asked for their links (`graphveil collect init --private-links`)"
         )
     graph, labels, roster = collection.graph(), np.array(collection.labels), collection.roster()
@@ -282,7 +282,7 @@ def _open_books(roster: Roster, users: int, rounds: Sequence[Round]) -> Ledger:
     return Ledger(users, epsilon, delta)
 
 
-def _asked_anyway(prepared: Prepared) -> tuple[Plan, ...]:
+def _asked_anyway(prepared: PreparedUnit) -> tuple[Plan, ...]:
     """What the method will ask whatever is answered: labels, links, norms, and its first question where that is known."""
     questions = prepared.job.questions
     first = questions.features[:1] if prepared.method.first_round_known else ()
@@ -297,14 +297,14 @@ def _beside(spec: Experiment, graph: Graph) -> Sequence[Part]:
     return [part for part in run_parts(spec, graph.panel is not None) if part not in ("method", "edgeless")]
 
 
-def _run(prepared: Prepared, users: Respondents, *, keep_trained: bool = False) -> Outcome:
+def _run(prepared: PreparedUnit, users: Respondents, *, keep_trained: bool = False) -> Outcome:
     import_module("graphveil.learn.registry")
     with learn.one_thread():
         return prepared.method.run(replace(prepared.job, users=users, keep_trained=keep_trained))
 
 
 def _model(
-    prepared: Prepared, spec: Experiment, outcome: Outcome, replayed: Sequence[Replayed]
+    prepared: PreparedUnit, spec: Experiment, outcome: Outcome, replayed: Sequence[Replayed]
 ) -> Model | None:
     """What was trained, to be kept in a file; None where the method trains nothing that could be applied to others."""
     try:

@@ -32,9 +32,9 @@ class Engine:
     def __post_init__(self) -> None:
         if self.name not in (LOCAL, RAY) or (self.address is not None and self.name != RAY):
             raise InputError(f"an engine is {LOCAL} or {RAY}, and only {RAY} has an address, got {self!r}")
-        check_whole(self.checkpoint_every, "checkpoint_every", least=1)
+        check_whole(self.checkpoint_every, "--checkpoint-every", least=1)
         if self.workers is not None:
-            check_whole(self.workers, "workers", least=1)
+            check_whole(self.workers, "--workers", least=1)
 
     @classmethod
     def of(cls, written: str | Engine, workers: int | None = None, checkpoint_every: int = EVERY) -> Engine:

@@ -7,7 +7,7 @@ from graphveil.experiments.model import Model, load_model, save, train_model
 from graphveil.experiments.predictions import Predictions, predict, predict_experiment
 from graphveil.experiments.report import write_report
 from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import Record, ResultStore, read_results
+from graphveil.experiments.result_store import ResultStore, StoredResult, read_results
 from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.experiments.runner import run, run_experiment
 from graphveil.experiments.study_result import StudyResult
@@ -22,9 +22,9 @@ __all__ = [
     "Experiment",
     "Model",
     "Predictions",
-    "Record",
     "Result",
     "ResultStore",
+    "StoredResult",
     "StudyResult",
     "Summary",
     "TrialStore",

@@ -16,7 +16,7 @@ from graphveil import learn
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.experiment import DATA_PREFIX, Experiment, Given, take_data
 from graphveil.experiments.table import csv_text, parquet_bytes
-from graphveil.experiments.unit import Ready
+from graphveil.experiments.unit import OpenUnit
 from graphveil.files import MAX_TEXT, memory_limit, read_arrays, write_whole, writing_whole
 from graphveil.graphs.tables import TableFile
 from graphveil.graphs.users import Users
@@ -93,7 +93,7 @@ class Artefact:
 
 
 def about_run(
-    spec: Experiment, ready: Ready, run: int, what: str, *, simulated: bool = True, drawn: str = ""
+    spec: Experiment, ready: OpenUnit, run: int, what: str, *, simulated: bool = True, drawn: str = ""
 ) -> dict[str, Any]:
     """Return the fields of `Artefact` for what run ``run`` of an experiment has made; ``what`` it is, in a word.
 

@@ -19,7 +19,7 @@ from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import INK, METHOD, RULE, TITLE_SIZE, WIDTH, Drawing, line_style
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import Ready, answering, make_ready
+from graphveil.experiments.unit import OpenUnit, open_unit, respondents
 from graphveil.learn.ranking import (
     Ranking,
     Scores,
@@ -31,8 +31,9 @@ from graphveil.learn.ranking import (
 )
 from graphveil.mechanisms import Reports
 from graphveil.methods.job import Job, Progress
+from graphveil.methods.scoring import attribute_scores, estimate_scores, null_scores
 from graphveil.methods.tasks import LINK
-from graphveil.methods.togl import FirstRound, Togl, attribute_scores, estimate_scores, null_scores
+from graphveil.methods.togl import FirstRound, Togl
 from graphveil.number_format import NONE, budget, counted, percent, rounded
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import t_interval
@@ -57,7 +58,7 @@ LOOKED_AT = "what is without privacy, and correlation with degree, look at the s
 class FirstRoundAnswers:
     """The first round of one run: what was loaded, the job as it goes on, and the reports."""
 
-    ready: Ready
+    ready: OpenUnit
     job: Job
     topology: learn.Topology
     reports: Reports
@@ -80,11 +81,11 @@ class FirstRoundAnswers:
 
 def ask_first_round(spec: Experiment, part: Part, run: int, whole: bool) -> FirstRoundAnswers:
     """Ask the first round of togl, and for labels or norms where these are private; the budget declared is just that."""
-    ready = make_ready(spec, part, run, None, None)
+    ready = open_unit(spec, part, run)
     method = FirstRound(whole)
     questions = method.questions(ready.job)
     ledger = questions.open_ledger(ready.users)
-    users = answering(spec, part, ready.users, ledger, spec.seed + run)
+    users = respondents(spec, part, ready.users, ledger, spec.seed + run)
     job = method.begin(replace(ready.job, users=users, questions=questions))
     reports = job.users.report(*job.questions.features)
     return FirstRoundAnswers(
@@ -126,7 +127,7 @@ def check_ranking(spec: Experiment, top: int) -> None:
             f"attributes are ranked by the first round of togl, which {spec.method} has not: take togl"
         )
     if spec.budgets.link_epsilon is not None:
-        raise InputError("attributes are ranked over links that are public: leave link_epsilon out")
+        raise InputError("attributes are ranked over links that are public: leave --link-epsilon out")
     check_whole(top, "top", least=1)
 
 

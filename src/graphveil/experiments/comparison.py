@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.experiment import DATA_PREFIX
-from graphveil.experiments.result_store import Kept, Record
+from graphveil.experiments.result import Result
+from graphveil.experiments.result_store import StoredResult
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import Origin
 from graphveil.number_format import counted, low_to_high, points, reach, rounded
@@ -37,8 +37,8 @@ LIMITS = (
 class Pair:
     """Two results over the seeds that both have. ``corrected`` is p after Holm, where there is more than one pair."""
 
-    first: Kept
-    second: Kept
+    first: StoredResult
+    second: StoredResult
     seeds: tuple[int, ...]
     difference: Summary
     p: float
@@ -49,7 +49,7 @@ class Pair:
     @property
     def named(self) -> str:
         """Both by their names."""
-        return f"{name(self.first)} and {name(self.second)}"
+        return f"{self.first.label} and {self.second.label}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class Pair:
         said = [f"{self.named}: {doubt}" for doubt in self.doubts]
         if self.first.origin != self.second.origin:
             said.append(
-                f"{name(self.first)} was computed by {self.first.origin}, {name(self.second)} by {self.second.origin}: a difference "
+                f"{self.first.label} was computed by {self.first.origin}, {self.second.label} by {self.second.origin}: a difference "
                 "may be theirs."
             )
         return tuple(said)
@@ -93,7 +93,7 @@ class Pair:
 class Comparison:
     """Several results, each compared with each."""
 
-    results: tuple[Kept, ...]
+    results: tuple[StoredResult, ...]
     pairs: tuple[Pair, ...]
 
     @property
@@ -103,7 +103,7 @@ class Comparison:
         if not sure:
             return f"No measurable difference between {counted(len(self.results), 'result')}."
         largest = max(sure, key=lambda pair: abs(pair.difference.mean))
-        said = f"{name(largest.first)} is {largest.words} {name(largest.second)}"
+        said = f"{largest.first.label} is {largest.words} {largest.second.label}"
         if len(self.pairs) == 1:
             return f"{said}."
         return f"{len(sure)} of {counted(len(self.pairs), 'comparison')} show a difference, the largest where {said}."
@@ -134,7 +134,7 @@ class Comparison:
         ]
         origins: dict[Origin, list[str]] = {}
         for each in self.results:
-            origins.setdefault(each.origin, []).append(name(each))
+            origins.setdefault(each.origin, []).append(each.label)
         if len(origins) > 1:
             computed = ", ".join(f"{' and '.join(named)} by {origin}" for origin, named in origins.items())
             said.append(
@@ -147,8 +147,8 @@ class Comparison:
         head = tuple(name for name in HEAD if name != HOLM or len(self.pairs) > 1)
         rows = (
             (
-                name(pair.first),
-                name(pair.second),
+                pair.first.label,
+                pair.second.label,
                 points(pair.difference.mean, signed=True),
                 low_to_high(pair.difference, signed=True),
                 p_text(pair.p),
@@ -161,7 +161,7 @@ class Comparison:
         return Table(head, tuple(rows), NUMBERS)
 
 
-def compare(results: Sequence[Kept]) -> Comparison:
+def compare(results: Sequence[StoredResult]) -> Comparison:
     """Compare each with each; whatever cannot be paired is refused."""
     if len(results) < 2:
         raise InputError(f"a comparison needs at least 2 results, got {len(results)}: name another one")
@@ -175,17 +175,6 @@ def compare(results: Sequence[Kept]) -> Comparison:
     return Comparison(tuple(results), tuple(pairs))
 
 
-def name(kept: Kept) -> str:
-    """A result by its number and its method, with its budget where it has one.
-
-    >>> record = Record(method="base", data="town", epsilon=2.0, runs=(0.5,), mean=0.5)
-    >>> name(Kept(7, record))
-    '7 (base, ε = 2)'
-    """
-    record = kept.record
-    return f"{kept.number} ({record.method}{f', ε = {record.epsilon:g}' if record.epsilon else ''})"
-
-
 def p_text(value: float) -> str:
     """A p value, of which the smallest say only that they are.
 
@@ -195,66 +184,56 @@ def p_text(value: float) -> str:
     return "< 0.0001" if value < 1e-4 else rounded(value, 2)
 
 
-def _pair(first: Kept, second: Kept) -> Pair:
+def _pair(first: StoredResult, second: StoredResult) -> Pair:
     _check_alike(first, second)
     one, other = _scores(first), _scores(second)
     seeds = tuple(sorted(one.keys() & other.keys()))
     if len(seeds) < FEWEST:
         raise InputError(
-            f"{name(first)} has the seeds {_told(one)} and {name(second)} the seeds {_told(other)}: a pair needs at least {FEWEST} "
+            f"{first.label} has the seeds {_told(one)} and {second.label} the seeds {_told(other)}: a pair needs at least {FEWEST} "
             "seeds that both have; run one of them again with the --seed and the --runs of the other"
         )
     values, others = [one[seed] for seed in seeds], [other[seed] for seed in seeds]
     difference, unpaired = paired_gain(values, others), len(one.keys() | other.keys()) - len(seeds)
-    doubts = tuple(_doubts(first.record, second.record, difference, unpaired))
+    doubts = tuple(_doubts(first, second, difference, unpaired))
     return Pair(first, second, seeds, difference, paired_p(values, others), doubts=doubts)
 
 
-def _check_alike(first: Kept, second: Kept) -> None:
+def _check_alike(first: StoredResult, second: StoredResult) -> None:
     """Refuse two results that were not scored on the same users of the same graph."""
-    one, other = first.record, second.record
-    for what, value, another in (
-        ("graph", one.data, other.data),
-        ("task", one.task, other.task),
-        ("metric", one.metric, other.metric),
-    ):
+    for what, field in {"graph": "data", "task": "task", "metric": "metric"}.items():
+        value, another = getattr(first, field), getattr(second, field)
         if value != another:
             raise InputError(
-                f"{name(first)} has the {what} {value} and {name(second)} {another}: only results with the same {what} can be paired"
+                f"{first.label} has the {what} {value} and {second.label} {another}: only results with the same {what} can be paired"
             )
-    if _loaded(one) != _loaded(other):
+    if _loaded(first) != _loaded(second):
         raise InputError(
-            f"{name(first)} was loaded with {_loaded(one)} and {name(second)} with {_loaded(other)}: only results of the same "
+            f"{first.label} was loaded with {_loaded(first)} and {second.label} with {_loaded(second)}: only results of the same "
             "graph with the same split can be paired"
         )
-    if one.data_digest and other.data_digest and one.data_digest != other.data_digest:
+    if first.data_digest and second.data_digest and first.data_digest != second.data_digest:
         raise InputError(
-            f"{one.data} was changed between {name(first)} and {name(second)}: run the older one again"
+            f"{first.data} was changed between {first.label} and {second.label}: run the older one again"
         )
 
 
-def _loaded(record: Record) -> str:
+def _loaded(result: Result) -> str:
     """What the loader was told, a split too, always written in the same way."""
-    below = {
-        key.removeprefix(DATA_PREFIX): value
-        for key, value in record.setup.settings.items()
-        if key.startswith(DATA_PREFIX)
-    }
-    options = {**record.setup.data_options, **below}
+    options = result.experiment.loader_options
     return json.dumps(options, sort_keys=True, default=str) if options else "no options"
 
 
-def _scores(kept: Kept) -> dict[int, float]:
+def _scores(result: StoredResult) -> dict[int, float]:
     """The score of each seed."""
-    record = kept.record
-    seeds = record.seeds
+    seeds = result.seeds
     if seeds is None:
-        if record.interrupted:
+        if result.interrupted:
             raise InputError(
-                f"{name(kept)} was interrupted and does not say which seeds it has: run it again"
+                f"{result.label} was interrupted and does not say which seeds it has: run it again"
             )
-        seeds = tuple(range(record.seed, record.seed + len(record.runs)))
-    return dict(zip(seeds, record.runs, strict=True))
+        seeds = tuple(range(result.seed, result.seed + len(result.runs)))
+    return dict(zip(seeds, result.runs, strict=True))
 
 
 def _without_spread(difference: Summary) -> bool:
@@ -270,7 +249,7 @@ def _told(scores: dict[int, float]) -> str:
     return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
 
 
-def _doubts(one: Record, other: Record, difference: Summary, unpaired: int) -> list[str]:
+def _doubts(one: Result, other: Result, difference: Summary, unpaired: int) -> list[str]:
     doubts = []
     if _without_spread(difference):
         doubts.append(

@@ -22,7 +22,7 @@ from graphveil.engine.shard_users import ShardUsers, partitions_of, shard_part
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest
 from graphveil.experiments.parts import PARTS
-from graphveil.experiments.unit import UnitResult, check_cost, make_job, make_ready, run_unit, scored
+from graphveil.experiments.unit import UnitResult, check_cost, make_job, open_unit, run_unit, score_unit
 from graphveil.experiments.unit_store import results_file, this_version
 from graphveil.graphs.load import large_shards
 from graphveil.graphs.part import GraphPart
@@ -185,7 +185,7 @@ def run_shard_unit(
         task.run,
         sum(each.hits for each in outcomes) / tested if tested else first.validation_score,
         first.detail,
-        _joined_privacy([each.privacy for each in outcomes]).to_dict(),
+        _joined_privacy([each.privacy for each in outcomes]),
         {**stages, "total": time.perf_counter() - start},
         max(each.peak_mb for each in taken),
         {**first.also, **({"on_disk": 1.0} if crew is None else worker_numbers(taken))},
@@ -202,7 +202,7 @@ def check_shards(spec: Experiment, shards: Shards) -> None:
         )
     if not spec.turnout.complete or spec.has_levels or spec.loader_options:
         raise InputError(
-            "on a sharded graph everybody answers, without levels, and with the split of its files: leave out participation, levels and "
+            "on a sharded graph everybody answers, without levels, and with the split of its files: leave out --participation, --levels and "
             "data.… settings"
         )
 
@@ -283,12 +283,12 @@ def compute_unit(
     else:
         assert crew is not None and engine.workers is not None
         start = time.perf_counter()
-        ready = make_ready(spec, part, run, progress, given)
+        ready = open_unit(spec, part, run, progress, given)
         name, host = ready.method.name, engine.host()
         outcome = learn_in_parts(
             name, ready.job, crew, engine.workers, spec.load_code, host=host, keeping=keeping
         )
-        unit = scored(spec, part, run, ready, outcome, start)
+        unit = score_unit(spec, part, run, ready, outcome, start)
     if keeping is not None:
         _remove(keeping.folder)
     return unit

@@ -19,7 +19,6 @@ from graphveil.experiments.run_figures import graph_figure
 from graphveil.experiments.runner import Ahead, run_experiment
 from graphveil.experiments.table import Table
 from graphveil.number_format import NONE, budget, counted, gained, points, reach
-from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary, paired_gain, t_interval
 
 EPSILONS = (1.0, 2.0, 4.0)
@@ -106,14 +105,14 @@ class Demo:
             for audited in self.audits
             if audited.claimed.epsilon == _epsilon(result)
         }
-        names = ASKED_BY[result.spec.method]
+        names = ASKED_BY[result.method]
         if not set(names) <= set(found):
             return NONE
         return exact_epsilon(max(found[name] for name in names), _epsilon(result))
 
 
 def _epsilon(result: Result) -> float:
-    return result.spec.budgets.epsilon or 0.0
+    return result.epsilon or 0.0
 
 
 def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> Iterator[Demo]:
@@ -150,7 +149,7 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
         demo = replace(demo, audits=(*demo.audits, audited))
         yield demo
     watch("drawing the town", next(done), steps)
-    spec = demo.shown.spec
+    spec = demo.shown.experiment
     yield replace(demo, town=graph_figure(spec, *learn_again(spec, 0, None)).svg())
 
 
@@ -175,12 +174,12 @@ def rows(demo: Demo) -> list[tuple[str, ...]]:
     table: list[tuple[str, ...]] = []
     if demo.plain:
         over = gained(demo.over_structure(demo.plain))
-        table.append(("none", demo.plain.spec.method, scored(demo.plain), NONE, NONE, over, "no privacy"))
+        table.append(("none", demo.plain.method, scored(demo.plain), NONE, NONE, over, "no privacy"))
     # The largest budget first, and veil first in each.
     for result in sorted(demo.private, key=lambda result: -_epsilon(result)):
         gains = (gained(result.gain), gained(demo.over_structure(result)))
         scores = (scored(result), scored(result, "control"))
-        table.append((budget(_epsilon(result)), result.spec.method, *scores, *gains, demo.exact(result)))
+        table.append((budget(_epsilon(result)), result.method, *scores, *gains, demo.exact(result)))
     nobody = scored(demo.veil[0], "structure") if demo.veil else NONE
     return [*table, (NONE, "structure", nobody, NONE, NONE, NONE, "nobody asked")]
 
@@ -239,9 +238,9 @@ def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
     for result in demo.private:
         if _epsilon(result) != _epsilon(demo.shown) or not result.of("method"):
             continue
-        for one in Privacy.model_validate(result.of("method")[0].privacy).rounds:
+        for one in result.of("method")[0].privacy.rounds:
             exact = NONE if one.exact is None else exact_epsilon(one.exact, one.epsilon)
-            table.append((result.spec.method, f"{one.users:,}", QUESTIONS[one.of], exact))
+            table.append((result.method, f"{one.users:,}", QUESTIONS[one.of], exact))
     table.append(("structure", "nobody", "nothing: graph and labels alone", "0"))
     if demo.plain:
         table.append(("nonprivate", "everybody", "all interests as they are", "no privacy"))

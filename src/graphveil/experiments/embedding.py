@@ -27,7 +27,7 @@ from graphveil.experiments.artefacts import (
 )
 from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.run_figures import embedding_map
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.unit import open_unit
 from graphveil.files import check_format, check_output
 from graphveil.graphs import Users
 from graphveil.methods.job import Progress
@@ -41,7 +41,7 @@ BLOCK = 4096
 def check_dims(dims: Any) -> None:
     """Reject a number of columns that no table could have."""
     if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
-        raise InputError(f"dims must be an integer of at least 1, got {dims!r}")
+        raise InputError(f"--dims must be an integer of at least 1, got {dims!r}")
 
 
 def reduce_columns(values: NDArray[np.float32], dims: int) -> NDArray[np.float32]:
@@ -158,7 +158,7 @@ def embed_experiment(
     if given is not None:
         spec.check_given(given[0])
     with learn.one_thread():
-        ready = make_ready(spec, "method", 0, inside, given)
+        ready = open_unit(spec, "method", 0, inside, given)
         whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
     values = whole if dims is None else reduce_columns(whole, dims)
     reduced_from = None if dims is None else whole.shape[1]

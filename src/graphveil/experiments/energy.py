@@ -13,9 +13,9 @@ from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.figure import HEIGHT, LINES, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
 from graphveil.experiments.page import Section
-from graphveil.experiments.result_store import Record
+from graphveil.experiments.result import Result
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import answering, job_levels, with_levels
+from graphveil.experiments.unit import job_levels, respondents, with_levels
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import Job
 from graphveil.methods.terms import Budgets
@@ -86,21 +86,21 @@ def smoothing(
     return [_section(name, kind, chosen, graph, users, hops, tell) for kind, chosen in kinds.items()]
 
 
-def experiment_of(record: Record) -> Experiment | None:
+def experiment_of(result: Result) -> Experiment | None:
     """What was run, as far as it decides the reports; None where features were not reported, or links were private."""
-    if record.epsilon is None or record.mechanism is None:
+    if result.epsilon is None or result.mechanism is None:
         return None
-    if record.privacy is not None and record.privacy.links is not None:
+    if result.privacy is not None and result.privacy.links is not None:
         return None
-    setup = record.setup
+    told = result.experiment
     experiment = Experiment(
-        record.method,
-        record.data,
-        seed=record.seed,
-        settings=setup.settings,
-        data_options=setup.data_options,
-        budgets=Budgets(epsilon=record.epsilon, delta=setup.budgets.delta, mechanism=record.mechanism),
-        levels=setup.levels,
+        result.method,
+        result.data,
+        seed=result.seed,
+        settings=told.settings,
+        data_options=told.data_options,
+        budgets=Budgets(epsilon=result.epsilon, delta=told.budgets.delta, mechanism=result.mechanism),
+        levels=told.levels,
     )
     # A stored name is looked up among what is registered here: no code is run because a result names it.
     _ = experiment.resolved_method
@@ -135,7 +135,7 @@ def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: b
         )
     # Each user may spend what the plan claims at most: nothing else is asked here.
     ledger = users.open_ledger(plan.claim.epsilon, plan.claim.delta)
-    asked = answering(spec, "control" if blind else "method", users, ledger, spec.seed)
+    asked = respondents(spec, "control" if blind else "method", users, ledger, spec.seed)
     estimate = asked.report(plan).estimate()
     return EnergyCurve(
         None if blind else spec.budgets.epsilon,

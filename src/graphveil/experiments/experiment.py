@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from graphveil.errors import InputError, UnknownNameError
+from graphveil.errors import InputError, UnknownNameError, option_name
 from graphveil.graphs.convert import from_pyg
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.identity import data_digest, file_digest
@@ -23,7 +23,7 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
 from graphveil.mechanisms.registry import load_entry, origin
-from graphveil.methods import Settings, find_method
+from graphveil.methods import BACKBONE_NAMES, Settings, find_method
 from graphveil.methods.job import VARIANTS
 from graphveil.methods.method import (
     Method,
@@ -34,8 +34,18 @@ from graphveil.methods.method import (
     load_method,
     method_origin,
 )
-from graphveil.methods.tasks import Task, find_task
-from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, Volunteers, nested, options_of
+from graphveil.methods.tasks import Task, find_task, task_names
+from graphveil.methods.terms import (
+    Budgets,
+    Levels,
+    Machine,
+    Turnout,
+    Volunteers,
+    described,
+    nested,
+    option,
+    options_of,
+)
 from graphveil.plugins import is_reference, unknown_name
 
 
@@ -79,15 +89,42 @@ class Experiment:
     Mechanisms and backbone are the method's own unless they are given: `Experiment.of` fills them in.
     """
 
-    method: str
-    data: str
-    task: str = "node"
-    backbone: str = ""
-    runs: int = 1
-    seed: int = 0
-    settings: dict[str, Any] = field(default_factory=dict)
-    data_options: dict[str, Any] = field(default_factory=dict)
-    control: bool = True
+    method: str = field(
+        metadata=described(
+            "A name from `graphveil methods`, or FILE.py:NAME for one of your own.", positional=True
+        )
+    )
+    data: str = field(
+        metadata=described(
+            "A name from `graphveil data list`, the path of an .npz file, or a function as FILE.py:NAME."
+        )
+    )
+    task: str = option(
+        "node",
+        f"What to predict: {' or '.join(f'{name} ({find_task(name).summary})' for name in task_names())}.",
+    )
+    backbone: str = option(
+        "", f"One of {', '.join(BACKBONE_NAMES)}, or FILE.py:NAME; the method's own by default."
+    )
+    runs: int = option(1, "How many runs; run i uses seed S + i for everything.")
+    seed: int = option(0, "The seed S of the first run.")
+    settings: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=described(
+            "KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's. A list stands in "
+            "brackets: 'mechanism.shares=[0.5,0.5]'.",
+            "--set",
+        ),
+    )
+    data_options: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=described("LOW,HIGH: the public range, where the data names none.", "--range"),
+    )
+    control: bool = option(
+        True,
+        "Skip what it is compared with: control, structure, no edges, volunteers alone.",
+        "--no-control",
+    )
     budgets: Budgets = field(default_factory=Budgets)
     levels: Levels = field(default_factory=Levels)
     turnout: Turnout = field(default_factory=Turnout)
@@ -232,7 +269,7 @@ class Experiment:
             )
         if not method.reports_features and budgets.epsilon is not None:
             raise InputError(
-                f"{self.method} reports no features, so epsilon has no meaning for it: leave it out"
+                f"{self.method} reports no features, so --epsilon has no meaning for it: leave it out"
             )
         budgets.check()
         self._check_levels()
@@ -247,7 +284,7 @@ class Experiment:
         self._check_turnout()
         self._check_volunteers()
         if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
-            raise InputError(f"runs must be an integer of at least 1, got {self.runs!r}")
+            raise InputError(f"--runs must be an integer of at least 1, got {self.runs!r}")
         check_seed(self.seed, self.runs)
         self.machine.check()
         check_data(self.data)
@@ -270,7 +307,7 @@ class Experiment:
             )
         for name in self.levels.given:
             raise InputError(
-                f"{name} is for users who choose a privacy level, which {self.method} with {mechanism} does not "
+                f"{option_name(name)} is for users who choose a privacy level, which {self.method} with {mechanism} does not "
                 "ask for: leave it out, or take ppgnn with ppm"
             )
 
@@ -278,8 +315,10 @@ class Experiment:
         options = self._below(LINK_PREFIX)
         own = [name for name in self.resolved_method.link_settings if name in self.method_settings]
         given = [f"{LINK_PREFIX}{name}" for name in options] + own
+        if self.budgets.link_mechanism != self.resolved_method.link_mechanism:
+            given.append("--link-mechanism")
         if given and not self.budgets.private_links:
-            raise InputError(f"{given[0]} has no meaning where links are public: give link_epsilon too")
+            raise InputError(f"{given[0]} has no meaning where links are public: give --link-epsilon too")
         for name in options:
             if name in ("public", "private_users"):
                 raise InputError(
@@ -308,7 +347,7 @@ class Experiment:
         asks = method.reports_features or budgets.private_labels or budgets.private_links
         if not self.turnout.complete and (method.reads_features or not asks):
             raise InputError(
-                f"{self.method} asks nobody here, so participation has no meaning for it: leave it out"
+                f"{self.method} asks nobody here, so --participation has no meaning for it: leave it out"
             )
 
     @property
@@ -324,7 +363,7 @@ class Experiment:
         if self.has_levels:
             raise InputError(
                 f"users of {self.method} with {self.budgets.mechanism} choose a privacy level, and volunteers give their row, not "
-                "their level: leave panel out"
+                "their level: leave --panel out"
             )
 
     def key(self, part: Part, run: int) -> str:

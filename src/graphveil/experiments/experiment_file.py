@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -67,7 +67,7 @@ def flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:
 
 SUFFIX = ".toml"
 OPTIONS = "data_options"
-# Some fields of a Experiment.
+# Some fields of an experiment.
 Fields = dict[str, Any]
 
 
@@ -100,26 +100,26 @@ _KINDS: dict[type, str] = {str: "a text", list: "a list", dict: "a table"}
 
 
 def experiment_fields(table: Mapping[str, Any], where: str) -> Fields:
-    """The fields of a Experiment in a table; tables inside ``settings`` become dotted keys."""
+    """The fields of an experiment in a table; tables inside ``settings`` become dotted keys."""
     hints = _hints()
     known_only(table, hints, where)
-    fields: Fields = {}
+    found: Fields = {}
     for key, value in table.items():
         if key in (SETTINGS, OPTIONS):
             inside = typed(table, key, dict, where)
-            fields[key] = flat(inside) if key == SETTINGS else inside
+            found[key] = flat(inside) if key == SETTINGS else inside
             continue
         value = tuple(value) if isinstance(value, list) else None if value == NONE else value
         try:
-            fields[key] = hints[key].validate_python(value, strict=True)
+            found[key] = hints[key].validate_python(value, strict=True)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]["msg"]
             raise InputError(f"{where}: {key}: {problem}, got {table[key]!r}") from None
-    return fields
+    return found
 
 
 def one_field(field: str, value: Any, where: str) -> Fields:
-    """One field of a Experiment by its name, or one setting as ``settings.KEY``."""
+    """One field of an experiment by its name, or one setting as ``settings.KEY``."""
     name, dot, key = field.partition(".")
     key = key.strip("\"'")
     if name == SETTINGS and dot and key:
@@ -128,7 +128,7 @@ def one_field(field: str, value: Any, where: str) -> Fields:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LabelledEntry:
     """A row, a column or a choice of a file: its label, the fields of the experiment that it sets, and all that stands there."""
 
     label: str
@@ -138,26 +138,26 @@ class Entry:
 
 def labelled_entries(
     table: Mapping[str, Any], key: str, where: str, more: tuple[str, ...] = (), default: Fields | None = None
-) -> list[Entry]:
+) -> list[LabelledEntry]:
     """Read a list of tables with label and set; ``default`` is what one sets that has no set, and ``more`` are other keys."""
-    entries: list[Entry] = []
+    entries: list[LabelledEntry] = []
     for entry in typed(table, key, list, where):
         if not isinstance(entry, Mapping):
             raise InputError(f"{where}: {key} must be tables with label and set, got {entry!r}")
         known_only(entry, ("label", "set", *more), f"{where}: {key}")
         label = typed(entry, "label", str, f"{where}: {key}")
         place = f"{where}, {label}"
-        fields = experiment_fields(typed(entry, "set", dict, place, default), place)
-        entries.append(Entry(label, fields, entry))
+        given = experiment_fields(typed(entry, "set", dict, place, default), place)
+        entries.append(LabelledEntry(label, given, entry))
     if not entries:
         raise InputError(f"{where} has no {key}: list at least one")
     return entries
 
 
-def field_names(fields: Fields) -> set[str]:
+def field_names(given: Fields) -> set[str]:
     """Return the names of some fields, settings as settings.KEY."""
-    own = {key for key in fields if key != SETTINGS}
-    return own | {f"{SETTINGS}.{key}" for key in fields.get(SETTINGS, {})}
+    own = {key for key in given if key != SETTINGS}
+    return own | {f"{SETTINGS}.{key}" for key in given.get(SETTINGS, {})}
 
 
 def merged(*parts: Fields) -> Fields:
@@ -191,6 +191,10 @@ def errors_in(where: str) -> Iterator[None]:
 
 @cache
 def _hints() -> dict[str, TypeAdapter[Any]]:
-    own = {name: hint for name, hint in get_type_hints(Experiment).items() if name not in RECORDS}
-    options = {name: hint for record in RECORDS.values() for name, hint in get_type_hints(record).items()}
-    return {name: TypeAdapter(hint) for name, hint in {**own, **options}.items()}
+    """Return how each option is validated, by name: those of an experiment, and of its records."""
+    adapters: dict[str, TypeAdapter[Any]] = {}
+    for holder in (Experiment, *RECORDS.values()):
+        hints = get_type_hints(holder)
+        own = [each.name for each in fields(holder) if holder is not Experiment or each.name not in RECORDS]
+        adapters |= {name: TypeAdapter(hints[name]) for name in own}
+    return adapters

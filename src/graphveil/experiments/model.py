@@ -22,7 +22,7 @@ from graphveil.experiments.predictions import (
     check_same_score,
     predictions_of,
 )
-from graphveil.experiments.unit import Ready, make_job, make_ready
+from graphveil.experiments.unit import OpenUnit, make_job, open_unit
 from graphveil.files import check_output
 from graphveil.graphs.divide import MAX_CLASSES
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask, labelled
@@ -120,7 +120,7 @@ class Model:
         answered = [each.answered_by(count) for each in answers]
         anything = np.logical_or.reduce(answered)
         complete = all(each.reports.answered is None for each in answers)
-        ready = Ready(
+        ready = OpenUnit(
             method,
             job.graph,
             people or Users(None, job.graph.labels),
@@ -263,7 +263,7 @@ def train_model(
     """
     check_model(spec)
     with learn.one_thread():
-        ready = make_ready(spec, "method", run, None, given)
+        ready = open_unit(spec, "method", run, None, given)
         recorder = _Recorder(ready.job.users)
         outcome = ready.method.run(replace(ready.job, users=recorder, keep_trained=True))
     if score is not None:
@@ -301,7 +301,7 @@ def check_model(spec: Experiment) -> None:
             "where links are private, a graph that has grown would have to be reported anew: a model is for public links"
         )
     if spec.budgets.norm_epsilon is not None:
-        raise InputError("a model predicts classes alone: leave norm_epsilon out")
+        raise InputError("a model predicts classes alone: leave --norm-epsilon out")
 
 
 SAVED = "name a file that gv.save has written"

@@ -12,14 +12,14 @@ from graphveil.experiments.computed_figures import FigureInput, compute_figure
 from graphveil.experiments.figure import Chart
 from graphveil.experiments.measures import SCORE
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.papers import POINT_HEAD, PaperFigure, Selection
+from graphveil.experiments.papers import POINT_HEAD, PaperFigure, PaperSelection
 from graphveil.experiments.study import (
     QUICK_EPOCHS,
     missing_graph,
     missing_graphs_in,
     shorten_missing_graphs,
 )
-from graphveil.experiments.study_result import UNFINISHED, Outcome, StudyResult, printed_head, printed_row
+from graphveil.experiments.study_result import UNFINISHED, CellResult, StudyResult, printed_head, printed_row
 from graphveil.experiments.table import Table
 from graphveil.number_format import NONE, counted
 
@@ -111,7 +111,7 @@ def compute_paper_figure(figure: PaperFigure, given: FigureInput) -> FigureResul
 class PaperResult:
     """What came of those parts of a paper that were asked for."""
 
-    selection: Selection
+    selection: PaperSelection
     tables: tuple[StudyResult, ...]
     figures: tuple[FigureResult, ...]
     quick: bool = False
@@ -179,7 +179,7 @@ def papers_page(results: Sequence[PaperResult]) -> str:
     return page(TITLE, headline or said.pop(), sections, FOOTER, about=" ".join(said))
 
 
-def comparison_sentence(outcomes: Sequence[Outcome]) -> str:
+def comparison_sentence(outcomes: Sequence[CellResult]) -> str:
     """Return how many printed scores are within our intervals, in one sentence; nothing where none can be compared."""
     within = []
     for outcome in outcomes:

@@ -11,8 +11,8 @@ from graphveil.errors import InputError
 from graphveil.experiments.computed_figures import check_computation
 from graphveil.experiments.experiment_file import (
     SUFFIX,
-    Entry,
     Fields,
+    LabelledEntry,
     build_experiment,
     errors_in,
     experiment_fields,
@@ -158,7 +158,7 @@ class Paper:
         raise InputError(f"{self.name} has no {what} named {name!r}: choose one of {', '.join(self.parts)}")
 
 
-class Selection(NamedTuple):
+class PaperSelection(NamedTuple):
     """A paper with those of its tables and figures that are asked for."""
 
     paper: Paper
@@ -186,7 +186,7 @@ def find_tables(name: str) -> tuple[Paper, tuple[Study, ...]]:
     return paper, tables
 
 
-def find_parts(name: str) -> Selection:
+def find_parts(name: str) -> PaperSelection:
     """Return the paper of NAME, NAME/TABLE or NAME/FIGURE, and all its tables and figures or the one that is named.
 
     NAME is one that comes with graphveil, or the path of one's own file, FILE.toml.
@@ -197,9 +197,9 @@ def find_parts(name: str) -> Selection:
         raise unknown_name("paper", paper_name, known)
     paper = read_paper(known.get(paper_name, Path(paper_name)))
     if not part:
-        return Selection(paper, paper.tables, paper.figures)
+        return PaperSelection(paper, paper.tables, paper.figures)
     figures = tuple(figure for figure in paper.figures if figure.name == part)
-    return Selection(paper, () if figures else (paper.table(part),), figures)
+    return PaperSelection(paper, () if figures else (paper.table(part),), figures)
 
 
 def _divided(name: str) -> tuple[str, str]:
@@ -217,7 +217,7 @@ def _divided(name: str) -> tuple[str, str]:
     return paper, part
 
 
-def select(name: str, graphs: Sequence[str], columns: Sequence[str] = ()) -> Selection:
+def select(name: str, graphs: Sequence[str], columns: Sequence[str] = ()) -> PaperSelection:
     """Return what of a paper is computed: its tables and figures on some graphs, or all where none is named.
 
     Where ``columns`` are named, its tables have these alone, and figures, which have none, are left out.
@@ -228,17 +228,17 @@ def select(name: str, graphs: Sequence[str], columns: Sequence[str] = ()) -> Sel
     if columns:
         tables, figures = in_columns(tables, columns), ()
     if not graphs:
-        return Selection(paper, tables, figures)
+        return PaperSelection(paper, tables, figures)
     alone = not tables and len(figures) == 1
     chosen = tuple(there for figure in figures if (there := figure.on(graphs, alone=alone)))
     if figures and not tables and not chosen:
         raise InputError(f"{name} is computed without a graph: leave --data out")
     # A figure can be computed from graphs that no table has.
     elsewhere = chosen and not any(graph in graphs for table in tables for graph in table.graphs)
-    return Selection(paper, () if elsewhere else on_graphs(tables, graphs), chosen)
+    return PaperSelection(paper, () if elsewhere else on_graphs(tables, graphs), chosen)
 
 
-def select_every(graphs: Sequence[str]) -> list[Selection]:
+def select_every(graphs: Sequence[str]) -> list[PaperSelection]:
     """Return all papers, or those that have a table on one of some graphs, and of these what is on them."""
     chosen, known = [], []
     for paper in papers():
@@ -347,7 +347,9 @@ def _read_table(name: str, tables: Mapping[str, Any], where: str) -> Study:
     return Study(name, title, tuple(cells), kind=PRINTED, note=note, spread=spread)
 
 
-def _read_row(row: Entry, columns: Sequence[Entry], base: Fields, spread: bool, where: str) -> list[Cell]:
+def _read_row(
+    row: LabelledEntry, columns: Sequence[LabelledEntry], base: Fields, spread: bool, where: str
+) -> list[Cell]:
     """The cells of a row, each with its printed number."""
     printed, slow = typed(row.table, "printed", list, where), typed(row.table, "slow", list, where, [])
     if len(printed) != len(columns):

@@ -18,7 +18,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.analysis import AnalysisResult
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import Ready, make_ready
+from graphveil.experiments.unit import OpenUnit, open_unit
 from graphveil.number_format import counted, percent, rounded
 
 # The stream of a run's seed by which malicious users are drawn.
@@ -130,7 +130,7 @@ def advise_poisoning(
     _check(spec, shares)
     all_shares = (0.0, *(each for each in shares if each))
     lines: dict[float, list[Poisoned]] = {share: [] for share in all_shares}
-    first = make_ready(spec, "method", 0, None, None)
+    first = open_unit(spec)
     # What cannot be measured is refused before anything is learned.
     chosen, influences, forged = _target(first, target), _influences(first), True
     import_module("graphveil.learn.registry")
@@ -170,7 +170,7 @@ def _check(spec: Experiment, shares: Sequence[float]) -> None:
         )
 
 
-def _target(ready: Ready, target: int | None) -> int:
+def _target(ready: OpenUnit, target: int | None) -> int:
     labels, count = ready.users.raw.labels, ready.graph.class_count
     if labels.ndim == 2 or count < 2:
         raise InputError("malicious users are measured where a user has one class of at least two")
@@ -179,7 +179,7 @@ def _target(ready: Ready, target: int | None) -> int:
     return int(np.bincount(labels[labels >= 0], minlength=count).argmin())
 
 
-def _influences(ready: Ready) -> tuple[Influence, ...]:
+def _influences(ready: OpenUnit) -> tuple[Influence, ...]:
     """What one report can do, for every question."""
     questions = ready.job.questions
     labels = () if questions.labels is None else (questions.labels,)
@@ -189,21 +189,21 @@ def _influences(ready: Ready) -> tuple[Influence, ...]:
 
 def _poisoned(spec: Experiment, run: int, share: float, target: int) -> tuple[Poisoned, bool]:
     """One run with each kind of malicious users among those who answer, and whether all that was sent was forged."""
-    ready = make_ready(spec, "method", run, None, None)
+    ready = open_unit(spec, "method", run)
     count = round(share * ready.graph.node_count)
     drawn = np.random.default_rng([ready.job.seed, STREAM]).permutation(ready.graph.node_count)[:count]
     harm, forged = _harm(ready, drawn, target)
     careless = placed = harm
     if count:
         # Users answer on a ledger, so whoever asks them again needs users anew.
-        careless, _ = _harm(make_ready(spec, "method", run, None, None), drawn, target, careless=True)
+        careless, _ = _harm(open_unit(spec, "method", run), drawn, target, careless=True)
         heavy = np.argsort(-weights_in_means(ready.graph), kind="stable")[:count]
-        placed, _ = _harm(make_ready(spec, "method", run, None, None), heavy, target)
+        placed, _ = _harm(open_unit(spec, "method", run), heavy, target)
     return Poisoned(harm.score, harm.drawn_in, share, count, careless, placed), forged
 
 
 def _harm(
-    ready: Ready, liars: NDArray[np.int64], target: int, *, careless: bool = False
+    ready: OpenUnit, liars: NDArray[np.int64], target: int, *, careless: bool = False
 ) -> tuple[Harm, bool]:
     """What these users bring about, and whether all that they sent was forged."""
     labels, graph = ready.users.raw.labels, ready.graph

@@ -24,7 +24,7 @@ from graphveil.experiments.artefacts import (
     write_artefact,
 )
 from graphveil.experiments.experiment import Experiment, Given
-from graphveil.experiments.unit import Ready, learn_unit
+from graphveil.experiments.unit import OpenUnit, learn_unit
 from graphveil.files import check_output
 from graphveil.graphs.graph import Graph, Mask
 from graphveil.graphs.part import Group
@@ -154,13 +154,13 @@ def predict_experiment(
 
 def learn_again(
     spec: Experiment, run: int, given: Given | None, inside: Progress | None = None
-) -> tuple[Ready, Outcome]:
+) -> tuple[OpenUnit, Outcome]:
     """Return what the method learns in one run, as `run_unit` runs it."""
     with learn.one_thread():
         return learn_unit(spec, "method", run, inside, given)
 
 
-def check_same_score(spec: Experiment, run: int, ready: Ready, outcome: Outcome, score: float) -> None:
+def check_same_score(spec: Experiment, run: int, ready: OpenUnit, outcome: Outcome, score: float) -> None:
     """Reject what was learned again where its score is not that of the run."""
     if spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
         raise InputError(
@@ -180,7 +180,7 @@ def check_predictions(spec: Experiment) -> None:
 def predictions_of(
     spec: Experiment,
     run: int,
-    ready: Ready,
+    ready: OpenUnit,
     outcome: Outcome,
     *,
     test: Mask | None = None,

@@ -1,10 +1,11 @@
-"""Reports: kept results and comparisons as tables and on pages."""
+"""Reports: results and comparisons as tables and on pages."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from graphveil.errors import GraphveilError, UnknownNameError
 from graphveil.experiments.comparison import Comparison
@@ -12,7 +13,8 @@ from graphveil.experiments.energy import HOW, MEANING, THEOREM, experiment_of, s
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.experiments.figure import Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.result_store import Kept, Record, Scores, latest
+from graphveil.experiments.result import Result
+from graphveil.experiments.result_store import AnyResult, StoredResult, latest
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import SHOWN
 from graphveil.files import write_whole
@@ -24,50 +26,50 @@ from graphveil.statistics import Summary
 NOTHING = "nothing measurable"
 
 
-def results_headline(records: Sequence[Record]) -> str:
-    """How many budgets bought something, and which bought most; one sentence for any number of results."""
-    private = [record for record in records if record.gain is not None]
+def results_headline(results: Sequence[Result]) -> str:
+    """Return one sentence for any number of results: how many budgets bought something, and which bought most."""
+    private = [result for result in results if result.gain is not None]
     if not private:
-        best = max(records, key=lambda record: record.mean, default=None)
+        best = max(results, key=lambda result: result.mean, default=None)
         if best is None:
             return "No results."
-        return f"{counted(len(records), 'result')}, none beside a control: {best.method} reaches {points(best.mean)} on {best.data}."
+        return f"{counted(len(results), 'result')}, none beside a control: {best.method} reaches {points(best.mean)} on {best.data}."
     if len(private) == 1:
         return _one(private[0])
     return f"{_counts(private)}; {_largest(private)}."
 
 
-def _one(record: Record) -> str:
-    where = f"{record.method} on {record.data} at {budget(record.epsilon)}"
-    end = f": {NOTHING}" if gain_verdict(record) == NOTHING else ""
-    return f"{where}: {gained(record.gain)} points over its control{_nobody(record)}{end}."
+def _one(result: Result) -> str:
+    where = f"{result.method} on {result.data} at {budget(result.epsilon)}"
+    end = f": {NOTHING}" if gain_verdict(result) == NOTHING else ""
+    return f"{where}: {gained(result.gain)} points over its control{_nobody(result)}{end}."
 
 
-def _nobody(record: Record) -> str:
-    over = record.gain_over_structure
+def _nobody(result: Result) -> str:
+    over = result.gain_over_structure
     return "" if over is None else f", and {gained(over)} over asking nobody"
 
 
-def _counts(private: Sequence[Record]) -> str:
-    verdicts = [gain_verdict(record) for record in private]
+def _counts(private: Sequence[Result]) -> str:
+    verdicts = [gain_verdict(result) for result in private]
     adds, costs = verdicts.count("adds"), verdicts.count("costs")
     said = f"Of {counted(len(private), 'private result')}, {adds or 'none'} clearly {'adds' if adds < 2 else 'add'} to the control"
     said += f", {costs} clearly {'costs' if costs == 1 else 'cost'} something" if costs else ""
-    compared = [record.gain_over_structure for record in private if record.gain_over_structure is not None]
+    compared = [result.gain_over_structure for result in private if result.gain_over_structure is not None]
     if compared:
         better = sum(over.low is not None and over.low > 0 for over in compared)
         said += f", and {better or 'none'} clearly {'beats' if better < 2 else 'beat'} asking nobody"
     return said
 
 
-def _largest(private: Sequence[Record]) -> str:
-    best = max(private, key=lambda record: record.gain.mean if record.gain else 0.0)
+def _largest(private: Sequence[Result]) -> str:
+    best = max(private, key=lambda result: result.gain.mean if result.gain else 0.0)
     return f"the largest gain is that of {best.method} at {budget(best.epsilon)} on {best.data}, {gained(best.gain)} points"
 
 
-def gain_verdict(record: Record) -> str | None:
-    """Whether a result's features clearly add to its control or cost something; None where there is no control."""
-    gain = record.gain
+def gain_verdict(result: Result) -> str | None:
+    """Return whether a result's features clearly add to its control or cost something; None where there is no control."""
+    gain = result.gain
     if gain is None:
         return None
     if gain.low is None or gain.high is None:
@@ -91,156 +93,184 @@ FOOTER = (
 )
 READING = Section("How to read this", (CONTROL, GAIN))
 ENERGIES = Section("What hops leave of reports", (MEANING, THEOREM, HOW))
-# What is looked for first stands first: a phone shows the first columns.
-HEAD = (
-    "method",
-    "ε",
-    "label ε",
-    "link ε",
-    "mean",
-    "interval",
-    "gain",
-    "control",
-    "structure",
-    "volunteers alone",
-    "verdict",
-    "mechanism",
-    "backbone",
-    "privacy",
-    "runs",
-)
-NUMBERS = frozenset({*HEAD[1:10], "runs"})
+# Columns that are left out where they say nothing about any result.
+OPTIONAL = frozenset({"label ε", "link ε", "volunteers alone"})
+NUMBER, GRAPH, TASK, TAGS, DATE = "no.", "graph", "task", "tags", "date"
+RESULT, METHOD, SOURCE = "result", "method", "source"
+# What a page has room for, and a terminal has not.
+LONG = frozenset({"verdict", "privacy"})
 
 
-def write_report(
-    out: Path,
-    records: Sequence[Record],
-    *,
-    title: str = TITLE,
-    energy: bool = True,
-    hops: int = HOPS,
-    tell: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Write the page to a file."""
-    write_whole(out, report_html(records, title=title, energy=energy, hops=hops, tell=tell))
+def write_report(out: Path, results: Sequence[Result], **options: Any) -> None:
+    """Write the page to a file; options are those of `report_html`."""
+    write_whole(out, report_html(results, **options))
 
 
 def report_html(
-    records: Sequence[Record],
+    results: Sequence[Result],
     *,
     title: str = TITLE,
     energy: bool = True,
     hops: int = HOPS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """The page: the same results, in any order, give the same bytes.
+    """Return the page: the same results, in any order, give the same bytes.
 
     ``energy`` adds what hops do to such reports, from fresh simulated collections; it needs the graphs to be there.
     """
-    shown = sorted(latest(records), key=_order)
-    results: list[Section] = []
-    energies: list[Section] = []
-    graphs: dict[str, list[Record]] = {}
-    for record in shown:
-        graphs.setdefault(graph_name(record), []).append(record)
-    for name, group in graphs.items():
-        for task in sorted({record.task for record in group}):
-            results.append(_results(name, task, [record for record in group if record.task == task]))
-        if energy:
-            energies += _energy(name, group, hops, tell)
-    sections = [*results, READING, *([ENERGIES] if energies else []), *energies]
+    shown = sorted(latest(results), key=_order)
+    graphs = _groups(shown, graph_name)
+    sections = [
+        _section(group, report_table(group), f"{graph_name(group[0])}, {group[0].task}")
+        for group in _groups(shown, _heading).values()
+    ]
+    energies = (
+        [each for name, group in graphs.items() for each in _energy(name, group, hops, tell)]
+        if energy
+        else []
+    )
+    sections += [READING, *([ENERGIES] if energies else []), *energies]
     return page(title, results_headline(shown), sections, FOOTER, about=_about(shown, len(graphs)))
 
 
-def _energy(name: str, records: Sequence[Record], hops: int, tell: Callable[[str], None]) -> list[Section]:
+def results_page(results: Sequence[StoredResult], title: str) -> str:
+    """Return results on a page."""
+    about = f"{counted(len(results), 'kept result')}."
+    return page(title, results_headline(results), [*_by_graph(results), READING], FOOTER, about=about)
+
+
+def comparison_page(comparison: Comparison, title: str) -> str:
+    """Return how results compare, on a page, and below it the results."""
+    results = comparison.results
+    about = f"{counted(len(results), 'kept result')}, {counted(len(comparison.pairs), 'comparison')}."
+    compared = Section("Comparison", table=comparison.table(), notes=tuple(comparison.sentences))
+    return page(title, comparison.headline, [compared, *_by_graph(results), READING], FOOTER, about=about)
+
+
+def report_table(results: Sequence[Result]) -> Table:
+    """Return one row a result; columns that say nothing about any of them are left out."""
+    return _table(_columns(results))
+
+
+def results_table(results: Sequence[StoredResult], long: bool = False) -> Table:
+    """Return one row a result, in this order; columns that say nothing about any of them are left out.
+
+    A ``long`` one is for a page: it has verdict and privacy, the number beside the method, and neither graph nor task, which
+    stand above it.
+    """
+    columns = _columns(results)
+    if long:
+        # One column, so that a narrow screen can keep both in sight.
+        methods = zip(results, columns.pop(METHOD), strict=True)
+        columns = {RESULT: [f"{result.number} {method}" for result, method in methods], **columns}
+    else:
+        several = any(result.task != "node" for result in results)
+        columns = {
+            NUMBER: [str(result.number) for result in results],
+            GRAPH: [graph_name(result) for result in results],
+            **({TASK: [result.task for result in results]} if several else {}),
+            **{name: cells for name, cells in columns.items() if name not in LONG},
+        }
+    if len({result.identity for result in results}) < len(results):
+        # What tells results of the same experiment apart.
+        columns[SOURCE] = [result.source[:SHOWN] or NONE for result in results]
+    if any(result.tags for result in results):
+        columns[TAGS] = [", ".join(result.tags) or NONE for result in results]
+    columns[DATE] = [(result.time or NONE)[: len("2026-01-01")] for result in results]
+    return _table(columns)
+
+
+def _columns(results: Sequence[Result]) -> dict[str, list[str]]:
+    columns = {name: [cell(result) for result in results] for name, cell in CELLS.items()}
+    return {name: cells for name, cells in columns.items() if name not in OPTIONAL or {*cells} - {NONE}}
+
+
+def _table(columns: dict[str, list[str]]) -> Table:
+    return Table(columns, zip(*columns.values(), strict=True), NUMBERS)
+
+
+def _groups(results: Sequence[AnyResult], key: Callable[[Result], str]) -> dict[str, list[AnyResult]]:
+    groups: dict[str, list[AnyResult]] = {}
+    for result in results:
+        groups.setdefault(key(result), []).append(result)
+    return groups
+
+
+def _by_graph(results: Sequence[StoredResult]) -> list[Section]:
+    """A figure, where there are several budgets, and a table for each graph and task, in the order in which they come."""
+    groups = _groups(results, _heading)
+    return [_section(group, results_table(group, long=True), name) for name, group in groups.items()]
+
+
+def _section(results: Sequence[Result], table: Table, figure: str) -> Section:
+    drawn = lines(results)
+    svg = epsilon_chart(drawn, figure, results[0].metric).svg() if drawn else ""
+    return Section(_heading(results[0]), svg=svg, table=table)
+
+
+def _energy(name: str, results: Sequence[Result], hops: int, tell: Callable[[str], None]) -> list[Section]:
     """What hops do to such reports; a result whose method or mechanism is not known here is left out."""
-    specs = []
-    for record in records:
+    experiments = []
+    for result in results:
         try:
-            spec = experiment_of(record)
+            experiment = experiment_of(result)
         except GraphveilError as error:
-            tell(f"{record.method} on {name} has no energy here: {error}")
+            tell(f"{result.method} on {name} has no energy here: {error}")
         else:
-            specs += [] if spec is None else [spec]
-    return smoothing(name, specs, hops, tell)
+            experiments += [] if experiment is None else [experiment]
+    return smoothing(name, experiments, hops, tell)
 
 
-def graph_name(record: Record) -> str:
-    """A graph with whatever its loader was told."""
-    options = {**record.setup.data_options, **_below(record, DATA_PREFIX)}
-    return record.data + _told(options)
-
-
-def rows(records: Sequence[Record]) -> Table:
-    """One row a result; columns that say nothing about any of them are left out."""
-    cells = [dict(zip(HEAD, _cells(record), strict=True)) for record in records]
-    optional = {"label ε", "link ε", "volunteers alone"}
-    head = tuple(name for name in HEAD if name not in optional or any(row[name] != NONE for row in cells))
-    return Table(head, ([row[name] for name in head] for row in cells), NUMBERS)
-
-
-def lines(records: Sequence[Record]) -> list[Series]:
-    """The curves of all methods that were run at more than one ε, with their controls, and the levels beside them."""
-    series: dict[str, dict[float, Record]] = {}
-    for record in sorted(records, key=lambda record: len(record.runs)):
-        if record.epsilon is not None:
+def lines(results: Sequence[Result]) -> list[Series]:
+    """Return the curves of all methods that were run at more than one ε, with their controls, and the levels beside them."""
+    series: dict[str, dict[float, Result]] = {}
+    for result in sorted(results, key=lambda result: len(result.runs)):
+        if result.epsilon is not None:
             # At the same ε, the result with the most runs counts.
-            series.setdefault(_series(record), {})[record.epsilon] = record
+            series.setdefault(_series(result), {})[result.epsilon] = result
     curves: list[Series] = []
     levels: dict[str, Series] = {}
     for name, by_epsilon in sorted(series.items()):
         if len(by_epsilon) < 2:
             continue
-        ordered = [by_epsilon[epsilon] for epsilon in sorted(by_epsilon)]
-        curves.append(_curve(name, [(record, record.scores) for record in ordered]))
-        control = [(record, record.control) for record in ordered if record.control]
-        if control:
-            curves.append(_curve("its control (ε = 0)", control, "control"))
-        for record in sorted(ordered, key=lambda record: len(record.runs)):
-            if record.structure is not None:
-                label = ", ".join([f"structure: {record.structure.name}", *_other_budgets(record)])
-                levels[label] = Series(label, (), (_summary(record.structure),), role="structure")
+        curves.append(_curve(name, {epsilon: _summary(result) for epsilon, result in by_epsilon.items()}))
+        controls = {epsilon: result.control for epsilon, result in by_epsilon.items() if result.control}
+        if controls:
+            curves.append(_curve("its control (ε = 0)", controls, "control"))
+        for _, result in sorted(by_epsilon.items(), key=lambda each: (len(each[1].runs), each[0])):
+            if result.structure is not None:
+                label = ", ".join([f"structure: {result.structure.name}", *_other_budgets(result)])
+                levels[label] = Series(label, (), (result.structure,), role="structure")
     if curves:
-        for record in records:
-            if record.epsilon is None:
-                role: Role = "structure" if record.method == "structure" else "no privacy"
-                levels[_series(record)] = Series(_series(record), (), (_summary(record.scores),), role=role)
+        for result in results:
+            if result.epsilon is None:
+                role: Role = "structure" if result.method == "structure" else "no privacy"
+                levels[_series(result)] = Series(_series(result), (), (_summary(result),), role=role)
     return [*curves, *(levels[label] for label in sorted(levels))]
 
 
-def _results(name: str, task: str, records: Sequence[Record]) -> Section:
-    metric = records[0].metric
-    drawn = lines(records)
-    svg = epsilon_chart(drawn, f"{name}, {task}", metric).svg() if drawn else ""
-    return Section(f"{name}: {metric}, {task}", (), svg, rows(records))
+def _curve(label: str, points: Mapping[float, Summary], role: Role = "method") -> Series:
+    epsilons = tuple(sorted(points))
+    return Series(label, epsilons, tuple(points[epsilon] for epsilon in epsilons), role=role)
 
 
-def _cells(record: Record) -> tuple[str, ...]:
-    return (
-        _method(record),
-        *(NONE if number is None else f"{number:g}" for number in (record.epsilon, *_label_and_link(record))),
-        points(record.scores.mean),
-        low_to_high(record),
-        gained(record.gain),
-        _mean(record.control),
-        _mean(record.structure),
-        _mean(record.unasked),
-        gain_verdict(record) or NONE,
-        _mechanism(record),
-        record.backbone or NONE,
-        _privacy(record),
-        f"{len(record.runs)}, interrupted" if record.interrupted else str(len(record.runs)),
-    )
+def _summary(result: Result) -> Summary:
+    return Summary(result.mean, result.low, result.high)
 
 
-def _mean(scores: Scores | None) -> str:
-    return NONE if scores is None else points(scores.mean)
+def graph_name(result: Result) -> str:
+    """Return a graph with whatever its loader was told."""
+    return result.data + _options(result.experiment.loader_options)
 
 
-def _privacy(record: Record) -> str:
+def _heading(result: Result) -> str:
+    return f"{graph_name(result)}: {result.metric}, {result.task}"
+
+
+def _privacy(result: Result) -> str:
     """What a user has spent, by subject."""
-    spent = record.privacy
-    if spent is not None and not spent.raw and _reads_features(record.method):
+    spent = result.privacy
+    if spent is not None and not spent.raw and _reads_features(result.method):
         # Results that were kept before records named what was read.
         spent = spent.model_copy(update={"raw": ["features"]})
     return NONE if spent is None else spent.cell
@@ -253,158 +283,105 @@ def _reads_features(method: str) -> bool:
         return False
 
 
-def _method(record: Record) -> str:
+def _method(result: Result) -> str:
     """A method with whatever it was set to."""
     prefixes = (MECHANISM_PREFIX, DATA_PREFIX)
-    own = {key: value for key, value in record.setup.settings.items() if not key.startswith(prefixes)}
-    return record.method + _told(own) + (f", seed {record.seed}" if record.seed else "")
+    settings = result.experiment.settings
+    own = {key: value for key, value in settings.items() if not key.startswith(prefixes)}
+    return result.method + _options(own) + (f", seed {result.seed}" if result.seed else "")
 
 
-def _mechanism(record: Record) -> str:
-    if record.mechanism is None:
+def _mechanism(result: Result) -> str:
+    if result.mechanism is None:
         return NONE
-    setup = record.setup
+    experiment = result.experiment
+    levels, turnout = experiment.levels, experiment.turnout
     chosen: dict[str, object] = {
-        "δ": setup.budgets.delta,
-        "levels": setup.levels.levels,
-        "budgets": setup.levels.budgets,
-        "γ": setup.levels.gamma,
+        "δ": experiment.budgets.delta,
+        "levels": levels.levels,
+        "budgets": levels.budgets,
+        "γ": levels.gamma,
+        "distribution": None if levels.level_distribution == "uniform" else levels.level_distribution,
+        "panel": experiment.volunteers.panel,
     }
-    if setup.levels.level_distribution not in (None, "uniform"):
-        chosen["distribution"] = setup.levels.level_distribution
-    if not setup.turnout.complete:
-        chosen |= {"participation": setup.turnout.participation, "silence": setup.turnout.silence}
-    if setup.volunteers.panel is not None:
-        chosen["panel"] = setup.volunteers.panel
+    if not turnout.complete:
+        chosen |= {"participation": turnout.participation, "silence": turnout.silence}
     extra = {key: value for key, value in chosen.items() if value is not None}
-    return record.mechanism + _told({**_below(record, MECHANISM_PREFIX), **extra})
+    return result.mechanism + _options({**experiment.mechanism_options, **extra})
 
 
-def _below(record: Record, prefix: str) -> dict[str, object]:
-    """Settings of one kind, without their prefix."""
-    settings = record.setup.settings
-    return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
-
-
-def _told(options: dict[str, object]) -> str:
+def _options(options: dict[str, object]) -> str:
     """Options behind a name.
 
-    >>> _told({"users": 400, "range": [0, 1]})
+    >>> _options({"users": 400, "range": [0, 1]})
     ' (range=[0, 1], users=400)'
     """
-    told = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in sorted(options.items()))
-    return f" ({told})" if told else ""
+    said = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in sorted(options.items()))
+    return f" ({said})" if said else ""
 
 
-def _series(record: Record) -> str:
+def _series(result: Result) -> str:
     """The name of a curve: all that two of its points have in common."""
-    names = [
-        _method(record),
-        *(name for name in (_mechanism(record), record.backbone or NONE) if name != NONE),
-    ]
-    return ", ".join([*names, *_other_budgets(record)])
+    names = (_method(result), _mechanism(result), result.backbone or NONE)
+    return ", ".join([*(name for name in names if name != NONE), *_other_budgets(result)])
 
 
-def _other_budgets(record: Record) -> list[str]:
+def _other_budgets(result: Result) -> list[str]:
     """The budgets of labels and links, where these are private."""
-    budgets = zip(("label", "link"), _label_and_link(record), strict=True)
-    return [f"{what} {budget(epsilon)}" for what, epsilon in budgets if epsilon is not None]
+    budgets = {"label": _label_epsilon(result), "link": _link_epsilon(result)}
+    return [f"{what} {budget(epsilon)}" for what, epsilon in budgets.items() if epsilon is not None]
 
 
-def _label_and_link(record: Record) -> tuple[float | None, float | None]:
-    setup, spent = record.setup, record.privacy or Privacy()
-    labels = setup.budgets.label_epsilon or (spent.labels.epsilon if spent.labels else None)
-    links = setup.budgets.link_epsilon or (spent.links.epsilon if spent.links else None)
-    return labels, links
+def _label_epsilon(result: Result) -> float | None:
+    spent = (result.privacy or Privacy()).labels
+    return result.experiment.budgets.label_epsilon or (spent.epsilon if spent else None)
 
 
-def _curve(label: str, pairs: Sequence[tuple[Record, Scores]], role: Role = "method") -> Series:
-    epsilons = tuple(record.epsilon for record, _ in pairs if record.epsilon is not None)
-    return Series(label, epsilons, tuple(_summary(scores) for _, scores in pairs), role=role)
+def _link_epsilon(result: Result) -> float | None:
+    spent = (result.privacy or Privacy()).links
+    return result.experiment.budgets.link_epsilon or (spent.epsilon if spent else None)
 
 
-def _summary(scores: Scores) -> Summary:
-    return Summary(scores.mean, scores.low, scores.high)
+def _epsilon(epsilon: float | None) -> str:
+    return NONE if epsilon is None else f"{epsilon:g}"
 
 
-def _order(record: Record) -> tuple[object, ...]:
+def _mean(scores: Summary | None) -> str:
+    return NONE if scores is None else points(scores.mean)
+
+
+# What is looked for first stands first: a phone shows the first columns.
+CELLS: dict[str, Callable[[Result], str]] = {
+    METHOD: _method,
+    "ε": lambda result: _epsilon(result.epsilon),
+    "label ε": lambda result: _epsilon(_label_epsilon(result)),
+    "link ε": lambda result: _epsilon(_link_epsilon(result)),
+    "mean": lambda result: points(result.mean),
+    "interval": low_to_high,
+    "gain": lambda result: gained(result.gain),
+    "control": lambda result: _mean(result.control),
+    "structure": lambda result: _mean(result.structure),
+    "volunteers alone": lambda result: _mean(result.unasked),
+    "verdict": lambda result: gain_verdict(result) or NONE,
+    "mechanism": _mechanism,
+    "backbone": lambda result: result.backbone or NONE,
+    "privacy": _privacy,
+    "runs": lambda result: f"{len(result.runs)}{', interrupted' if result.interrupted else ''}",
+}
+NUMBERS = frozenset(CELLS) - {METHOD, "verdict", "mechanism", "backbone", "privacy"} | {NUMBER, DATE}
+
+
+def _order(result: Result) -> tuple[object, ...]:
     """By graph, task, method and budget; never by where a result was found."""
-    names = (graph_name(record), record.task, _series(record))
-    return (*names, record.epsilon or 0.0, len(record.runs), record.identity, record.time or "")
+    names = (graph_name(result), result.task, _series(result))
+    return (*names, result.epsilon or 0.0, len(result.runs), result.identity, result.time or "")
 
 
-def _about(records: Sequence[Record], graphs: int) -> str:
-    versions = ", ".join(sorted({record.version for record in records if record.version}))
-    times = sorted(record.time for record in records if record.time)
-    lead = f"{counted(len(records), 'result')} on {counted(graphs, 'graph')}"
+def _about(results: Sequence[Result], graphs: int) -> str:
+    versions = ", ".join(sorted({result.version for result in results if result.version}))
+    times = sorted(result.time for result in results if result.time)
+    lead = f"{counted(len(results), 'result')} on {counted(graphs, 'graph')}"
     lead += f", computed with graphveil {versions}" if versions else ""
     when = f" from {times[0]} to {times[-1]}" if times and times[0] != times[-1] else ""
     when = f" at {times[0]}" if times and not when else when
     return f"{lead}{when}."
-
-
-NUMBER, GRAPH, TASK, TAGS, DATE = "no.", "graph", "task", "tags", "date"
-RESULT, METHOD, SOURCE = "result", "method", "source"
-# What a page has room for, and a terminal has not.
-LONG = frozenset({"verdict", "privacy"})
-
-
-def results_table(kept: Sequence[Kept], long: bool = False) -> Table:
-    """One row a result, in this order; columns that say nothing about any of them are left out.
-
-    A ``long`` one is for a page: it has verdict and privacy, the number beside the method, and neither graph nor task, which
-    stand above it.
-    """
-    told = rows([each.record for each in kept])
-    columns = {} if long else {NUMBER: [str(each.number) for each in kept]}
-    if not long:
-        columns[GRAPH] = [graph_name(each.record) for each in kept]
-    if not long and any(each.record.task != "node" for each in kept):
-        columns[TASK] = [each.record.task for each in kept]
-    for place, name in enumerate(told.head):
-        if long or name not in LONG:
-            columns[name] = [row[place] for row in told.texts]
-    if long:
-        # One column, so that a narrow screen can keep both in sight.
-        named = [f"{each.number} {method}" for each, method in zip(kept, columns.pop(METHOD), strict=True)]
-        columns = {RESULT: named, **columns}
-    if len({each.record.identity for each in kept}) < len(kept):
-        # What tells results of the same experiment apart.
-        columns[SOURCE] = [each.source[:SHOWN] or NONE for each in kept]
-    if any(each.tags for each in kept):
-        columns[TAGS] = [", ".join(each.tags) or NONE for each in kept]
-    columns[DATE] = [(each.record.time or NONE)[: len("2026-01-01")] for each in kept]
-    return Table(columns, zip(*columns.values(), strict=True), NUMBERS | {NUMBER, DATE})
-
-
-def results_page(kept: Sequence[Kept], title: str) -> str:
-    """Results on a page."""
-    said = results_headline([each.record for each in kept])
-    return page(
-        title, said, [*_by_graph(kept), READING], FOOTER, about=f"{counted(len(kept), 'kept result')}."
-    )
-
-
-def comparison_page(comparison: Comparison, title: str) -> str:
-    """How results compare, on a page, and below it the results."""
-    kept = comparison.results
-    about = f"{counted(len(kept), 'kept result')}, {counted(len(comparison.pairs), 'comparison')}."
-    compared = Section("Comparison", table=comparison.table(), notes=tuple(comparison.sentences))
-    return page(title, comparison.headline, [compared, *_by_graph(kept), READING], FOOTER, about=about)
-
-
-def _by_graph(kept: Sequence[Kept]) -> list[Section]:
-    """A figure, where there are several budgets, and a table for each graph and task, in the order in which they come."""
-    groups: dict[str, list[Kept]] = {}
-    for each in kept:
-        record = each.record
-        groups.setdefault(f"{graph_name(record)}: {record.metric}, {record.task}", []).append(each)
-    return [
-        Section(name, svg=_curves(name, group), table=results_table(group, long=True))
-        for name, group in groups.items()
-    ]
-
-
-def _curves(name: str, kept: Sequence[Kept]) -> str:
-    drawn = lines([each.record for each in kept])
-    return epsilon_chart(drawn, name, kept[0].record.metric).svg() if drawn else ""

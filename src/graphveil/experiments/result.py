@@ -1,21 +1,28 @@
-"""Result: what an experiment says, as an object, as JSON, and in words."""
+"""Result: what an experiment says, as an object, as JSON and in words. It is kept in files, and read back, as the same class."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    model_validator,
+)
 
 from graphveil.errors import InputError
-from graphveil.experiments.experiment import Experiment, Given
+from graphveil.experiments.experiment import Experiment, Given, Part
 from graphveil.experiments.model import Model, check_model, train_model
-from graphveil.experiments.parts import PARTS
 from graphveil.experiments.predictions import (
     Predictions,
     check_predictions,
@@ -26,111 +33,451 @@ from graphveil.experiments.predictions import (
 )
 from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import Ready, UnitResult
+from graphveil.experiments.unit import OpenUnit, UnitResult
+from graphveil.experiments.unit_store import STAGES
 from graphveil.files import FIGURES, check_output
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
-from graphveil.number_format import ONE_RUN, budget, counted, gained, low_to_high, percent, points, rounded
+from graphveil.number_format import (
+    ONE_RUN,
+    Interval,
+    budget,
+    counted,
+    gained,
+    low_to_high,
+    percent,
+    points,
+    rounded,
+)
 from graphveil.plugins import unknown_name
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary, beside, link_verdict, paired_gain, t_interval, verdict
+from graphveil.version import __version__
 
-Row = tuple[str, str, str]
-
-
-def result_text(fields: dict[str, Any]) -> str:
-    """Table and sentences as plain text; ``fields`` are those of `Result.to_dict`."""
-    return "\n".join([result_table(fields).text(), *result_sentences(fields)])
-
-
-def result_table(fields: dict[str, Any]) -> Table:
-    """What it is, its mean, and its interval: a row for the method and for all that it is compared with."""
-    head, *rows = result_rows(fields)
-    return Table.of(head, rows)
+# Digits of a digest that tell graphs of one name apart.
+SHOWN_DIGITS = 8
+# The method, and what it is compared with.
+PARTS: tuple[Part, ...] = get_args(Part)
+OTHER_PARTS = PARTS[1:]
 
 
-def result_summary(fields: dict[str, Any], interrupted: bool = False) -> str:
-    """A result in a line or two: what it is, what it reached beside its control, and the verdict."""
-    if "mean" not in fields:
-        return f"Result({fields['method']} on {fields['data']}: no run is finished)"
-    mean, interval = numbers(fields)
-    runs = counted(len(fields["runs"]), "run")
-    told = f"{fields['metric']} {mean} ({runs if interval == ONE_RUN else f'{interval}, {runs}'}"
-    told += ", interrupted)" if interrupted else ")"
-    if fields["control"]:
-        told += f", control {numbers(fields['control'])[0]}"
-    if fields["gain"]:
-        told += f", gain {gained(Summary(**fields['gain']))}"
-    at = "" if fields["epsilon"] is None else f", {_budget(fields)}"
-    verdict = f"\n{fields['verdict']}" if fields["verdict"] else ""
-    return f"Result({fields['method']} on {fields['data']}{at}: {told}){verdict}"
+@dataclass(frozen=True)
+class Measurement(Summary):
+    """A number that was measured besides the score: its mean with its interval, and the number of each run."""
+
+    runs: tuple[float, ...] = ()
+    # An error may be infinite, or no number; a score is neither.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(allow_inf_nan=True)
 
 
-def result_rows(fields: dict[str, Any]) -> list[Row]:
-    """The lines of the table, the head first: what it is, its mean, and its interval."""
-    rows: list[Row] = [(f"{fields['metric']} on {fields['data']}", "mean", "95% interval")]
-    name = fields["method"]
-    if fields["epsilon"] is not None:
-        name = f"{name}, {fields['mechanism']}, {_budget(fields)}"
-    rows.append((name, *numbers(fields)))
-    if fields["control"]:
-        rows.append(("control, ε = 0", *numbers(fields["control"])))
-    if fields["structure"]:
-        rows.append((f"structure ({fields['structure']['name']})", *numbers(fields["structure"])))
-    if fields["gain"]:
-        rows.append(("gain over the control", *numbers(fields["gain"], signed=True)))
-    if "edgeless" in fields:
-        some = fields["also"].get("links_public", {"mean": 0})["mean"] > 0
-        same, other = ("with public links alone", "public links") if some else ("without edges", "no edges")
-        rows.append((f"the same {same}", *numbers(fields["edgeless"])))
-        rows.append((f"gain over {other}", *numbers(fields["gain_over_edgeless"], signed=True)))
-    if "unasked" in fields:
-        rows.append(("the same with volunteers alone", *numbers(fields["unasked"])))
-        rows.append(("gain over volunteers alone", *numbers(fields["gain_over_unasked"], signed=True)))
-    if fields["gain_over_structure"]:
-        rows.append(("gain over structure", *numbers(fields["gain_over_structure"], signed=True)))
-    return rows
+@dataclass(frozen=True)
+class PartScores(Summary):
+    """The mean score of a part, 0..1, with its interval, the score of each run, and what was measured besides.
+
+    ``name`` says what was chosen, where a part chooses. Runs of structure are not kept.
+    """
+
+    name: str = ""
+    runs: tuple[float, ...] = ()
+    also: dict[str, Measurement] = field(default_factory=dict)
 
 
-def result_sentences(fields: dict[str, Any]) -> list[str]:
-    """What stands below the table: the verdict, what was measured besides, who answered, and what it cost."""
-    told = [fields["verdict"]] if fields["verdict"] else []
-    also = fields.get("also", {})
-    if "norm_error" in also:
-        told.append(norm_line(fields))
-    if "links_kept" in also:
-        told.append(links_line(also))
-    if "workers" in also:
-        told.append(workers_line(also))
-    if fields["answered"]["answered"] < fields["answered"]["asked"]:
-        told.append(turnout_line(fields))
-    if fields["privacy"] is not None:
-        told.append(Privacy.model_validate(fields["privacy"]).sentence)
-    return told
+class Result(BaseModel):
+    """What the runs of an experiment say together.
+
+    Parameters
+    ----------
+    runs, mean, low, high
+        The scores of the method, 0..1, their mean, and its 95% t-interval.
+    control, structure, edgeless, unasked
+        The scores of what it is compared with, where that was run.
+    gain, gain_over_structure, gain_over_edgeless, gain_over_unasked
+        Paired differences, over the runs that have both.
+    answered
+        How many users were ``asked``, and how many of them ``answered``: means over runs.
+    privacy
+        What was read and reported, and what that cost: of several runs that of the dearest.
+    seconds
+        What the stages of a run of the method took, and everything in ``total``.
+    also
+        What was measured besides the score.
+    experiment
+        What was run; as far as the other fields say it, where it is read from what `--json` has printed.
+    interrupted
+        Whether there are fewer runs than were asked for.
+    seeds, data_digest
+        The seeds of the runs, and a digest of the graph's content, where they are known.
+
+    A result that was computed in this process holds the units of its runs too. It holds no models: `predictions`, `per_class` and
+    `confusion` learn one run again, which gives the same bit for bit because a run depends on data, settings and seed alone; that takes as
+    long as the run did, once for each run that is asked for. One that was read from a file has its fields.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False, ser_json_inf_nan="constants"
+    )
+
+    method: str
+    data: str
+    task: str = "node"
+    metric: str = "accuracy"
+    epsilon: float | None = Field(None, gt=0)
+    mechanism: str | None = None
+    backbone: str | None = None
+    seed: int = 0
+    version: str = ""
+    runs: tuple[float, ...] = Field(min_length=1)
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    control: PartScores | None = None
+    structure: PartScores | None = None
+    gain: Summary | None = None
+    gain_over_structure: Summary | None = None
+    edgeless: PartScores | None = None
+    gain_over_edgeless: Summary | None = None
+    unasked: PartScores | None = None
+    gain_over_unasked: Summary | None = None
+    verdict: str | None = None
+    answered: dict[str, int] = Field(default_factory=dict)
+    privacy: Privacy | None = None
+    seconds: dict[str, float] = Field(default_factory=dict)
+    peak_mb: float | None = None
+    also: dict[str, Measurement] = Field(default_factory=dict)
+    experiment: Experiment = Field(alias="spec")
+    interrupted: bool = False
+    time: str | None = None
+    seeds: tuple[int, ...] | None = None
+    data_digest: str = ""
+    # Whether all of the experiment is known, or only what the other fields say of it.
+    _described: bool = PrivateAttr(default=True)
+    _units: tuple[UnitResult, ...] = PrivateAttr(default=())
+    _given: Given | None = PrivateAttr(default=None)
+    _learned: dict[int, tuple[OpenUnit, Outcome]] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, fields: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """Take from the result what a file does not say of its experiment. What computes decides no number, and is not read."""
+        spec = fields.get("spec") if isinstance(fields, dict) else {}
+        if not isinstance(fields, dict) or not isinstance(spec, dict | None):
+            return validate(fields)
+        names = ("method", "data", "task", "backbone", "seed")
+        own = {name: fields[name] for name in names if fields.get(name) is not None}
+        budgets = {name: fields[name] for name in ("epsilon", "mechanism") if fields.get(name) is not None}
+        told = {**own, "budgets": budgets, **(spec or {}), "machine": {}}
+        result = validate({**fields, "spec": told})
+        result._described = spec is not None
+        return result
+
+    @classmethod
+    def from_units(
+        cls,
+        experiment: Experiment,
+        units: Sequence[UnitResult],
+        *,
+        metric: str = "accuracy",
+        version: str = __version__,
+        seconds: float = 0.0,
+        interrupted: bool = False,
+        data_digest: str = "",
+        given: Given | None = None,
+    ) -> Result:
+        """Return what finished units say; ``given`` are graph and users, where they were given as objects."""
+        parts = {part: _units_of(units, part) for part in PARTS}
+        method, budgets = parts["method"], experiment.budgets
+        if not method:
+            raise InputError(f"no run of {experiment.method} on {experiment.data} is finished")
+        own = _scores(method)
+        gains = {part: _gain(method, others) for part, others in parts.items()}
+        # What was computed is not refused, whatever it is.
+        result = cls.model_construct(
+            method=experiment.method,
+            data=experiment.data,
+            task=experiment.task,
+            metric=metric,
+            epsilon=budgets.epsilon,
+            mechanism=None if budgets.epsilon is None else budgets.mechanism,
+            backbone=None if experiment.method == "structure" else experiment.backbone,
+            seed=experiment.seed,
+            version=version,
+            **{name: getattr(own, name) for name in ("runs", "mean", "low", "high")},
+            control=_scores(parts["control"], also=True) if parts["control"] else None,
+            structure=_structure(parts["structure"]),
+            gain=gains["control"],
+            gain_over_structure=gains["structure"],
+            edgeless=_scores(parts["edgeless"]) if gains["edgeless"] else None,
+            gain_over_edgeless=gains["edgeless"],
+            unasked=_scores(parts["unasked"]) if gains["unasked"] else None,
+            gain_over_unasked=gains["unasked"],
+            verdict=_verdict(experiment, gains),
+            answered={
+                name: round(sum(getattr(unit, name) for unit in method) / len(method))
+                for name in ("asked", "answered")
+            },
+            privacy=max((unit.privacy for unit in method), key=_spent),
+            seconds={
+                **{stage: sum(unit.seconds[stage] for unit in method) / len(method) for stage in STAGES},
+                "total": seconds,
+            },
+            peak_mb=max(unit.peak_mb for unit in units),
+            also=_measurements(method),
+            experiment=experiment,
+            interrupted=interrupted,
+            seeds=tuple(experiment.seed + unit.run for unit in method),
+            data_digest=data_digest,
+        )
+        result._units, result._given = tuple(units), given
+        return result
+
+    def __repr__(self) -> str:
+        runs, interval = counted(len(self.runs), "run"), low_to_high(self)
+        said = f"{self.metric} {points(self.mean)} ({runs if interval == ONE_RUN else f'{interval}, {runs}'}"
+        said += ", interrupted)" if self.interrupted else ")"
+        said += f", control {points(self.control.mean)}" if self.control else ""
+        said += f", gain {gained(self.gain)}" if self.gain else ""
+        at = "" if self.epsilon is None else f", {_budget(self)}"
+        verdict = f"\n{self.verdict}" if self.verdict else ""
+        return f"Result({self.method} on {self.data}{at}: {said}){verdict}"
+
+    @property
+    def data_name(self) -> str:
+        """What the data is called where results are kept: with a digest of its content, where it was given as objects."""
+        return self.data if self._given is None else f"{self.data}@{self.data_digest[:SHOWN_DIGITS]}"
+
+    @property
+    def identity(self) -> str:
+        """The same for two results of the same experiment; where that is not known, only for two that are the same throughout."""
+        names = IDENTITY if self._described else LISTED.keys() - {"version", "time", "interrupted"}
+        whole = self.model_dump(include={name: LISTED[name] for name in names})
+        return json.dumps(whole, sort_keys=True, default=str)
+
+    @property
+    def units(self) -> tuple[UnitResult, ...]:
+        """The finished units of all parts; a result that was read from a file has none."""
+        return self._units
+
+    def of(self, part: str) -> list[UnitResult]:
+        """Return the units of one part, in the order of runs."""
+        self._check_computed()
+        return _units_of(self._units, part)
+
+    def scores(self, part: str = "method") -> list[float]:
+        """Return the scores of one part, 0..1."""
+        if self._units:
+            return [unit.score for unit in self.of(part)]
+        scores = self if part == "method" else getattr(self, part)
+        if scores is not None and not scores.runs:
+            self._check_computed()
+        return [] if scores is None else list(scores.runs)
+
+    def predictions(self, run: int = 0) -> Predictions:
+        """Return what the method predicts for every user in one of its runs."""
+        return predictions_of(self.experiment, run, *self.learned(run))
+
+    def per_class(self, run: int = 0) -> tuple[ClassScore, ...]:
+        """Return precision, recall and F1 of each class among the test users of a run; the users' side counts."""
+        ready, outcome = self.learned(run)
+        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
+        return ready.users.per_class(chosen, ready.graph)
+
+    def confusion(self, run: int = 0) -> NDArray[np.int64]:
+        """Return how many test users of each class (rows) were given each class (columns); the users' side counts."""
+        ready, outcome = self.learned(run)
+        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
+        return ready.users.confusion(chosen, ready.graph)
+
+    def model(self, run: int = 0) -> Model:
+        """Return what a run has trained, to be applied to users who join later; it is trained again, bit for bit. See `Model.predict`."""
+        check_model(self.experiment)
+        return train_model(self.experiment, run, self._given, score=self._score(run))
+
+    def learned(self, run: int = 0) -> tuple[OpenUnit, Outcome]:
+        """Return what a run of the method learned: learned again when it is first asked for, and kept."""
+        if run not in self._learned:
+            check_predictions(self.experiment)
+            score = self._score(run)
+            ready, outcome = learn_again(self.experiment, run, self._given)
+            check_same_score(self.experiment, run, ready, outcome, score)
+            self._learned[run] = ready, outcome
+        return self._learned[run]
+
+    def plot(self, file: str | Path, kind: str = "score") -> None:
+        """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""
+        if kind not in (*RUN_FIGURES, "score"):
+            raise unknown_name("figure of a result", kind, (*RUN_FIGURES, "score"))
+        path = check_output(Path(file), FIGURES)
+        if kind == "score":
+            scores = {part: scores for part in PARTS if (scores := self.scores(part))}
+            score_figure(self.experiment, self.metric, scores).write(path)
+        else:
+            RUN_FIGURES[kind](self.experiment, *self.learned(0)).write(path)
+
+    def table(self) -> str:
+        """Return the result as a table with its sentences, as `graphveil run` prints it."""
+        return "\n".join([result_table(self).text(), *result_sentences(self)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result in the form that `--json` prints."""
+        absent = {name for name in OPTIONAL if not getattr(self, name)}
+        whole = self.model_dump(mode="json", include={*PRINTED - absent})
+        for part in OTHER_PARTS:
+            if whole.get(part):
+                scores = {key: whole[part][key] for key in ("name", "runs", "mean", "low", "high", "also")}
+                whole[part] = {key: each for key, each in scores.items() if each not in ("", [], {})}
+        whole["privacy"] = None if self.privacy is None else self.privacy.to_dict()
+        return whole
+
+    def to_json(self) -> str:
+        """Return one JSON object."""
+        return json.dumps(self.to_dict())
+
+    def _score(self, run: int) -> float:
+        """The score that a run of the method had."""
+        scores = {unit.run: unit.score for unit in self.of("method")}
+        if run not in scores:
+            raise InputError(f"run must be one of {', '.join(map(str, scores))}, got {run!r}")
+        return scores[run]
+
+    def _check_computed(self) -> None:
+        if not self._units:
+            raise InputError(
+                f"the result of {self.method} on {self.data} was read from a file, which says nothing of single units: run it again"
+            )
 
 
-def _budget(fields: dict[str, Any]) -> str:
+# Fields that are kept in files and not printed by `graphveil run --json`; and those that it prints where they say something.
+KEPT = frozenset({"experiment", "interrupted", "time", "seeds", "data_digest"})
+PRINTED = Result.model_fields.keys() - KEPT
+OPTIONAL = ("edgeless", "gain_over_edgeless", "unasked", "gain_over_unasked", "also")
+# Fields that differ between two computations of the same result.
+MEASURED = frozenset({"seconds", "peak_mb"})
+# Fields that `graphveil results --json` prints, and those of them that say which experiment it was.
+LISTED: dict[str, Any] = {
+    **dict.fromkeys(Result.model_fields.keys() - {"answered", "also", *MEASURED}, True),
+    **{part: {"mean", "low", "high", "name"} for part in OTHER_PARTS},
+    "experiment": {"runs", "settings", "data_options", "budgets", "levels", "turnout", "volunteers"},
+}
+IDENTITY = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "experiment")
+
+
+def _units_of(units: Sequence[UnitResult], part: str) -> list[UnitResult]:
+    return sorted((unit for unit in units if unit.part == part), key=lambda unit: unit.run)
+
+
+def _scores(units: Sequence[UnitResult], *, also: bool = False) -> PartScores:
+    scores = tuple(unit.score for unit in units)
+    mean = t_interval(scores)
+    return PartScores(mean.mean, mean.low, mean.high, runs=scores, also=_measurements(units) if also else {})
+
+
+def _measurements(units: Sequence[UnitResult]) -> dict[str, Measurement]:
+    values = {name: tuple(unit.also[name] for unit in units) for name in units[0].also}
+    return {name: Measurement(**vars(t_interval(each)), runs=each) for name, each in values.items()}
+
+
+def _structure(units: Sequence[UnitResult]) -> PartScores | None:
+    """The scores of structure, by the name of what was chosen most often."""
+    if not units:
+        return None
+    names = Counter(unit.detail or "structure" for unit in units)
+    return replace(_scores(units), name=names.most_common(1)[0][0], runs=())
+
+
+def _gain(units: Sequence[UnitResult], others: Sequence[UnitResult]) -> Summary | None:
+    """The paired difference, over the runs that have both."""
+    scores = {unit.run: unit.score for unit in others}
+    both = [(unit.score, scores[unit.run]) for unit in units if unit.run in scores]
+    return paired_gain(*zip(*both, strict=True)) if both else None
+
+
+def _verdict(experiment: Experiment, gains: Mapping[Part, Summary | None]) -> str | None:
+    """What the budgets bought, in words."""
+    budgets, said = experiment.budgets, []
+    if (gain := gains["control"]) is not None and budgets.epsilon is not None:
+        nobody = "the private graph alone" if budgets.private_links else "asking nobody"
+        said.append(verdict(gain, budgets.epsilon, gains["structure"], nobody))
+    if (volunteers := gains["unasked"]) is not None:
+        said.append(beside(volunteers, "volunteers alone"))
+    if (edges := gains["edgeless"]) is not None and budgets.link_epsilon is not None:
+        without = "no edges at all" if experiment.private_edges in (None, 1) else "public links alone"
+        said.append(link_verdict(edges, budgets.link_epsilon, without))
+    return "; ".join(said) or None
+
+
+def _spent(privacy: Privacy) -> float:
+    """What a run cost in all."""
+    return sum(cost.epsilon or 0.0 for cost in (privacy.total, privacy.links) if cost is not None)
+
+
+def result_table(result: Result) -> Table:
+    """Return name, mean and interval of the method and of all that it is compared with, a row each."""
+    name = result.method
+    if result.epsilon is not None:
+        name = f"{name}, {result.mechanism}, {_budget(result)}"
+    structure, public = result.structure, result.also.get("links_public")
+    some = public is not None and public.mean > 0
+    same, other = ("with public links alone", "public links") if some else ("without edges", "no edges")
+    scored, gain = False, True
+    rows: list[tuple[str, Interval | None, bool]] = [
+        (name, result, scored),
+        ("control, ε = 0", result.control, scored),
+        (f"structure ({structure.name if structure else ''})", structure, scored),
+        ("gain over the control", result.gain, gain),
+        (f"the same {same}", result.edgeless, scored),
+        (f"gain over {other}", result.gain_over_edgeless, gain),
+        ("the same with volunteers alone", result.unasked, scored),
+        ("gain over volunteers alone", result.gain_over_unasked, gain),
+        ("gain over structure", result.gain_over_structure, gain),
+    ]
+    return Table.of(
+        (f"{result.metric} on {result.data}", "mean", "95% interval"),
+        (
+            (what, points(each.mean, signed), low_to_high(each, signed))
+            for what, each, signed in rows
+            if each is not None
+        ),
+    )
+
+
+def result_sentences(result: Result) -> list[str]:
+    """Return what stands below the table: the verdict, what was measured besides, who answered, and what it cost."""
+    said = [result.verdict] if result.verdict else []
+    if "norm_error" in result.also:
+        said.append(_norm_sentence(result))
+    if "links_kept" in result.also:
+        said.append(_links_sentence(result.also))
+    if "workers" in result.also:
+        said.append(_workers_sentence(result.also))
+    if result.answered and result.answered["answered"] < result.answered["asked"]:
+        said.append(_turnout_sentence(result))
+    if result.privacy is not None:
+        said.append(result.privacy.sentence)
+    return said
+
+
+def _budget(result: Result) -> str:
     """The ε of a result; where users choose a level, from the strictest to the most relaxed."""
-    features = (fields["privacy"] or {}).get("features") or {}
-    levels = features.get("per_level")
-    return f"{budget(levels[0])} to {levels[-1]:g} by level" if levels else budget(fields["epsilon"])
+    features = None if result.privacy is None else result.privacy.features
+    levels = None if features is None else features.per_level
+    return f"{budget(levels[0])} to {levels[-1]:g} by level" if levels else budget(result.epsilon)
 
 
-def links_line(also: dict[str, Any]) -> str:
+def _links_sentence(also: Mapping[str, Measurement]) -> str:
     """How many pairs the private graph has, and what is known of the others."""
-    kept, left_out = (also[name]["mean"] for name in ("links_kept", "links_left_out"))
+    kept = also["links_kept"].mean
     if "links_public" in also:
-        public = also["links_public"]["mean"]
-        return f"private graph: {kept:,.0f} pairs, {public:,.0f} of them public links"
+        return f"private graph: {kept:,.0f} pairs, {also['links_public'].mean:,.0f} of them public links"
+    left_out = also["links_left_out"].mean
     return f"private graph: {kept:,.0f} pairs; {left_out:,.1f} links are expected among reported pairs that were left out"
 
 
-def workers_line(also: dict[str, Any]) -> str:
+def _workers_sentence(also: Mapping[str, Measurement]) -> str:
     """How many workers shared each run, and the memory and the traffic of each."""
-    count = round(also["workers"]["mean"])
+    count = round(also["workers"].mean)
 
     def each(name: str) -> str:
-        return ", ".join(f"{also[f'worker_{rank}_{name}']['mean']:,.0f}" for rank in range(count))
+        return ", ".join(f"{also[f'worker_{rank}_{name}'].mean:,.0f}" for rank in range(count))
 
     if count == 1:
         return f"one worker held the whole graph, in {each('peak_mb')} MB, {each('beyond_mb')} of them beyond libraries"
@@ -140,252 +487,21 @@ def workers_line(also: dict[str, Any]) -> str:
     )
 
 
-def norm_line(fields: dict[str, Any]) -> str:
+def _norm_sentence(result: Result) -> str:
     """How well norms were predicted, beside the control and one guess for everybody."""
-    error, control = fields["also"]["norm_error"], fields["control"]
-    interval = "" if error["low"] is None else f" ({rounded(error['low'])} to {rounded(error['high'])})"
-    beside = "" if control is None else f", control {rounded(control['also']['norm_error']['mean'])}"
-    constant = rounded(fields["also"]["norm_constant"]["mean"])
-    return f"norm: mean absolute error {rounded(error['mean'])}{interval}{beside}, constant guess {constant}"
+    error, control = result.also["norm_error"], result.control
+    interval = "" if error.low is None else f" ({rounded(error.low)} to {rounded(error.high)})"
+    beside = "" if control is None else f", control {rounded(control.also['norm_error'].mean)}"
+    constant = rounded(result.also["norm_constant"].mean)
+    return f"norm: mean absolute error {rounded(error.mean)}{interval}{beside}, constant guess {constant}"
 
 
-def turnout_line(fields: dict[str, Any]) -> str:
+def _turnout_sentence(result: Result) -> str:
     """Who answered, and how they differ from all."""
-    asked, answered, also = fields["answered"]["asked"], fields["answered"]["answered"], fields["also"]
-    degrees = percent(also["degree_bias"]["mean"], "+.1f")
+    asked, answered, also = result.answered["asked"], result.answered["answered"], result.also
+    degrees = percent(also["degree_bias"].mean, "+.1f")
     # Where users have several labels each, there is no class to differ by.
     differ = f"their links differ from everybody's by {degrees}"
     if "class_bias" in also:
-        differ = f"their classes differ from everybody's by {percent(also['class_bias']['mean'])}, their links by {degrees}"
+        differ = f"their classes differ from everybody's by {percent(also['class_bias'].mean)}, their links by {degrees}"
     return f"{answered:,} of {asked:,} users who were asked answered, and all were charged; {differ}"
-
-
-def numbers(fields: dict[str, Any], signed: bool = False) -> tuple[str, str]:
-    """Mean and interval in points."""
-    summary = Summary(fields["mean"], fields["low"], fields["high"])
-    return points(summary.mean, signed), low_to_high(summary, signed)
-
-
-# Digits of a digest that tell graphs of one name apart.
-SHOWN_DIGITS = 8
-
-
-@dataclass(frozen=True, repr=False)
-class Result:
-    """All units of an experiment that are there, and what they say together.
-
-    ``data_digest`` is that of the graph's content. ``given`` are graph and users, where they were given as objects.
-
-    A result holds scores, not models. `predictions`, `per_class` and `confusion` learn one run again, which gives the same bit for bit
-    because a run depends on data, settings and seed alone; that takes as long as the run did, once for each run that is asked for.
-    """
-
-    spec: Experiment
-    metric: str
-    version: str
-    units: tuple[UnitResult, ...]
-    total_seconds: float
-    interrupted: bool = False
-    data_digest: str = ""
-    given: Given | None = field(default=None, compare=False)
-    _learned: dict[int, tuple[Ready, Outcome]] = field(default_factory=dict, init=False, compare=False)
-
-    def __repr__(self) -> str:
-        return result_summary(self.to_dict(), self.interrupted)
-
-    @property
-    def data_name(self) -> str:
-        """What the data is called where results are kept: with a digest of its content, where it was given as objects."""
-        if self.given is None:
-            return self.spec.data
-        return f"{self.spec.data}@{self.data_digest[:SHOWN_DIGITS]}"
-
-    def table(self) -> str:
-        """The result as a table with its sentences, as `graphveil run` prints it."""
-        return result_text(self.to_dict())
-
-    def predictions(self, run: int = 0) -> Predictions:
-        """What the method predicts for every user in one of its runs."""
-        return predictions_of(self.spec, run, *self.learned(run))
-
-    def per_class(self, run: int = 0) -> tuple[ClassScore, ...]:
-        """Precision, recall and F1 of each class among the test users of a run; the users' side counts."""
-        ready, outcome = self.learned(run)
-        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
-        return ready.users.per_class(chosen, ready.graph)
-
-    def confusion(self, run: int = 0) -> NDArray[np.int64]:
-        """How many test users of each class (rows) were given each class (columns); the users' side counts."""
-        ready, outcome = self.learned(run)
-        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
-        return ready.users.confusion(chosen, ready.graph)
-
-    def model(self, run: int = 0) -> Model:
-        """What a run has trained, to be applied to users who join later; it is trained again, bit for bit. See `Model.predict`."""
-        check_model(self.spec)
-        return train_model(self.spec, run, self.given, score=self._score(run))
-
-    def plot(self, file: str | Path, kind: str = "score") -> None:
-        """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""
-        if kind not in (*RUN_FIGURES, "score"):
-            raise unknown_name("figure of a result", kind, (*RUN_FIGURES, "score"))
-        path = check_output(Path(file), FIGURES)
-        if kind == "score":
-            scores = {part: self.scores(part) for part in PARTS if self.of(part)}
-            score_figure(self.spec, self.metric, scores).write(path)
-        else:
-            RUN_FIGURES[kind](self.spec, *self.learned(0)).write(path)
-
-    def learned(self, run: int = 0) -> tuple[Ready, Outcome]:
-        """What a run of the method learned: learned again when it is first asked for, and kept."""
-        if run not in self._learned:
-            check_predictions(self.spec)
-            score = self._score(run)
-            ready, outcome = learn_again(self.spec, run, self.given)
-            check_same_score(self.spec, run, ready, outcome, score)
-            self._learned[run] = ready, outcome
-        return self._learned[run]
-
-    def _score(self, run: int) -> float:
-        """The score that a run of the method had."""
-        scores = {unit.run: unit.score for unit in self.of("method")}
-        if run not in scores:
-            raise InputError(f"run must be one of {', '.join(map(str, scores))}, got {run!r}")
-        return scores[run]
-
-    def of(self, part: str) -> list[UnitResult]:
-        """The units of one part, in the order of runs."""
-        return sorted((unit for unit in self.units if unit.part == part), key=lambda unit: unit.run)
-
-    def scores(self, part: str = "method") -> list[float]:
-        """The scores of one part, 0..1."""
-        return [unit.score for unit in self.of(part)]
-
-    @property
-    def mean(self) -> float:
-        """The method's mean score, 0..1."""
-        return t_interval(self.scores()).mean
-
-    @property
-    def gain(self) -> Summary | None:
-        """The paired difference to the control, over the runs that have both."""
-        return self._over("control")
-
-    @property
-    def gain_over_structure(self) -> Summary | None:
-        """The paired difference to what structure gives, over the runs that have both."""
-        return self._over("structure")
-
-    @property
-    def gain_over_edgeless(self) -> Summary | None:
-        """The paired difference to the same method without edges, where links are private."""
-        return self._over("edgeless")
-
-    @property
-    def gain_over_unasked(self) -> Summary | None:
-        """The paired difference to the same method that asks nobody but volunteers, where there are some."""
-        return self._over("unasked")
-
-    def _over(self, part: str) -> Summary | None:
-        other = {unit.run: unit.score for unit in self.of(part)}
-        both = [(unit.score, other[unit.run]) for unit in self.of("method") if unit.run in other]
-        return paired_gain(*zip(*both, strict=True)) if both else None
-
-    @property
-    def verdict(self) -> str | None:
-        """What the budget bought, in words."""
-        gain, budgets = self.gain, self.spec.budgets
-        said = []
-        if gain is not None and budgets.epsilon is not None:
-            nobody = "the private graph alone" if budgets.private_links else "asking nobody"
-            said.append(verdict(gain, budgets.epsilon, self.gain_over_structure, nobody))
-        if (volunteers := self.gain_over_unasked) is not None:
-            said.append(beside(volunteers, "volunteers alone"))
-        if (edges := self.gain_over_edgeless) is not None and budgets.link_epsilon is not None:
-            without = "no edges at all" if self.spec.private_edges in (None, 1) else "public links alone"
-            said.append(link_verdict(edges, budgets.link_epsilon, without))
-        return "; ".join(said) or None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result in the form that `--json` prints."""
-        method, spec = self.of("method"), self.spec
-        gain, over = self.gain, self.gain_over_structure
-        structure = self._summary("structure", runs=False)
-        if structure is not None:
-            names = Counter(unit.detail or "structure" for unit in self.of("structure"))
-            structure = {"name": names.most_common(1)[0][0], **structure}
-        also = self._also("method")
-        return {
-            "method": spec.method,
-            "data": spec.data,
-            "task": spec.task,
-            "metric": self.metric,
-            "epsilon": spec.budgets.epsilon,
-            "mechanism": spec.budgets.mechanism if spec.budgets.epsilon is not None else None,
-            "backbone": spec.backbone if spec.method != "structure" else None,
-            "seed": spec.seed,
-            "version": self.version,
-            **(self._summary("method") or {}),
-            "control": self._summary("control"),
-            "structure": structure,
-            "gain": None if gain is None else asdict(gain),
-            "gain_over_structure": None if over is None else asdict(over),
-            **self._beside("edgeless"),
-            **self._beside("unasked"),
-            "verdict": self.verdict,
-            "answered": self._answered(method),
-            "privacy": max((unit.privacy for unit in method), key=_spent, default=None),
-            "seconds": self._seconds(method),
-            "peak_mb": max((unit.peak_mb for unit in self.units), default=None),
-            **({"also": also} if also else {}),
-        }
-
-    def _beside(self, part: str) -> dict[str, Any]:
-        """A part that only some experiments have: the same method without edges, or without asking anybody but volunteers."""
-        gain = self._over(part)
-        if gain is None:
-            return {}
-        return {part: self._summary(part), f"gain_over_{part}": asdict(gain)}
-
-    def to_json(self) -> str:
-        """One JSON object."""
-        return json.dumps(self.to_dict())
-
-    def _summary(self, part: str, runs: bool = True) -> dict[str, Any] | None:
-        scores = self.scores(part)
-        if not scores:
-            return None
-        summary = t_interval(scores)
-        numbers = {"mean": summary.mean, "low": summary.low, "high": summary.high}
-        if not runs:
-            return numbers
-        also = self._also(part)
-        return {"runs": scores, **numbers, **({"also": also} if also and part == "control" else {})}
-
-    def _also(self, part: str) -> dict[str, Any]:
-        """What was measured besides the score, each with its mean and interval."""
-        units = self.of(part)
-        summaries = {}
-        for name in units[0].also if units else ():
-            values = [unit.also[name] for unit in units]
-            summary = t_interval(values)
-            summaries[name] = {"mean": summary.mean, "low": summary.low, "high": summary.high, "runs": values}
-        return summaries
-
-    def _answered(self, units: Sequence[UnitResult]) -> dict[str, int]:
-        """How many users were asked, and how many of them answered: means over runs."""
-        count = max(len(units), 1)
-        return {
-            name: round(sum(getattr(unit, name) for unit in units) / count) for name in ("asked", "answered")
-        }
-
-    def _seconds(self, units: Sequence[UnitResult]) -> dict[str, float]:
-        stages = ("report", "denoise", "train")
-        each = {stage: sum(unit.seconds[stage] for unit in units) / max(len(units), 1) for stage in stages}
-        return {**each, "total": self.total_seconds}
-
-
-def _spent(privacy: dict[str, Any]) -> float:
-    """What a run cost in all: of several runs the dearest is told."""
-    costs = [privacy[subject] for subject in ("total", "links") if privacy.get(subject)]
-    return float(sum(cost["epsilon"] or 0.0 for cost in costs))

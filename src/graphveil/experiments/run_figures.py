@@ -29,7 +29,7 @@ from graphveil.experiments.figure import (
 )
 from graphveil.experiments.parts import PARTS
 from graphveil.experiments.predictions import predicted_classes
-from graphveil.experiments.unit import Ready
+from graphveil.experiments.unit import OpenUnit
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.methods.tasks import Outcome
 from graphveil.number_format import budget
@@ -94,11 +94,11 @@ MOST_NUMBERS = 12
 STRONGEST = 0.75
 # More users could not be told apart.
 MOST_DRAWN, MOST_ON_MAP = 240, 1000
-RunFigure = Callable[[Experiment, Ready, Outcome], Drawing]
+RunFigure = Callable[[Experiment, OpenUnit, Outcome], Drawing]
 Classes = NDArray[np.int64]
 
 
-def confusion_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+def confusion_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw test users of each class (rows) by the class that they were given (columns): shares of rows as shades, in percent."""
     chosen = predicted_classes(outcome, several=ready.graph.multilabel)
     counts = ready.users.confusion(chosen, ready.graph)
@@ -134,7 +134,7 @@ def confusion_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawin
     return drawing
 
 
-def class_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+def class_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw precision, recall and F1 of each class, one line a class; what is not defined is left out."""
     chosen = predicted_classes(outcome, several=ready.graph.multilabel)
     scores = ready.users.per_class(chosen, ready.graph)
@@ -160,7 +160,7 @@ def class_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
     return drawing
 
 
-def graph_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+def graph_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw some users who know each other, with truth and prediction; a wrong prediction has a ring."""
     _check_one_class(ready)
     who = close_group(ready.graph, MOST_DRAWN, spec.seed)
@@ -190,7 +190,7 @@ def graph_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
     return drawing
 
 
-def map_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+def map_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw a map of what was learned of each user, by predicted class."""
     _check_one_class(ready)
     if outcome.embedding is None:
@@ -243,7 +243,7 @@ def _hide_directions(axes: Any) -> None:
         spine.set_linewidth(0.6)
 
 
-def training_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+def training_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw training and validation loss, and the score on validation users of each epoch that was the best so far."""
     curve = outcome.curve
     if curve is None:
@@ -306,7 +306,7 @@ def _title(spec: Experiment) -> str:
     return f"{spec.method} on {Path(spec.data).stem}" + ("" if epsilon is None else f", {budget(epsilon)}")
 
 
-def _check_one_class(ready: Ready) -> None:
+def _check_one_class(ready: OpenUnit) -> None:
     if ready.graph.multilabel:
         raise InputError(
             "users have several labels each, so they cannot be coloured by one: draw the classes"

@@ -18,19 +18,18 @@ from graphveil.experiments.compute import (
     remote_digest,
     remove_checkpoints,
 )
-from graphveil.experiments.experiment import Experiment, Part, check_unchanged, input_digest, take_data
+from graphveil.experiments.experiment import Experiment, Given, Part, check_unchanged, input_digest, take_data
 from graphveil.experiments.parts import run_parts
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.unit import UnitResult, has_panel, load_data
 from graphveil.experiments.unit_store import UnitStore, results_file
-from graphveil.graphs import Graph, Users
+from graphveil.graphs import Users
 from graphveil.graphs.identity import content_digest, data_digest
 from graphveil.graphs.load import large_shards
 from graphveil.methods import Method
 from graphveil.methods.method import take_method
 from graphveil.plugins import held
-from graphveil.version import __version__
 
 # So many units a worker are begun before their turn.
 DEPTH = 4
@@ -61,9 +60,7 @@ class Ahead:
         self.coming: Sequence[Experiment] = ()
         self._begun: dict[str, Begun] = {}
 
-    def take(
-        self, spec: Experiment, units: Units, given: tuple[Graph, Users] | None
-    ) -> set[Future[UnitResult]]:
+    def take(self, spec: Experiment, units: Units, given: Given | None) -> set[Future[UnitResult]]:
         """An experiment's own units, begun now or before; and units of those that come next."""
         taken = {spec.key(part, number) for part, number in units}
         futures = {self._own(spec, part, number, given) for part, number in units}
@@ -81,9 +78,7 @@ class Ahead:
             if begun.future.done() and not begun.future.cancelled() and begun.future.exception() is None:
                 yield begun, begun.future.result()
 
-    def _own(
-        self, spec: Experiment, part: Part, number: int, given: tuple[Graph, Users] | None
-    ) -> Future[UnitResult]:
+    def _own(self, spec: Experiment, part: Part, number: int, given: Given | None) -> Future[UnitResult]:
         begun, digest = self._begun.pop(spec.key(part, number), None), remote_digest(spec, part, given)
         if begun is not None and begun.digest == digest:
             return begun.future
@@ -165,7 +160,7 @@ def run(
     return result
 
 
-def parts_of(spec: Experiment, given: tuple[Graph, Users] | None = None) -> list[Part]:
+def parts_of(spec: Experiment, given: Given | None = None) -> list[Part]:
     """The parts of each run: the method and what it is compared with."""
     return run_parts(spec, has_panel(spec, given))
 
@@ -179,7 +174,7 @@ def run_experiment(
     store: UnitStore | None = None,
     watch: Watcher | None = None,
     inside: Inside | None = None,
-    given: tuple[Graph, Users] | None = None,
+    given: Given | None = None,
     skip: tuple[Part, ...] = (),
     reuse: bool = False,
     alone: bool = False,
@@ -241,7 +236,7 @@ def _serial(
     spec: Experiment,
     todo: list[Unit],
     inside: Inside | None,
-    given: tuple[Graph, Users] | None,
+    given: Given | None,
     engine: Engine,
 ) -> Iterator[UnitResult]:
     with engine.open():
@@ -249,7 +244,7 @@ def _serial(
             yield compute_unit(spec, part, number, inside, given, engine)
 
 
-def _alone(spec: Experiment, todo: list[Unit], given: tuple[Graph, Users] | None) -> Iterator[UnitResult]:
+def _alone(spec: Experiment, todo: list[Unit], given: Given | None) -> Iterator[UnitResult]:
     """One unit after the other, each in a fresh process."""
     for part, number in todo:
         with workers(1) as pool:
@@ -264,7 +259,7 @@ def _parallel(
     todo: list[Unit],
     jobs: int | None,
     engine: Engine,
-    given: tuple[Graph, Users] | None,
+    given: Given | None,
     ahead: Ahead | None,
 ) -> Iterator[UnitResult]:
     """Units outside this process, in the order in which they finish. Nobody waits for shared ones after an interrupt."""
@@ -290,7 +285,7 @@ def _parallel(
 def _result(
     spec: Experiment,
     done: list[UnitResult],
-    given: tuple[Graph, Users] | None,
+    given: Given | None,
     seconds: float,
     interrupted: bool,
 ) -> Result:
@@ -299,4 +294,12 @@ def _result(
         spec.resolved_task.metric((given or load_data(spec))[0]) if shards is None else shards.manifest.metric
     )
     digest = data_digest(spec.data, spec.loader_options) if given is None else content_digest(*given)
-    return Result(spec, metric, __version__, tuple(done), seconds, interrupted, digest, given)
+    return Result.from_units(
+        spec,
+        done,
+        metric=metric,
+        seconds=seconds,
+        interrupted=interrupted,
+        data_digest=digest,
+        given=given,
+    )

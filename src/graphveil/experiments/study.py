@@ -15,8 +15,8 @@ from graphveil.experiments.experiment_file import (
     OPTIONS,
     SETTINGS,
     SUFFIX,
-    Entry,
     Fields,
+    LabelledEntry,
     build_experiment,
     errors_in,
     experiment_fields,
@@ -393,7 +393,7 @@ def read_spread(table: Mapping[str, Any], where: str) -> str:
 
 
 # An axis, and for each of its values what that sets.
-ReadAxis = tuple[Axis, list[Entry]]
+ReadAxis = tuple[Axis, list[LabelledEntry]]
 
 
 def _cells(base: Fields, axes: Sequence[ReadAxis], where: str) -> tuple[Cell, ...]:
@@ -431,7 +431,7 @@ def _read_axis(table: Any, where: str) -> ReadAxis:
     return Axis(field, label, values, fixes), entries
 
 
-def _read_values(table: Mapping[str, Any], where: str) -> tuple[str, str, list[Entry]]:
+def _read_values(table: Mapping[str, Any], where: str) -> tuple[str, str, list[LabelledEntry]]:
     """A field with its values."""
     field = typed(table, "field", str, f"{where}: an axis")
     place = f"{where}: axis {field}"
@@ -444,10 +444,14 @@ def _read_values(table: Mapping[str, Any], where: str) -> tuple[str, str, list[E
         raise InputError(f"{place} has a value twice: leave one out")
     label = typed(table, "label", str, place, _short_name(field))
     named = Axis(field, label, (), frozenset())
-    return field, label, [Entry(named.name(each), one_field(field, each, place), {}) for each in values]
+    return (
+        field,
+        label,
+        [LabelledEntry(named.name(each), one_field(field, each, place), {}) for each in values],
+    )
 
 
-def _read_choices(table: Mapping[str, Any], where: str) -> tuple[str, str, list[Entry]]:
+def _read_choices(table: Mapping[str, Any], where: str) -> tuple[str, str, list[LabelledEntry]]:
     """Names, each for some fields of the experiment."""
     for key in ("field", "values"):
         if key in table:

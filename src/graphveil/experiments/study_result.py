@@ -16,7 +16,6 @@ from graphveil.experiments.study import PRINTED, QUICK_EPOCHS, SWEEP, Cell, Stud
 from graphveil.experiments.table import CellValue, Column, Table
 from graphveil.number_format import PERCENT, budget, gained, value_text
 from graphveil.plugins import Registry
-from graphveil.privacy.record import Privacy
 from graphveil.statistics import SPREADS, Summary
 
 UNFINISHED = "not finished"
@@ -37,7 +36,7 @@ CellOutput = Result | Reading | GraphveilError | None
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CellResult:
     """What came of a cell: a reading, with the whole result where something was learned; or why there is none.
 
     ``partial`` has the runs that an interrupted experiment had finished.
@@ -50,7 +49,7 @@ class Outcome:
     partial: Result | None = None
 
     @classmethod
-    def of(cls, cell: Cell, obtained: CellOutput) -> Outcome:
+    def of(cls, cell: Cell, obtained: CellOutput) -> CellResult:
         """Return the outcome of what was obtained."""
         if isinstance(obtained, GraphveilError):
             return cls(cell, error=obtained)
@@ -92,13 +91,13 @@ class StudyResult:
     """A study with what came of each of its cells, in their order."""
 
     study: Study
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CellResult, ...]
     interrupted: bool = False
 
     @classmethod
     def of(cls, study: Study, obtained: Sequence[CellOutput], interrupted: bool = False) -> StudyResult:
         """Return the result of what was obtained of each cell."""
-        outcomes = (Outcome.of(cell, each) for cell, each in zip(study.cells, obtained, strict=True))
+        outcomes = (CellResult.of(cell, each) for cell, each in zip(study.cells, obtained, strict=True))
         return cls(study, tuple(outcomes), interrupted)
 
     @classmethod
@@ -107,7 +106,7 @@ class StudyResult:
         return cls.of(study, [None] * len(study.cells), interrupted=True)
 
     @cached_property
-    def finished(self) -> dict[tuple[int, ...], Outcome]:
+    def finished(self) -> dict[tuple[int, ...], CellResult]:
         """The cells that are measured, by their places on the axes."""
         return {outcome.cell.place: outcome for outcome in self.outcomes if outcome.reading is not None}
 
@@ -224,7 +223,7 @@ class StudyResult:
         rows = ((value_text(value), *row) for value, row in zip(x.values, cells, strict=True))
         return Table((x.label, *(column for column, _ in columns)), rows)
 
-    def by_line(self, cell: Callable[[Outcome], CellValue]) -> Table:
+    def by_line(self, cell: Callable[[CellResult], CellValue]) -> Table:
         """Return a row for each value of x and a column for each line, with something of each finished cell."""
         columns = []
         for line, name in enumerate(self.study.lines):
@@ -296,7 +295,7 @@ def _notes(panel: StudyResult) -> tuple[str, ...]:
     return tuple(note if whole else f"{'; '.join(cells)}: {note}" for note, cells in about.items() if note)
 
 
-def _also(outcome: Outcome, name: str) -> str | None:
+def _also(outcome: CellResult, name: str) -> str | None:
     """The mean, in percent, of what was measured besides the score."""
     units = () if outcome.result is None else outcome.result.of("method")
     found = [unit.also[name] for unit in units if name in unit.also]
@@ -346,10 +345,9 @@ def _budgets_sections(result: StudyResult) -> list[Section]:
         if any(gains):
             columns.append((Column(title, "number"), list(map(gained, gains))))
     said = [each.verdict for each in found if each.verdict]
-    privacy = found[-1].to_dict()["privacy"]
-    if privacy is not None:
-        at, sentence = budget(found[-1].spec.budgets.epsilon), Privacy.model_validate(privacy).sentence
-        said.append(f"Each budget is asked for in runs of its own. At {at}: {sentence}")
+    if (privacy := found[-1].privacy) is not None:
+        at = budget(found[-1].epsilon)
+        said.append(f"Each budget is asked for in runs of its own. At {at}: {privacy.sentence}")
     title = f"{result.study.title}: {result.metric}, with 95% intervals"
     return [Section(title, table=result.table(columns), notes=tuple(said))]
 
@@ -364,7 +362,7 @@ def printed_head(study: Study) -> tuple[str, ...]:
     return "theirs", *likewise, "ours", *PRINTED_PARTS[1:]
 
 
-def printed_row(study: Study, outcome: Outcome) -> tuple[str, ...]:
+def printed_row(study: Study, outcome: CellResult) -> tuple[str, ...]:
     """Return row and column, theirs, ours in the same form where theirs has a spread, ours, control, structure and the note."""
     cell, unit = outcome.cell, outcome.cell.measure.unit
     likewise = (outcome.with_spread(study.spread),) if study.spread else ()
@@ -400,7 +398,7 @@ def _printed_dict(result: StudyResult) -> dict[str, Any]:
     }
 
 
-def _printed_cell(study: Study, outcome: Outcome) -> dict[str, Any]:
+def _printed_cell(study: Study, outcome: CellResult) -> dict[str, Any]:
     """What was printed is in the unit; percent are 0..1 in what is ours."""
     cell, (row, column) = outcome.cell, outcome.cell.labels
     return {

@@ -68,7 +68,7 @@ class RunOptions:
 DEFAULTS = RunOptions()
 
 
-class Watcher:
+class StudyWatcher:
     """Told how far experiments are. This one says nothing."""
 
     # Told what is done inside a unit and which share of it is done, where units are computed in this process.
@@ -84,13 +84,13 @@ class Watcher:
         """Hear, at the end or at an interrupt, what is to be said about runs that were found."""
 
 
-SILENT = Watcher()
+SILENT = StudyWatcher()
 
 
 def run_studies(
     studies: Sequence[Study],
     options: RunOptions = DEFAULTS,
-    watcher: Watcher = SILENT,
+    watcher: StudyWatcher = SILENT,
     given: Given | None = None,
 ) -> list[StudyResult]:
     """Run the cells of some studies, one after the other: first those that learn, then those whose measure learns nothing.
@@ -140,7 +140,7 @@ def run_studies(
 def run_study(
     study: Study,
     options: RunOptions = DEFAULTS,
-    watcher: Watcher = SILENT,
+    watcher: StudyWatcher = SILENT,
     given: Given | None = None,
 ) -> StudyResult:
     """Run the cells of one study; refused along axes where no experiment has the measure."""
@@ -209,7 +209,7 @@ def run_cells(
     skip: tuple[Part, ...] = (),
     alone: Sequence[bool] = (),
     keep: Callable[[Result], None] = lambda _: None,
-    watcher: Watcher = SILENT,
+    watcher: StudyWatcher = SILENT,
     given: Given | None = None,
 ) -> tuple[list[Result | GraphveilError | None], bool]:
     """Run experiments and ``keep`` each result; return them in their order, and whether that was interrupted.

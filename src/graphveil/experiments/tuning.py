@@ -396,8 +396,8 @@ def tune_experiment(
 def check_search(spec: Experiment, trials: int, jobs: int | None) -> SearchSpace:
     """Refuse what cannot be searched, before anything heavy is imported; else return the space to search."""
     spec.check()
-    check_whole(trials, "trials", least=1)
-    check_whole(1 if jobs is None else jobs, "jobs", least=1)
+    check_whole(trials, "--trials", least=1)
+    check_whole(1 if jobs is None else jobs, "--jobs", least=1)
     return SearchSpace.of(spec)
 
 

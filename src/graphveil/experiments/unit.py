@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import GraphveilError, InputError, PrivacyError
-from graphveil.experiments.experiment import Experiment, Part
+from graphveil.experiments.experiment import Experiment, Given, Part
 from graphveil.experiments.parts import PARTS
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.identity import data_digest
@@ -51,7 +51,7 @@ class UnitResult:
     run: int
     score: float
     detail: str
-    privacy: dict[str, Any]
+    privacy: Privacy
     seconds: dict[str, float]
     peak_mb: float
     also: dict[str, float] = field(default_factory=dict)
@@ -79,17 +79,17 @@ def run_unit(
     part: Part,
     run: int,
     progress: Progress | None = None,
-    given: tuple[Graph, Users] | None = None,
+    given: Given | None = None,
 ) -> UnitResult:
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
     start = time.perf_counter()
     with learn.one_thread():
         ready, outcome = learn_unit(spec, part, run, progress, given)
-    return scored(spec, part, run, ready, outcome, start)
+    return score_unit(spec, part, run, ready, outcome, start)
 
 
-def scored(
-    spec: Experiment, part: Part, run: int, ready: Ready, outcome: Outcome, start: float
+def score_unit(
+    spec: Experiment, part: Part, run: int, ready: OpenUnit, outcome: Outcome, start: float
 ) -> UnitResult:
     """What was learned from ``start`` on, judged by the users: their test labels stay with them."""
     with learn.one_thread():
@@ -101,7 +101,7 @@ def scored(
         run,
         score,
         outcome.detail,
-        ready.privacy().to_dict(),
+        ready.privacy(),
         seconds,
         peak_megabytes(),
         _also(ready, outcome),
@@ -110,7 +110,7 @@ def scored(
 
 
 def validate_unit(
-    spec: Experiment, run: int, progress: Progress | None = None, given: tuple[Graph, Users] | None = None
+    spec: Experiment, run: int, progress: Progress | None = None, given: Given | None = None
 ) -> Validation:
     """The method in run ``run`` as `run_unit` runs it, judged by its validation users; test labels are never read.
 
@@ -124,7 +124,7 @@ def validate_unit(
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedUnit:
     """A method with all that it will ask, before there is anybody who could answer: the data with the split of this run.
 
     ``users`` are those that were loaded, who judge what was learned; nobody answers the job's questions yet.
@@ -142,8 +142,8 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Ready(Prepared):
-    """A method before it asks anybody: a job whose users declared its cost.
+class OpenUnit(PreparedUnit):
+    """A method before it asks anybody: a job whose users have declared its cost.
 
     The job's users answer plans and nothing else, and the ledger says what they have spent.
     """
@@ -174,27 +174,35 @@ class Ready(Prepared):
         )
 
 
-def make_ready(
-    spec: Experiment, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
-) -> Ready:
+def open_unit(
+    spec: Experiment,
+    part: Part = "method",
+    run: int = 0,
+    progress: Progress | None = None,
+    given: Given | None = None,
+) -> OpenUnit:
     """Load, split, and let simulated users declare what the method will ask for.
 
-    Whoever runs the job does so within `learn.one_thread`, for the numbers that `run_unit` has.
+    Run the job within `learn.one_thread`, for the numbers that `run_unit` has.
     """
-    prepared = prepare(spec, part, run, progress, given)
+    prepared = prepare_unit(spec, part, run, progress, given)
     method, users, seed = prepared.method, prepared.users, spec.seed + run
     ledger, who = prepared.job.questions.open_ledger(users), who_answers(spec, users, seed)
     job = replace(
         prepared.job,
-        users=answering(spec, part, users, ledger, seed, who),
+        users=respondents(spec, part, users, ledger, seed, who),
         raw=users.raw.rows() if method.reads_features else None,
     )
-    return Ready(method, prepared.graph, users, job, ledger, job.raw is not None, who)
+    return OpenUnit(method, prepared.graph, users, job, ledger, job.raw is not None, who)
 
 
-def prepare(
-    spec: Experiment, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
-) -> Prepared:
+def prepare_unit(
+    spec: Experiment,
+    part: Part = "method",
+    run: int = 0,
+    progress: Progress | None = None,
+    given: Given | None = None,
+) -> PreparedUnit:
     """Load, split, and see what the method will ask for; the job's graph is what is public before anybody answers."""
     check_backbone(spec.backbone)
     seed = spec.seed + run
@@ -213,7 +221,7 @@ def prepare(
     job = replace(job, private_users=None if edges is None else edges.private_users)
     questions = method.questions(job)
     check_cost(spec, part, questions)
-    return Prepared(method, graph, users, replace(job, questions=questions))
+    return PreparedUnit(method, graph, users, replace(job, questions=questions))
 
 
 def who_answers(spec: Experiment, users: Users, seed: int) -> NDArray[np.bool_] | None:
@@ -222,7 +230,7 @@ def who_answers(spec: Experiment, users: Users, seed: int) -> NDArray[np.bool_] 
     return None if turnout.complete else users.turnout(turnout.participation, seed, turnout.silence)
 
 
-def has_panel(spec: Experiment, given: tuple[Graph, Users] | None = None) -> bool:
+def has_panel(spec: Experiment, given: Given | None = None) -> bool:
     """Whether an experiment learns from volunteers: drawn ones, or those that its data come with."""
     if not spec.uses_panel:
         return False
@@ -231,7 +239,7 @@ def has_panel(spec: Experiment, given: tuple[Graph, Users] | None = None) -> boo
     try:
         return (given or load_data(spec))[0].panel is not None
     except GraphveilError:
-        # Whoever runs it is told why it cannot be loaded; whoever counts units goes on.
+        # A run says why it cannot be loaded; counting units goes on.
         return False
 
 
@@ -265,7 +273,7 @@ def check_cost(spec: Experiment, part: Part, questions: Questions) -> None:
             )
 
 
-def answering(
+def respondents(
     spec: Experiment,
     part: Part,
     users: Users,
@@ -284,16 +292,20 @@ def answering(
 
 
 def learn_unit(
-    spec: Experiment, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
-) -> tuple[Ready, Outcome]:
+    spec: Experiment,
+    part: Part = "method",
+    run: int = 0,
+    progress: Progress | None = None,
+    given: Given | None = None,
+) -> tuple[OpenUnit, Outcome]:
     """Split, ask and learn."""
-    ready = make_ready(spec, part, run, progress, given)
+    ready = open_unit(spec, part, run, progress, given)
     # What takes long to load is loaded before the method counts its seconds.
     import_module("graphveil.learn.registry")
     return ready, ready.method.run(ready.job)
 
 
-def _divided(spec: Experiment, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
+def _divided(spec: Experiment, graph: Graph, users: Users, seed: int) -> Given:
     """The data with the split of that seed: of users, or of links."""
     if spec.has_levels:
         users = with_levels(spec, users, seed)
@@ -310,7 +322,7 @@ def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
     return users.with_levels(read_levels(source, len(users)))
 
 
-def _also(ready: Ready, outcome: Outcome) -> dict[str, float]:
+def _also(ready: OpenUnit, outcome: Outcome) -> dict[str, float]:
     """How well norms of test users' features were predicted, where they were, and how those who answered differ from all."""
     graph, users = ready.graph, ready.users
     measured = dict(outcome.also)
@@ -362,11 +374,11 @@ def _device(asked: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _cached(name: str, options: tuple[tuple[str, Any], ...], _digest: str) -> tuple[Graph, Users]:
+def _cached(name: str, options: tuple[tuple[str, Any], ...], _digest: str) -> Given:
     return load(name, seed=0, **dict(options))
 
 
-def load_data(spec: Experiment) -> tuple[Graph, Users]:
+def load_data(spec: Experiment) -> Given:
     """The graph of a spec and its users; what was loaded last is kept, so that its units do not load it again."""
     options = spec.loader_options
     try:

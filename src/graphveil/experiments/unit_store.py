@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from graphveil.experiments.database import RESULTS, check_writable, insert, select
 from graphveil.experiments.experiment import Experiment, Part, input_digest
 from graphveil.experiments.unit import UnitResult
-from graphveil.privacy.record import Privacy
+from graphveil.number_format import counted
 from graphveil.settings import settings
 from graphveil.version import __version__, source_digest
 
@@ -56,9 +56,8 @@ class Reuse:
         """What somebody who asked for results has to know about them; ``what`` was kept."""
         said = []
         if self.broken:
-            said.append(
-                f"{_count(len(self.broken), 'kept record')} cannot be read and {_was(self.broken)} skipped."
-            )
+            were = "was" if len(self.broken) == 1 else "were"
+            said.append(f"{counted(len(self.broken), 'kept record')} cannot be read and {were} skipped.")
         if self.taken:
             said.append(f"Reused {what} of another version: {_origins(self.taken)}.")
         if self.left:
@@ -86,18 +85,10 @@ def _origins(records: dict[int, Origin]) -> str:
     return ", ".join(f"{count} ({origin})" for origin, count in counts)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _was(records: set[int]) -> str:
-    return "was" if len(records) == 1 else "were"
-
-
 # One part of one run.
 Unit = tuple[Part, int]
 # What a result sums up over its units.
-STAGES = frozenset({"report", "denoise", "train"})
+STAGES = ("report", "denoise", "train")
 ADD = """INSERT OR REPLACE INTO units (setting, seed, part, data, source, version, time, unit)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 # This version's first, then the latest.
@@ -136,9 +127,9 @@ class UnitStore(RecordStore):
 
     def add(self, spec: Experiment, unit: UnitResult) -> None:
         """Keep a finished unit; it is on the disk when this returns."""
-        origin = this_version()
-        record = (origin.source, origin.version, now(), json.dumps(asdict(unit)))
-        insert(self.file, ADD, (*_key(spec, unit.part, unit.run, unit.workers), *record))
+        key, origin = _key(spec, unit.part, unit.run, unit.workers), this_version()
+        record = json.dumps({**vars(unit), "privacy": unit.privacy.to_dict()})
+        insert(self.file, ADD, (*key, origin.source, origin.version, now(), record))
 
     def find(
         self, spec: Experiment, parts: list[Part], alone: bool = False, workers: int | None = None
@@ -180,10 +171,9 @@ def read_unit(text: Any, part: Part, run: int) -> UnitResult | None:
     """A unit as it was kept; None where the record is damaged. Which run it is depends on who asks."""
     try:
         unit = _UNIT.validate_json(text, strict=True)
-        Privacy.model_validate(unit.privacy)
     except (ValidationError, TypeError):
         return None
-    return replace(unit, part=part, run=run) if unit.seconds.keys() >= STAGES else None
+    return replace(unit, part=part, run=run) if unit.seconds.keys() >= {*STAGES} else None
 
 
 _UNIT = TypeAdapter(UnitResult)

@@ -82,7 +82,7 @@ def _volunteers(name: str, who: Any, features: Any, count: int) -> Panel | None:
             f"panel must be {count} truths, one a user, got {marked.dtype} of shape {marked.shape}"
         )
     if features is None and marked.any():
-        raise InputError(f"{name} has no features, so volunteers have nothing to give: leave panel out")
+        raise InputError(f"{name} has no features, so volunteers have nothing to give: leave --panel out")
     return None if features is None else panel_of(features, marked)
 
 
@@ -197,7 +197,7 @@ def public_range(name: str, told: tuple[float, float] | None) -> PublicRange:
     """The public range of features that are there: it must be told."""
     if told is None:
         raise InputError(
-            f"{name} has features but no public range: give range=(LOW, HIGH), or put it into the file as 'range'. It must "
+            f"{name} has features but no public range: give --range LOW,HIGH, or put it into the file as 'range'. It must "
             "be known in public; reading it off the data would leak it"
         )
     return PublicRange.of(told)

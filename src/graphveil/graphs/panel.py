@@ -64,16 +64,18 @@ def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
     Panel(5 volunteers, 64 features)
     """
     train = np.flatnonzero(graph.train)
-    check_whole(count, "panel", least=1)
+    check_whole(count, "--panel", least=1)
     if users.raw.features is None:
-        raise InputError(f"{graph.name} has no features, so volunteers have nothing to give: leave panel out")
+        raise InputError(
+            f"{graph.name} has no features, so volunteers have nothing to give: leave --panel out"
+        )
     if graph.panel is not None:
         raise InputError(
-            f"{graph.name} comes with {len(graph.panel)} volunteers of its own, and others cannot be drawn besides: leave panel out"
+            f"{graph.name} comes with {len(graph.panel)} volunteers of its own, and others cannot be drawn besides: leave --panel out"
         )
     if count > len(train):
         raise InputError(
-            f"panel must be at most {len(train)}, as volunteers are drawn from the training users, got {count}"
+            f"--panel must be at most {len(train)}, as volunteers are drawn from the training users, got {count}"
         )
     refuse_levels(users)
     drawn = np.random.default_rng([check_seed(seed), STREAM]).permutation(train)[:count]

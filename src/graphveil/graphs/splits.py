@@ -190,7 +190,7 @@ def check_private_labels(recipe: SplitRecipe | None) -> None:
     """Refuse a split that was drawn by labels which are to stay private: who trains, and the seed, would tell them."""
     if recipe is not None and recipe.reads_labels:
         raise InputError(
-            f"{type(recipe).__name__} chooses training users by their labels, which label_epsilon keeps private: take "
+            f"{type(recipe).__name__} chooses training users by their labels, which --label-epsilon keeps private: take "
             "split='random', which does not look at them, or masks that are public"
         )
 
@@ -207,9 +207,9 @@ def check_split_shares(train: Any, validation: Any, names: tuple[str, str] = ("t
 
 def check_seed(seed: Any, runs: int = 1) -> int:
     """Refuse a seed that is not an integer from 0 to 2^64 - 1; run i of several uses the seed plus i."""
-    checked = check_whole(seed, "seed", least=0)
+    checked = check_whole(seed, "--seed", least=0)
     if checked + runs - 1 > MAX_SEED:
-        whose = "seed" if runs == 1 else f"the seed of the last of {runs} runs, each of which adds 1,"
+        whose = "--seed" if runs == 1 else f"the seed of the last of {runs} runs, each of which adds 1,"
         raise InputError(f"{whose} must be at most 2^64 - 1: take a smaller seed")
     return checked
 

@@ -82,13 +82,13 @@ def build_item(epsilon: float, dims: int, length: int, range: Any = (0, 1)) -> I
     """One item of a sparse binary row of at most ``length`` ones."""
     check_dims(dims)
     if PublicRange.of(range) != PublicRange(0.0, 1.0):
-        raise InputError(f"range must be (0, 1) for item, whose rows are binary, got {range!r}")
+        raise InputError(f"--range must be (0, 1) for item, whose rows are binary, got {range!r}")
     check_whole(length, "length", least=1, most=int(dims), why="the number of items")
     response = amplified(check_epsilon(epsilon), int(length))
     if response > MAX_EPSILON:
         most = math.log1p(math.expm1(MAX_EPSILON) / length)
         raise InputError(
-            f"epsilon must be at most {most:.4g} for item with a length of {length}, got {epsilon:g}"
+            f"--epsilon must be at most {most:.4g} for item with a length of {length}, got {epsilon:g}"
         )
     channel = kary(response, dims + length)
     assert isinstance(channel, KaryChannel)

@@ -71,7 +71,7 @@ def check_settings(settings: dict[str, Any]) -> None:
             raise InputError(f"{key} must be a number, got {short(value)}")
         sized = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
         if key == "range" and sized and len(value) != 2:
-            raise InputError(f"range must be two numbers (LOW, HIGH), got {short(value)}")
+            raise InputError(f"--range must be two numbers (LOW, HIGH), got {short(value)}")
         listed += _size(key, value, 0)
         if listed > MAX_LISTED:
             raise InputError(

@@ -64,34 +64,34 @@ def takes_levels(name: str) -> bool:
 def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
     """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
     if budgets is None:
-        count = check_whole(4 if levels is None else levels, "levels", least=2, most=MAX_LEVELS)
+        count = check_whole(4 if levels is None else levels, "--levels", least=2, most=MAX_LEVELS)
         return tuple(epsilon * 2.0**level for level in range(count))
     numbers = _listed(budgets)
     rising = all(one < other for one, other in pairwise(numbers))
     if len(numbers) < 2 or not rising or not all(0 < budget < math.inf for budget in numbers):
         raise InputError(
-            f"budgets must be at least two positive finite numbers that rise, got {short(budgets)}"
+            f"--budgets must be at least two positive finite numbers that rise, got {short(budgets)}"
         )
     if numbers[0] != epsilon:
         raise InputError(
-            f"budgets must start with epsilon, the strictest level's budget: got {numbers[0]:g} and epsilon {epsilon:g}"
+            f"--budgets must start with epsilon, the strictest level's budget: got {numbers[0]:g} and epsilon {epsilon:g}"
         )
     if levels is not None and levels != len(numbers):
         raise InputError(
-            f"levels must be the number of budgets, {len(numbers)}, or left out, got {short(levels)}"
+            f"--levels must be the number of budgets, {len(numbers)}, or left out, got {short(levels)}"
         )
     return numbers
 
 
 def _listed(budgets: Any) -> tuple[float, ...]:
     """Budgets as numbers."""
-    wrong = InputError(f"budgets must be a list of numbers, one a level, got {short(budgets)}")
+    wrong = InputError(f"--budgets must be a list of numbers, one a level, got {short(budgets)}")
     if not isinstance(budgets, (list, tuple, np.ndarray)) or (
         isinstance(budgets, np.ndarray) and budgets.ndim != 1
     ):
         raise wrong
     if len(budgets) > MAX_LEVELS:
-        raise InputError(f"budgets must be those of at most {MAX_LEVELS} levels, got {len(budgets)}")
+        raise InputError(f"--budgets must be those of at most {MAX_LEVELS} levels, got {len(budgets)}")
     try:
         return tuple(float(budget) for budget in budgets)
     except (TypeError, ValueError, OverflowError):
@@ -131,7 +131,7 @@ def _check_work(name: str, inner: str, tables: int, binary: bool, points: Any) -
 
 def _check_personal(dims: Any, gamma: Any, sampled: Any) -> None:
     check_dims(dims, sampled)
-    check_number(gamma, "gamma", above=0, below=1)
+    check_number(gamma, "--gamma", above=0, below=1)
 
 
 def _named_more_often(

@@ -284,18 +284,20 @@ _NEEDED = {
 }
 
 
-def check_budget(epsilon: Any, delta: Any = None, name: str = "epsilon") -> None:
+def check_budget(epsilon: Any, delta: Any = None, name: str = "--epsilon") -> None:
     """Refuse an ε that is not positive and finite, and a δ outside [0, 1); ``name`` is what the ε is called there."""
     check_number(epsilon, name, above=0)
     if delta is not None:
-        check_number(delta, "delta", least=0, below=1)
+        check_number(delta, "--delta", least=0, below=1)
 
 
 def check_dims(dims: Any, sampled: Any = None, what: str = "features", most: int = MAX_DIMS) -> None:
     """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
-    check_whole(dims, "dims", least=1)
+    check_whole(dims, "--dims", least=1)
     if dims > most:
-        raise InputError(f"dims must be at most {most} {what}, got {short(dims)}: ask about fewer at a time")
+        raise InputError(
+            f"--dims must be at most {most} {what}, got {short(dims)}: ask about fewer at a time"
+        )
     if sampled is not None:
         check_whole(sampled, "sampled", least=1, most=int(dims), why="the number of dimensions")
 

@@ -108,7 +108,7 @@ class PublicRange:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
             raise InputError(
-                f"range must be two finite numbers LOW < HIGH, got ({self.low!r}, {self.high!r})"
+                f"--range must be two finite numbers LOW < HIGH, got ({self.low!r}, {self.high!r})"
             )
         if not (self.low < self.centre < self.high and 0 < self.half_width < np.inf):
             raise InputError(
@@ -127,7 +127,7 @@ class PublicRange:
         except (TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"range must be two numbers LOW, HIGH known in public, got {pair!r}") from None
+            raise InputError(f"--range must be two numbers LOW, HIGH known in public, got {pair!r}") from None
 
     @property
     def centre(self) -> float:

@@ -22,8 +22,8 @@ from graphveil.mechanisms.edgerr_builders import TREE_SHARE
 from graphveil.mechanisms.features import budget_shares
 from graphveil.methods.job import Job
 from graphveil.methods.method import TRAINING_GRID, Method, register_method
+from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.tasks import Outcome, Stopwatch
-from graphveil.methods.togl import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 

@@ -93,7 +93,7 @@ def largest_norm(graph: Graph) -> float:
     public = graph.public_range
     if public is None:
         raise InputError(
-            f"{graph.name} has no features, so there are no norms to learn: leave norm_epsilon out"
+            f"{graph.name} has no features, so there are no norms to learn: leave --norm-epsilon out"
         )
     return float(np.sqrt(graph.feature_count) * max(abs(public.low), abs(public.high)))
 

@@ -324,7 +324,7 @@ def check_norms(method: Method) -> None:
     if not method.several_tasks:
         able = ", ".join(name for name, other in _methods.items() if other.several_tasks)
         raise InputError(
-            f"{method.name} learns classes alone, so norm_epsilon has no meaning for it: leave it out, or take one of {able}"
+            f"{method.name} learns classes alone, so --norm-epsilon has no meaning for it: leave it out, or take one of {able}"
         )
 
 
@@ -334,12 +334,12 @@ def check_panel(method: Method, settings: Any) -> None:
         return
     if method.takes_panel:
         raise InputError(
-            f"{method.name} uses no volunteers with these settings: leave panel out, or set it to learn from them"
+            f"{method.name} uses no volunteers with these settings: leave --panel out, or set it to learn from them"
         )
     able = ", ".join(name for name, other in _methods.items() if other.takes_panel)
     other = f", or take one of {able}" if able else ""
     raise InputError(
-        f"{method.name} does not learn from volunteers' raw features, so panel has no meaning for it: leave it out{other}"
+        f"{method.name} does not learn from volunteers' raw features, so --panel has no meaning for it: leave it out{other}"
     )
 
 
@@ -356,7 +356,7 @@ def check_labels(method: Method, job: Job) -> None:
         )
     if job.budgets.private_labels:
         raise InputError(
-            f"users of {graph.name} have several labels each, and label_epsilon reports one class a user by k-ary response: leave it "
+            f"users of {graph.name} have several labels each, and --label-epsilon reports one class a user by k-ary response: leave it "
             f"out, or {one}"
         )
 

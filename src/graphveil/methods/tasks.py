@@ -243,10 +243,10 @@ class LinkTask(Task):
 
     def check_budgets(self, budgets: Budgets) -> None:
         if budgets.private_labels:
-            raise InputError("where links are predicted, labels are not used: leave out label_epsilon")
+            raise InputError("where links are predicted, labels are not used: leave out --label-epsilon")
         if budgets.norm_epsilon is not None:
             raise InputError(
-                "norms of features are learned beside classes, not beside links: leave norm_epsilon out, or take the task node"
+                "norms of features are learned beside classes, not beside links: leave --norm-epsilon out, or take the task node"
             )
 
     def check(self, method: str, graph: Graph) -> None:

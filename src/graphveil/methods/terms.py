@@ -1,17 +1,17 @@
 """The terms of an experiment: records that the command line, a spec, a job and a stored result share.
 
 A field that stands here is an option of every command that runs an experiment, a field of its TOML file, a keyword of `gv.run`
-and a part of what is stored. Whoever acts on it reads it from the record.
+and a part of what is stored. Code that acts on it reads it from the record. The ``title`` of a record is that of its options in `--help`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from graphveil.checks import check_number, check_whole
-from graphveil.errors import InputError
+from graphveil.errors import InputError, option_name
 from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
 from graphveil.graphs.users import SILENCES
 from graphveil.mechanisms import entry, names
@@ -24,14 +24,31 @@ DEVICES = ("auto", "cpu", "cuda")
 NORM_BOUNDS = (1e-100, 1e100)
 
 
-def option(default: Any, told: str) -> Any:
-    """A field with the sentence that `--help` says of it."""
-    return field(default=default, metadata={"help": told})
+def described(sentence: str, *names: str, positional: bool = False) -> dict[str, Any]:
+    """Return the metadata of a field that is an option of commands.
+
+    Parameters
+    ----------
+    sentence
+        What `--help` says of it.
+    names
+        How it is spelled where that is not the field's own name.
+    positional
+        Whether it is given by its place among the words of a command.
+    """
+    return {"help": sentence, "names": names, "positional": positional}
+
+
+def option(default: Any, sentence: str, *names: str) -> Any:
+    """Return a field that is an option of commands, with its default; see `described`."""
+    return field(default=default, metadata=described(sentence, *names))
 
 
 @dataclass(frozen=True)
 class Budgets:
     """What is asked of users, by which mechanism and at which budget; None where it is not asked."""
+
+    title: ClassVar[str] = "Budgets and mechanisms"
 
     epsilon: float | None = option(None, "The budget for features.")
     delta: float | None = option(None, "The δ of Gaussian mechanisms; 1e-5 by default.")
@@ -66,7 +83,7 @@ class Budgets:
                 raise InputError(f"{self.mechanism} does not report features: choose another mechanism")
         for name in ("label_epsilon", "link_epsilon", "norm_epsilon"):
             if getattr(self, name) is not None:
-                check_budget(getattr(self, name), name=name)
+                check_budget(getattr(self, name), name=option_name(name))
         if entry(self.link_mechanism).subject != "links":
             raise InputError(
                 f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
@@ -74,9 +91,11 @@ class Budgets:
         if self.norm_bound is None:
             return
         if self.norm_epsilon is None:
-            raise InputError("norm_bound has no meaning where no norms are learned: give norm_epsilon too")
+            raise InputError(
+                "--norm-bound has no meaning where no norms are learned: give --norm-epsilon too"
+            )
         low, high = NORM_BOUNDS
-        check_number(self.norm_bound, "norm_bound", least=low, most=high)
+        check_number(self.norm_bound, "--norm-bound", least=low, most=high)
 
     @property
     def private_labels(self) -> bool:
@@ -97,6 +116,8 @@ class Levels:
     them, and others choose uniformly.
     """
 
+    title: ClassVar[str] = "Privacy levels"
+
     levels: int | None = option(
         None, "How many privacy levels users choose from; the strictest one's budget is --epsilon."
     )
@@ -115,7 +136,7 @@ class Levels:
     def check(self) -> None:
         """Refuse a share that is none, and a distribution that there is not."""
         if self.gamma is not None:
-            check_number(self.gamma, "gamma", above=0, below=1)
+            check_number(self.gamma, "--gamma", above=0, below=1)
         source = level_source(self.level_distribution or "uniform")
         if isinstance(source, str) and source not in DISTRIBUTIONS:
             draw_levels(1, 2, source)
@@ -128,7 +149,9 @@ class Levels:
 
 @dataclass(frozen=True)
 class Turnout:
-    """Who of those that are asked answers at all. Whoever is silent answers no question of any round."""
+    """Who of those that are asked answers at all. Silent users answer no question of any round."""
+
+    title: ClassVar[str] = "Who answers"
 
     participation: float = option(
         1.0, "The share of users who answer, drawn by seed; the others are asked, charged, and silent."
@@ -140,11 +163,13 @@ class Turnout:
 
     def check(self) -> None:
         """Refuse a share that is none."""
-        share = check_number(self.participation, "participation", above=0, most=1)
+        share = check_number(self.participation, "--participation", above=0, most=1)
         if self.silence not in SILENCES:
             raise unknown_name("silence", self.silence, SILENCES)
         if self.silence != "random" and share == 1:
-            raise InputError("silence has no meaning where everybody answers: give participation below 1 too")
+            raise InputError(
+                "--silence has no meaning where everybody answers: give --participation below 1 too"
+            )
 
     @property
     def complete(self) -> bool:
@@ -156,6 +181,8 @@ class Turnout:
 class Volunteers:
     """Users who give the server their raw rows by consent, where the graph's file names none."""
 
+    title: ClassVar[str] = "Who answers"
+
     panel: int | None = option(
         None,
         "How many volunteers give their raw features: so many training users, drawn by seed. By default those that the data "
@@ -165,12 +192,14 @@ class Volunteers:
     def check(self) -> None:
         """Refuse a number of volunteers that is none."""
         if self.panel is not None:
-            check_whole(self.panel, "panel", least=1)
+            check_whole(self.panel, "--panel", least=1)
 
 
 @dataclass(frozen=True)
 class Machine:
     """What is computed with; it decides no number but by rounding."""
+
+    title: ClassVar[str] = "Computing"
 
     max_memory: float | None = option(None, "Refuse a dense matrix above so many gigabytes.")
     device: str = option("auto", "auto (a GPU if there is one), cpu or cuda.")
@@ -182,9 +211,9 @@ class Machine:
     def check(self) -> None:
         """Refuse a device that there is not, and no memory at all."""
         if self.device not in DEVICES:
-            raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
+            raise InputError(f"--device must be one of {', '.join(DEVICES)}, got {self.device!r}")
         if self.max_memory is not None:
-            check_number(self.max_memory, "max_memory", above=0, infinite=True, why="in gigabytes")
+            check_number(self.max_memory, "--max-memory", above=0, infinite=True, why="in gigabytes")
 
 
 # The records by the name of the field that holds them, in a spec and in a job.

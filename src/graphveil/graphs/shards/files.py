@@ -61,7 +61,7 @@ def shard_files(
     as many as the largest number says), and ``ids`` takes integers for ids. ``max_memory`` are the gigabytes that links and rows may
     take at a time. Without ``simulated`` nothing is written of what users hold.
     """
-    limit = check_number(GIGABYTES if max_memory is None else max_memory, "max_memory", above=0)
+    limit = check_number(GIGABYTES if max_memory is None else max_memory, "--max-memory", above=0)
     check_partitions(partitions, partitioner)
     most = max(LEAST_ENTRIES, int(limit * 1e9) // BYTES_AN_ENTRY)
     file = Path(source).expanduser()

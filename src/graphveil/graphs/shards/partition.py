@@ -97,14 +97,14 @@ def assign(
 
 def check_partitions(partitions: int, partitioner: str = "auto") -> None:
     """Refuse a number of partitions, or a partitioner, that there is not."""
-    check_whole(partitions, "partitions", least=1, most=MAX_PARTITIONS)
+    check_whole(partitions, "--partitions", least=1, most=MAX_PARTITIONS)
     if partitioner not in PARTITIONERS:
         raise unknown_name("partitioner", partitioner, PARTITIONERS)
 
 
 def check_assignment(assignment: Assignment, users: int, partitions: int) -> Assignment:
     """Somebody's own partitions, which must be there for every user."""
-    check_whole(partitions, "partitions", least=1, most=MAX_PARTITIONS)
+    check_whole(partitions, "--partitions", least=1, most=MAX_PARTITIONS)
     given = np.asarray(assignment)
     if given.shape != (users,) or given.dtype.kind not in "iu":
         raise InputError(

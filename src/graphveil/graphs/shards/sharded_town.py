@@ -57,7 +57,7 @@ def write_town(
 
     ``simulated`` writes what its users hold. ``progress`` is told how many partitions are written, and of how many.
     """
-    check_whole(partitions, "partitions", least=1, most=MAX_PARTITIONS)
+    check_whole(partitions, "--partitions", least=1, most=MAX_PARTITIONS)
     if type(plan) is not Town:
         raise InputError("a sharded town has one class a user: plan it with Town(…)")
     check_whole(plan.users, "users", most=MAX_NODES)
