@@ -8,7 +8,7 @@ import pytest
 
 import graphveil as gv
 from graphveil.cli import status
-from graphveil.methods import togl as scoring
+from graphveil.methods import scoring
 
 SMALL = [
     *("--set", "data.users=400", "--set", "data.features=24", "--set", "data.neighbourhood=25"),

@@ -31,8 +31,8 @@ from graphveil.mechanisms import (
     mechanism,
 )
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.personal_builders import takes_levels
 from graphveil.mechanisms.ppm_answers import Way
+from graphveil.mechanisms.registry import takes_levels
 from graphveil.mechanisms.rows import Rows
 
 # Levels where a mechanism that reports nothing else is not told how many there are.

@@ -21,8 +21,8 @@ from graphveil.graphs.private_edges import private_edges_file
 from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import entry
-from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
-from graphveil.mechanisms.registry import load_entry, origin
+from graphveil.mechanisms.personal_builders import level_budgets
+from graphveil.mechanisms.registry import load_entry, origin, takes_levels
 from graphveil.methods import BACKBONE_NAMES, Settings, find_method
 from graphveil.methods.job import VARIANTS
 from graphveil.methods.method import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from itertools import pairwise
@@ -32,7 +31,7 @@ from graphveil.mechanisms.features import Asking
 from graphveil.mechanisms.limits import MAX_LEVELS, MAX_SAMPLED, check_level_cases, check_tables
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.ppm_answers import Way
-from graphveil.mechanisms.registry import check_dims, check_two_points, entry, sampled_count
+from graphveil.mechanisms.registry import check_dims, check_two_points, sampled_count
 from graphveil.mechanisms.rows import PublicRange
 
 # m' = max(1, min(d, ⌊ε·rate⌋)) values are answered at a budget ε (PPGNN).
@@ -53,12 +52,6 @@ INSIDE: dict[str, tuple[Callable[..., FiniteChannel], bool]] = {
 INSIDE_POINTS = 65
 # Besides two cells a point, a table may have so many in its tails (Laplace).
 TAIL_CELLS = 512
-
-
-def takes_levels(name: str) -> bool:
-    """Whether users of this feature mechanism choose a privacy level."""
-    registered = entry(name)
-    return registered.subject == "features" and "budgets" in inspect.signature(registered.build).parameters
 
 
 def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:

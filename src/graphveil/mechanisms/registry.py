@@ -386,3 +386,9 @@ def one_value(
             choices = ", ".join(option for option in accepted if option != "epsilon") or "none of its own"
             raise InputError(f"{name} has no setting {key!r}: besides the common ones it takes {choices}")
     return family(epsilon, **settings)
+
+
+def takes_levels(name: str) -> bool:
+    """Whether users of this feature mechanism choose a privacy level."""
+    registered = entry(name)
+    return registered.subject == "features" and "budgets" in inspect.signature(registered.build).parameters

@@ -17,7 +17,7 @@ from graphveil.graphs.links import LinkPairs
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.personal_builders import takes_levels
+from graphveil.mechanisms.registry import takes_levels
 from graphveil.methods.method import Method, load_method
 from graphveil.methods.structure import forget_blends
 from graphveil.methods.tasks import Outcome

@@ -12,7 +12,7 @@ from graphveil import denoise, learn, linear
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, Mechanism, PersonalMechanism, Reports
-from graphveil.mechanisms.personal_builders import takes_levels
+from graphveil.mechanisms.registry import takes_levels
 from graphveil.methods.job import Job
 from graphveil.methods.method import AUTO, TRAINING_GRID, Method, register_method
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
