@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from docs.layouts import Write, gain, markdown
 from docs.results_file import Row, read
 from graphveil.experiments.measures import SCORE, find_measure
-from graphveil.experiments.papers import PaperCell, find_tables, in_columns, only
+from graphveil.experiments.papers import find_tables, in_columns, on_graphs
+from graphveil.experiments.study import Cell, Study
 from graphveil.number_format import NONE, Unit
 from graphveil.statistics import Summary
 
@@ -54,26 +55,27 @@ FIELDS = ("method", "data", "task", "runs", "seed", "epsilon")
 PARTS = {"control": "control", "structure": "structure", "edgeless": "without private links"}
 
 
-def cells(printed: str) -> list[PaperCell]:
+def table(printed: str) -> Study:
     """The cells of a printed table, PAPER/TABLE, that were run in full."""
     chosen, (_, tables) = FULL[printed], find_tables(printed)
-    found = in_columns(only(tables, chosen.graphs), chosen.columns)
-    return [cell for table in found for cell in table.cells]
+    (found,) = in_columns(on_graphs(tables, chosen.graphs), chosen.columns)
+    return found
 
 
 def lines(printed: str) -> list[Row]:
     """The lines of a printed table's file, PAPER/TABLE, before anything is computed."""
-    return [_line(cell) for cell in cells(printed)]
+    study = table(printed)
+    return [_line(cell, study.spread) for cell in study.cells]
 
 
-def _line(cell: PaperCell) -> Row:
-    spec = cell.spec
+def _line(cell: Cell, spread: str) -> Row:
+    spec, (row, column) = cell.experiment, cell.labels
     more = {name: value for name, value in spec.chosen.items() if name not in FIELDS}
     more |= {"settings": spec.settings} if spec.settings else {}
     more |= {} if spec.control else {"control": False}
     return {
-        "line": cell.row,
-        "column": cell.column,
+        "line": row,
+        "column": column,
         "method": spec.method,
         "data": spec.data,
         "task": spec.task,
@@ -83,8 +85,8 @@ def _line(cell: PaperCell) -> Row:
         "seed": str(spec.seed),
         "printed": "" if cell.printed is None else f"{cell.printed:g}",
         "printed_spread": "" if cell.printed_spread is None else f"{cell.printed_spread:g}",
-        "spread_form": cell.spread,
-        **({} if cell.measured == SCORE else {"measure": cell.measured}),
+        "spread_form": spread,
+        **({} if cell.measure.name == SCORE else {"measure": cell.measure.name}),
     }
 
 

@@ -126,18 +126,18 @@ def watched(diary, arguments):
 
         return run_experiment(spec, watch=told, **options)
 
-    def telling_cells(specs, *, keep, **options):
+    def telling_cells(specs, options, *, keep, **more):
         def kept(result):
             keep(result)
             diary.write("kept", name_of(result.epsilon, result.experiment.settings))
 
-        return run_cells(specs, keep=kept, **options)
+        return run_cells(specs, options, keep=kept, **more)
 
     if "--jobs" not in arguments:
         # Other processes compute with their own, and nothing here could be sent to them.
         runner_module.compute_unit = run_unit
     cells_module.run_experiment = telling_spec
-    sys.modules["graphveil.cli.sweep"].run_cells = telling_cells
+    cells_module.run_cells = telling_cells
     return status(arguments)
 
 
@@ -150,8 +150,8 @@ def name_of(epsilon, chosen):
 def specs_of(file):
     """The experiments of a sweep or of a paper."""
     if "[[axes]]" in file.read_text():
-        return [cell.spec for cell in find_sweep(str(file)).cells()]
-    return [cell.spec for table in find_tables(str(file))[1] for cell in table.cells]
+        return [cell.experiment for cell in find_sweep(str(file)).cells]
+    return [cell.experiment for table in find_tables(str(file))[1] for cell in table.cells]
 
 
 @cache

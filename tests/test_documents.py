@@ -70,7 +70,7 @@ def test_the_sweep_in_the_readme_can_be_run(tmp_path):
     (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     file = tmp_path / "example.toml"
     file.write_text(text)
-    assert len(read_sweep(file).cells()) == 8
+    assert len(read_sweep(file).cells) == 8
 
 
 @pytest.fixture

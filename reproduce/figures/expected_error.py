@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from graphveil import channels
 from graphveil.channels import FiniteChannel
+from graphveil.experiments.computed_figures import FigureInput, spans
 from graphveil.experiments.figure import Chart, Panel, Role, Series
-from graphveil.experiments.papers import Terms, spans
 from graphveil.statistics import Summary
 from reproduce.figures.absolute_error import AbsoluteError, absolute_error
 
@@ -74,14 +74,14 @@ OTHERS = tuple(label for label in CASES if label not in (PRINTED, DEBIASED))
 Errors = Mapping[float, Mapping[str, AbsoluteError]]
 
 
-def compute(terms: Terms) -> Chart:
+def compute(given: FigureInput) -> Chart:
     """Errors for uniform and for worst-case inputs and the worst biases, over small budgets and over large ones."""
-    small, large = (QUICK_SMALL, QUICK_LARGE) if terms.quick else (SMALL, LARGE)
+    small, large = (QUICK_SMALL, QUICK_LARGE) if given.quick else (SMALL, LARGE)
     budgets = sorted({*small, *large})
     plain: dict[float, dict[str, AbsoluteError]] = {}
     clipped: dict[float, dict[str, AbsoluteError]] = {}
     for place, epsilon in enumerate(budgets):
-        terms.progress(f"ε = {epsilon:g}", place / len(budgets))
+        given.progress(f"ε = {epsilon:g}", place / len(budgets))
         plain[epsilon] = errors_at(epsilon)
         clipped[epsilon] = errors_at(epsilon, OTHERS, clipped=True)
     panels = []

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from graphveil import denoise, linear
 from graphveil.errors import InputError
+from graphveil.experiments.computed_figures import FigureInput, spans
 from graphveil.experiments.figure import Chart, Panel, Role, Series
-from graphveil.experiments.papers import Terms, spans
 from graphveil.experiments.study import QUICK_STEPS, WALKS
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.private_edges import divide_edges
@@ -66,18 +66,18 @@ LINES = (
 )
 
 
-def compute(terms: Terms) -> Chart:
+def compute(given: FigureInput) -> Chart:
     """The distance over the share of private links, over the budget, and by hops."""
-    graph, users = load(terms.data)
-    runs = terms.runs or (1 if terms.quick else RUNS)
-    shares, epsilons = (QUICK_SHARES, QUICK_EPSILONS) if terms.quick else (SHARES, EPSILONS)
+    graph, users = load(given.data)
+    runs = given.runs or (1 if given.quick else RUNS)
+    shares, epsilons = (QUICK_SHARES, QUICK_EPSILONS) if given.quick else (SHARES, EPSILONS)
     asked = [
         Asked(line, epsilon, share)
         for line in LINES
         for epsilon in epsilons
         for share in _shares(line, epsilon, shares)
     ]
-    taus, tree_shares = (QUICK_TAUS, QUICK_TREE_SHARES) if terms.quick else (TAUS, TREE_SHARES)
+    taus, tree_shares = (QUICK_TAUS, QUICK_TREE_SHARES) if given.quick else (TAUS, TREE_SHARES)
     asked += [
         one
         for line in LINES
@@ -85,10 +85,10 @@ def compute(terms: Terms) -> Chart:
         for share in SHARES_OVER_EPSILON
         for one in (*_with_taus(line, share, taus), *_with_trees(line, share, tree_shares))
     ]
-    steps = {"sweeps": QUICK_STEPS} if terms.quick else {}
+    steps = {"sweeps": QUICK_STEPS} if given.quick else {}
     measured: dict[Asked, Distances | str] = {}
     for place, one in enumerate(asked):
-        terms.progress(one.told, place / len(asked))
+        given.progress(one.told, place / len(asked))
         measured[one] = _tried(one, graph, users, runs, steps if one.line.mechanism in WALKS else {})
     found = Found(measured, _references(graph, runs), epsilons, shares)
     panels = [

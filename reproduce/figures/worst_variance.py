@@ -13,8 +13,8 @@ from typing import Literal
 
 from graphveil import channels
 from graphveil.channels import FiniteChannel
+from graphveil.experiments.computed_figures import FigureInput, spans
 from graphveil.experiments.figure import Chart, Panel, Role, Series
-from graphveil.experiments.papers import Terms, spans
 from graphveil.statistics import Summary
 from reproduce.figures.squared_error import SquaredError, squared_error
 
@@ -62,12 +62,12 @@ CASES: Mapping[str, Case] = {
 Errors = Mapping[float, Mapping[str, SquaredError]]
 
 
-def compute(terms: Terms) -> Chart:
+def compute(given: FigureInput) -> Chart:
     """Variances, biases and squared errors over the budget."""
-    budgets = QUICK_EPSILONS if terms.quick else EPSILONS
+    budgets = QUICK_EPSILONS if given.quick else EPSILONS
     errors: dict[float, dict[str, SquaredError]] = {}
     for place, epsilon in enumerate(budgets):
-        terms.progress(f"ε = {epsilon:g}", place / len(budgets))
+        given.progress(f"ε = {epsilon:g}", place / len(budgets))
         errors[epsilon] = {label: squared_error(case.build(epsilon)) for label, case in CASES.items()}
     panels = tuple(
         Panel(TITLES[kind], "ε", Y_LABELS[kind], _lines(kind, budgets, errors), _scales(kind))

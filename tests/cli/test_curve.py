@@ -3,7 +3,7 @@ import json
 import pytest
 
 from graphveil.cli import status
-from graphveil.cli.run import over_budgets
+from graphveil.cli.run import budget_study
 from graphveil.experiments.experiment import Experiment
 
 SMALL = [
@@ -71,5 +71,5 @@ def test_the_sweep_has_all_that_the_experiment_has():
         control=False,
         device="cpu",
     )
-    cells = over_budgets(spec, (0.5, 2.0)).cells()
-    assert [cell.spec for cell in cells] == [spec.having(epsilon=0.5), spec.having(epsilon=2.0)]
+    cells = budget_study(spec, (0.5, 2.0)).cells
+    assert [cell.experiment for cell in cells] == [spec.having(epsilon=0.5), spec.having(epsilon=2.0)]

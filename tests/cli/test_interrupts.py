@@ -11,24 +11,28 @@ GOES_ON = "every finished run is kept, and the same command goes on from there"
 ON_TOWN = ["--data", "town", "--epsilon", "1"]
 # What is interrupted, in which command, and what is said.
 CASES = [
-    ("run.run_experiment", ["run", "base", *ON_TOWN], f"no run of base is finished; {GOES_ON}"),
     (
-        "tune.tune_experiment",
+        "experiments.study_runner.run_experiment",
+        ["run", "base", *ON_TOWN],
+        f"no run of base is finished; {GOES_ON}",
+    ),
+    (
+        "cli.tune.tune_experiment",
         ["tune", "base", *ON_TOWN],
         "no trial is finished, and the same command begins anew",
     ),
-    ("sweep.run_cells", ["run", "base", "--data", "town", "--epsilon", "1,2"], GOES_ON),
-    ("sweep.run_cells", ["sweep", "heterorr-gamma"], GOES_ON),
-    ("sweep.run_cells", ["paper", "ppgnn/table3", "--quick"], GOES_ON),
-    ("embed.embed_experiment", ["embed", "base", *ON_TOWN, "--out", "x.npz"], ANEW),
-    ("predict.predict_experiment", ["predict", "base", *ON_TOWN, "--out", "x.csv"], ANEW),
-    ("attack.run_campaign", ["attack", "attribute", *ON_TOWN], ANEW),
-    ("attributes.compare_rankings", ["attributes", *ON_TOWN], ANEW),
-    ("advise.advise_budget", ["advise", "budget", *ON_TOWN], ANEW),
-    ("advise.advise_levels", ["advise", "levels", *ON_TOWN], ANEW),
-    ("demo.run_demo", ["demo"], "nothing was computed yet; the same command begins anew"),
+    ("experiments.study_runner.run_cells", ["run", "base", "--data", "town", "--epsilon", "1,2"], GOES_ON),
+    ("experiments.study_runner.run_cells", ["sweep", "heterorr-gamma"], GOES_ON),
+    ("experiments.study_runner.run_cells", ["paper", "ppgnn/table3", "--quick"], GOES_ON),
+    ("cli.embed.embed_experiment", ["embed", "base", *ON_TOWN, "--out", "x.npz"], ANEW),
+    ("cli.predict.predict_experiment", ["predict", "base", *ON_TOWN, "--out", "x.csv"], ANEW),
+    ("cli.attack.run_campaign", ["attack", "attribute", *ON_TOWN], ANEW),
+    ("cli.attributes.compare_rankings", ["attributes", *ON_TOWN], ANEW),
+    ("cli.advise.advise_budget", ["advise", "budget", *ON_TOWN], ANEW),
+    ("cli.advise.advise_levels", ["advise", "levels", *ON_TOWN], ANEW),
+    ("cli.demo.run_demo", ["demo"], "nothing was computed yet; the same command begins anew"),
     (
-        "methods.all_method_names",
+        "cli.methods.all_method_names",
         ["methods"],
         "whatever was finished is kept; give the same command again",
     ),
@@ -44,9 +48,9 @@ def test_an_interrupt_says_what_was_kept_and_how_to_go_on(
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    module, name = interrupted.split(".")
+    module, _, name = interrupted.rpartition(".")
     # Commands have the names of their modules and hide them.
-    monkeypatch.setattr(importlib.import_module(f"graphveil.cli.{module}"), name, stop)
+    monkeypatch.setattr(importlib.import_module(f"graphveil.{module}"), name, stop)
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert status(words) == 130

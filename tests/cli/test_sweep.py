@@ -6,7 +6,6 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
-from graphveil.experiments import measures as measure_module
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.database import RESULTS, select
@@ -66,6 +65,13 @@ def runs(result):
 RUNS = Measure("runs", NUMBER, read=runs, parts=("method",))
 HALF = Measure("half", NUMBER, apart=lambda spec: Reading({"method": Summary(spec.budgets.epsilon / 2, None, None)}))
 NOTHING = Measure("nothing", NUMBER, apart=lambda spec: Reading())
+
+def stop(spec):
+    if spec.budgets.epsilon == 4:
+        raise KeyboardInterrupt
+    return HALF.apart(spec)
+
+STOPPED = Measure("stopped", NUMBER, apart=stop)
 """
 
 
@@ -107,17 +113,8 @@ def test_a_measure_that_no_experiment_has_is_told(capsys, own_measures):
     )
 
 
-def test_an_interrupted_measure_says_that_it_is_computed_anew(capsys, monkeypatch, own_measures):
-    compute, done = measure_module.measured_apart, []
-
-    def stop(*given):
-        if done:
-            raise KeyboardInterrupt
-        done.append(given)
-        return compute(*given)
-
-    monkeypatch.setattr(measure_module, "measured_apart", stop)
-    assert status(["sweep", "small.toml", "--measure", "own.py:HALF"]) == 130
+def test_an_interrupted_measure_says_that_it_is_computed_anew(capsys, own_measures):
+    assert status(["sweep", "small.toml", "--measure", "own.py:STOPPED"]) == 130
     told = capsys.readouterr()
     assert "Interrupted: 1 of 2 cells are finished and computed anew by the same command." in told.err
     assert told.out.splitlines()[2].split() == ["1", "0.5"] and "figure" not in told.out

@@ -1,4 +1,3 @@
-import importlib
 import json
 import shlex
 import subprocess
@@ -102,7 +101,7 @@ def test_settings_of_a_file_are_used_and_overridden(monkeypatch, capsys, tmp_pat
         seen.append(spec.settings)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importlib.import_module("graphveil.cli.run"), "run_experiment", remember)
+    monkeypatch.setattr("graphveil.experiments.study_runner.run_experiment", remember)
     (tmp_path / "my.toml").write_text("lr = 0.1\nepochs = 7\n")
     run = ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "my.toml", "--set", "epochs=2"]
     assert status(run) == 130

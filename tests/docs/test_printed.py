@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docs import rerun, results_file
-from docs.printed import FULL, PRINTED, PrintedTable, cells, lines
+from docs.printed import FULL, PRINTED, PrintedTable, lines, table
 from docs.results_file import COLUMNS, experiment, read, write
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import Reading
@@ -27,24 +27,25 @@ from graphveil.statistics import Summary
     ],
 )
 def test_the_graphs_and_columns_that_are_named_are_run_in_full(printed, count, graphs):
-    found = cells(printed)
+    found = table(printed).cells
     assert len(found) == count
-    assert {cell.spec.data for cell in found} == graphs
-    assert {cell.column for cell in found} <= {cell.column for cell in find_tables(printed)[1][0].cells}
+    assert {cell.experiment.data for cell in found} == graphs
+    known = {cell.labels[1] for cell in find_tables(printed)[1][0].cells}
+    assert {cell.labels[1] for cell in found} <= known
 
 
 def test_every_table_of_togl_that_learns_has_a_column_in_full():
-    tables = {f"togl/{table.name}" for table in find_tables("togl")[1]}
+    tables = {f"togl/{each.name}" for each in find_tables("togl")[1]}
     # Seconds and memory are to be measured on a machine that does nothing else.
     assert tables - {"togl/table1", "togl/table8"} <= set(FULL)
 
 
 @pytest.mark.parametrize("printed", FULL)
 def test_the_lines_of_a_file_are_the_experiments_of_the_paper(printed):
-    found = lines(printed)
-    assert [Experiment.of(**experiment(row)) for row in found] == [cell.spec for cell in cells(printed)]
+    found, cells = lines(printed), table(printed).cells
+    assert [Experiment.of(**experiment(row)) for row in found] == [cell.experiment for cell in cells]
     assert [row["printed"] for row in found] == [
-        "" if cell.printed is None else f"{cell.printed:g}" for cell in cells(printed)
+        "" if cell.printed is None else f"{cell.printed:g}" for cell in cells
     ]
 
 

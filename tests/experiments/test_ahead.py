@@ -9,7 +9,7 @@ from graphveil.experiments import study_runner as cells
 from graphveil.experiments.compute import compute_remote_unit
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.runner import DEPTH, Ahead, run_experiment
-from graphveil.experiments.study_runner import run_cells
+from graphveil.experiments.study_runner import RunOptions, run_cells
 from graphveil.experiments.unit_store import UnitStore
 
 
@@ -102,8 +102,8 @@ def test_nothing_is_begun_past_what_must_be_alone():
 
 def test_experiments_that_share_processes_have_the_numbers_of_each_alone(tmp_path):
     specs = [spec(seed=seed) for seed in (0, 5, 9)]
-    done = run_cells(specs, store=UnitStore(tmp_path / "kept.sqlite"), jobs=2)
-    assert [result.scores("method") for result in done.results] == [
+    done, _ = run_cells(specs, RunOptions(jobs=2), store=UnitStore(tmp_path / "kept.sqlite"))
+    assert [result.scores("method") for result in done] == [
         run_experiment(each).scores("method") for each in specs
     ]
 
@@ -111,13 +111,14 @@ def test_experiments_that_share_processes_have_the_numbers_of_each_alone(tmp_pat
 def test_an_interrupt_keeps_what_was_computed_before_its_turn(tmp_path, monkeypatch):
     specs, store = [spec(seed=seed) for seed in (0, 5)], UnitStore(tmp_path / "kept.sqlite")
 
-    def interrupted(asked, *, ahead, **_):
+    def stop(asked, *, ahead, **_):
         for future in ahead.take(asked, [("method", 0)], None):
             future.result()
         for begun in list(ahead._begun.values()):
             begun.future.result()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cells, "run_experiment", interrupted)
-    assert run_cells(specs, store=store, jobs=2).interrupted
+    monkeypatch.setattr(cells, "run_experiment", stop)
+    _, interrupted = run_cells(specs, RunOptions(jobs=2), store=store)
+    assert interrupted
     assert [unit.run for unit in store.find(specs[1], ["method"])] == [0]

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from graphveil.experiments.computed_figures import spans
 from graphveil.experiments.figure import FREE, Chart, Panel, Series, epsilon_chart, line_style
-from graphveil.experiments.papers import spans
 from graphveil.statistics import Summary
 
 ONE = Series("one", (1.0, 2.0), (Summary(0.5, 0.4, 0.6), None), "a note")

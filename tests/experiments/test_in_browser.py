@@ -11,9 +11,10 @@ from graphveil.experiments.demo import Demo, html
 from graphveil.experiments.figure import INK, METHOD, PAPER
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.paper_result import Answer, FigureAnswer, PaperAnswer, TableAnswer, papers_page
+from graphveil.experiments.paper_result import FigureResult, PaperResult, papers_page
 from graphveil.experiments.papers import find_parts
 from graphveil.experiments.report import comparison_page, report_html, results_page
+from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.table import Table
 from graphveil.statistics import Summary
 from tests.browser import missing, open_browser
@@ -42,12 +43,10 @@ def demo_page():
 
 
 def paper_page():
-    paper, (table, *_), (figure, *_) = find_parts("upgnet")
-    ours = Reading({part: Summary(0.8, 0.7, 0.9) for part in ("method", "control", "structure")})
-    answers = tuple(Answer(cell, ours, None, "as it is run here") for cell in table.cells)
-    return papers_page(
-        [PaperAnswer(paper, (TableAnswer(table, answers),), (FigureAnswer(figure, FIGURE),), whole=True)]
-    )
+    parts = {part: Summary(0.8, 0.7, 0.9) for part in ("method", "control", "structure")}
+    ours, asked = Reading(parts, "as it is run here"), find_parts("upgnet")
+    table = StudyResult.of(asked.tables[0], [ours] * len(asked.tables[0].cells))
+    return papers_page([PaperResult(asked, (table,), (FigureResult(asked.figures[0], FIGURE),))])
 
 
 PAGES = {

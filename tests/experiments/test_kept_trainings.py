@@ -6,7 +6,7 @@ from graphveil.engine.engine import Engine
 from graphveil.experiments.compute import CHECKPOINTS
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.study_runner import run_cells
+from graphveil.experiments.study_runner import RunOptions, StudyWatcher, run_cells
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs import load
 from graphveil.graphs.shards import whole, write_shards
@@ -68,9 +68,10 @@ def test_the_same_command_goes_on_and_a_fresh_one_begins_anew(spec):
 
 def test_a_fresh_sweep_begins_anew(spec):
     interrupt(spec)
-    anew = Shares()
-    run_cells([spec], store=store(), fresh=True, inside=anew)
-    assert anew.done[0] == 1 and not kept()
+    watcher = StudyWatcher()
+    watcher.inside = Shares()
+    run_cells([spec], RunOptions(fresh=True), store=store(), watcher=watcher)
+    assert watcher.inside.done[0] == 1 and not kept()
 
 
 def test_nothing_is_kept_of_what_is_found(spec):

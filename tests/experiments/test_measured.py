@@ -8,7 +8,8 @@ from graphveil.errors import InputError
 from graphveil.experiments.measures import MEASURES, Reading
 from graphveil.experiments.result import Result
 from graphveil.experiments.study import find_sweep, read_sweep
-from graphveil.experiments.study_result import SweepResult
+from graphveil.experiments.study_result import StudyResult
+from graphveil.experiments.study_runner import RunOptions, run_study
 from graphveil.experiments.unit import UnitResult
 from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
@@ -16,6 +17,7 @@ from graphveil.statistics import Summary
 from tests.experiments.test_sweep import AXES, SMALL
 
 OWN = """
+from graphveil.errors import InputError
 from graphveil.experiments.measures import Measure, Reading
 from graphveil.number_format import SECONDS, NUMBER
 from graphveil.statistics import Summary
@@ -23,6 +25,11 @@ from graphveil.statistics import Summary
 DOUBLE = Measure("double", NUMBER, apart=lambda spec: Reading({"method": Summary(2 * spec.budgets.epsilon, None, None)}, "twice"))
 BROKEN = Measure("broken", NUMBER, read=lambda result: result.nothing)
 EMPTY = Measure("empty", NUMBER, read=lambda result: None)
+
+def refuse(spec):
+    raise InputError("no graph")
+
+REFUSED = Measure("refused", NUMBER, apart=refuse)
 """
 
 
@@ -44,32 +51,40 @@ def written(tmp_path, monkeypatch):
 
 def computed(sweep, parts=("method", "control", "structure")):
     """Results of all cells, as if they had run: a unit takes as many seconds as its ε, and its score follows from it."""
-    found = {}
-    for cell in sweep.cells():
-        epsilon = cell.spec.budgets.epsilon
+    found = []
+    for cell in sweep.cells:
+        epsilon = cell.experiment.budgets.epsilon
         seconds = {"report": epsilon / 2, "denoise": 0.0, "train": epsilon / 2, "total": 99.0}
         units = tuple(
             UnitResult(part, run, epsilon / 10 + run / 100, "", Privacy(), seconds, 100.0 + run)
             for part in parts
             for run in range(2)
         )
-        found[cell.x, cell.line, cell.panel] = Result.from_units(cell.spec, units)
-    return SweepResult(sweep, found)
+        found.append(Result.from_units(cell.experiment, units))
+    return StudyResult.of(sweep, found)
+
+
+def rows(result):
+    return [list(row) for row in result.tables[0].texts]
+
+
+def head(result):
+    return list(result.tables[0].head)
 
 
 def test_the_value_is_the_score_unless_a_measure_is_named(written):
     result = computed(written())
-    assert (result.sweep.measured, result.metric) == ("score", "accuracy")
-    assert result.head() == ["ε", "rate = 0.01", "control", "rate = 0.1", "control", "structure"]
-    assert result.summary(0, 0, "control").mean == pytest.approx(0.105)
+    assert (result.study.measure.name, result.metric) == ("score", "accuracy")
+    assert head(result) == ["ε", "rate = 0.01", "control", "rate = 0.1", "control", "structure"]
+    assert result.finished[0, 0].parts["control"].mean == pytest.approx(0.105)
 
 
 def test_seconds_have_their_unit_in_table_figure_and_json_and_neither_control_nor_structure(
     written, tmp_path
 ):
     result = computed(written('measure = "seconds"'))
-    assert result.head() == ["ε", "rate = 0.01", "rate = 0.1"]
-    assert result.rows() == [
+    assert head(result) == ["ε", "rate = 0.01", "rate = 0.1"]
+    assert rows(result) == [
         ["1", "1.0 [1.0, 1.0] s", "1.0 [1.0, 1.0] s"],
         ["4", "4.0 [4.0, 4.0] s", "4.0 [4.0, 4.0] s"],
     ]
@@ -84,7 +99,7 @@ def test_seconds_have_their_unit_in_table_figure_and_json_and_neither_control_no
 
 def test_a_measure_of_two_parts_has_a_control_and_no_structure(written):
     result = computed(written('measure = "spread"'), ("method", "control"))
-    assert result.head() == ["ε", "rate = 0.01", "control", "rate = 0.1", "control"]
+    assert head(result) == ["ε", "rate = 0.01", "control", "rate = 0.1", "control"]
 
 
 def test_memory_is_drawn_in_megabytes_and_scores_in_percent(written, tmp_path):
@@ -95,31 +110,31 @@ def test_memory_is_drawn_in_megabytes_and_scores_in_percent(written, tmp_path):
 
 def test_a_measure_that_does_its_own_fills_the_same_table(written):
     sweep = written('measure = "own.py:DOUBLE"')
-    cells = sweep.cells()
-    readings = [sweep.measure.of(cell.spec) for cell in cells]
-    result = SweepResult.of_readings(sweep, cells, readings, interrupted=False)
-    assert result.rows() == [["1", "2", "2"], ["4", "8", "8"]]
-    assert result.notes == ["twice"]
+    result = StudyResult.of(sweep, [sweep.measure.of(cell.experiment) for cell in sweep.cells])
+    assert rows(result) == [["1", "2", "2"], ["4", "8", "8"]]
+    assert result.sections[0].notes == ("twice",)
     assert result.metric == "own.py:DOUBLE"
 
 
-def test_what_could_not_be_measured_is_raised_and_what_is_not_finished_is_missing(written):
-    sweep = written('measure = "own.py:DOUBLE"')
-    cells = sweep.cells()
+def test_what_is_not_finished_is_missing(written):
     done = [Reading({"method": Summary(1.0, None, None)}), None, None, None]
-    assert SweepResult.of_readings(sweep, cells, done, interrupted=True).rows()[1] == ["4", "-", "-"]
+    assert rows(StudyResult.of(written('measure = "own.py:DOUBLE"'), done))[1] == ["4", "-", "-"]
+
+
+def test_what_could_not_be_measured_is_raised_unless_it_is_to_be_noted(written):
+    sweep = written('measure = "own.py:REFUSED"')
     with pytest.raises(InputError, match="no graph"):
-        SweepResult.of_readings(sweep, cells, [InputError("no graph"), *done[1:]], interrupted=False)
+        run_study(sweep)
+    assert run_study(sweep, RunOptions(tolerant=True)).failed[0] == "ε = 1, rate = 0.01: no graph"
 
 
 def test_notes_that_differ_stand_behind_their_cells(written):
     sweep = written('measure = "own.py:DOUBLE"')
-    cells = sweep.cells()
-    readings = [Reading({}, "one" if cell.x else "two") for cell in cells]
-    assert SweepResult.of_readings(sweep, cells, readings, interrupted=False).notes == [
+    readings = [Reading({}, "one" if cell.place[0] else "two") for cell in sweep.cells]
+    assert StudyResult.of(sweep, readings).sections[0].notes == (
         "ε = 1, rate = 0.01; ε = 1, rate = 0.1: two",
         "ε = 4, rate = 0.01; ε = 4, rate = 0.1: one",
-    ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,18 +159,18 @@ def test_a_measure_that_needs_two_runs_refuses_one(written):
     with pytest.raises(
         InputError, match=r"small\.toml, ε = 1, rate = 0.01: spread needs at least 2 runs, got 1"
     ):
-        sweep.over({"runs": 1}).cells()
+        sweep.with_fields({"runs": 1}).prepare()
 
 
 def test_a_measure_can_be_put_in_the_place_of_a_sweep_s_own():
     sweep = find_sweep("ldpge-epsilon")
-    assert (sweep.spread, sweep.measuring("seconds").spread, sweep.measuring("score").spread) == (
+    assert (sweep.spread, sweep.with_measure("seconds").spread, sweep.with_measure("score").spread) == (
         "sd",
         "",
         "sd",
     )
     with pytest.raises(InputError, match="silence: attack learns nothing"):
-        find_sweep("silence").measuring("attack")
+        find_sweep("silence").with_measure("attack")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +182,7 @@ def test_a_measure_can_be_put_in_the_place_of_a_sweep_s_own():
 )
 def test_a_measure_of_one_s_own_that_fails_is_told(written, name, words):
     with pytest.raises(InputError, match=re.escape(words)):
-        computed(written(f'measure = "own.py:{name}"')).rows()
+        computed(written(f'measure = "own.py:{name}"'))
 
 
 def test_a_packaged_sweep_measures_an_attack():

@@ -165,7 +165,7 @@ def test_a_sweep_may_name_files(file, tmp_path):
         f'[base]\nmethod = "{file}:Mine"\ndata = "town"\nepsilon = 1.0\n'
         f'[[axes]]\nfield = "mechanism"\nvalues = ["multibit", "{file}:build"]\n'
     )
-    assert [cell.spec.budgets.mechanism for cell in read_sweep(sweep).cells()] == [
+    assert [cell.experiment.budgets.mechanism for cell in read_sweep(sweep).cells] == [
         "multibit",
         f"{file}:build",
     ]

@@ -1,27 +1,27 @@
 """Papers on one page: what the headline says of printed scores."""
 
-from graphveil.experiments.measures import Reading
-from graphveil.experiments.paper_result import Answer, compared
-from graphveil.experiments.papers import SCORE, find_parts
+from graphveil.experiments.measures import SCORE, Reading
+from graphveil.experiments.paper_result import comparison_sentence
+from graphveil.experiments.papers import find_parts
+from graphveil.experiments.study_result import CellResult
 from graphveil.statistics import Summary
 
 
-def answers(*intervals):
+def outcomes(*intervals):
     """Cells whose printed score is compared with our intervals, which are given around it, in points."""
     _, tables, _ = find_parts("upgnet")
-    cells = [cell for table in tables for cell in table.cells if cell.measured == SCORE and cell.printed]
+    cells = [cell for table in tables for cell in table.cells if cell.measure.name == SCORE and cell.printed]
     for cell, (low, high) in zip(cells, intervals, strict=False):
         middle = cell.printed / 100
-        yield Answer(
-            cell, Reading({"method": Summary(middle, middle + low / 100, middle + high / 100)}), None, ""
-        )
+        ours = Summary(middle, middle + low / 100, middle + high / 100)
+        yield CellResult(cell, reading=Reading({"method": ours}))
 
 
 def test_printed_scores_within_our_intervals_are_counted():
-    found = list(answers((-1, 1), (0.04, 1), (0.06, 1), (-1, -0.06)))
-    assert compared(found) == "2 of 4 printed scores lie within the 95% intervals of our means."
+    found = list(outcomes((-1, 1), (0.04, 1), (0.06, 1), (-1, -0.06)))
+    assert comparison_sentence(found) == "2 of 4 printed scores lie within the 95% intervals of our means."
 
 
 def test_nothing_is_said_where_nothing_compares():
-    (answer,) = answers((-1, 1))
-    assert compared([]) == compared([Answer(answer.cell, Reading(), None, "")]) == ""
+    (outcome,) = outcomes((-1, 1))
+    assert comparison_sentence([]) == comparison_sentence([CellResult(outcome.cell)]) == ""

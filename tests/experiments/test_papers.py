@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments import measures as measure_module
-from graphveil.experiments.measures import MEASURES, Reading
-from graphveil.experiments.paper_result import answers, apart
-from graphveil.experiments.papers import figures_on, find_parts, find_tables, only, papers, read_paper
+from graphveil.experiments import study_runner
+from graphveil.experiments.measures import MEASURES, Measure, Reading, find_measure
+from graphveil.experiments.papers import find_parts, find_tables, on_graphs, papers, read_paper
 from graphveil.experiments.result import Result
 from graphveil.experiments.study import MOST_ENTRIES, QUICK_EPOCHS, QUICK_STEPS
-from graphveil.experiments.study_runner import Cells
+from graphveil.experiments.study_result import StudyResult, printed_row
+from graphveil.experiments.study_runner import RunOptions, run_studies
 from graphveil.experiments.unit import UnitResult
 from graphveil.graphs.datasets import DATASETS
 from graphveil.privacy.record import Privacy
@@ -49,11 +49,11 @@ COUNTS = ("users", "links", "features", "classes", "degree")
 
 def learned(tables):
     """Those that are no counts of graphs."""
-    return [table for table in tables if table.cells[0].measured not in COUNTS]
+    return [table for table in tables if table.cells[0].measure.name not in COUNTS]
 
 
 def cell(table, row, column):
-    return next(cell for cell in table.cells if (cell.row, cell.column) == (row, column))
+    return next(cell for cell in table.cells if cell.labels == (row, column))
 
 
 MEASURE = """
@@ -87,17 +87,17 @@ def test_every_cell_of_every_paper_can_be_run():
         for table in paper.tables:
             for one in table.cells:
                 for asked in (one, one.quick()):
-                    asked.spec.check()
-                counted = one.measured in COUNTS
-                assert one.spec.runs == (1 if counted else 5 if paper.name == "heterorr" else 10)
+                    asked.experiment.check()
+                counted = one.measure.name in COUNTS
+                assert one.experiment.runs == (1 if counted else 5 if paper.name == "heterorr" else 10)
                 assert one.measure.unit.number(one.printed or 0.0)
                 # TOGL draws its Table 3, and prints no balanced accuracy and nothing of our own variant.
-                unprinted = table.name == "table3" or one.measured.startswith("attack-balanced")
-                unprinted |= one.row.endswith(", ours")
+                unprinted = table.name == "table3" or one.measure.name.startswith("attack-balanced")
+                unprinted |= one.labels[0].endswith(", ours")
                 # HeteroRR has curves alone, and PPGNN's Fig. 5 is one.
                 unprinted |= paper.name == "heterorr" or table.name == "fig5"
                 # The classes of Flickr cannot be read.
-                unprinted |= (one.row, one.column) == ("flickr", "classes")
+                unprinted |= (one.labels[0], one.labels[1]) == ("flickr", "classes")
                 assert one.printed is not None or (paper.name != "ldpge" and unprinted)
 
 
@@ -113,10 +113,14 @@ def test_ppgnn_has_its_printed_numbers():
         ("ε = 1, PPM as printed", "wikipedia", 79.8, "ppm-printed"),
     ):
         found = cell(table, row, column)
-        assert (found.printed, found.spec.budgets.mechanism, found.spec.data) == (printed, name, column)
-        assert found.spec.has_levels == name.startswith("ppm")
-    assert len(cell(table, "ε = 1, PPM", "cora").spec.level_budgets()) == 6
-    slow = {(one.spec.budgets.mechanism, one.column) for one in table.cells if one.slow}
+        assert (found.printed, found.experiment.budgets.mechanism, found.experiment.data) == (
+            printed,
+            name,
+            column,
+        )
+        assert found.experiment.has_levels == name.startswith("ppm")
+    assert len(cell(table, "ε = 1, PPM", "cora").experiment.level_budgets()) == 6
+    slow = {(one.experiment.budgets.mechanism, one.labels[1]) for one in table.cells if one.slow}
     assert slow == {
         (name, data)
         for name in ("onebit", "laplace", "gaussian")
@@ -126,20 +130,20 @@ def test_ppgnn_has_its_printed_numbers():
 
 def test_ppgnn_s_attack_is_that_on_all_its_methods_and_distributions():
     _, (table,) = find_tables("ppgnn/fig5")
-    assert {one.measured for one in table.cells} == {"attack", "attack-balanced"}
-    assert {one.spec.method for one in table.cells} == {"nonprivate", "base", "lpgnn", "ppgnn"}
-    assert {one.spec.levels.level_distribution for one in table.cells} == {
+    assert {one.measure.name for one in table.cells} == {"attack", "attack-balanced"}
+    assert {one.experiment.method for one in table.cells} == {"nonprivate", "base", "lpgnn", "ppgnn"}
+    assert {one.experiment.levels.level_distribution for one in table.cells} == {
         None,
         "strict",
         "relaxed",
         "bimodal",
     }
-    assert {one.spec.budgets.epsilon for one in table.cells} == {None, 0.01, 0.1, 1.0}
+    assert {one.experiment.budgets.epsilon for one in table.cells} == {None, 0.01, 0.1, 1.0}
 
 
 def test_ldpge_has_its_numbers_without_privacy():
     _, (table,) = find_tables("ldpge/table3-infinity")
-    assert {one.row: (one.printed, one.printed_spread) for one in table.cells} == {
+    assert {one.labels[0]: (one.printed, one.printed_spread) for one in table.cells} == {
         "cora": (93.07, 0.25),
         "citeseer": (94.95, 0.48),
         "pubmed": (97.46, 0.02),
@@ -147,17 +151,17 @@ def test_ldpge_has_its_numbers_without_privacy():
         "facebook": (95.6, 0.07),
         "wikipedia": (98.49, 0.04),
     }
-    assert {(one.spec.method, one.spec.task, one.spec.budgets.epsilon) for one in table.cells} == {
-        ("ldpge-raw", "link", None)
-    }
+    assert {
+        (one.experiment.method, one.experiment.task, one.experiment.budgets.epsilon) for one in table.cells
+    } == {("ldpge-raw", "link", None)}
 
 
 def test_ldpge_s_lastfm_has_ten_classes_in_every_table():
     _, tables = find_tables("ldpge")
     for table in tables:
         for one in table.cells:
-            wanted = {"largest_classes": 10} if one.spec.data == "lastfm" else {}
-            assert one.spec.loader_options == wanted
+            wanted = {"largest_classes": 10} if one.experiment.data == "lastfm" else {}
+            assert one.experiment.loader_options == wanted
 
 
 def test_ldpge_has_its_printed_numbers():
@@ -170,8 +174,8 @@ def test_ldpge_has_its_printed_numbers():
         ("wikipedia, HDS", "ε = 3", 99.09),
     ):
         assert cell(table, row, column).printed == printed
-    assert {one.spec.task for one in table.cells} == {"link"}
-    assert cell(table, "cora, HDS", "ε = 1").spec.budgets.mechanism == "hds"
+    assert {one.experiment.task for one in table.cells} == {"link"}
+    assert cell(table, "cora, HDS", "ε = 1").experiment.budgets.mechanism == "hds"
 
 
 def test_togl_has_its_printed_numbers():
@@ -198,7 +202,7 @@ def test_togl_has_its_printed_numbers():
         ("table18", "PCA", "citeseer", 63.9),
     ):
         assert cell(paper.table(name), row, column).printed == printed
-    private = {one.spec.method for table in learned(tables) for one in table.cells}
+    private = {one.experiment.method for table in learned(tables) for one in table.cells}
     assert private == {"base", "togl", "lpgnn", "ppgnn", "nonprivate"}
 
 
@@ -229,16 +233,16 @@ def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone()
         ("table3", "TD", {"rho": 0.0}),
     ):
         for one in paper.table(name).cells:
-            if one.row == row:
-                assert one.spec.settings == printed | changed
-                assert (one.spec.method, one.spec.budgets.mechanism) == ("togl", "piecewise")
+            if one.labels[0] == row:
+                assert one.experiment.settings == printed | changed
+                assert (one.experiment.method, one.experiment.budgets.mechanism) == ("togl", "piecewise")
     # A note speaks of our own variant just where there is one.
     for table in paper.tables:
-        ours = any(one.row.endswith(", ours") for one in table.cells)
+        ours = any(one.labels[0].endswith(", ours") for one in table.cells)
         assert ("TOGL, ours" in table.note) == ours, table.name
-    assert cell(paper.table("table12"), "PLDP, TOGL", "cora").spec.has_levels
-    assert {one.spec.budgets.link_epsilon for one in paper.table("table14").cells} == {10.0}
-    assert cell(paper.table("table5"), "TOGL", "∞").spec.budgets.label_epsilon is None
+    assert cell(paper.table("table12"), "PLDP, TOGL", "cora").experiment.has_levels
+    assert {one.experiment.budgets.link_epsilon for one in paper.table("table14").cells} == {10.0}
+    assert cell(paper.table("table5"), "TOGL", "∞").experiment.budgets.label_epsilon is None
 
 
 # UPGNET prints each number of its Table 2 a second time: arrows are what NFR adds at ε = 0.01, 0.1 and 1, and their mean.
@@ -279,14 +283,14 @@ def test_upgnet_s_numbers_differ_by_its_arrows():
 )
 def test_upgnet_has_the_numbers_of_its_table_2(row, printed):
     (table,) = find_tables("upgnet/table2")[1]
-    assert tuple(one.printed for one in table.cells if one.row == row) == printed
+    assert tuple(one.printed for one in table.cells if one.labels[0] == row) == printed
 
 
 def test_upgnet_has_the_numbers_of_its_table_4():
     (table,) = find_tables("upgnet/table4")[1]
     printed = {
-        row: [one.printed for one in table.cells if one.row == row]
-        for row in dict.fromkeys(one.row for one in table.cells)
+        row: [one.printed for one in table.cells if one.labels[0] == row]
+        for row in dict.fromkeys(one.labels[0] for one in table.cells)
     }
     assert printed == {
         "Dropout": [63.4, 52.7, 61.3, 77.6],
@@ -296,31 +300,31 @@ def test_upgnet_has_the_numbers_of_its_table_4():
     # It prints NFR's numbers in Table 2 too.
     (other,) = find_tables("upgnet/table2")[1]
     for one in table.cells:
-        if one.row == "NFR":
-            twin = cell(other, f"{one.column}, MBM*", "ε = 0.01")
+        if one.labels[0] == "NFR":
+            twin = cell(other, f"{one.labels[1]}, MBM*", "ε = 0.01")
             assert one.printed == twin.printed
-            assert one.spec.resolved_settings == twin.spec.resolved_settings
+            assert one.experiment.resolved_settings == twin.experiment.resolved_settings
 
 
 def test_upgnet_s_tables_are_nfr_without_hoa_on_a_gcn():
     for table in learned(find_tables("upgnet")[1]):
         assert "without HOA" in table.note
         for one in table.cells:
-            settings, plain = one.spec.resolved_settings, one.row.endswith(("MBM", "PM"))
-            assert one.spec.backbone == "gcn"
-            assert one.spec.method == ("base" if plain else "upgnet")
+            settings, plain = one.experiment.resolved_settings, one.labels[0].endswith(("MBM", "PM"))
+            assert one.experiment.backbone == "gcn"
+            assert one.experiment.method == ("base" if plain else "upgnet")
             assert plain or (settings.hops, settings.order, settings.tau) == (0, "N-H", 0.5)
-            piecewise = "PM" in one.row
-            assert one.spec.budgets.mechanism == ("piecewise" if piecewise else "multibit")
+            piecewise = "PM" in one.labels[0]
+            assert one.experiment.budgets.mechanism == ("piecewise" if piecewise else "multibit")
             # The document's continuous form.
-            assert one.spec.mechanism_options == ({"points": 65} if piecewise else {})
+            assert one.experiment.mechanism_options == ({"points": 65} if piecewise else {})
 
 
 def test_togl_is_trained_within_what_its_appendix_searches():
     _, tables = find_tables("togl")
     for table in learned(tables):
         for one in table.cells:
-            settings = one.spec.resolved_settings
+            settings = one.experiment.resolved_settings
             assert settings.dropout in (0, 1e-3, 1e-2, 1e-1)
             assert settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
             assert settings.lr in (1e-1, 1e-2, 1e-3)
@@ -332,13 +336,15 @@ def test_what_is_not_here_is_skipped_and_what_is_slow_is_short(monkeypatch, tmp_
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
     (tmp_path / "facebook.npz").touch()
     _, (table,) = find_tables("ppgnn/table3")
-    assert "put lastfm.npz into the folder" in cell(table, "ε = 1, MB", "lastfm").skipped()
-    slow, fast = (cell(table, row, "facebook") for row in ("ε = 1, 1B", "ε = 1, MB"))
-    assert (slow.skipped(), fast.skipped(slow_too=False)) == ("", "")
-    assert slow.skipped(slow_too=False) == "slow: left out of --quick, run with --all"
-    assert fast.shortened() is fast
-    short = slow.shortened()
-    assert (short.spec.runs, short.spec.resolved_settings.epochs) == (1, 100)
+    rows = ("ε = 1, 1B", "ε = 1, MB")
+    here, quick = table.prepare(), table.prepare(quick=True)
+    assert "put lastfm.npz into the folder" in cell(here, "ε = 1, MB", "lastfm").left_out
+    assert [cell(here, row, "facebook").left_out for row in rows] == ["", ""]
+    left_out = "slow: left out of --quick, run with --all"
+    assert [cell(quick, row, "facebook").left_out for row in rows] == [left_out, ""]
+    assert cell(here, rows[1], "facebook") == cell(table, rows[1], "facebook")
+    short = cell(here, rows[0], "facebook")
+    assert (short.experiment.runs, short.experiment.resolved_settings.epochs) == (1, 100)
     assert short.remark.startswith("one run of at most 100 epochs")
 
 
@@ -346,17 +352,23 @@ def test_slow_is_what_has_more_than_20_million_answers():
     for paper in papers():
         for table in paper.tables:
             for one in table.cells:
-                known = DATASETS.get(one.spec.data)
+                known = DATASETS.get(one.experiment.data)
                 entries = (known.users or 0) * (known.features or 0) if known else 0
-                every = one.spec.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
-                many = one.spec.resolved_method.reports_features and every and entries > MOST_ENTRIES
-                assert one.slow == many, (paper.name, table.name, one.row, one.column)
+                every = one.experiment.budgets.mechanism in (
+                    "onebit",
+                    "laplace",
+                    "gaussian",
+                    "analytic-gaussian",
+                )
+                many = one.experiment.resolved_method.reports_features and every and entries > MOST_ENTRIES
+                assert one.slow == many, (paper.name, table.name, one.labels[0], one.labels[1])
 
 
 def test_a_short_run_says_so_beside_its_number():
     _, (table,) = find_tables("ppgnn/table3")
-    short = cell(table, "ε = 1, 1B", "facebook").shortened()
-    assert with_scores([short], 0.5)[0].note == short.remark
+    short = cell(table, "ε = 1, 1B", "facebook").prepare("", everything=False, quick=False)
+    (outcome,) = with_scores(replace(table, cells=(short,)), 0.5).outcomes
+    assert outcome.note == short.remark
 
 
 def test_a_small_paper(tmp_path):
@@ -365,26 +377,32 @@ def test_a_small_paper(tmp_path):
     (table,) = read_paper(file).tables
     first, second = table.cells
     assert (first.printed, first.slow, second.printed, second.slow) == (50.0, False, None, True)
-    assert first.spec.settings == {"lr": 0.1}
-    assert first.quick().spec.settings == {"lr": 0.1, "epochs": QUICK_EPOCHS}
-    assert first.quick().spec.runs == 1
+    assert first.experiment.settings == {"lr": 0.1}
+    assert first.quick().experiment.settings == {"lr": 0.1, "epochs": QUICK_EPOCHS}
+    assert first.quick().experiment.runs == 1
     # One run has no spread, and nothing to be alike with.
-    assert [replace(first, measured=name).quick().spec.runs for name in ("spread", "jaccard")] == [2, 2]
-    found = answers(table.cells, ["", "why"], Cells((InputError("no"),)))
-    assert [answer.row() for answer in found] == [
+    spread, jaccard = (replace(first, measure=find_measure(name)) for name in ("spread", "jaccard"))
+    assert [one.quick().experiment.runs for one in (spread, jaccard)] == [2, 2]
+    some = replace(table, cells=(first, replace(second, left_out="why")))
+    assert rows(StudyResult.of(some, [InputError("no"), None])) == [
         ["50.0", "-", "-", "-", "not run: no"],
         ["-", "-", "-", "-", "why"],
     ]
-    assert answers(table.cells, ["", "why"], Cells((None,), True))[0].note == "not finished"
+    assert StudyResult.unfinished(some).outcomes[0].note == "not finished"
 
 
-def with_scores(cells, *scores):
+def rows(result):
+    """The numbers of each cell, without its row and its column."""
+    return [list(printed_row(result.study, outcome)[2:]) for outcome in result.outcomes]
+
+
+def with_scores(table, *scores):
     """Each cell with a result whose runs had these scores."""
     seconds = {"report": 0.0, "denoise": 0.0, "train": 0.0, "total": 0.0}
     units = tuple(
         UnitResult("method", run, score, "", Privacy(), seconds, 1.0) for run, score in enumerate(scores)
     )
-    return answers(cells, [""] * len(cells), Cells([Result.from_units(one.spec, units) for one in cells]))
+    return StudyResult.of(table, [Result.from_units(one.experiment, units) for one in table.cells])
 
 
 @pytest.mark.parametrize(
@@ -399,11 +417,11 @@ def test_ours_stands_in_the_form_of_theirs_beside_its_t_interval(spread, likewis
     )
     (table,) = read_paper(file).tables
     assert table.spread == spread
-    found = with_scores(table.cells, 0.48, 0.5, 0.52)
+    found = with_scores(table, 0.48, 0.5, 0.52)
     # ± 4.303·2/√3
-    assert found[0].row() == ["50.0 ± 2.5", likewise, "50.0 [45.0, 55.0]", "-", "-", ""]
-    assert found[1].row()[:2] == ["-", likewise]
-    told = found[0].to_dict()
+    assert rows(found)[0] == ["50.0 ± 2.5", likewise, "50.0 [45.0, 55.0]", "-", "-", ""]
+    assert rows(found)[1][:2] == ["-", likewise]
+    told = found.to_dict()["cells"][0]
     assert told["printed_spread"] == 2.5
     assert told["spread"] == pytest.approx(float(likewise.split()[-1]) / 100, abs=5e-4)
 
@@ -411,9 +429,9 @@ def test_ours_stands_in_the_form_of_theirs_beside_its_t_interval(spread, likewis
 def test_one_run_has_no_spread(tmp_path):
     file = tmp_path / "small.toml"
     file.write_text(SMALL.replace('title = "Table I"', 'title = "Table I"\nspread = "sd"'))
-    (first, _) = with_scores(read_paper(file).tables[0].cells, 0.5)
-    assert first.row()[:3] == ["50.0", "50.0", "50.0"]
-    assert first.to_dict()["spread"] is None
+    found = with_scores(read_paper(file).tables[0], 0.5)
+    assert rows(found)[0][:3] == ["50.0", "50.0", "50.0"]
+    assert found.to_dict()["cells"][0]["spread"] is None
 
 
 def test_the_documents_spreads_are_what_they_say():
@@ -440,61 +458,78 @@ def test_a_number_is_read_in_the_unit_of_its_measure(tmp_path):
         )
     )
     (table,) = read_paper(file).tables
-    assert [(one.measured, one.printed) for one in table.cells] == [("score", 50.0), ("seconds", 500.0)]
+    assert [(one.measure.name, one.printed) for one in table.cells] == [("score", 50.0), ("seconds", 500.0)]
     units = tuple(
         UnitResult(
             part, 0, 0.5, "", Privacy(), {"report": 0.5, "denoise": 0.0, "train": 2.0, "total": 9.0}, 10.0
         )
         for part in ("method", "control")
     )
-    results = tuple(Result.from_units(one.spec, units) for one in table.cells)
-    found = answers(table.cells, ["", ""], Cells(results))
-    assert [answer.row() for answer in found] == [
+    results = [Result.from_units(one.experiment, units) for one in table.cells]
+    found = StudyResult.of(table, results)
+    assert rows(found) == [
         ["50.0", "50.0", "50.0", "-", ""],
         ["500.0 s", "2.5 s", "-", "-", ""],
     ]
-    told = found[1].to_dict()
+    told = found.to_dict()["cells"][1]
     assert (told["measure"], told["unit"], told["printed"]) == ("seconds", "seconds", 500.0)
     assert told["measured"] == {"method": {"mean": 2.5, "low": None, "high": None}}
 
 
-def test_a_row_measures_rather_than_its_column_and_apart_cells_stand_in_their_place(tmp_path):
+MIXED = (
+    SMALL.replace('label = "ε = 2"\n', 'label = "ε = 2"\nmeasure = "seconds"\n', 1)
+    + '[[tables.one.rows]]\nlabel = "J"\nmeasure = "jaccard"\nprinted = [0.78, 2]\n'
+)
+
+
+def test_a_row_measures_rather_than_its_column_and_apart_cells_stand_in_their_place(tmp_path, monkeypatch):
     file = tmp_path / "small.toml"
-    file.write_text(
-        SMALL.replace('label = "ε = 2"\n', 'label = "ε = 2"\nmeasure = "seconds"\n', 1)
-        + '[[tables.one.rows]]\nlabel = "J"\nmeasure = "jaccard"\nprinted = [0.78, 2]\n'
-    )
+    file.write_text(MIXED)
     (table,) = read_paper(file).tables
-    assert [one.measured for one in table.cells] == ["score", "seconds", "jaccard", "jaccard"]
-    came = [Reading({"method": Summary(0.5, None, None)}, "said"), InputError("no")]
-    found = answers(table.cells, [""] * 4, Cells((None, None)), came)
-    assert [answer.row() for answer in found[2:]] == [
+    assert [one.measure.name for one in table.cells] == ["score", "seconds", "jaccard", "jaccard"]
+
+    def said(measure, experiment):
+        if experiment.budgets.epsilon == 2:
+            raise InputError("no")
+        return Reading({"method": Summary(0.5, None, None)}, "said")
+
+    monkeypatch.setattr(study_runner, "run_cells", lambda *_, **__: ([None, None], False))
+    monkeypatch.setattr(Measure, "of", said)
+    (found,) = run_studies([table], RunOptions(tolerant=True))
+    assert rows(found)[2:] == [
         ["0.78", "0.5", "-", "-", "said"],
         ["2", "-", "-", "-", "not run: no"],
     ]
-    assert [answer.note for answer in found[:2]] == ["not finished", "not finished"]
+    assert [outcome.note for outcome in found.outcomes[:2]] == ["not finished", "not finished"]
 
 
 def test_what_comes_after_an_interrupt_is_not_measured(monkeypatch, tmp_path):
     file = tmp_path / "small.toml"
-    file.write_text(SMALL.replace('label = "MB"', 'label = "MB"\nmeasure = "jaccard"'))
+    file.write_text(MIXED)
     (table,) = read_paper(file).tables
-    assert apart(table.cells, interrupted=True) == ([None, None], True)
 
     def stop(measure, spec):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(measure_module, "measured_apart", stop)
-    assert apart(table.cells) == ([None, None], True)
+    def measured(interrupted):
+        monkeypatch.setattr(study_runner, "run_cells", lambda *_, **__: ([None, None], interrupted))
+        (found,) = run_studies([table])
+        return [outcome.note for outcome in found.outcomes], found.interrupted
+
+    with monkeypatch.context() as context:
+        context.setattr(Measure, "of", lambda *_: pytest.fail("measured"))
+        assert measured(interrupted=True) == (["not finished"] * 4, True)
+    monkeypatch.setattr(Measure, "of", stop)
+    assert measured(interrupted=False) == (["not finished"] * 4, True)
 
 
 def test_only_some_graphs():
     _, tables = find_tables("ppgnn/table3")
-    (table,) = only(tables, ["cora", "pubmed"])
-    assert table.data == ["cora", "pubmed"]
-    assert only(tables, []) == tables
+    (table,) = on_graphs(tables, ["cora", "pubmed"])
+    assert table.graphs == ["cora", "pubmed"]
+    assert on_graphs(tables, []) == tables
     with pytest.raises(InputError, match="no table here has 'town'"):
-        only(tables, ["town"])
+        on_graphs(tables, ["town"])
 
 
 @pytest.mark.parametrize(
@@ -578,10 +613,10 @@ def test_nothing_of_a_document_is_missing():
 def test_every_figure_that_is_a_sweep_has_one_with_the_points_of_its_text(paper):
     swept = [figure for figure in paper.figures if figure.sweep]
     for figure in swept:
-        assert figure.found_sweep.name == figure.sweep
+        assert figure.study.name == figure.sweep
         # A title of a sweep names the figure as the paper does.
         number = figure.title.partition(":")[0]
-        assert f"({number})" in figure.found_sweep.title, figure.name
+        assert f"({number})" in figure.study.title, figure.name
     assert len({figure.sweep for figure in swept}) == len(swept)
 
 
@@ -596,11 +631,11 @@ def test_numbers_in_the_text_of_a_document_are_points_of_its_figure(name, points
 
 def test_graphs_are_counted_as_the_documents_count_them():
     counts = {
-        (paper.name, one.row, one.column): one.printed
+        (paper.name, one.labels[0], one.labels[1]): one.printed
         for paper in papers()
         for table in paper.tables
         for one in table.cells
-        if one.measured in COUNTS
+        if one.measure.name in COUNTS
     }
     assert counts["upgnet", "cora", "average degree"] == 3.9
     assert counts["ldpge", "lastfm", "users"] == 7083
@@ -611,9 +646,9 @@ def test_graphs_are_counted_as_the_documents_count_them():
 
 def test_links_are_drawn_by_few_steps_where_all_is_quick():
     table = find_tables("heterorr/fig13")[1][0]
-    assert {one.quick().spec.settings["link.sweeps"] for one in table.cells} == {QUICK_STEPS}
+    assert {one.quick().experiment.settings["link.sweeps"] for one in table.cells} == {QUICK_STEPS}
     (other,) = find_tables("togl/table14")[1]
-    assert all("link.sweeps" not in one.quick().spec.settings for one in other.cells)
+    assert all("link.sweeps" not in one.quick().experiment.settings for one in other.cells)
 
 
 SWEPT = """
@@ -660,9 +695,9 @@ def test_a_sweep_of_one_s_own_lies_beside_the_paper(swept):
     paper = read_paper(swept)
     (figure,) = paper.figures
     assert paper.others == {"Fig. 2": "a scheme"}
-    assert figure.found_sweep.lines == ["plain", "three hops"]
+    assert figure.study.lines == ["plain", "three hops"]
     (point,) = figure.points
-    assert point.words(figure.found_sweep) == "ε = 4, three hops, over plain"
+    assert point.words(figure.study) == "ε = 4, three hops, over plain"
 
 
 @pytest.mark.parametrize(
@@ -681,21 +716,21 @@ def test_a_figure_that_is_no_sweep_is_refused(old, new, words, swept):
     assert old in SWEPT
     swept.write_text(SWEPT.replace(old, new))
     with pytest.raises(InputError, match=words):
-        read_paper(swept).figures[0].found_sweep.cells()
+        read_paper(swept)
 
 
 def test_of_sweeps_those_on_a_graph_are_chosen(swept):
-    figures = find_parts("upgnet")[2]
-    on_cora = {figure.name for figure in figures_on(figures, ["cora"])}
+    figures = find_parts("upgnet").figures
+    on_cora = {figure.name for figure in figures if figure.on(["cora"])}
     assert on_cora == {"fig3", "fig4a", "fig4b", "fig5", "fig6", "fig9"}
-    (fig6,) = (figure for figure in figures_on(figures, ["facebook"]) if figure.name == "fig6")
-    assert fig6.found_sweep.graphs == ["facebook"]
+    (fig6,) = (figure for figure in figures if figure.name == "fig6")
+    assert fig6.on(["facebook"]).study.graphs == ["facebook"]
     # Asked for alone, one of a single graph is on another.
-    (own,) = figures_on(read_paper(swept).figures, ["cora"], alone=True)
-    assert own.found_sweep.all_graphs == ["cora"]
-    assert figures_on(read_paper(swept).figures, ["cora"]) == ()
+    (own,) = read_paper(swept).figures
+    assert own.on(["cora"], alone=True).study.graphs == ["cora"]
+    assert own.on(["cora"]) is None
     with pytest.raises(InputError, match="upgnet-hops has no graph 'town'"):
-        figures_on(find_parts("upgnet/fig6")[2], ["town"], alone=True)
+        fig6.on(["town"], alone=True)
 
 
 FIGURE = """

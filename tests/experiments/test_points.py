@@ -5,7 +5,7 @@ import pytest
 from graphveil.experiments.papers import PrintedPoint
 from graphveil.experiments.result import Result
 from graphveil.experiments.study import read_sweep
-from graphveil.experiments.study_result import SweepResult
+from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Privacy
 
@@ -35,16 +35,15 @@ def result(tmp_path):
     (tmp_path / "own.toml").write_text(SWEEP)
     sweep = read_sweep(tmp_path / "own.toml")
     scores = {(1, 0): {"method": (0.5, 0.52), "control": (0.4, 0.4)}, (1, 1): {"method": (0.6, 0.64)}}
-    results = {}
-    for cell in sweep.cells():
+    results = []
+    for cell in sweep.cells:
         units = tuple(
             UnitResult(part, run, score, "", Privacy(), SECONDS, 1.0)
-            for part, each in scores.get((cell.x, cell.line), {}).items()
+            for part, each in scores.get(cell.place, {}).items()
             for run, score in enumerate(each)
         )
-        if units:
-            results[cell.x, cell.line, 0] = Result.from_units(cell.spec, units)
-    return SweepResult(sweep, results)
+        results.append(Result.from_units(cell.experiment, units) if units else None)
+    return StudyResult.of(sweep, results)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.experiments.study import briefly, not_here, sentences_of
+from graphveil.experiments.study import missing_graph, missing_graphs_in, shorten_missing_graphs
 
 
 @pytest.fixture(autouse=True)
@@ -12,26 +12,29 @@ def own_folder(monkeypatch, tmp_path):
 
 
 def test_what_is_not_here_names_the_file_that_it_needs():
-    assert not_here("lastfm") == (
+    assert missing_graph("lastfm") == (
         "lastfm is not here: `graphveil data get lastfm`, or put lastfm.npz into the folder that GRAPHVEIL_DATA names"
     )
 
 
 def test_a_town_a_file_and_a_stored_graph_are_here(tmp_path):
     (tmp_path / "cora.npz").touch()
-    assert [not_here(name) for name in ("town", "cora", str(tmp_path / "cora.npz"), "mine.py:graph")] == [
-        ""
-    ] * 4
+    assert [
+        missing_graph(name) for name in ("town", "cora", str(tmp_path / "cora.npz"), "mine.py:graph")
+    ] == [""] * 4
 
 
 @pytest.mark.parametrize("graph", ["lastfm", "flickr-mir", "own/far"])
 def test_what_to_do_is_found_in_a_text_and_left_out_of_it(graph):
-    why, other = not_here(graph), not_here("reddit")
+    why, other = missing_graph(graph), missing_graph("reddit")
     text = f"Left out: {why}; {other}. The rest is here."
-    assert sentences_of(text) == [why, other]
-    assert briefly(text) == f"Left out: {graph} is not here; reddit is not here. The rest is here."
-    assert briefly(why) == "not here"
+    assert missing_graphs_in(text) == [why, other]
+    assert (
+        shorten_missing_graphs(text)
+        == f"Left out: {graph} is not here; reddit is not here. The rest is here."
+    )
+    assert shorten_missing_graphs(why) == "not here"
 
 
 def test_another_text_stays_as_it_is():
-    assert (sentences_of("cora is here"), briefly("cora is here")) == ([], "cora is here")
+    assert (missing_graphs_in("cora is here"), shorten_missing_graphs("cora is here")) == ([], "cora is here")

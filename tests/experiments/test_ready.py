@@ -3,7 +3,8 @@
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.study import find_sweep, read_sweep, ready
+from graphveil.experiments.study import find_sweep, read_sweep
+from graphveil.experiments.study_result import StudyResult
 
 SLOW = """
 title = "slow"
@@ -36,45 +37,51 @@ def slow(tmp_path, monkeypatch):
     return read_sweep(tmp_path / "slow.toml")
 
 
+def run(asked):
+    """The experiments that are not left out."""
+    return [cell.experiment for cell in asked.cells if not cell.left_out]
+
+
 def runs_and_epochs(asked):
-    return {(cell.spec.runs, cell.spec.resolved_settings.epochs) for cell in asked.cells}
+    return {(experiment.runs, experiment.resolved_settings.epochs) for experiment in run(asked)}
 
 
 def test_graphs_that_are_not_here_are_named_and_slow_cells_are_short(slow):
-    asked = ready(slow)
-    assert [cell.spec.data for cell in asked.cells] == ["town"] * 6
+    asked = slow.prepare()
+    assert [experiment.data for experiment in run(asked)] == ["town"] * 6
     assert runs_and_epochs(asked) == {(1, 100), (2, 500)}
-    short, left_out = asked.remarks()
+    short, left_out = asked.remarks
     assert short.startswith("onebit on town: one run of at most 100 epochs")
     assert left_out.startswith("Left out: lastfm is not here") and "lastfm.npz" in left_out
 
 
 def test_all_runs_of_slow_cells_can_be_asked_for(slow):
-    asked = ready(slow, everything=True)
+    asked = slow.prepare(everything=True)
     assert runs_and_epochs(asked) == {(2, 500)}
-    assert asked.shortened == ()
+    assert asked.shortened == []
 
 
 def test_a_quick_one_says_so_and_leaves_slow_cells_out(slow):
-    asked = ready(slow, quick=True)
-    assert [(cell.spec.budgets.mechanism, cell.spec.budgets.epsilon) for cell in asked.cells] == [
+    asked = slow.prepare(quick=True)
+    assert [(experiment.budgets.mechanism, experiment.budgets.epsilon) for experiment in run(asked)] == [
         ("multibit", 1.0),
         ("multibit", 4.0),
     ]
     assert runs_and_epochs(asked) == {(1, 5)}
-    said = asked.remarks()
+    said = asked.remarks
     assert said[0].startswith("Quick: one run of at most 5 epochs")
     assert said[1] == "onebit on town: left out of --quick, as every user answers every value; --all runs it."
-    assert asked.to_dict() == {
+    told = StudyResult.unfinished(asked).to_dict()
+    assert {name: told[name] for name in ("quick", "left_out", "shortened", "slow")} == {
         "quick": True,
         "left_out": list(asked.missing),
         "shortened": [],
         "slow": ["onebit on town"],
     }
-    assert len(ready(slow, everything=True, quick=True).cells) == 4
+    assert len(run(slow.prepare(everything=True, quick=True))) == 4
 
 
 @pytest.mark.usefixtures("slow")
 def test_a_sweep_whose_only_graph_is_not_here_is_refused():
     with pytest.raises(InputError, match="cora is not here"):
-        ready(find_sweep("upgnet-residual"))
+        find_sweep("upgnet-residual").prepare()

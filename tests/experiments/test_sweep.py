@@ -12,8 +12,8 @@ from graphveil.experiments.experiment_file import packaged
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import latest
 from graphveil.experiments.study import FOLDER, MOST_ENTRIES, find_sweep, read_sweep
-from graphveil.experiments.study_result import SweepResult
-from graphveil.experiments.study_runner import Cells, run_cells, unit_count
+from graphveil.experiments.study_result import StudyResult
+from graphveil.experiments.study_runner import RunOptions, run_cells, unit_count
 from graphveil.graphs.datasets import DATASETS
 
 SMALL = """
@@ -52,6 +52,18 @@ def small(tmp_path):
     return read_sweep(file)
 
 
+def ran(study, tmp_path, **options):
+    """All cells of a study, run with a store in this folder."""
+    experiments = [cell.experiment for cell in study.cells]
+    store = UnitStore(tmp_path / "results.sqlite")
+    return StudyResult.of(study, *run_cells(experiments, RunOptions(**options), store=store))
+
+
+def titles(study):
+    """The titles of its panels."""
+    return [panel.study.title for panel in StudyResult.unfinished(study).panels]
+
+
 @pytest.fixture
 def counted(monkeypatch):
     """The units that are computed; an interrupt comes before the one of that number."""
@@ -71,14 +83,14 @@ def counted(monkeypatch):
 @pytest.mark.parametrize("name", packaged(FOLDER))
 def test_every_packaged_sweep_can_be_run(name):
     sweep = find_sweep(name)
-    cells = sweep.cells()
+    cells = sweep.cells
     sizes = [len(axis.values) for axis in sweep.axes]
     assert len(cells) == math.prod(sizes)
     assert sweep.title
     for cell in cells:
-        cell.spec.check()
-        assert cell.spec.runs == (10 if name.startswith(DOCUMENTS) and name != "togl-pool" else 5)
-        assert cell.spec.control
+        cell.experiment.check()
+        assert cell.experiment.runs == (10 if name.startswith(DOCUMENTS) and name != "togl-pool" else 5)
+        assert cell.experiment.control
 
 
 def test_the_packaged_sweeps_are_these():
@@ -125,14 +137,14 @@ def test_the_packaged_sweeps_are_these():
 
 
 def specs_of(name):
-    return [cell.spec for cell in find_sweep(name).cells()]
+    return [cell.experiment for cell in find_sweep(name).cells]
 
 
 def test_ldpge_s_budgets_have_its_mechanisms_and_raw_features_on_six_graphs():
     sweep = find_sweep("ldpge-epsilon")
     assert sweep.lines == ["LP", "PM", "MB", "HDS", "raw features, ε = ∞"]
     assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "facebook", "wikipedia"]
-    assert (sweep.spread, len(sweep.panels)) == ("sd", 6)
+    assert (sweep.spread, len(titles(sweep))) == ("sd", 6)
     raw = [spec for spec in specs_of("ldpge-epsilon") if spec.method == "ldpge-raw"]
     assert {spec.budgets.epsilon for spec in raw} == {None} and len(raw) == 6 * 6
 
@@ -189,7 +201,7 @@ def test_kprop_and_flexprop_differ_by_how_they_average_alone(name, backbone):
 
 def test_togl_s_budgets_have_six_mechanisms_on_six_graphs():
     sweep = find_sweep("togl-epsilon")
-    names = {cell.spec.budgets.mechanism for cell in sweep.cells()}
+    names = {cell.experiment.budgets.mechanism for cell in sweep.cells}
     assert names == {"piecewise", "multibit", "square-wave", "onebit", "laplace", "analytic-gaussian"}
     assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook"]
     assert find_sweep("togl-analysis").lines == ["SOTA", "FDA", "SMA"]
@@ -207,24 +219,24 @@ def test_togl_as_printed_is_trained_within_what_its_appendix_searches(name):
 
 @pytest.mark.parametrize("name", packaged(FOLDER))
 def test_slow_is_what_has_more_than_20_million_answers(name):
-    for cell in find_sweep(name).cells():
-        known = DATASETS.get(cell.spec.data)
+    for cell in find_sweep(name).cells:
+        known = DATASETS.get(cell.experiment.data)
         entries = (known.users or 0) * (known.features or 0) if known else 0
-        every = cell.spec.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
-        many = cell.spec.resolved_method.reports_features and every and entries > MOST_ENTRIES
+        every = cell.experiment.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
+        many = cell.experiment.resolved_method.reports_features and every and entries > MOST_ENTRIES
         assert cell.slow == many
 
 
 def test_choices_compare_methods_that_have_other_settings():
     sweep = find_sweep("togl-backbones")
     assert sweep.lines == ["base", "togl"]
-    specs = [cell.spec for cell in sweep.cells()]
+    specs = [cell.experiment for cell in sweep.cells]
     assert [spec.backbone for spec in specs] == ["gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc"] * 2
     assert {(spec.method, spec.settings.get("rho")) for spec in specs} == {("base", None), ("togl", 0.5)}
     assert {spec.settings["hidden"] for spec in specs} == {64}
-    links = [cell.spec for cell in find_sweep("togl-links").cells()]
+    links = [cell.experiment for cell in find_sweep("togl-links").cells]
     assert {spec.task for spec in links} == {"link"}
-    pool = [cell.spec.settings["pool"] for cell in find_sweep("togl-pool").cells()]
+    pool = [cell.experiment.settings["pool"] for cell in find_sweep("togl-pool").cells]
     assert pool == ["top", 1, 2, 4, 8, 16, 32, "auto"]
 
 
@@ -316,18 +328,17 @@ def test_an_axis_of_choices_sets_several_fields(tmp_path):
     file.write_text(SMALL + CHOICES)
     sweep = read_sweep(file)
     assert sweep.lines == ["plain", "three hops"]
-    cells = sweep.cells()
-    assert [(cell.spec.method, cell.spec.settings.get("hops")) for cell in cells] == [
+    cells = sweep.cells
+    assert [(cell.experiment.method, cell.experiment.settings.get("hops")) for cell in cells] == [
         ("base", None),
         ("base", None),
         ("lpgnn", 3),
         ("lpgnn", 3),
     ]
     with pytest.raises(InputError, match="sweeps settings.hops, so it cannot be fixed"):
-        sweep.over({"settings": {"hops": 1}})
-    specs = [cell.spec for cell in cells]
-    found = SweepResult.of(sweep, cells, run_cells(specs, store=UnitStore(tmp_path / "results.sqlite")))
-    assert found.head() == ["ε", "plain", "control", "three hops", "control", "structure"]
+        sweep.with_fields({"settings": {"hops": 1}})
+    found = ran(sweep, tmp_path)
+    assert found.tables[0].head == ("ε", "plain", "control", "three hops", "control", "structure")
     assert found.to_dict()["cells"][2]["at"] == {"epsilon": 1, "way": "three hops"}
     found.chart.write(tmp_path / "chosen.svg")
 
@@ -354,44 +365,44 @@ def test_bad_choices_are_refused_with_a_sentence(old, new, words, tmp_path):
 
 
 def test_a_mechanism_option_can_be_swept():
-    specs = [cell.spec for cell in find_sweep("ppgnn-m").cells()]
+    specs = [cell.experiment for cell in find_sweep("ppgnn-m").cells]
     assert {spec.mechanism_options["sampled"] for spec in specs} == {1, 2, 4, 8, 16}
 
 
 def test_the_first_axis_is_x_and_the_second_gives_lines(small):
     assert small.lines == ["rate = 0.01", "rate = 0.1"]
-    cells = small.cells()
-    assert [(cell.x, cell.line) for cell in cells] == [(0, 0), (1, 0), (0, 1), (1, 1)]
-    assert [cell.spec.budgets.epsilon for cell in cells] == [1.0, 4.0, 1.0, 4.0]
-    assert [cell.spec.settings["lr"] for cell in cells] == [0.01, 0.01, 0.1, 0.1]
-    assert cells[0].spec.loader_options["users"] == 200
+    cells = small.cells
+    assert [cell.place for cell in cells] == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    assert [cell.experiment.budgets.epsilon for cell in cells] == [1.0, 4.0, 1.0, 4.0]
+    assert [cell.experiment.settings["lr"] for cell in cells] == [0.01, 0.01, 0.1, 0.1]
+    assert cells[0].experiment.loader_options["users"] == 200
 
 
 def test_structure_is_computed_once_and_finished_units_are_reused(small, counted, tmp_path):
-    cells, store, kept = small.cells(), UnitStore(tmp_path / "results.sqlite"), []
-    specs = [cell.spec for cell in cells]
+    cells, store, kept = small.cells, UnitStore(tmp_path / "results.sqlite"), []
+    specs = [cell.experiment for cell in cells]
     counted["stop"] = 8
-    done = run_cells(specs, store=store, keep=kept.append)
-    assert done.interrupted
-    # 2 runs with structure, then 2 runs of 1 unit each at least.
-    assert [result is not None for result in done.results] == [True, False, False, False]
-    assert kept[0] is done.results[0]
+    done, interrupted = run_cells(specs, store=store, keep=kept.append)
+    assert interrupted
+    # 2 runs with structure, then one of the 2 runs of the next.
+    assert [result is not None for result in done] == [True, True, False, False]
+    assert (kept[0] is done[0], done[1].interrupted) == (True, True)
     counted["stop"] = None
-    done = run_cells(specs, store=store, keep=kept.append)
-    assert not done.interrupted
+    done, interrupted = run_cells(specs, store=store, keep=kept.append)
+    assert not interrupted
     assert len(counted["units"]) == 4 * 4 + 2
     assert [part for part, _ in counted["units"]].count("structure") == 2
     assert unit_count(specs) == 4 * 6
-    found = SweepResult.of(small, cells, done)
-    assert found.head() == ["ε", "rate = 0.01", "control", "rate = 0.1", "control", "structure"]
-    assert [row[0] for row in found.rows()] == ["1", "4"]
-    again = run_cells(specs, store=store)
+    found = StudyResult.of(small, done)
+    assert found.tables[0].head == ("ε", "rate = 0.01", "control", "rate = 0.1", "control", "structure")
+    assert [row[0] for row in found.tables[0].rows] == ["1", "4"]
+    again, _ = run_cells(specs, store=store)
     assert len(counted["units"]) == 4 * 4 + 2
-    assert SweepResult.of(small, cells, again).rows() == found.rows()
+    assert StudyResult.of(small, again).tables == found.tables
     # All anew, but structure still once; the same numbers.
-    anew = run_cells(specs, store=store, fresh=True)
+    anew, _ = run_cells(specs, RunOptions(fresh=True), store=store)
     assert len(counted["units"]) == 2 * (4 * 4 + 2)
-    assert SweepResult.of(small, cells, anew).rows() == found.rows()
+    assert StudyResult.of(small, anew).tables == found.tables
     for suffix, start in ((".svg", b"<svg"), (".png", b"\x89PNG")):
         file = tmp_path / f"figure{suffix}"
         found.chart.write(file)
@@ -406,22 +417,16 @@ def test_processes_change_no_number(tmp_path):
     once = SMALL.replace("runs = 2", "runs = 1")
     file.write_text(once + '[[axes]]\nfield = "epsilon"\nvalues = [1.0]\n')
     sweep = read_sweep(file)
-    specs = [cell.spec for cell in sweep.cells()]
-    rows = [
-        SweepResult.of(
-            sweep, sweep.cells(), run_cells(specs, store=UnitStore(tmp_path / str(jobs)), jobs=jobs)
-        ).rows()
-        for jobs in (1, 2)
-    ]
+    rows = [ran(sweep, tmp_path / str(jobs), jobs=jobs).tables for jobs in (1, 2)]
     assert rows[0] == rows[1]
 
 
 def test_a_cell_that_cannot_be_run_stops_all_but_the_tolerant(small, tmp_path):
-    specs = [cell.spec for cell in small.over({"settings": {"data.users": -1}}).cells()][:1]
+    specs = [cell.experiment for cell in small.with_fields({"settings": {"data.users": -1}}).cells][:1]
     with pytest.raises(GraphveilError):
         run_cells(specs, store=UnitStore(tmp_path / "a"))
-    done = run_cells(specs, store=UnitStore(tmp_path / "a"), tolerant=True)
-    assert isinstance(done.results[0], GraphveilError)
+    done, _ = run_cells(specs, RunOptions(tolerant=True), store=UnitStore(tmp_path / "a"))
+    assert isinstance(done[0], GraphveilError)
 
 
 @pytest.mark.parametrize(
@@ -463,16 +468,16 @@ def test_a_bad_file_is_refused_with_a_sentence(text, words, tmp_path):
 
 def test_an_own_gamma_is_checked(tmp_path):
     with pytest.raises(InputError, match="gamma must be a number strictly between 0 and 1, got 2"):
-        find_sweep("ppgnn-h").over({"gamma": 2.0}).cells()
+        find_sweep("ppgnn-h").with_fields({"gamma": 2.0})
 
 
 def test_a_swept_field_cannot_be_fixed(small):
     for given, field in (({"epsilon": 2.0}, "epsilon"), ({"settings": {"lr": 1.0}}, "settings.lr")):
         with pytest.raises(InputError, match=f"small sweeps {field}, so it cannot be fixed"):
-            small.over(given)
+            small.with_fields(given)
     with pytest.raises(InputError, match="sweeps settings.mechanism.sampled"):
-        find_sweep("ppgnn-m").over({"settings": {"mechanism.sampled": 3}})
-    assert small.over({"runs": 1}).cells()[0].spec.runs == 1
+        find_sweep("ppgnn-m").with_fields({"settings": {"mechanism.sampled": 3}})
+    assert small.with_fields({"runs": 1}).cells[0].experiment.runs == 1
 
 
 def test_results_that_differ_in_levels_alone_are_two():
@@ -491,10 +496,9 @@ def test_what_is_measured_besides_has_a_table_of_its_own(tmp_path):
         'settings = {epochs = 1, "data.users" = 200}\n[[axes]]\nfield = "participation"\nvalues = [1.0, 0.5]\n'
     )
     sweep = read_sweep(file)
-    cells = sweep.cells()
-    results = {(cell.x, cell.line, cell.panel): run_experiment(cell.spec) for cell in cells}
-    (everybody, some) = SweepResult(sweep, results).also_rows("class_bias")
-    assert everybody == ["1", "-"]
+    found = StudyResult.of(sweep, [run_experiment(cell.experiment) for cell in sweep.cells])
+    (everybody, some) = found.tables[1].texts
+    assert everybody == ("1", "-")
     assert some[0] == "0.5" and float(some[1]) > 0
 
 
@@ -523,22 +527,22 @@ def panelled(tmp_path):
 
 
 def test_a_third_axis_gives_panels(panelled):
-    assert [panel.title.rpartition("; ")[2] for panel in panelled.panels] == [
+    assert [title.rpartition("; ")[2] for title in titles(panelled)] == [
         "by = multibit",
         "by = piecewise",
     ]
-    cells = panelled.cells()
-    assert len({(cell.x, cell.line, cell.panel) for cell in cells}) == len(cells) == 8
-    assert all(cell.spec.budgets.mechanism == ("multibit", "piecewise")[cell.panel] for cell in cells)
+    cells = panelled.cells
+    assert len({cell.place for cell in cells}) == len(cells) == 8
+    assert all(
+        cell.experiment.budgets.mechanism == ("multibit", "piecewise")[cell.place[2]] for cell in cells
+    )
 
 
 def test_every_panel_has_the_results_of_its_own_cells(panelled, tmp_path):
-    cells = panelled.cells()
-    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
-    found = SweepResult.of(panelled, cells, done)
+    found = ran(panelled, tmp_path)
     for number, panel in enumerate(found.panels):
-        names = {result.mechanism for result in panel.results.values()}
-        assert names == {("multibit", "piecewise")[number]} and len(panel.rows()) == 2
+        names = {outcome.result.mechanism for outcome in panel.outcomes}
+        assert names == {("multibit", "piecewise")[number]} and len(panel.tables[0].rows) == 2
     at = [cell["at"] for cell in found.to_dict()["cells"]]
     assert {"epsilon": 4, "settings.lr": 0.1, "mechanism": "piecewise"} in at and len(at) == 8
     found.chart.write(tmp_path / "panels.svg")
@@ -590,53 +594,53 @@ def read(tmp_path, text):
 
 def test_a_line_that_has_no_such_field_as_x_is_flat(tmp_path):
     sweep = read(tmp_path, SMALL + FLAT)
-    cells = sweep.cells()
-    assert [cell.spec.budgets.epsilon for cell in cells] == [1, 4, None, None]
-    assert cells[2].spec == cells[3].spec
-    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
-    rows = SweepResult.of(sweep, cells, done).rows()
+    cells = sweep.cells
+    assert [cell.experiment.budgets.epsilon for cell in cells] == [1, 4, None, None]
+    assert cells[2].experiment == cells[3].experiment
+    rows = ran(sweep, tmp_path).tables[0].texts
     # Its control stands behind it, and there is none.
     assert rows[0][3] == rows[1][3] != "-"
     assert rows[0][4] == "-"
 
 
 def test_the_units_of_a_flat_line_are_computed_once(tmp_path, counted):
-    cells = read(tmp_path, SMALL + FLAT).cells()[2:]
-    run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    cells = read(tmp_path, SMALL + FLAT).cells[2:]
+    run_cells([cell.experiment for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
     assert counted["units"] == [("method", 0), ("method", 1)]
 
 
 def test_what_is_slow_is_shortened_to_one_run(tmp_path):
     text = (SMALL + FLAT).replace("epochs = 2", "epochs = 200")
-    cells = read(tmp_path, text).cells()
+    cells = read(tmp_path, text).cells
     assert [cell.slow for cell in cells] == [True, True, False, False]
-    assert [cell.shortened().spec.runs for cell in cells] == [1, 1, 2, 2]
-    assert [cell.shortened().spec.settings["epochs"] for cell in cells] == [100, 100, 200, 200]
+    short = [cell.experiment for cell in read(tmp_path, text).prepare().cells]
+    assert [experiment.runs for experiment in short] == [1, 1, 2, 2]
+    assert [experiment.settings["epochs"] for experiment in short] == [100, 100, 200, 200]
 
 
 def test_of_a_sweep_over_graphs_some_can_be_chosen(tmp_path):
     sweep = read(tmp_path, SMALL.split("[base.settings]")[0].replace('data = "town"', "") + AXES + GRAPHS)
     assert sweep.graphs == ["town", "cora", "lastfm"]
     chosen = sweep.on(["cora", "town"])
-    assert [panel.title.rpartition("; ")[2] for panel in chosen.panels] == ["a town", "cora"]
-    assert {cell.spec.data for cell in chosen.cells()} == {"town", "cora"}
+    assert [title.rpartition("; ")[2] for title in titles(chosen)] == ["a town", "cora"]
+    assert {cell.experiment.data for cell in chosen.cells} == {"town", "cora"}
     with pytest.raises(InputError, match="own has no graph 'pubmed': choose from town, cora, lastfm"):
         sweep.on(["pubmed"])
 
 
 def test_quick_is_the_ends_of_x_on_the_first_graph(tmp_path):
-    quick = find_sweep("ldpge-epsilon").quick()
+    quick = find_sweep("ldpge-epsilon").ends()
     assert (quick.axes[0].values, quick.graphs, len(quick.lines)) == ((0.01, 5.0), ["cora"], 5)
-    assert [spec.budgets.epsilon for spec in (cell.spec for cell in quick.cells())][:2] == [0.01, 5.0]
+    assert [spec.budgets.epsilon for spec in (cell.experiment for cell in quick.cells)][:2] == [0.01, 5.0]
     # Backbones of the first graph stay, and where graphs are x there is one value.
-    assert [panel.title[-4:] for panel in find_sweep("upgnet-epsilon").quick().panels] == [
+    assert [title[-4:] for title in titles(find_sweep("upgnet-epsilon").ends())] == [
         " gcn",
         "sage",
         " gat",
     ]
-    assert find_sweep("togl-links").quick().axes[0].values == ("cora",)
-    cell = quick.cells()[0].quick()
-    assert (cell.spec.runs, cell.spec.resolved_settings.epochs) == (1, 5)
+    assert find_sweep("togl-links").ends().axes[0].values == ("cora",)
+    cell = quick.cells[0].quick()
+    assert (cell.experiment.runs, cell.experiment.resolved_settings.epochs) == (1, 5)
 
 
 @pytest.mark.parametrize(
@@ -648,27 +652,27 @@ def test_what_a_spec_alone_does_not_tell_is_tried_in_a_small_town(name, tmp_path
     sweep = (
         find_sweep(name)
         .on(["town"])
-        .over({"settings": {f"data.{key}": value for key, value in town.items()}})
+        .with_fields({"settings": {f"data.{key}": value for key, value in town.items()}})
     )
-    cells = [cell.quick() for cell in sweep.quick().cells()]
+    quick = sweep.prepare(quick=True, everything=True)
     done = run_cells(
-        [cell.spec for cell in cells],
+        [cell.experiment for cell in quick.cells],
+        RunOptions(tolerant=True),
         store=UnitStore(tmp_path / "results.sqlite"),
         skip=("control", "structure"),
-        tolerant=True,
     )
-    assert SweepResult.of(sweep.quick(), cells, done).failed == ()
+    assert StudyResult.of(quick, *done).failed == []
 
 
 def test_a_cell_that_could_not_be_run_is_named(small, tmp_path):
-    cells = small.cells()
-    done = Cells((InputError("no"), *([None] * (len(cells) - 1))))
-    result = SweepResult.of(small, cells, done)
-    assert (result.failed, result.results) == (("ε = 1, rate = 0.01: no",), {})
+    result = StudyResult.of(small, [InputError("no"), None, None, None])
+    assert (result.failed, result.finished) == (["ε = 1, rate = 0.01: no"], {})
 
 
 def test_a_sweep_of_one_graph_takes_one_other(small):
-    assert {cell.spec.data for cell in small.over({"settings": {}}).on(["town"]).cells()} == {"town"}
+    assert {cell.experiment.data for cell in small.with_fields({"settings": {}}).on(["town"]).cells} == {
+        "town"
+    }
     with pytest.raises(InputError, match="small is of one graph: name one with data, got 2"):
         small.on(["cora", "town"])
 
@@ -680,20 +684,16 @@ def test_a_spread_is_one_that_documents_draw(tmp_path):
 
 def test_means_stand_with_the_document_s_spread_too(tmp_path):
     sweep = read(tmp_path, 'spread = "sd"\n' + SMALL + FLAT)
-    cells = sweep.cells()
-    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
-    found = SweepResult.of(sweep, cells, done)
-    first, second = found.results[(0, 0, 0)].scores("method")
+    found = ran(sweep, tmp_path)
+    first, second = found.at(1, "base").scores("method")
     expected = f"{50 * (first + second):.1f} ± {100 * abs(first - second) / math.sqrt(2):.1f}"
-    assert found.spread_rows()[0][:2] == ["1", expected]
+    assert found.tables[1].texts[0][:2] == ("1", expected)
 
 
 def test_more_than_three_panels_stand_in_rows(tmp_path):
     third = '[[axes]]\nfield = "settings.hidden"\nvalues = [2, 3, 4, 5]\n'
     sweep = read(tmp_path, SMALL.replace("runs = 2", "runs = 1") + AXES + third)
-    cells = sweep.cells()
-    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
-    SweepResult.of(sweep, cells, done).chart.write(tmp_path / "rows.svg")
+    ran(sweep, tmp_path).chart.write(tmp_path / "rows.svg")
     drawn = (tmp_path / "rows.svg").read_text()
     assert all(f"hidden = {size}" in drawn for size in (2, 3, 4, 5))
     width, height = (float(re.search(f'{name}="([0-9.]+)pt"', drawn)[1]) for name in ("width", "height"))

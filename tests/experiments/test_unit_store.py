@@ -19,11 +19,12 @@ from graphveil.experiments import runner as runner_module
 from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.database import select
 from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.study_runner import FreshStore, run_cells
+from graphveil.experiments.study_runner import FreshStore, RunOptions, run_cells
 from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Cost, Privacy
 
 SPEC = Experiment.of("base", "town", epsilon=2.0, runs=2, data_options={"users": 400})
+TOLERANT = RunOptions(tolerant=True)
 SECONDS = dict.fromkeys(("report", "denoise", "train", "total"), 0.1)
 PRIVACY = Privacy(features=Cost(epsilon=2.0))
 
@@ -271,7 +272,7 @@ def test_what_cannot_be_kept_stops_the_tolerant_too(store, monkeypatch):
     store.file.parent.mkdir()
     store.file.write_text("something else " * 100)
     with pytest.raises(StoreError, match="is no database"):
-        run_cells([SPEC, SPEC], store=store, tolerant=True)
+        run_cells([SPEC, SPEC], TOLERANT, store=store)
 
 
 # Adds units one after the other, and says of each that it is kept.
@@ -320,9 +321,9 @@ def test_where_nobody_computes_the_tolerant_stop_too(store, monkeypatch):
 
     raising(EngineError("no Ray can be reached"))
     with pytest.raises(EngineError, match="no Ray can be reached"):
-        run_cells([SPEC, SPEC], store=store, tolerant=True)
+        run_cells([SPEC, SPEC], TOLERANT, store=store)
     # One that was lost says nothing of others.
     raising(UnitLostError("the worker of one unit died"))
-    assert [str(each) for each in run_cells([SPEC, SPEC], store=store, tolerant=True).results] == [
+    assert [str(each) for each in run_cells([SPEC, SPEC], TOLERANT, store=store)[0]] == [
         "the worker of one unit died"
     ] * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphveil.experiments.papers import Terms
+from graphveil.experiments.computed_figures import FigureInput
 from reproduce.figures.absolute_error import AbsoluteError
 from reproduce.figures.expected_error import (
     CASES,
@@ -24,7 +24,7 @@ from reproduce.figures.expected_error import (
 
 @pytest.fixture(scope="module")
 def quick():
-    return compute(Terms(quick=True))
+    return compute(FigureInput(quick=True))
 
 
 def of(panel, label):

@@ -7,7 +7,7 @@ import pytest
 
 from graphveil import linear
 from graphveil.errors import InputError
-from graphveil.experiments.papers import Terms
+from graphveil.experiments.computed_figures import FigureInput
 from graphveil.graphs import load
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import register, unregister
@@ -35,7 +35,7 @@ def whole():
     """The whole figure, quickly, of a small town."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "load", lambda name: (GRAPH, USERS))
-        return compute(Terms("town", quick=True))
+        return compute(FigureInput("town", quick=True))
 
 
 def links(pairs):
@@ -127,14 +127,14 @@ def test_lines_are_what_walk_distances_say(whole):
 
 def test_five_runs_have_intervals(monkeypatch):
     monkeypatch.setattr(module, "LINES", (Line("EdgeRand", "link-rr"),))
-    figure = compute(Terms("town", quick=True, runs=5))
+    figure = compute(FigureInput("town", quick=True, runs=5))
     point = of(figure.panels[1], "EdgeRand").at(8.0)
     assert point.low < point.mean < point.high
 
 
 def test_a_mechanism_that_nobody_registered_is_left_out_and_told(monkeypatch):
     monkeypatch.setattr(module, "LINES", (Line("Mine", "mine", partly=True), Line("LapGraph", "lapgraph")))
-    figure = compute(Terms("town", quick=True))
+    figure = compute(FigureInput("town", quick=True))
     assert {series.label for series in figure.panels[1].series if series.role == "line"} == {"LapGraph"}
     assert "Mine is left out: mine is not there: no mechanism of links has that name." in figure.findings
 
@@ -143,7 +143,7 @@ def test_points_that_would_take_too_long_are_left_out_and_told(monkeypatch):
     # At ε = 8 a pair in 3000 is reported by mistake, at ε = 1 more than a quarter.
     monkeypatch.setattr(module, "LINES", [line for line in module.LINES if line.mechanism == "link-rr"])
     monkeypatch.setattr(module, "MOST_STEPS", 0.01 * GRAPH.node_count**3)
-    figure = compute(Terms("town", quick=True))
+    figure = compute(FigureInput("town", quick=True))
     everything = of(figure.panels[1], "EdgeRand (all pairs)")
     assert everything.at(1.0) is None and everything.at(8.0) is not None
     assert any(said.startswith("EdgeRand (all pairs) is left out at ε = 1: ") for said in figure.findings)
@@ -159,7 +159,7 @@ def test_a_mechanism_of_some_private_links_has_a_line_for_each_share(monkeypatch
 
     monkeypatch.setattr(module, "LINES", (Line("Some", "some-links", partly=True),))
     try:
-        figure = compute(Terms("town", quick=True))
+        figure = compute(FigureInput("town", quick=True))
     finally:
         unregister("some-links")
     shares = [f"Some, ρ = {share}" for share in ("0.05", "0.2", "1")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.experiments.papers import Terms
+from graphveil.experiments.computed_figures import FigureInput
 from reproduce.figures.worst_variance import (
     CASES,
     DEBIASED,
@@ -16,7 +16,7 @@ from reproduce.figures.worst_variance import (
 
 @pytest.fixture(scope="module")
 def figure():
-    return compute(Terms())
+    return compute(FigureInput())
 
 
 def line(figure, panel, label):
@@ -59,7 +59,7 @@ def test_no_answer_at_all_stands_beside_the_errors(figure):
 
 
 def test_quick_is_the_same_at_few_budgets(figure):
-    quick = compute(Terms(quick=True))
+    quick = compute(FigureInput(quick=True))
     for label in CASES:
         known = means(line(figure, 0, label))
         assert means(line(quick, 0, label)) == {epsilon: known[epsilon] for epsilon in QUICK_EPSILONS}

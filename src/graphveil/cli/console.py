@@ -33,10 +33,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from graphveil.errors import InputError, visible, visible_lines
-from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit_store import results_file
 from graphveil.files import PAGES
 
 # Words that somebody else wrote begin with this on every line.
@@ -204,11 +201,6 @@ class Store(Protocol):
 
     def sentences(self) -> list[str]:
         """Return what has to be said about what was found."""
-
-
-def keep_result(result: Result) -> None:
-    """Add the result to those that `graphveil report` shows."""
-    ResultStore(results_file()).add(result)
 
 
 @contextmanager

@@ -196,6 +196,13 @@ SettingsFile = Annotated[
         help="A TOML or JSON file of settings, as `graphveil tune` writes it; --set overrides it.",
     ),
 ]
+AllRuns = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="All runs and epochs of slow cells too: those where every user answers every value of a large graph.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

@@ -2,126 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import (
-    Console,
-    interrupted,
-    keep_result,
-    on_interrupt,
-    progress_bars,
-    resume_words,
-    say,
-    say_reused,
-    show_table,
-)
+from graphveil.cli.console import Console, interrupted, resume_words, say, show_table
 from graphveil.cli.options import AsJson, Computing, Options, default_file, parse_numbers, with_options
-from graphveil.cli.sweep import run_sweep
-from graphveil.engine.engine import HERE, Engine
+from graphveil.cli.studies import run_options, show_study, study_bars
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.result import Result, result_sentences, result_table
-from graphveil.experiments.runner import parts_of, run_experiment
-from graphveil.experiments.study import Axis, ReadySweep, Sweep
-from graphveil.experiments.study_result import SweepResult
-from graphveil.experiments.table import Table
-from graphveil.experiments.unit import UnitResult
-from graphveil.experiments.unit_store import UnitStore, results_file
+from graphveil.experiments.result import result_sentences, result_table
+from graphveil.experiments.study import Axis, Cell, Study
+from graphveil.experiments.study_result import BUDGETS
+from graphveil.experiments.study_runner import RunOptions, run_study, unit_count
 from graphveil.files import FIGURES, check_output
-from graphveil.methods.terms import options_of
-from graphveil.number_format import budget, counted, gained
-from graphveil.statistics import Summary
+from graphveil.number_format import counted
 
 EPSILON = "epsilon"
-
-
-@dataclass(frozen=True)
-class How:
-    """How runs are computed, and which are reused."""
-
-    jobs: int | None = None
-    resume: bool = True
-    any_version: bool = False
-    engine: Engine = HERE
-
-
-def run_budgets(
-    spec: Experiment, budgets: Sequence[float], how: How, out: Path | None, as_json: bool
-) -> None:
-    """Run, keep, draw and tell an experiment at several budgets."""
-    how.engine.check_units("a run at several budgets")
-    if twice := [each for place, each in enumerate(budgets) if each in budgets[:place]]:
-        raise InputError(f"--epsilon names {twice[0]:g} twice: leave one out")
-    for each in budgets:
-        spec.having(epsilon=each).check()
-    file = check_output(
-        out or default_file(spec.having(epsilon=budgets[0]), ".svg", budgets), FIGURES, "--out"
-    )
-    sweep = over_budgets(spec, budgets)
-    ready = ReadySweep(sweep, tuple(sweep.cells()))
-    result = run_sweep(
-        ready, jobs=how.jobs, engine=how.engine, fresh=not how.resume, any_version=how.any_version
-    )
-    drawn = None if result.interrupted else file
-    if drawn is not None:
-        result.chart.write(drawn)
-    if as_json:
-        figure = None if drawn is None else str(drawn)
-        say(json.dumps({**result.to_dict(), "figure": figure}, ensure_ascii=False))
-    else:
-        show_budgets(result, drawn)
-    if result.interrupted:
-        state = f"{len(result.results)} of {len(budgets)} budgets are finished"
-        raise interrupted(
-            f"{state}; every finished run is kept, and {resume_words(not how.resume)} from there"
-        )
-
-
-def over_budgets(spec: Experiment, budgets: Sequence[float]) -> Sweep:
-    """The sweep of an experiment over its budget for features."""
-    own = ("method", "data", "task", "backbone", "runs", "seed", "settings", "data_options", "control")
-    base = {**{name: getattr(spec, name) for name in own}, **options_of(spec)}
-    del base[EPSILON]
-    values = tuple(budgets)
-    axis = Axis(EPSILON, values, "ε", tuple({EPSILON: value} for value in values))
-    return Sweep("run", f"{spec.method} on {spec.data}, {spec.budgets.mechanism}", base, (axis,))
-
-
-def show_budgets(result: SweepResult, drawn: Path | None) -> None:
-    """A row for each budget with what it gains, the verdicts, and where the curve is."""
-    if not result.results:
-        return
-    say(f"{result.sweep.title}: {result.metric}, with 95% intervals")
-    head, rows = result.head(), result.rows()
-    for title, column in _gains(result):
-        if any(column):
-            head.append(title)
-            rows = [[*row, gained(each)] for row, each in zip(rows, column, strict=True)]
-    show_table(Table.of(head, rows))
-    done = [found for _, found in sorted(result.results.items())]
-    for found in done:
-        if found.verdict:
-            say(found.verdict)
-    if (privacy := done[-1].privacy) is not None:
-        at = budget(done[-1].epsilon)
-        say(f"Each budget is asked for in runs of its own. At {at}: {privacy.sentence}")
-    if drawn is not None:
-        say(f"The curve is in {drawn}.")
-
-
-def _gains(result: SweepResult) -> list[tuple[str, list[Summary | None]]]:
-    """What each budget gains over the control and over structure, where it is finished."""
-    found = [result.results.get((x, 0, 0)) for x in range(len(result.sweep.axes[0].values))]
-    return [
-        ("gain over the control", [None if each is None else each.gain for each in found]),
-        ("gain over structure", [None if each is None else each.gain_over_structure for each in found]),
-    ]
 
 
 @with_options
@@ -156,61 +55,73 @@ def run(
 
     Example: graphveil run lpgnn --data SHARDS --epsilon 4 --runs 1 --engine ray --workers 4
     """
-    how = How(computing.jobs, computing.resume, computing.any_version, computing.resolved_engine)
+    options = run_options(computing)
     budgets = parse_numbers("epsilon", epsilon)
     if budgets is not None and len(budgets) > 1:
-        run_budgets(experiment, budgets, how, out, as_json)
+        run_budgets(experiment, budgets, options, out, as_json)
         return
     if out is not None:
         raise InputError(
             "--out draws a curve over several budgets: give them with commas between them, for example --epsilon 0.5,1,2,4"
         )
-    run_one(experiment if budgets is None else experiment.having(epsilon=budgets[0]), how, as_json)
+    run_one(experiment if budgets is None else experiment.having(epsilon=budgets[0]), options, as_json)
 
 
-def run_one(spec: Experiment, how: How, as_json: bool) -> None:
-    """Run, keep and tell one experiment."""
-    spec.check()
-    going = f"every finished run is kept, and {resume_words(not how.resume)} from there"
-    with on_interrupt(f"no run of {spec.method} is finished; {going}"):
-        result = watched(spec, how)
-    keep_result(result)
+def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
+    """Run and show one experiment."""
+    experiment.check()
+    goes_on = resume_words(options.fresh)
+    nothing = (
+        f"no run of {experiment.method} is finished; every finished run is kept, and {goes_on} from there"
+    )
+    with study_bars(nothing) as bars:
+        (outcome,) = run_study(Study("run", experiment.method, (Cell(experiment),)), options, bars).outcomes
+    result = outcome.result or outcome.partial
+    if result is None:
+        raise interrupted(nothing)
+    if reused := len(result.units) - bars.computed:
+        say(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)
     if as_json:
         say(result.to_json())
     else:
-        show(result, Console())
+        console = Console()
+        show_table(result_table(result))
+        for sentence in result_sentences(result):
+            console.print(sentence)
     if result.interrupted:
-        state = f"{len(result.units)} of {spec.runs * len(parts_of(spec))} runs, control and structure counted too"
-        raise interrupted(f"{state}, are finished and kept; {resume_words(not how.resume)} from there")
-
-
-def watched(spec: Experiment, how: How) -> Result:
-    """Run with a progress bar on stderr, keeping every finished run on disk; those that were kept before are told."""
-    store = UnitStore(results_file(), how.any_version)
-    computed, total = 0, spec.runs * len(parts_of(spec))
-    with say_reused(store), progress_bars(f"{spec.method} on {spec.data}", total) as bars:
-
-        def watch(_unit: UnitResult, done: int, total: int) -> None:
-            nonlocal computed
-            computed += 1
-            bars.count(done, total)
-
-        result = run_experiment(
-            spec,
-            jobs=how.jobs,
-            engine=how.engine,
-            store=store,
-            reuse=how.resume,
-            watch=watch,
-            inside=bars.step,
+        state = (
+            f"{len(result.units)} of {unit_count([experiment])} runs, control and structure counted too, are"
         )
-    if reused := len(result.units) - computed:
-        say(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)
-    return result
+        raise interrupted(f"{state} finished and kept; {goes_on} from there")
 
 
-def show(result: Result, console: Console) -> None:
-    """The result as a table, and its verdict in words."""
-    show_table(result_table(result))
-    for sentence in result_sentences(result):
-        console.print(sentence)
+def run_budgets(
+    experiment: Experiment, budgets: Sequence[float], options: RunOptions, out: Path | None, as_json: bool
+) -> None:
+    """Run, draw and show an experiment at several budgets."""
+    options.engine.check_units("a run at several budgets")
+    if twice := [each for place, each in enumerate(budgets) if each in budgets[:place]]:
+        raise InputError(f"--epsilon names {twice[0]:g} twice: leave one out")
+    study = budget_study(experiment, budgets)
+    for cell in study.cells:
+        cell.experiment.check()
+    default = default_file(study.cells[0].experiment, ".svg", budgets)
+    file = check_output(out or default, FIGURES, "--out")
+    with study_bars() as bars:
+        result = run_study(study, options, bars)
+    show_study(result, file, as_json, "curve")
+    if result.interrupted:
+        state = f"{len(result.finished)} of {len(budgets)} budgets are finished"
+        goes_on = resume_words(options.fresh)
+        raise interrupted(f"{state}; every finished run is kept, and {goes_on} from there")
+
+
+def budget_study(experiment: Experiment, budgets: Sequence[float]) -> Study:
+    """Return the study of an experiment over its budget for features."""
+    axis = Axis(EPSILON, "ε", tuple(budgets), frozenset({EPSILON}))
+    cells = tuple(
+        Cell(experiment.having(epsilon=value), (axis.name(value),), (place,))
+        for place, value in enumerate(budgets)
+    )
+    title = f"{experiment.method} on {experiment.data}, {experiment.budgets.mechanism}"
+    return Study("run", title, cells, (axis,), BUDGETS)

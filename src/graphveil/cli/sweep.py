@@ -3,123 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import (
-    RUNS_KEPT,
-    interrupted,
-    keep_result,
-    on_interrupt,
-    progress_bars,
-    resume_words,
-    say,
-    say_reused,
-    show_table,
+from graphveil.cli.console import interrupted, resume_words, say
+from graphveil.cli.options import (
+    AllRuns,
+    AsJson,
+    Computing,
+    Options,
+    SettingPairs,
+    parse_settings,
+    with_options,
 )
-from graphveil.cli.options import AsJson, Computing, Options, SettingPairs, parse_settings, with_options
-from graphveil.engine.engine import HERE, Engine
+from graphveil.cli.studies import run_options, show_study, study_bars
 from graphveil.errors import InputError
-from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.experiment_file import SETTINGS, Fields, experiment_fields, packaged
-from graphveil.experiments.measures import MEASURES, Apart, Measure, all_apart
-from graphveil.experiments.study import FOLDER, ReadySweep, find_sweep, read_sweep, ready
-from graphveil.experiments.study_result import SweepResult, run_ready
-from graphveil.experiments.study_runner import Cells, run_cells, unit_count
-from graphveil.experiments.table import Table
-from graphveil.experiments.unit_store import UnitStore, results_file
+from graphveil.experiments.measures import MEASURES
+from graphveil.experiments.study import FOLDER, find_sweep, read_sweep
+from graphveil.experiments.study_runner import run_study
 from graphveil.files import FIGURES, check_output
 from graphveil.plugins import plain_name
-from graphveil.statistics import SPREADS
-
-
-def watched_cells(
-    specs: Sequence[Experiment],
-    *,
-    jobs: int | None,
-    engine: Engine = HERE,
-    fresh: bool = False,
-    skip: tuple[Part, ...] = (),
-    tolerant: bool = False,
-    kept: bool = True,
-    alone: Sequence[bool] = (),
-    any_version: bool = False,
-) -> Cells:
-    """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
-    store = UnitStore(results_file(), any_version)
-    with (
-        on_interrupt(RUNS_KEPT),
-        say_reused(store),
-        progress_bars(total=unit_count(specs, skip), steps=engine.inside(jobs)) as bars,
-    ):
-        return run_cells(
-            specs,
-            store=store,
-            jobs=jobs,
-            engine=engine,
-            fresh=fresh,
-            skip=skip,
-            tolerant=tolerant,
-            alone=alone,
-            keep=keep_result if kept else lambda _: None,
-            watch=lambda spec, done: bars.count(done, what=f"{spec.method} on {spec.data}"),
-            inside=bars.step,
-        )
-
-
-def watched_apart(wanted: Sequence[tuple[Measure, Experiment]]) -> tuple[list[Apart], bool]:
-    """Measure what needs no learning, with a progress bar on stderr; and whether that was interrupted."""
-    with progress_bars(total=len(wanted), steps=False) as bars:
-        return all_apart(
-            wanted, watch=lambda spec, done: bars.count(done, what=f"{spec.method} on {spec.data}")
-        )
-
-
-def run_sweep(
-    ready: ReadySweep,
-    *,
-    jobs: int | None,
-    engine: Engine = HERE,
-    fresh: bool = False,
-    tolerant: bool = False,
-    any_version: bool = False,
-) -> SweepResult:
-    """Run all cells with a progress bar."""
-
-    def cells(
-        specs: Sequence[Experiment], skip: tuple[Part, ...], kept: bool, alone: Sequence[bool]
-    ) -> Cells:
-        return watched_cells(
-            specs,
-            jobs=jobs,
-            engine=engine,
-            fresh=fresh,
-            skip=skip,
-            tolerant=tolerant,
-            kept=kept,
-            alone=alone,
-            any_version=any_version,
-        )
-
-    return run_ready(ready, cells, watched_apart)
-
-
-def show_sweep(result: SweepResult, quick: bool = False) -> None:
-    """A table for each panel, in the document's form too where it draws a spread of runs, and what else was measured."""
-    for panel in result.panels:
-        say(f"{panel.sweep.title}: {panel.metric}" if panel.readings else panel.sweep.title)
-        show_table(Table.of(panel.head(), panel.rows()))
-        for note in panel.notes:
-            say(note)
-        if panel.sweep.spread and not quick:
-            say(f"±: {SPREADS[panel.sweep.spread].words}, as the document draws it")
-            show_table(Table.of([panel.sweep.axes[0].label, *panel.sweep.lines], panel.spread_rows()))
-        for name in panel.sweep.also:
-            say(f"{name.replace('_', ' ')} (%)")
-            show_table(Table.of([panel.sweep.axes[0].label, *panel.sweep.lines], panel.also_rows(name)))
 
 
 @with_options
@@ -135,13 +41,7 @@ def sweep(
             help="Another graph than the sweep names; of a sweep over graphs only these, may be repeated.",
         ),
     ] = None,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="All runs and epochs of slow cells too: those where every user answers every value of a large graph.",
-        ),
-    ] = False,
+    everything: AllRuns = False,
     quick: Annotated[
         bool,
         typer.Option(
@@ -193,51 +93,33 @@ def sweep(
     Example: graphveil sweep ppgnn-hops --engine ray://auto
     """
     if name is None:
-        listed(as_json)
+        list_sweeps(as_json)
         return
     chosen = find_sweep(name)
     if measure is not None:
-        chosen = chosen.measuring(measure)
+        chosen = chosen.with_measure(measure)
     given: Fields = {SETTINGS: parse_settings(setting)} if setting else {}
     given |= {} if runs is None else {"runs": runs}
-    chosen = chosen.over(experiment_fields(given, "the command")).on(data or chosen.graphs)
-    asked = ready(chosen, everything=everything, quick=quick)
+    chosen = chosen.with_fields(experiment_fields(given, "the command")).on(data or [])
+    study = chosen.prepare(everything=everything, quick=quick)
     if quick and runs is not None:
         raise InputError("--quick takes one run: leave out one of --quick and --runs")
-    engine = computing.resolved_engine
-    engine.check_units("a sweep")
+    options = run_options(computing)
+    options.engine.check_units("a sweep")
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
-    file = check_output(out or Path(f"{chosen.name}{besides}.svg"), FIGURES, "--out")
-    result = run_sweep(
-        asked,
-        jobs=computing.jobs,
-        engine=engine,
-        fresh=not computing.resume,
-        any_version=computing.any_version,
-    )
-    drawn = None if result.interrupted else file
-    if drawn is not None:
-        result.chart.write(drawn)
-    if as_json:
-        more = {"figure": None if drawn is None else str(drawn), **asked.to_dict()}
-        say(json.dumps({**result.to_dict(), **more}, ensure_ascii=False))
-    else:
-        show_sweep(result, quick)
-        if drawn is not None:
-            say(f"The figure is in {drawn}.")
-        for told in asked.remarks():
-            say(told)
+    file = check_output(out or Path(f"{study.name}{besides}.svg"), FIGURES, "--out")
+    with study_bars() as bars:
+        result = run_study(study, options, bars)
+    show_study(result, file, as_json)
     if result.interrupted:
-        state = f"{len(result.readings)} of {len(asked.cells)} cells are finished"
-        kept = (
-            "computed anew by the same command"
-            if chosen.measure.read is None
-            else f"kept, {resume_words(not computing.resume)} from there"
-        )
-        raise interrupted(f"{state} and {kept}")
+        todo = sum(not cell.left_out for cell in study.cells)
+        kept = f"kept, {resume_words(options.fresh)} from there"
+        if study.measure.read is None:
+            kept = "computed anew by the same command"
+        raise interrupted(f"{len(result.finished)} of {todo} cells are finished and {kept}")
 
 
-def listed(as_json: bool) -> None:
+def list_sweeps(as_json: bool) -> None:
     """The sweeps that come with graphveil."""
     titles = {name: read_sweep(file).title for name, file in packaged(FOLDER).items()}
     if as_json:

@@ -10,7 +10,8 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore, StoredResult, read_results
 from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.experiments.runner import run, run_experiment
-from graphveil.experiments.study_result import SweepResult, sweep
+from graphveil.experiments.study_result import StudyResult
+from graphveil.experiments.study_runner import sweep
 from graphveil.experiments.tuning import TrialStore, TuningResult, tune, tune_experiment, write_settings
 from graphveil.experiments.unit_store import UnitStore
 from graphveil.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
@@ -24,8 +25,8 @@ __all__ = [
     "Result",
     "ResultStore",
     "StoredResult",
+    "StudyResult",
     "Summary",
-    "SweepResult",
     "TrialStore",
     "TuningResult",
     "UnitStore",

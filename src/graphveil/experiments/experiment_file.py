@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -126,6 +127,39 @@ def one_field(field: str, value: Any, where: str) -> Fields:
     return experiment_fields({field: value}, where)
 
 
+@dataclass(frozen=True)
+class LabelledEntry:
+    """A row, a column or a choice of a file: its label, the fields of the experiment that it sets, and all that stands there."""
+
+    label: str
+    fields: Fields
+    table: Mapping[str, Any]
+
+
+def labelled_entries(
+    table: Mapping[str, Any], key: str, where: str, more: tuple[str, ...] = (), default: Fields | None = None
+) -> list[LabelledEntry]:
+    """Read a list of tables with label and set; ``default`` is what one sets that has no set, and ``more`` are other keys."""
+    entries: list[LabelledEntry] = []
+    for entry in typed(table, key, list, where):
+        if not isinstance(entry, Mapping):
+            raise InputError(f"{where}: {key} must be tables with label and set, got {entry!r}")
+        known_only(entry, ("label", "set", *more), f"{where}: {key}")
+        label = typed(entry, "label", str, f"{where}: {key}")
+        place = f"{where}, {label}"
+        given = experiment_fields(typed(entry, "set", dict, place, default), place)
+        entries.append(LabelledEntry(label, given, entry))
+    if not entries:
+        raise InputError(f"{where} has no {key}: list at least one")
+    return entries
+
+
+def field_names(given: Fields) -> set[str]:
+    """Return the names of some fields, settings as settings.KEY."""
+    own = {key for key in given if key != SETTINGS}
+    return own | {f"{SETTINGS}.{key}" for key in given.get(SETTINGS, {})}
+
+
 def merged(*parts: Fields) -> Fields:
     """Fields over fields, the later ones winning; settings are merged one by one."""
     whole: Fields = {}
@@ -140,12 +174,19 @@ def build_experiment(given: Fields, where: str) -> Experiment:
     for name in ("method", "data"):
         if name not in given:
             raise InputError(f"{where} needs {name}: name one in its base")
-    try:
+    with errors_in(where):
         spec = Experiment.of(**given)
         spec.check()
+    return spec
+
+
+@contextmanager
+def errors_in(where: str) -> Iterator[None]:
+    """Say where the mistake is that an error within is about."""
+    try:
+        yield
     except InputError as error:
         raise type(error)(f"{where}: {error}") from None
-    return spec
 
 
 @cache

@@ -88,10 +88,6 @@ class Measure:
         return metric if self.name == SCORE else self.words or self.name
 
 
-# What came of a measure that does its own: a reading, why there is none, or nothing where it was interrupted.
-Apart = Reading | GraphveilError | None
-
-
 def find_measure(name: str) -> Measure:
     """The measure of that name, from FILE.py:NAME or an installed package too.
 
@@ -106,34 +102,6 @@ def find_measure(name: str) -> Measure:
     return replace(
         MEASURES.find(known), name=name, apart=lambda spec: _attack(spec, ATTACKS[known], attribute)
     )
-
-
-def measured_apart(measure: Measure, spec: Experiment) -> Reading | GraphveilError:
-    """What a measure that does its own finds, or why it finds nothing."""
-    try:
-        return measure.of(spec)
-    except GraphveilError as error:
-        return error
-
-
-def all_apart(
-    wanted: Sequence[tuple[Measure, Experiment]],
-    interrupted: bool = False,
-    watch: Callable[[Experiment, int], None] = lambda _spec, _done: None,
-) -> tuple[list[Apart], bool]:
-    """Measure what needs no learning, one after the other; and whether that was interrupted. ``watch`` is told how many are done."""
-    readings: list[Apart] = []
-    for measure, spec in wanted:
-        if interrupted:
-            readings.append(None)
-            continue
-        watch(spec, len(readings))
-        try:
-            readings.append(measured_apart(measure, spec))
-        except KeyboardInterrupt:
-            interrupted = True
-            readings.append(None)
-    return readings, interrupted
 
 
 def _mean_over_runs(

@@ -2,126 +2,37 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphveil.errors import InputError
-from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.computed_figures import check_computation
 from graphveil.experiments.experiment_file import (
     SUFFIX,
     Fields,
+    LabelledEntry,
     build_experiment,
+    errors_in,
     experiment_fields,
     known_only,
+    labelled_entries,
     merged,
     packaged,
     typed,
 )
-from graphveil.experiments.figure import Chart
-from graphveil.experiments.measures import Measure, find_measure
+from graphveil.experiments.measures import SCORE, find_measure
 from graphveil.experiments.result import Result
 from graphveil.experiments.study import FOLDER as SWEEPS
-from graphveil.experiments.study import SHORT, Sweep, find_sweep, not_here, quickened, shortened
-from graphveil.experiments.study_result import SweepResult
+from graphveil.experiments.study import PRINTED, Cell, Study, find_sweep, missing_graph, read_spread
+from graphveil.experiments.study_result import PRINTED_PARTS, StudyResult
 from graphveil.files import read_toml
 from graphveil.number_format import NONE, PERCENT, Unit
 from graphveil.plugins import unknown_name
-from graphveil.statistics import SPREADS, Summary, t_interval
+from graphveil.statistics import Summary, t_interval
 
-# What is computed now, and which share of all is done.
-Progress = Callable[[str, float], None]
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a figure is computed from: a graph, where it needs one, and so many runs, where it draws at random.
-
-    ``runs`` None is as many as the figure has. ``quick`` is one run at few values, to see that it works.
-    """
-
-    data: str = ""
-    runs: int | None = None
-    quick: bool = False
-    progress: Progress = lambda what, share: None
-
-
-def spans(chosen: Sequence[float], among: Sequence[float]) -> str:
-    """Some of the values of an axis in words: neighbours are joined.
-
-    >>> spans([1, 2, 3, 9], [0.5, 1, 2, 3, 4, 9]), spans([1, 2], [1, 2, 3]), spans([], [1])
-    ('1 to 3 and 9', '1 and 2', '-')
-    """
-    runs: list[list[float]] = []
-    for place, value in enumerate(among):
-        if value in chosen:
-            joined = place and among[place - 1] in chosen
-            runs[-1].append(value) if joined else runs.append([value])
-    told = []
-    for run in runs:
-        told += [f"{run[0]:g} to {run[-1]:g}"] if len(run) > 2 else [f"{value:g}" for value in run]
-    if not told:
-        return NONE
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
-
-
-# Beside `src`, in a copy of the project.
-REPRODUCE = Path(__file__).parents[3] / "reproduce"
-
-
-def check_computation(name: str, data: str) -> None:
-    """Refuse an unknown figure, and a graph that is missing or too many; an installed package knows no figures and refuses none."""
-    if not REPRODUCE.is_dir():
-        return
-    needs_graph = getattr(_module(name), "NEEDS_GRAPH", False)
-    if data and not needs_graph:
-        raise InputError(f"{name} is computed without a graph: leave data out")
-    if needs_graph and not data:
-        raise InputError(f"{name} is computed from a graph: name it as data")
-
-
-def compute_figure(name: str, terms: Terms) -> Chart:
-    """Compute the figure that a file of `reproduce/figures` is about: "walk-distance" is that of walk_distance.py."""
-    if not REPRODUCE.is_dir():
-        raise InputError(
-            f"{name} is computed by a file of reproduce/figures, which comes with the project's source and not with the installed "
-            "package: run this in a copy of the project, installed with `pip install -e .`"
-        )
-    chart: Chart = _module(name).compute(terms)
-    return chart
-
-
-def _module(name: str) -> Any:
-    """The module of a figure."""
-    _load_package()
-    known = [file.stem.replace("_", "-") for file in sorted((REPRODUCE / "figures").glob("*.py"))]
-    if name not in known or not hasattr(module := import_module(_path(name)), "compute"):
-        figures = [each for each in known if hasattr(import_module(_path(each)), "compute")]
-        raise unknown_name("computed figure", name, figures)
-    return module
-
-
-def _path(name: str) -> str:
-    return f"reproduce.figures.{name.replace('-', '_')}"
-
-
-def _load_package() -> None:
-    """Make `reproduce` importable, wherever the command was started."""
-    if "reproduce" in sys.modules:
-        return
-    init = REPRODUCE / "__init__.py"
-    spec = spec_from_file_location("reproduce", init, submodule_search_locations=[str(REPRODUCE)])
-    assert spec is not None and spec.loader is not None
-    module = sys.modules["reproduce"] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-
-
-POINT_HEAD = ("in the text", "theirs", "ours", "control", "structure")
-PARTS = ("method", "control", "structure")
+POINT_HEAD = ("in the text", "theirs", "ours", *PRINTED_PARTS[1:])
 
 
 @dataclass(frozen=True)
@@ -135,39 +46,35 @@ class PrintedPoint:
     theirs: str
     over: tuple[Any, ...] = ()
 
-    def check(self, sweep: Sweep, where: str) -> None:
+    def check(self, study: Study, where: str) -> None:
         """Refuse a point that the sweep does not have."""
+        axes = study.axes
         for place in (self.at, self.over or self.at):
-            axes = sweep.axes
-            if len(place) != len(axes) or any(
-                value not in axis.values for axis, value in zip(axes, place, strict=False)
-            ):
+            known = (value in axis.values for axis, value in zip(axes, place, strict=False))
+            if len(place) != len(axes) or not all(known):
                 raise InputError(
-                    f"{where}: {sweep.name} has no point {list(place)!r}: name a value of each of its {len(axes)} axes"
+                    f"{where}: {study.name} has no point {list(place)!r}: name a value of each of its {len(axes)} axes"
                 )
 
-    def row(self, result: SweepResult) -> list[str]:
-        """Where it is, theirs, and ours with control and structure; what is missing is not run here."""
+    def row(self, result: StudyResult) -> list[str]:
+        """Return where it is, theirs, and ours with control and structure; what is missing is not run here."""
         one = result.at(*self.at)
         other = result.at(*self.over) if self.over else None
         there = one is not None and (other is not None or not self.over)
-        ours = [PERCENT.interval(_summary(one, other, part)) if there else NONE for part in PARTS]
+        ours = [PERCENT.interval(_summary(one, other, part)) if there else NONE for part in PRINTED_PARTS]
         if self.over:
             # Whatever they compare, it is the same for both.
             ours[-1] = NONE
-        return [self.words(result.sweep), self.theirs, *ours]
+        return [self.words(result.study), self.theirs, *ours]
 
-    def words(self, sweep: Sweep) -> str:
-        """Where it is, in words; of what it is compared with only what differs."""
-        said = _named(sweep, self.at)
-        if not self.over:
-            return ", ".join(said)
-        other = [name for name in _named(sweep, self.over) if name not in said]
-        return f"{', '.join(said)}, over {', '.join(other)}"
-
-
-def _named(sweep: Sweep, place: Sequence[Any]) -> list[str]:
-    return [axis.name(value) for axis, value in zip(sweep.axes, place, strict=True)]
+    def words(self, study: Study) -> str:
+        """Return where it is, in words; of what it is compared with only what differs."""
+        at, over = (
+            [axis.name(value) for axis, value in zip(study.axes, place, strict=False)]
+            for place in (self.at, self.over)
+        )
+        other = [name for name in over if name not in at]
+        return ", ".join(at) + (f", over {', '.join(other)}" if self.over else "")
 
 
 def _summary(one: Result | None, other: Result | None, part: str) -> Summary | None:
@@ -179,76 +86,12 @@ def _summary(one: Result | None, other: Result | None, part: str) -> Summary | N
     return t_interval(scores) if scores else None
 
 
-SLOW = "slow: left out of --quick, run with --all"
-SCORE = "score"
-
-
-@dataclass(frozen=True)
-class PaperCell:
-    """A printed number (None where none is printed), our experiment for it, and what is measured of that.
-
-    A number is in the unit of its measure: scores are in percent. ``spread`` names what the document prints behind ± (one of
-    `SPREADS`, or nothing), ``printed_spread`` is that number.
-    """
-
-    row: str
-    column: str
-    printed: float | None
-    spec: Experiment
-    slow: bool = False
-    measured: str = SCORE
-    spread: str = ""
-    printed_spread: float | None = None
-    # What is to be said of how it is run.
-    remark: str = ""
-
-    @property
-    def measure(self) -> Measure:
-        """How the number comes out of the experiment."""
-        return find_measure(self.measured)
-
-    def with_runs(self, runs: int) -> PaperCell:
-        """The same cell with another number of runs."""
-        return replace(self, spec=replace(self.spec, runs=runs))
-
-    def quick(self) -> PaperCell:
-        """As few runs as its measure needs, of a few epochs."""
-        return replace(self, spec=quickened(self.spec, self.measure.fewest))
-
-    def shortened(self) -> PaperCell:
-        """One run of few epochs where it is slow, which is then said beside it; else the cell as it is."""
-        return replace(self, spec=shortened(self.spec), remark=SHORT) if self.slow else self
-
-    def skipped(self, slow_too: bool = True) -> str:
-        """Why it is not run; empty where it is."""
-        if missing := not_here(self.spec.data):
-            return missing
-        return SLOW if self.slow and not slow_too else ""
-
-
-@dataclass(frozen=True)
-class PaperTable:
-    """One printed table, cell by cell."""
-
-    name: str
-    title: str
-    note: str
-    cells: tuple[PaperCell, ...]
-    # What the document prints behind ±, one of `SPREADS`; nothing where it prints means alone.
-    spread: str = ""
-
-    @property
-    def data(self) -> list[str]:
-        """The graphs of the table, in its order."""
-        return list(dict.fromkeys(cell.spec.data for cell in self.cells))
-
-
 @dataclass(frozen=True)
 class PaperFigure:
     """A figure that is no table of experiments: it is computed, or it is a sweep.
 
-    ``computed`` names the computation and ``data`` the graph, where it needs one. ``sweep`` names a packaged sweep or a file,
-    ``graphs`` are those that were asked for (none: all), ``points`` the numbers that the document's text has of it.
+    ``computed`` names the computation and ``data`` the graph, where it needs one. ``sweep`` names a packaged sweep or a file, ``study`` is
+    that sweep, and ``points`` are the numbers that the document's text has of it.
     """
 
     name: str
@@ -257,20 +100,8 @@ class PaperFigure:
     computed: str = ""
     data: str = ""
     sweep: str = ""
-    graphs: tuple[str, ...] = ()
+    study: Study | None = None
     points: tuple[PrintedPoint, ...] = ()
-
-    @property
-    def found_sweep(self) -> Sweep:
-        """The sweep that it is, on the graphs that were asked for; its points must be points of it."""
-        sweep = find_sweep(self.sweep)
-        for point in self.points:
-            point.check(sweep, self.name)
-        return sweep.on(self.graphs or sweep.graphs)
-
-    def skipped(self) -> str:
-        """Why it is not computed; empty where it is."""
-        return not_here(self.data) if self.data else ""
 
     @property
     def heading(self) -> str:
@@ -283,6 +114,23 @@ class PaperFigure:
         more = self.data or (f"sweep {self.sweep}" if self.sweep else "")
         return f"{self.title}; {more}" if more else self.title
 
+    def on(self, graphs: Sequence[str], *, alone: bool = False) -> PaperFigure | None:
+        """Return the figure on some graphs; None where it is of none of them, or of no graph.
+
+        What is computed from a graph is computed from the one that is named, which must be here. A sweep is on those of its graphs that
+        are named; one of a single graph is on another only if the figure was asked for ``alone``.
+        """
+        if self.study is not None:
+            known = list(graphs) if alone else [graph for graph in graphs if graph in self.study.graphs]
+            return replace(self, study=self.study.on(known)) if known else None
+        if not self.data:
+            return None
+        if len(graphs) > 1:
+            raise InputError(f"{self.name} is of one graph: name one with --data, got {len(graphs)}")
+        if why := missing_graph(graphs[0]):
+            raise InputError(why)
+        return replace(self, data=graphs[0])
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -291,7 +139,7 @@ class Paper:
     name: str
     title: str
     source: str
-    tables: tuple[PaperTable, ...]
+    tables: tuple[Study, ...]
     figures: tuple[PaperFigure, ...] = ()
     others: Mapping[str, str] = field(default_factory=dict)
 
@@ -301,41 +149,57 @@ class Paper:
         tables = {table.name: table.title for table in self.tables}
         return tables | {figure.name: figure.title for figure in self.figures}
 
-    def table(self, name: str) -> PaperTable:
-        """The table of that name."""
+    def table(self, name: str) -> Study:
+        """Return the table of that name."""
         for table in self.tables:
             if table.name == name:
                 return table
-        known = ", ".join(self.parts)
         what = "table or figure" if self.figures else "table"
-        raise InputError(f"{self.name} has no {what} named {name!r}: choose one of {known}")
+        raise InputError(f"{self.name} has no {what} named {name!r}: choose one of {', '.join(self.parts)}")
+
+
+class PaperSelection(NamedTuple):
+    """A paper with those of its tables and figures that are asked for."""
+
+    paper: Paper
+    tables: tuple[Study, ...]
+    figures: tuple[PaperFigure, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the paper is asked for."""
+        paper = self.paper
+        return (len(self.tables), len(self.figures)) == (len(paper.tables), len(paper.figures))
 
 
 FOLDER = "papers"
 
 
 def papers() -> list[Paper]:
-    """All papers that come with graphveil."""
+    """Return all papers that come with graphveil."""
     return [read_paper(file) for file in packaged(FOLDER).values()]
 
 
-def find_tables(name: str) -> tuple[Paper, tuple[PaperTable, ...]]:
-    """NAME or NAME/TABLE: the paper, and all its tables or the one that is named."""
+def find_tables(name: str) -> tuple[Paper, tuple[Study, ...]]:
+    """Return the paper of NAME or NAME/TABLE, and all its tables or the one that is named."""
     paper, tables, _ = find_parts(name)
     return paper, tables
 
 
-def find_parts(name: str) -> tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]:
-    """NAME, NAME/TABLE or NAME/FIGURE: the paper, and all its tables and figures or the one that is named.
+def find_parts(name: str) -> PaperSelection:
+    """Return the paper of NAME, NAME/TABLE or NAME/FIGURE, and all its tables and figures or the one that is named.
 
     NAME is one that comes with graphveil, or the path of one's own file, FILE.toml.
     """
     paper_name, part = _divided(name)
-    paper = _find_paper(paper_name)
+    known = packaged(FOLDER)
+    if paper_name not in known and not paper_name.endswith(SUFFIX):
+        raise unknown_name("paper", paper_name, known)
+    paper = read_paper(known.get(paper_name, Path(paper_name)))
     if not part:
-        return paper, paper.tables, paper.figures
+        return PaperSelection(paper, paper.tables, paper.figures)
     figures = tuple(figure for figure in paper.figures if figure.name == part)
-    return paper, () if figures else (paper.table(part),), figures
+    return PaperSelection(paper, () if figures else (paper.table(part),), figures)
 
 
 def _divided(name: str) -> tuple[str, str]:
@@ -353,85 +217,69 @@ def _divided(name: str) -> tuple[str, str]:
     return paper, part
 
 
-def _find_paper(name: str) -> Paper:
-    """A packaged paper by its name, or one's own by the path of its file."""
-    known = packaged(FOLDER)
-    if name in known:
-        return read_paper(known[name])
-    if not name.endswith(SUFFIX):
-        raise unknown_name("paper", name, known)
-    return read_paper(Path(name))
+def select(name: str, graphs: Sequence[str], columns: Sequence[str] = ()) -> PaperSelection:
+    """Return what of a paper is computed: its tables and figures on some graphs, or all where none is named.
 
-
-def figures_on(
-    figures: Sequence[PaperFigure], data: Sequence[str], *, alone: bool = False
-) -> tuple[PaperFigure, ...]:
-    """The figures, or, where graphs are named, those that are of one of them.
-
-    What is computed from a graph is computed from the one that is named, which must be here. A sweep is on those of its graphs
-    that are named; one of a single graph is on another only if it was asked for ``alone``.
+    Where ``columns`` are named, its tables have these alone, and figures, which have none, are left out.
     """
-    if not data:
-        return tuple(figures)
-    chosen: list[PaperFigure] = []
-    for figure in figures:
-        if figure.sweep:
-            graphs = _of_sweep(figure, data, alone)
-            chosen += [replace(figure, graphs=graphs)] if graphs else []
-        elif figure.data:
-            chosen.append(_from_graph(figure, data))
-    return tuple(chosen)
+    paper, tables, figures = find_parts(name)
+    if columns and not tables:
+        raise InputError(f"{name} has no table, so no columns: leave --column out")
+    if columns:
+        tables, figures = in_columns(tables, columns), ()
+    if not graphs:
+        return PaperSelection(paper, tables, figures)
+    alone = not tables and len(figures) == 1
+    chosen = tuple(there for figure in figures if (there := figure.on(graphs, alone=alone)))
+    if figures and not tables and not chosen:
+        raise InputError(f"{name} is computed without a graph: leave --data out")
+    # A figure can be computed from graphs that no table has.
+    elsewhere = chosen and not any(graph in graphs for table in tables for graph in table.graphs)
+    return PaperSelection(paper, () if elsewhere else on_graphs(tables, graphs), chosen)
 
 
-def _of_sweep(figure: PaperFigure, data: Sequence[str], alone: bool) -> tuple[str, ...]:
-    """The graphs among those named that a sweep is on; alone, it takes or refuses all of them."""
-    if alone:
-        figure.found_sweep.on(data)
-        return tuple(data)
-    return tuple(graph for graph in data if graph in figure.found_sweep.all_graphs)
+def select_every(graphs: Sequence[str]) -> list[PaperSelection]:
+    """Return all papers, or those that have a table on one of some graphs, and of these what is on them."""
+    chosen, known = [], []
+    for paper in papers():
+        own = list(dict.fromkeys(graph for table in paper.tables for graph in table.graphs))
+        here = [graph for graph in graphs if graph in own]
+        if here or not graphs:
+            chosen.append(select(paper.name, here))
+        known += own
+    for graph in graphs:
+        if graph not in known:
+            raise InputError(
+                f"no paper has a table on {graph!r}: choose from {', '.join(dict.fromkeys(known))}"
+            )
+    return chosen
 
 
-def _from_graph(figure: PaperFigure, data: Sequence[str]) -> PaperFigure:
-    if len(data) > 1:
-        raise InputError(f"{figure.name} is of one graph: name one with --data, got {len(data)}")
-    figure = replace(figure, data=data[0])
-    if why := figure.skipped():
-        raise InputError(why)
-    return figure
+def on_graphs(tables: Sequence[Study], graphs: Sequence[str]) -> tuple[Study, ...]:
+    """Return the cells on some graphs, or all where none is named."""
+    known = list(dict.fromkeys(name for table in tables for name in table.graphs))
+    for name in graphs:
+        if name not in known:
+            raise InputError(f"no table here has {name!r}: choose from {', '.join(known)}")
+    return _choose(tables, lambda cell: not graphs or cell.experiment.data in graphs)
 
 
-def only(tables: Sequence[PaperTable], data: Sequence[str]) -> tuple[PaperTable, ...]:
-    """The cells on some graphs, or all where none is named."""
-    graphs = list(dict.fromkeys(name for table in tables for name in table.data))
-    for name in data:
-        if name not in graphs:
-            raise InputError(f"no table here has {name!r}: choose from {', '.join(graphs)}")
-    if not data:
-        return tuple(tables)
-    chosen = (
-        replace(table, cells=tuple(cell for cell in table.cells if cell.spec.data in data))
-        for table in tables
-    )
-    return tuple(table for table in chosen if table.cells)
-
-
-def in_columns(tables: Sequence[PaperTable], columns: Sequence[str]) -> tuple[PaperTable, ...]:
-    """The cells in some columns, or all where none is named."""
-    known = list(dict.fromkeys(cell.column for table in tables for cell in table.cells))
+def in_columns(tables: Sequence[Study], columns: Sequence[str]) -> tuple[Study, ...]:
+    """Return the cells in some columns, or all where none is named."""
+    known = list(dict.fromkeys(cell.labels[1] for table in tables for cell in table.cells))
     for name in columns:
         if name not in known:
             raise InputError(f"no table here has a column {name!r}: choose from {'; '.join(known)}")
-    if not columns:
-        return tuple(tables)
-    chosen = (
-        replace(table, cells=tuple(cell for cell in table.cells if cell.column in columns))
-        for table in tables
-    )
+    return _choose(tables, lambda cell: not columns or cell.labels[1] in columns)
+
+
+def _choose(tables: Sequence[Study], wanted: Callable[[Cell], bool]) -> tuple[Study, ...]:
+    chosen = (table.choose(wanted) for table in tables)
     return tuple(table for table in chosen if table.cells)
 
 
 def read_paper(file: Path) -> Paper:
-    """A paper from its file; whatever cannot be run is refused."""
+    """Read a paper from its file; whatever cannot be run is refused."""
     content, where = read_toml(file, "name a TOML file with a paper"), file.name
     known_only(content, ("title", "source", "tables", "figures", "others"), where)
     figures = typed(content, "figures", dict, where, {})
@@ -443,43 +291,39 @@ def read_paper(file: Path) -> Paper:
         file.stem,
         typed(content, "title", str, where),
         typed(content, "source", str, where),
-        tuple(_table(name, tables, where) for name in tables),
-        tuple(_figure(name, figures, where, file.parent) for name in figures),
+        tuple(_read_table(name, tables, where) for name in tables),
+        tuple(_read_figure(name, figures, where, file.parent) for name in figures),
         {name: typed(others, name, str, f"{where}: others") for name in others},
     )
 
 
-def _figure(name: str, figures: Mapping[str, Any], where: str, folder: Path) -> PaperFigure:
-    """A figure that is computed, or that is a sweep."""
-    figure = typed(figures, name, dict, where)
+def _read_figure(name: str, figures: Mapping[str, Any], where: str, folder: Path) -> PaperFigure:
+    """A figure that is computed, or that is a sweep: a packaged one, or a file beside the paper's."""
+    table = typed(figures, name, dict, where)
     where = f"{where}, {name}"
-    if "sweep" in figure:
-        return _swept(name, figure, where, folder)
-    known_only(figure, ("title", "note", "computed", "data"), where)
-    title, note = typed(figure, "title", str, where), typed(figure, "note", str, where, "")
-    computed = typed(figure, "computed", str, where)
-    data = typed(figure, "data", str, where, "")
-    try:
-        check_computation(computed, data)
-    except InputError as error:
-        raise type(error)(f"{where}: {error}") from None
-    return PaperFigure(name, title, note, computed, data)
-
-
-def _swept(name: str, figure: Mapping[str, Any], where: str, folder: Path) -> PaperFigure:
-    """A figure that is a sweep: a packaged one, or a file beside the paper's."""
-    known_only(figure, ("title", "note", "sweep", "points"), where)
-    title, note = typed(figure, "title", str, where), typed(figure, "note", str, where, "")
-    sweep, known = typed(figure, "sweep", str, where), packaged(SWEEPS)
+    own = ("sweep", "points") if "sweep" in table else ("computed", "data")
+    known_only(table, ("title", "note", *own), where)
+    figure = PaperFigure(name, typed(table, "title", str, where), typed(table, "note", str, where, ""))
+    if "sweep" not in table:
+        computed, data = typed(table, "computed", str, where), typed(table, "data", str, where, "")
+        with errors_in(where):
+            check_computation(computed, data)
+        return replace(figure, computed=computed, data=data)
+    sweep, known = typed(table, "sweep", str, where), packaged(SWEEPS)
     if sweep not in known and not sweep.endswith(SUFFIX):
         raise InputError(f"{where}: {unknown_name('sweep', sweep, known)}")
     if sweep not in known:
         sweep = str(folder / sweep)
-    points = [_point(point, f"{where}: points") for point in typed(figure, "points", list, where, [])]
-    return PaperFigure(name, title, note, sweep=sweep, points=tuple(points))
+    points = tuple(
+        _read_point(point, f"{where}: points") for point in typed(table, "points", list, where, [])
+    )
+    study = find_sweep(sweep)
+    for point in points:
+        point.check(study, name)
+    return replace(figure, sweep=sweep, study=study, points=points)
 
 
-def _point(point: Any, where: str) -> PrintedPoint:
+def _read_point(point: Any, where: str) -> PrintedPoint:
     if not isinstance(point, Mapping):
         raise InputError(f"{where} must be tables with at and theirs, got {point!r}")
     known_only(point, ("at", "over", "theirs"), where)
@@ -487,70 +331,58 @@ def _point(point: Any, where: str) -> PrintedPoint:
     return PrintedPoint(tuple(at), typed(point, "theirs", str, where), tuple(over))
 
 
-def _table(name: str, tables: Mapping[str, Any], where: str) -> PaperTable:
+def _read_table(name: str, tables: Mapping[str, Any], where: str) -> Study:
     """Every row crossed with every column; a row's fields go over a column's, and both over the base."""
     table = typed(tables, name, dict, where)
     where = f"{where}, {name}"
     known_only(table, ("title", "note", "spread", "base", "columns", "rows"), where)
-    spread = _spread(table, where)
+    spread = read_spread(table, where)
     base = experiment_fields(typed(table, "base", dict, where), f"{where}: base")
-    columns = _labelled(table, "columns", where, ("measure",))
-    cells: list[PaperCell] = []
-    for label, given, row in _labelled(table, "rows", where, ("printed", "spreads", "slow", "measure")):
-        here = f"{where}, {label}"
-        printed, slow = typed(row, "printed", list, here), typed(row, "slow", list, here, [])
-        if len(printed) != len(columns):
-            raise InputError(f"{here}: printed must have {len(columns)} numbers, got {len(printed)}")
-        spreads = typed(row, "spreads", list, here, ["-"] * len(columns))
-        if len(spreads) != len(columns) or ("spreads" in row and not spread):
-            raise InputError(
-                f"{here}: spreads must be {len(columns)} numbers, in a table that says what its spread is"
+    columns = labelled_entries(table, "columns", where, ("measure",), {})
+    rows = labelled_entries(table, "rows", where, ("printed", "spreads", "slow", "measure"), {})
+    cells = [
+        cell for row in rows for cell in _read_row(row, columns, base, bool(spread), f"{where}, {row.label}")
+    ]
+    title, note = typed(table, "title", str, where), typed(table, "note", str, where, "")
+    return Study(name, title, tuple(cells), kind=PRINTED, note=note, spread=spread)
+
+
+def _read_row(
+    row: LabelledEntry, columns: Sequence[LabelledEntry], base: Fields, spread: bool, where: str
+) -> list[Cell]:
+    """The cells of a row, each with its printed number."""
+    printed, slow = typed(row.table, "printed", list, where), typed(row.table, "slow", list, where, [])
+    if len(printed) != len(columns):
+        raise InputError(f"{where}: printed must have {len(columns)} numbers, got {len(printed)}")
+    spreads = typed(row.table, "spreads", list, where, ["-"] * len(columns))
+    if len(spreads) != len(columns) or ("spreads" in row.table and not spread):
+        raise InputError(
+            f"{where}: spreads must be {len(columns)} numbers, in a table that says what its spread is"
+        )
+    if unknown := [name for name in slow if name not in [column.label for column in columns]]:
+        raise InputError(f"{where}: slow names {unknown[0]!r}, which is no column")
+    cells = []
+    for column, number, around in zip(columns, printed, spreads, strict=True):
+        fields = merged(base, column.fields, row.fields)
+        experiment = build_experiment(fields, f"{where}, {column.label}")
+        name = typed({**column.table, **row.table}, "measure", str, where, SCORE)
+        with errors_in(where):
+            measure = find_measure(name)
+        cells.append(
+            Cell(
+                experiment,
+                (row.label, column.label),
+                measure=measure,
+                printed=_read_number(number, measure.unit, where),
+                printed_spread=_read_number(around, measure.unit, where),
+                slow_on=(experiment.data,) if column.label in slow else (),
+                fields=fields,
             )
-        if unknown := [name for name in slow if name not in [column for column, *_ in columns]]:
-            raise InputError(f"{here}: slow names {unknown[0]!r}, which is no column")
-        for (column, override, whole), number, around in zip(columns, printed, spreads, strict=True):
-            spec = build_experiment(merged(base, override, given), f"{here}, {column}")
-            measured = typed({**whole, **row}, "measure", str, here, SCORE)
-            unit = _unit(measured, here)
-            read, half = _printed(number, unit, here), _printed(around, unit, here)
-            cells.append(PaperCell(label, column, read, spec, column in slow, measured, spread, half))
-    title = typed(table, "title", str, where)
-    return PaperTable(name, title, typed(table, "note", str, where, ""), tuple(cells), spread)
+        )
+    return cells
 
 
-def _spread(table: Mapping[str, Any], where: str) -> str:
-    """What a table prints behind ±."""
-    spread: str = typed(table, "spread", str, where, "")
-    if spread and spread not in SPREADS:
-        raise InputError(f"{where}: spread must be one of {', '.join(SPREADS)}, got {spread!r}")
-    return spread
-
-
-def _labelled(
-    table: Mapping[str, Any], key: str, where: str, more: tuple[str, ...] = ()
-) -> list[tuple[str, Fields, Mapping[str, Any]]]:
-    """Rows or columns: a label, the fields of the experiment, and the whole entry."""
-    entries: list[tuple[str, Fields, Mapping[str, Any]]] = []
-    for entry in typed(table, key, list, where):
-        if not isinstance(entry, Mapping):
-            raise InputError(f"{where}: {key} must be tables, got {entry!r}")
-        known_only(entry, ("label", "set", *more), f"{where}: {key}")
-        label = typed(entry, "label", str, f"{where}: {key}")
-        given = experiment_fields(typed(entry, "set", dict, f"{where}, {label}", {}), f"{where}, {label}")
-        entries.append((label, given, entry))
-    if not entries:
-        raise InputError(f"{where} has no {key}: write at least one")
-    return entries
-
-
-def _unit(measured: str, where: str) -> Unit:
-    try:
-        return find_measure(measured).unit
-    except InputError as error:
-        raise type(error)(f"{where}: {error}") from None
-
-
-def _printed(number: Any, unit: Unit, where: str) -> float | None:
+def _read_number(number: Any, unit: Unit, where: str) -> float | None:
     """A printed number, or None for "-"."""
     if number == "-":
         return None

@@ -1,10 +1,10 @@
-"""A study: one experiment over the values of one to three of its fields, or over named choices of several fields."""
+"""Studies: experiments in cells, with what is measured of each; sweeps over the fields of an experiment, read from TOML."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,13 @@ from graphveil.experiments.experiment_file import (
     SETTINGS,
     SUFFIX,
     Fields,
+    LabelledEntry,
     build_experiment,
+    errors_in,
     experiment_fields,
+    field_names,
     known_only,
+    labelled_entries,
     merged,
     one_field,
     packaged,
@@ -33,251 +37,312 @@ from graphveil.plugins import is_reference
 from graphveil.statistics import SPREADS
 
 NOT_HERE = "not here"
-# What `not_here` says, wherever it stands in a text.
-SENTENCE = re.compile(
+# What `missing_graph` returns, wherever it stands in a text.
+MISSING_GRAPH = re.compile(
     rf"(?P<data>\S+) is {NOT_HERE}: `graphveil data get (?P=data)`, or put (?P=data)\.npz into the folder that "
     "GRAPHVEIL_DATA names"
 )
 
 
-def not_here(data: str) -> str:
-    """What to do about a graph that is not on this machine; empty where it is."""
+def missing_graph(data: str) -> str:
+    """Return what to do about a graph that is not on this machine; nothing where it is."""
     if data in TOWNS or find(data) is not None or Path(data).is_file() or is_reference(data):
         return ""
     return f"{data} is {NOT_HERE}: `graphveil data get {data}`, or put {data}.npz into the folder that GRAPHVEIL_DATA names"
 
 
-def sentences_of(text: str) -> list[str]:
-    """What a text says to do about graphs that are not here, in its order."""
-    return [found[0] for found in SENTENCE.finditer(text)]
+def missing_graphs_in(text: str) -> list[str]:
+    """Return what a text says to do about graphs that are not on this machine, in its order."""
+    return [match[0] for match in MISSING_GRAPH.finditer(text)]
 
 
-def briefly(text: str) -> str:
-    """A text that says which graphs are not here, but not what to do about it; of a single such sentence two words are left.
+def shorten_missing_graphs(text: str) -> str:
+    """Return a text that names missing graphs without what to do about them; of such a sentence alone two words are left.
 
-    >>> briefly("Left out: lastfm is not here: `graphveil data get lastfm`, or put lastfm.npz into the folder that "
-    ... "GRAPHVEIL_DATA names.")
+    >>> shorten_missing_graphs("Left out: lastfm is not here: `graphveil data get lastfm`, or put lastfm.npz into the folder "
+    ... "that GRAPHVEIL_DATA names.")
     'Left out: lastfm is not here.'
     """
-    if SENTENCE.fullmatch(text):
+    if MISSING_GRAPH.fullmatch(text):
         return NOT_HERE
-    return SENTENCE.sub(lambda found: f"{found['data']} is {NOT_HERE}", text)
+    return MISSING_GRAPH.sub(lambda match: f"{match['data']} is {NOT_HERE}", text)
 
 
 # Where users and features come to more than so many entries, and each of them is answered, a run takes many minutes.
 MOST_ENTRIES = 20_000_000
 SHORT_EPOCHS = 100
 SHORT = f"one run of at most {SHORT_EPOCHS} epochs, as every user answers every value; --all takes all runs"
+SLOW = "slow: left out of --quick, run with --all"
 # Enough to see that it works, not to compare: epochs, and steps a user where a walk finds a dendrogram of links.
 QUICK_EPOCHS, QUICK_STEPS = 5, 100
 WALKS = ("edgerr", "privhrg")
 
 
-def shortened(spec: Experiment) -> Experiment:
-    """The same experiment in one run of few epochs."""
-    return _cut(spec, 1, SHORT_EPOCHS)
+def shorten(experiment: Experiment) -> Experiment:
+    """Return the same experiment in one run of few epochs."""
+    return _with_epochs(experiment, 1, SHORT_EPOCHS)
 
 
-def quickened(spec: Experiment, runs: int = 1) -> Experiment:
-    """The same experiment, just to see that it works."""
-    spec = _cut(spec, runs, QUICK_EPOCHS)
-    if spec.budgets.link_mechanism not in WALKS or not spec.budgets.private_links:
-        return spec
-    return replace(spec, settings={**spec.settings, "link.sweeps": QUICK_STEPS})
+def make_quick(experiment: Experiment, runs: int = 1) -> Experiment:
+    """Return the same experiment, just to see that it works."""
+    quick = _with_epochs(experiment, runs, QUICK_EPOCHS)
+    if quick.budgets.link_mechanism not in WALKS or not quick.budgets.private_links:
+        return quick
+    return replace(quick, settings={**quick.settings, "link.sweeps": QUICK_STEPS})
 
 
-def _cut(spec: Experiment, runs: int, most: int) -> Experiment:
-    epochs = min(most, spec.resolved_settings.epochs)
-    return replace(spec, runs=runs, settings={**spec.settings, "epochs": epochs})
+def _with_epochs(experiment: Experiment, runs: int, most: int) -> Experiment:
+    epochs = min(most, experiment.resolved_settings.epochs)
+    return replace(experiment, runs=runs, settings={**experiment.settings, "epochs": epochs})
 
 
-FOLDER = "sweeps"
-DATA = "data"
-# Fields that say how much is computed, not what.
-NO_AXES = (SETTINGS, OPTIONS, "runs", "seed", "control", "max_memory", "device", "allow_dense")
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A field of the experiment and the values that it takes, or choices: names for several fields at once.
-
-    ``given`` are the fields that each value stands for. An axis of choices has no field, and its values are names. ``slow`` are the
-    graphs on which each choice takes one run of few epochs.
-    """
-
-    field: str
-    values: tuple[Any, ...]
-    label: str
-    given: tuple[Fields, ...]
-    slow: tuple[tuple[str, ...], ...] = ()
-
-    def name(self, value: Any) -> str:
-        """A value beside the name of the field, for a column or a line; a choice says its own name."""
-        return f"{self.label} = {value_text(value)}" if self.field else str(value)
-
-    @property
-    def fixes(self) -> set[str]:
-        """The fields that it decides, settings as settings.KEY."""
-        return {name for fields in self.given for name in _names(fields)}
-
-    @property
-    def leaves_out(self) -> set[str]:
-        """The fields that some of its values say there are none of, and no value decides otherwise."""
-        decided = {name for fields in self.given for name in _names(_kept(fields))}
-        return self.fixes - decided
-
-    def graphs(self) -> list[str]:
-        """The graphs that its values stand for."""
-        return list(dict.fromkeys(fields[DATA] for fields in self.given if DATA in fields))
-
-    def on(self, graphs: Iterable[str]) -> Axis:
-        """Only the values that stand for some graphs, or for none."""
-        wanted = set(graphs)
-        kept = [place for place, fields in enumerate(self.given) if fields.get(DATA) in (None, *wanted)]
-        values, given = (tuple(each[place] for place in kept) for each in (self.values, self.given))
-        return replace(
-            self, values=values, given=given, slow=tuple(self.slow[place] for place in kept if self.slow)
-        )
-
-    def ends(self) -> Axis:
-        """Only its first value and its last."""
-        values, given = self.values[:: len(self.values) - 1 or 1], self.given[:: len(self.given) - 1 or 1]
-        return replace(self, values=values, given=given, slow=self.slow[:: len(self.slow) - 1 or 1])
-
-    def is_slow(self, place: int, data: str) -> bool:
-        """Whether one of its values takes too long on a graph."""
-        return bool(self.slow) and data in self.slow[place]
+SCORES = find_measure(SCORE)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One experiment of a sweep: where it stands on each axis (a line of 0 where there is one axis only)."""
+    """One experiment of a study: where it stands, what is measured of it, and what a document prints for it.
 
-    x: int
-    line: int
-    spec: Experiment
-    panel: int = 0
-    slow: bool = False
+    Parameters
+    ----------
+    experiment
+        What is run.
+    labels
+        Its names along the axes, or its row and its column in a printed table.
+    place
+        Where it stands along each axis: x, line, panel. A printed table has no axes.
+    measure
+        How the number comes out of the experiment.
+    printed, printed_spread
+        The number that a document prints, and what it prints behind ±, in the unit of the measure; None where there is none.
+    slow_on
+        The graphs on which it takes very long.
+    remark
+        What is to be said of how it is run.
+    left_out
+        Why it is not run; empty where it is.
+    fields
+        What the experiment was made of, where a file says it.
+    """
 
-    def shortened(self) -> Cell:
-        """One run of few epochs where it is slow; else the cell as it is."""
-        return replace(self, spec=shortened(self.spec)) if self.slow else self
+    experiment: Experiment
+    labels: tuple[str, ...] = ()
+    place: tuple[int, ...] = ()
+    measure: Measure = SCORES
+    printed: float | None = None
+    printed_spread: float | None = None
+    slow_on: tuple[str, ...] = ()
+    remark: str = ""
+    left_out: str = ""
+    fields: Fields = field(default_factory=dict)
 
-    def quick(self, runs: int = 1) -> Cell:
-        """As few runs as a measure needs, of a few epochs."""
-        return replace(self, spec=quickened(self.spec, runs))
+    @property
+    def slow(self) -> bool:
+        """Whether it takes very long on its graph."""
+        return self.experiment.data in self.slow_on
+
+    def quick(self) -> Cell:
+        """Return it in as few runs as its measure needs, of a few epochs."""
+        return replace(self, experiment=make_quick(self.experiment, self.measure.fewest))
+
+    def prepare(self, missing: str, everything: bool, quick: bool) -> Cell:
+        """Return what of it is run; see `Study.prepare`."""
+        if missing or (quick and self.slow and not everything):
+            return replace(self, left_out=missing or SLOW)
+        if quick:
+            return self.quick()
+        if self.slow and not everything:
+            return replace(self, experiment=shorten(self.experiment), remark=SHORT)
+        return self
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """A base experiment and its axes: the first is x, the second, if there is one, gives lines, and the third panels.
+class Axis:
+    """A field of the experiment with the values that it takes, or choices: names for several fields at once.
 
-    A line whose choice sets the field of x to "none" is the same at each x. ``measured`` names the measure that is its value; ``also`` names what is measured besides the score, and shown
-    in a table of its own; ``spread`` what the document draws around its means, one of `SPREADS`.
+    An axis of choices has no field, and its values are names. ``fixes`` are the fields that it decides, settings as settings.KEY.
+    """
+
+    field: str
+    label: str
+    values: tuple[Any, ...]
+    fixes: frozenset[str]
+
+    def name(self, value: Any) -> str:
+        """Return a value beside the name of the field, for a column or a line; a choice is its own name."""
+        return f"{self.label} = {value_text(value)}" if self.field else str(value)
+
+
+DATA = "data"
+SWEEP, PRINTED = "sweep", "printed"
+QUICK_SWEEP = (
+    f"Quick: one run of at most {QUICK_EPOCHS} epochs, on the first graph, at the first and the last value of x, to see that it "
+    "works. These numbers compare with nothing."
+)
+SLOW_SWEEP = "left out of --quick, as every user answers every value; --all runs it"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Cells, and how they are laid out: along one to three axes (x, lines, panels), or as rows and columns of a printed table.
+
+    Parameters
+    ----------
+    kind
+        How results are shown: a name of `graphveil.experiments.study_result.KINDS`.
+    spread
+        What a document prints or draws around its means, one of `SPREADS`; empty where it has means alone.
+    also
+        What else of each run has a table of its own.
+    quick, missing
+        Whether it is run just to see that it works, and which graphs are left out of it, as `prepare` has found.
     """
 
     name: str
     title: str
-    base: Fields
-    axes: tuple[Axis, ...]
-    also: tuple[str, ...] = ()
+    cells: tuple[Cell, ...]
+    axes: tuple[Axis, ...] = ()
+    kind: str = SWEEP
+    note: str = ""
     spread: str = ""
-    measured: str = SCORE
+    also: tuple[str, ...] = ()
+    quick: bool = False
+    missing: tuple[str, ...] = ()
 
     @property
     def measure(self) -> Measure:
-        """What its values are."""
-        return find_measure(self.measured)
-
-    def measuring(self, name: str) -> Sweep:
-        """The same with another measure for its value; what a document draws around scores is then left out."""
-        other = replace(self, measured=name, spread=self.spread if name == SCORE else "")
-        _check_measure(other, self.name)
-        return other
+        """What is measured along the axes."""
+        return self.cells[0].measure
 
     @property
     def graphs(self) -> list[str]:
-        """The graphs of an axis that has some; none where all cells have the same."""
-        return next((graphs for axis in self.axes if (graphs := axis.graphs())), [])
-
-    @property
-    def all_graphs(self) -> list[str]:
-        """The graphs of all cells."""
-        return self.graphs or list(dict.fromkeys(cell.spec.data for cell in self.cells()))
-
-    def on(self, graphs: Sequence[str]) -> Sweep:
-        """Only the cells on some graphs, where an axis has several; else the sweep on another graph."""
-        known = self.graphs
-        if not known:
-            if len(graphs) > 1:
-                raise InputError(f"{self.name} is of one graph: name one with --data, got {len(graphs)}")
-            return self.over({DATA: graphs[0]}) if graphs else self
-        for name in graphs:
-            if name not in known:
-                raise InputError(f"{self.name} has no graph {name!r}: choose from {', '.join(known)}")
-        return replace(self, axes=tuple(axis.on(graphs) if axis.graphs() else axis for axis in self.axes))
-
-    def quick(self) -> Sweep:
-        """Only its first graph, and the first and the last value of x."""
-        there = self.on(self.graphs[:1])
-        return replace(there, axes=(there.axes[0].ends(), *there.axes[1:]))
+        """The graphs of all cells, in their order."""
+        return list(dict.fromkeys(cell.experiment.data for cell in self.cells))
 
     @property
     def lines(self) -> list[str]:
         """The names of the lines."""
-        if len(self.axes) == 1:
-            return [str(self.base.get("method", "score"))]
-        return [self.axes[1].name(value) for value in self.axes[1].values]
+        if len(self.axes) > 1:
+            return [self.axes[1].name(value) for value in self.axes[1].values]
+        methods = {cell.experiment.method for cell in self.cells}
+        return [methods.pop() if len(methods) == 1 else SCORE]
+
+    def each(self, change: Callable[[Cell], Cell]) -> Study:
+        """Return the study with every cell changed."""
+        return replace(self, cells=tuple(map(change, self.cells)))
+
+    def choose(self, wanted: Callable[[Cell], bool]) -> Study:
+        """Return the study with some cells alone; values of an axis that none of them has are dropped."""
+        cells = [cell for cell in self.cells if wanted(cell)]
+        used = [sorted({cell.place[place] for cell in cells}) for place in range(len(self.axes))]
+        axes = (
+            replace(axis, values=tuple(axis.values[place] for place in places))
+            for axis, places in zip(self.axes, used, strict=True)
+        )
+
+        def moved(cell: Cell) -> Cell:
+            now = (places.index(place) for places, place in zip(used, cell.place, strict=True))
+            return replace(cell, place=tuple(now))
+
+        return replace(self, axes=tuple(axes), cells=tuple(map(moved, cells)))
+
+    def on(self, graphs: Sequence[str]) -> Study:
+        """Return the cells on some graphs, where an axis has several; else the study on another graph. All where none is named."""
+        if not graphs:
+            return self
+        if not any(DATA in axis.fixes for axis in self.axes):
+            if len(graphs) > 1:
+                raise InputError(f"{self.name} is of one graph: name one with --data, got {len(graphs)}")
+            return self.with_fields({DATA: graphs[0]})
+        for name in graphs:
+            if name not in self.graphs:
+                raise InputError(f"{self.name} has no graph {name!r}: choose from {', '.join(self.graphs)}")
+        return self.choose(lambda cell: cell.experiment.data in graphs)
+
+    def with_fields(self, given: Fields) -> Study:
+        """Return the study with other fields in every experiment; a field that an axis decides cannot be fixed."""
+        if not given:
+            return self
+        for name in sorted({name for axis in self.axes for name in axis.fixes} & field_names(given)):
+            raise InputError(f"{self.name} sweeps {name}, so it cannot be fixed: leave it out")
+
+        def changed(cell: Cell) -> Cell:
+            fields = merged(cell.fields, given)
+            return replace(cell, fields=fields, experiment=build_experiment(fields, self._where(cell)))
+
+        return self.each(changed)
+
+    def with_measure(self, name: str) -> Study:
+        """Return the same with another measure; what a document draws around scores is then left out."""
+        spread = self.spread if name == SCORE else ""
+        return _set_measure(replace(self, spread=spread), name, self.name)
+
+    def ends(self) -> Study:
+        """Return the cells on the first graph, at the first and the last value of x."""
+        there = self.choose(lambda cell: cell.experiment.data == self.graphs[0])
+        last = len(there.axes[0].values) - 1
+        return there.choose(lambda cell: cell.place[0] in (0, last))
+
+    def prepare(self, *, everything: bool = False, quick: bool = False) -> Study:
+        """Return what of it is run on this machine.
+
+        Along axes, graphs that are not here are dropped, and the study is refused where none is; in a table their cells say so.
+        ``everything`` takes all runs of slow cells, ``quick`` one short run of some cells.
+        """
+        self.check_runs()
+        missing = {graph: why for graph in self.graphs if (why := missing_graph(graph))}
+        study = replace(self, quick=quick)
+        if self.axes:
+            if len(missing) == len(self.graphs):
+                raise InputError("; ".join(missing.values()))
+            study = study.choose(lambda cell: cell.experiment.data not in missing)
+            study = replace(study.ends() if quick else study, missing=tuple(missing.values()))
+        return study.each(lambda cell: cell.prepare(missing.get(cell.experiment.data, ""), everything, quick))
+
+    def check_runs(self) -> None:
+        """Refuse, along axes, fewer runs than the measure needs."""
+        for cell in self.cells if self.axes else ():
+            runs, fewest = cell.experiment.runs, cell.measure.fewest
+            if runs < fewest:
+                raise InputError(
+                    f"{self._where(cell)}: {cell.measure.name} needs at least {fewest} runs, got {runs}"
+                )
+
+    def _where(self, cell: Cell) -> str:
+        return ", ".join((f"{self.name}{SUFFIX}", *cell.labels))
 
     @property
-    def panels(self) -> list[Sweep]:
-        """A sweep of two axes for each value of the third; itself where there is none."""
-        if len(self.axes) < 3:
-            return [self]
-        third = self.axes[2]
-        return [
-            replace(
-                self,
-                base=merged(self.base, given),
-                axes=self.axes[:2],
-                title=f"{self.title}; {third.name(value)}",
-            )
-            for value, given in zip(third.values, third.given, strict=True)
-        ]
+    def shortened(self) -> list[str]:
+        """What takes one short run."""
+        return _mechanisms([cell for cell in self.cells if cell.remark])
 
-    def cells(self) -> list[Cell]:
-        """All experiments, checked, panel by panel and line by line."""
-        if len(self.axes) == 3:
-            return [
-                replace(cell, panel=number)
-                for number, panel in enumerate(self.panels)
-                for cell in panel.cells()
-            ]
-        x, *more = self.axes
-        cells = []
-        for line, place in product(range(len(more[0].values) if more else 1), range(len(x.values))):
-            given, where = merged(self.base, x.given[place]), x.name(x.values[place])
-            for axis in more:
-                given = merged(given, axis.given[line])
-                where += f", {axis.name(axis.values[line])}"
-            where = f"{self.name}{SUFFIX}, {where}"
-            spec = build_experiment(given, where)
-            if spec.runs < (fewest := self.measure.fewest):
-                raise InputError(f"{where}: {self.measured} needs at least {fewest} runs, got {spec.runs}")
-            slow = x.is_slow(place, spec.data) or any(axis.is_slow(line, spec.data) for axis in more)
-            cells.append(Cell(place, line, spec, slow=slow))
-        return cells
+    @property
+    def slow(self) -> list[str]:
+        """What is left out because it takes very long."""
+        return _mechanisms([cell for cell in self.cells if cell.left_out == SLOW])
 
-    def over(self, given: Fields) -> Sweep:
-        """The sweep with other fields in its base; a field that is swept cannot be fixed."""
-        swept = {name for axis in self.axes for name in axis.fixes}
-        for field in sorted(swept & _names(given)):
-            raise InputError(f"{self.name} sweeps {field}, so it cannot be fixed: leave it out")
-        return replace(self, base=merged(self.base, given))
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be said of how it is run along its axes."""
+        said = [QUICK_SWEEP] if self.quick else []
+        said += [f"{', '.join(self.shortened)}: {SHORT}."] if self.shortened else []
+        said += [f"{', '.join(self.slow)}: {SLOW_SWEEP}."] if self.slow else []
+        return [*said, *(f"Left out: {why}." for why in self.missing)]
 
 
-def find_sweep(name: str) -> Sweep:
-    """A packaged sweep by its name, or one's own by the path of its file."""
+def _mechanisms(cells: Sequence[Cell]) -> list[str]:
+    """Return what answers, and on which graph, each once."""
+    named = (f"{cell.experiment.budgets.mechanism} on {cell.experiment.data}" for cell in cells)
+    return list(dict.fromkeys(named))
+
+
+FOLDER = "sweeps"
+# Fields that say how much is computed, not what.
+NO_AXES = (SETTINGS, OPTIONS, "runs", "seed", "control", "max_memory", "device", "allow_dense")
+
+
+def find_sweep(name: str) -> Study:
+    """Return a packaged sweep by its name, or one's own by the path of its file."""
     known = packaged(FOLDER)
     if name in known:
         return read_sweep(known[name])
@@ -288,60 +353,86 @@ def find_sweep(name: str) -> Sweep:
     return read_sweep(Path(name))
 
 
-def read_sweep(file: Path) -> Sweep:
-    """A sweep from its file; unknown fields, empty axes and wrong types are refused."""
+def read_sweep(file: Path) -> Study:
+    """Read a sweep from its file; unknown fields, empty axes and wrong types are refused."""
     return sweep_of(read_toml(file, "name a TOML file with a sweep"), file.stem, file.name)
 
 
-def sweep_of(content: Mapping[str, Any], name: str, where: str) -> Sweep:
-    """A sweep from what its file says; ``where`` that stands, for errors."""
+def sweep_of(content: Mapping[str, Any], name: str, where: str) -> Study:
+    """Return the sweep that a file describes; ``where`` is what errors call the file.
+
+    A line whose choice sets the field of x to "none" is the same at each x.
+    """
     known_only(content, ("title", "base", "axes", "measure", "also", "spread"), where)
     base = experiment_fields(typed(content, "base", dict, where), f"{where}: base")
-    axes = typed(content, "axes", list, where)
-    if not 1 <= len(axes) <= 3:
-        raise InputError(f"{where} needs one to three axes, got {len(axes)}: write each below [[axes]]")
-    read = tuple(_axis(axis, where) for axis in axes)
-    for one, other in combinations(read, 2):
-        # A line may say that it has no such field as x is: it is flat.
-        flat = other.leaves_out if not other.field and (one, other) == read[:2] else set()
-        if shared := sorted((one.fixes & other.fixes) - flat):
-            raise InputError(f"{where} has two axes of {shared[0]}: let one of them go")
+    tables = typed(content, "axes", list, where)
+    if not 1 <= len(tables) <= 3:
+        raise InputError(f"{where} needs one to three axes, got {len(tables)}: write each below [[axes]]")
+    read = [_read_axis(table, where) for table in tables]
+    _check_axes(read, where)
     also = typed(content, "also", list, where, [])
     if not all(isinstance(name, str) for name in also):
         raise InputError(f"{where}: also must be a list of names, like class_bias, got {also!r}")
-    spread = typed(content, "spread", str, where, "")
+    study = Study(
+        name,
+        typed(content, "title", str, where, name),
+        _cells(base, read, where),
+        tuple(axis for axis, _ in read),
+        spread=read_spread(content, where),
+        also=tuple(also),
+    )
+    return _set_measure(study, typed(content, "measure", str, where, SCORE), where)
+
+
+def read_spread(table: Mapping[str, Any], where: str) -> str:
+    """Read what a document prints or draws around its means."""
+    spread: str = typed(table, "spread", str, where, "")
     if spread and spread not in SPREADS:
         raise InputError(f"{where}: spread must be one of {', '.join(SPREADS)}, got {spread!r}")
-    title = typed(content, "title", str, where, name)
-    measured = typed(content, "measure", str, where, SCORE)
-    sweep = Sweep(name, title, base, read, tuple(also), spread, measured)
-    _check_measure(sweep, where)
-    sweep.cells()
-    return sweep
+    return spread
 
 
-def _check_measure(sweep: Sweep, where: str) -> None:
-    """Refuse a measure that there is not, and what goes with scores or with learning alone."""
-    try:
-        measure = sweep.measure
-    except InputError as error:
-        raise type(error)(f"{where}: measure: {error}") from None
-    if sweep.spread and sweep.measured != SCORE:
-        raise InputError(
-            f"{where}: spread is drawn around scores, and its measure is {sweep.measured}: leave one out"
-        )
-    if sweep.also and measure.read is None:
-        raise InputError(
-            f"{where}: {sweep.measured} learns nothing, so there is nothing else to show: leave also out"
-        )
+# An axis, and for each of its values what that sets.
+ReadAxis = tuple[Axis, list[LabelledEntry]]
 
 
-def _axis(table: Any, where: str) -> Axis:
+def _cells(base: Fields, axes: Sequence[ReadAxis], where: str) -> tuple[Cell, ...]:
+    """All experiments, checked, panel by panel and line by line."""
+    cells = []
+    for places in product(*(range(len(entries)) for _, entries in reversed(axes))):
+        place = places[::-1]
+        entries = [entries[at] for (_, entries), at in zip(axes, place, strict=True)]
+        labels = tuple(entry.label for entry in entries)
+        fields = merged(base, *(entry.fields for entry in entries))
+        experiment = build_experiment(fields, ", ".join((where, *labels)))
+        slow_on = tuple(graph for entry in entries for graph in entry.table.get("slow", ()))
+        cells.append(Cell(experiment, labels, place, slow_on=slow_on, fields=fields))
+    return tuple(cells)
+
+
+def _set_measure(study: Study, name: str, where: str) -> Study:
+    """Return the study with a measure, unless there is none of that name, or what else it has goes with scores or with learning alone."""
+    with errors_in(f"{where}: measure"):
+        measure = find_measure(name)
+    if study.spread and name != SCORE:
+        raise InputError(f"{where}: spread is drawn around scores, and its measure is {name}: leave one out")
+    if study.also and measure.read is None:
+        raise InputError(f"{where}: {name} learns nothing, so there is nothing else to show: leave also out")
+    return study.each(lambda cell: replace(cell, measure=measure))
+
+
+def _read_axis(table: Any, where: str) -> ReadAxis:
     if not isinstance(table, Mapping):
         raise InputError(f"{where}: axes must be tables: write each below [[axes]], with field and values")
     known_only(table, ("field", "values", "label", "choices"), f"{where}: an axis")
-    if "choices" in table:
-        return _choices(table, where)
+    field, label, entries = _read_choices(table, where) if "choices" in table else _read_values(table, where)
+    values = tuple(table["values"]) if field else tuple(entry.label for entry in entries)
+    fixes = frozenset(name for entry in entries for name in field_names(entry.fields))
+    return Axis(field, label, values, fixes), entries
+
+
+def _read_values(table: Mapping[str, Any], where: str) -> tuple[str, str, list[LabelledEntry]]:
+    """A field with its values."""
     field = typed(table, "field", str, f"{where}: an axis")
     place = f"{where}: axis {field}"
     if field in NO_AXES:
@@ -351,121 +442,46 @@ def _axis(table: Any, where: str) -> Axis:
         raise InputError(f"{place} has no values: list at least one")
     if any(value in values[:number] for number, value in enumerate(values)):
         raise InputError(f"{place} has a value twice: leave one out")
-    given = tuple(one_field(field, value, place) for value in values)
-    return Axis(field, tuple(values), typed(table, "label", str, place, _short(field)), given)
+    label = typed(table, "label", str, place, _short_name(field))
+    named = Axis(field, label, (), frozenset())
+    return (
+        field,
+        label,
+        [LabelledEntry(named.name(each), one_field(field, each, place), {}) for each in values],
+    )
 
 
-def _choices(table: Mapping[str, Any], where: str) -> Axis:
-    """An axis whose values are names, each for some fields of the experiment."""
+def _read_choices(table: Mapping[str, Any], where: str) -> tuple[str, str, list[LabelledEntry]]:
+    """Names, each for some fields of the experiment."""
     for key in ("field", "values"):
         if key in table:
             raise InputError(f"{where}: an axis has choices, or a field with values: leave {key} out")
     label = typed(table, "label", str, f"{where}: an axis of choices")
-    names: list[str] = []
-    given: list[Fields] = []
-    slow: list[tuple[str, ...]] = []
-    for choice in typed(table, "choices", list, f"{where}: axis {label}"):
-        place = f"{where}: axis {label}"
-        if not isinstance(choice, Mapping):
-            raise InputError(f"{place}: choices must be tables with label and set, got {choice!r}")
-        known_only(choice, ("label", "set", "slow"), place)
-        names.append(typed(choice, "label", str, place))
-        given.append(experiment_fields(typed(choice, "set", dict, place), f"{place}, {names[-1]}"))
-        if names[-1] in names[:-1]:
-            raise InputError(f"{place} has the choice {names[-1]!r} twice: leave one out")
-        if refused := [key for key in given[-1] if key in NO_AXES and key not in (SETTINGS, OPTIONS)]:
-            raise InputError(f"{place}, {names[-1]}: {refused[0]} cannot be swept: leave it out")
-        slow.append(tuple(typed(choice, "slow", list, f"{place}, {names[-1]}", [])))
-    if not names:
-        raise InputError(f"{where}: axis {label} has no choices: list at least one")
-    return Axis("", tuple(names), label, tuple(given), tuple(slow))
+    place = f"{where}: axis {label}"
+    entries = labelled_entries(table, "choices", place, ("slow",))
+    names = [entry.label for entry in entries]
+    for entry in entries:
+        if names.count(entry.label) > 1:
+            raise InputError(f"{place} has the choice {entry.label!r} twice: leave one out")
+        if refused := [key for key in entry.fields if key in NO_AXES and key not in (SETTINGS, OPTIONS)]:
+            raise InputError(f"{place}, {entry.label}: {refused[0]} cannot be swept: leave it out")
+        typed(entry.table, "slow", list, f"{place}, {entry.label}", [])
+    return "", label, entries
 
 
-def _names(fields: Fields) -> set[str]:
-    """The names of some fields, settings as settings.KEY."""
-    return {key for key in fields if key != SETTINGS} | {
-        f"{SETTINGS}.{key}" for key in fields.get(SETTINGS, {})
-    }
+def _check_axes(axes: Sequence[ReadAxis], where: str) -> None:
+    """Refuse two axes of one field. A line may say that it has no such field as x is: it is flat."""
+    for (one, _), (other, entries) in combinations(axes, 2):
+        flat: set[str] = set()
+        if not other.field and (one, other) == (axes[0][0], axes[1][0]):
+            decided = (
+                {key: value for key, value in entry.fields.items() if value is not None} for entry in entries
+            )
+            flat = set(other.fixes) - {name for fields in decided for name in field_names(fields)}
+        if shared := sorted((one.fixes & other.fixes) - flat):
+            raise InputError(f"{where} has two axes of {shared[0]}: let one of them go")
 
 
-def _kept(fields: Fields) -> Fields:
-    """Fields without those that are none."""
-    return {key: value for key, value in fields.items() if value is not None}
-
-
-def _short(field: str) -> str:
-    """What a field is called where nothing else is said."""
+def _short_name(field: str) -> str:
+    """Return what a field is called where nothing else is said."""
     return {"epsilon": "ε", "gamma": "γ"}.get(field, field.removeprefix(f"{SETTINGS}.").strip("\"'"))
-
-
-QUICK = (
-    f"Quick: one run of at most {QUICK_EPOCHS} epochs, on the first graph, at the first and the last value of x, to see that it "
-    "works. These numbers compare with nothing."
-)
-SLOW = "left out of --quick, as every user answers every value; --all runs it"
-
-
-@dataclass(frozen=True)
-class ReadySweep:
-    """The sweep with what is run of it.
-
-    ``missing`` says what to do about graphs that are not here, ``shortened`` names what takes one short run, ``slow`` what is
-    left out of a quick one.
-    """
-
-    sweep: Sweep
-    cells: tuple[Cell, ...]
-    missing: tuple[str, ...] = ()
-    shortened: tuple[str, ...] = ()
-    slow: tuple[str, ...] = ()
-    quick: bool = False
-
-    def remarks(self) -> list[str]:
-        """What is to be said of how it is run."""
-        said = [QUICK] if self.quick else []
-        said += [f"{', '.join(self.shortened)}: {SHORT}."] if self.shortened else []
-        said += [f"{', '.join(self.slow)}: {SLOW}."] if self.slow else []
-        return [*said, *(f"Left out: {why}." for why in self.missing)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """How it is run, in the form that `--json` prints."""
-        return {
-            "quick": self.quick,
-            "left_out": list(self.missing),
-            "shortened": list(self.shortened),
-            "slow": list(self.slow),
-        }
-
-
-def ready(sweep: Sweep, *, everything: bool = False, quick: bool = False) -> ReadySweep:
-    """A sweep on those of its graphs that are here; refused where none is.
-
-    ``everything`` takes all runs of slow cells, ``quick`` one short run of some cells.
-    """
-    graphs = sweep.all_graphs
-    missing = {graph: why for graph in graphs if (why := not_here(graph))}
-    if len(missing) == len(graphs):
-        raise InputError("; ".join(missing.values()))
-    if missing:
-        sweep = sweep.on([graph for graph in graphs if graph not in missing])
-    if quick:
-        sweep = sweep.quick()
-        cells = sweep.cells()
-        fewest = sweep.measure.fewest
-        kept = tuple(cell.quick(fewest) for cell in cells if everything or not cell.slow)
-        slow = () if everything else _named(cells)
-        return ReadySweep(sweep, kept, tuple(missing.values()), slow=slow, quick=True)
-    cells = sweep.cells()
-    if everything:
-        return ReadySweep(sweep, tuple(cells), tuple(missing.values()))
-    return ReadySweep(
-        sweep, tuple(cell.shortened() for cell in cells), tuple(missing.values()), _named(cells)
-    )
-
-
-def _named(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """The cells that are slow, by what answers every value and on which graph."""
-    named: Iterable[str] = (
-        f"{cell.spec.budgets.mechanism} on {cell.spec.data}" for cell in cells if cell.slow
-    )
-    return tuple(dict.fromkeys(named))

@@ -1,30 +1,24 @@
-"""What a study has found: its finished cells, as an object, as JSON, as tables and as a figure."""
+"""Results of a study: what came of each cell, as tables, as a chart and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
-from graphveil.engine.engine import HERE, Engine
-from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.database import RESULTS
-from graphveil.experiments.experiment import Experiment, Given, Part, take_data
-from graphveil.experiments.experiment_file import experiment_fields
+from graphveil.errors import GraphveilError
 from graphveil.experiments.figure import FREE, Chart, Panel, Role, Series
-from graphveil.experiments.measures import PARTS, Apart, Measure, Reading, all_apart
+from graphveil.experiments.measures import SCORE, Reading
+from graphveil.experiments.page import Section
 from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import ResultStore
-from graphveil.experiments.study import Cell, ReadySweep, Sweep, find_sweep, ready, sweep_of
-from graphveil.experiments.study_runner import Cells, run_cells
-from graphveil.experiments.unit_store import UnitStore, results_file
-from graphveil.graphs.users import Users
-from graphveil.number_format import NONE, PERCENT, value_text
+from graphveil.experiments.study import PRINTED, QUICK_EPOCHS, SWEEP, Cell, Study
+from graphveil.experiments.table import CellValue, Column, Table
+from graphveil.number_format import PERCENT, budget, gained, value_text
+from graphveil.plugins import Registry
 from graphveil.statistics import SPREADS, Summary
 
+UNFINISHED = "not finished"
 # Parts that several lines may share, and what they are called.
 BESIDE: dict[Role, str] = {
     "structure": "structure",
@@ -33,127 +27,156 @@ BESIDE: dict[Role, str] = {
 }
 # So many panels stand side by side, with one scale; more of them are about different graphs.
 MOST_BESIDE = 3
-# Where a cell stands: x, line and panel.
-Place = tuple[int, int, int]
-Found = TypeVar("Found")
+# Places on x with their numbers.
+Curve = list[tuple[int, Summary]]
+
+
+# A result, what a measure that learns nothing has read, why there is neither, or nothing where it was interrupted before.
+CellOutput = Result | Reading | GraphveilError | None
 
 
 @dataclass(frozen=True)
-class SweepResult:
-    """Results by their places on the axes (x, line, panel); cells that are not finished are missing.
+class CellResult:
+    """What came of a cell: a reading, with the whole result where something was learned; or why there is none.
 
-    ``failed`` says of those that could not be run why. Where its measure does its own, ``apart`` holds what it found in place of
-    results.
+    ``partial`` has the runs that an interrupted experiment had finished.
     """
 
-    sweep: Sweep
-    results: dict[Place, Result]
+    cell: Cell
+    result: Result | None = None
+    reading: Reading | None = None
+    error: GraphveilError | None = None
+    partial: Result | None = None
+
+    @classmethod
+    def of(cls, cell: Cell, obtained: CellOutput) -> CellResult:
+        """Return the outcome of what was obtained."""
+        if isinstance(obtained, GraphveilError):
+            return cls(cell, error=obtained)
+        if not isinstance(obtained, Result):
+            return cls(cell, reading=obtained)
+        if obtained.interrupted:
+            return cls(cell, partial=obtained)
+        return cls(cell, obtained, cell.measure.of(obtained))
+
+    @property
+    def parts(self) -> dict[str, Summary]:
+        """What was measured of each part."""
+        return {} if self.reading is None else dict(self.reading.parts)
+
+    @property
+    def note(self) -> str:
+        """What is said beside the number, or in its place."""
+        if self.cell.left_out or self.error is not None:
+            return self.cell.left_out or f"not run: {self.error}"
+        if self.reading is None:
+            return UNFINISHED
+        return "; ".join(note for note in (self.cell.remark, self.reading.note) if note)
+
+    def spread(self, form: str) -> float | None:
+        """Return the spread of our scores in the form that a document prints, where it prints one."""
+        if not form or self.result is None or self.cell.measure.name != SCORE:
+            return None
+        return SPREADS[form].of(self.result.scores("method"))
+
+    def with_spread(self, form: str) -> str:
+        """Return our mean with what a document prints around its own."""
+        unit, ours, spread = self.cell.measure.unit, self.parts.get("method"), self.spread(form)
+        mean = None if ours is None else unit.factor * ours.mean
+        return unit.with_spread(mean, None if spread is None else unit.factor * spread)
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """A study with what came of each of its cells, in their order."""
+
+    study: Study
+    outcomes: tuple[CellResult, ...]
     interrupted: bool = False
-    failed: tuple[str, ...] = ()
-    apart: dict[Place, Reading] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, sweep: Sweep, cells: Sequence[Cell], done: Cells) -> SweepResult:
-        """The results of the cells that are finished, and why there is none of those that could not be run."""
-        finished: dict[Place, Result] = {}
-        failed: list[str] = []
-        for cell, result in zip(cells, done.results, strict=True):
-            places = (cell.x, cell.line, cell.panel)
-            if isinstance(result, GraphveilError):
-                at = zip(sweep.axes, places, strict=False)
-                where = ", ".join(axis.name(axis.values[place]) for axis, place in at)
-                failed.append(f"{where}: {result}")
-            elif result is not None:
-                finished[places] = result
-        return cls(sweep, finished, done.interrupted, tuple(failed))
-
-    def at(self, *values: Any) -> Result | None:
-        """The result at some values of the axes, in their order, where it is there."""
-        places = [
-            axis.values.index(value) if value in axis.values else -1
-            for axis, value in zip(self.sweep.axes, values, strict=True)
-        ]
-        x, line, panel = (*places, 0, 0)[:3]
-        return self.results.get((x, line, panel))
+    def of(cls, study: Study, obtained: Sequence[CellOutput], interrupted: bool = False) -> StudyResult:
+        """Return the result of what was obtained of each cell."""
+        outcomes = (CellResult.of(cell, each) for cell, each in zip(study.cells, obtained, strict=True))
+        return cls(study, tuple(outcomes), interrupted)
 
     @classmethod
-    def of_readings(
-        cls, sweep: Sweep, cells: Sequence[Cell], readings: Sequence[Apart], interrupted: bool
-    ) -> SweepResult:
-        """What a measure that does its own has found of the cells; where it could not, that is raised."""
-        found: dict[Place, Reading] = {}
-        for cell, reading in zip(cells, readings, strict=True):
-            if isinstance(reading, GraphveilError):
-                raise reading
-            if reading is not None:
-                found[cell.x, cell.line, cell.panel] = reading
-        return cls(sweep, {}, interrupted, apart=found)
+    def unfinished(cls, study: Study) -> StudyResult:
+        """Return the result of a study that was interrupted before its first cell."""
+        return cls.of(study, [None] * len(study.cells), interrupted=True)
 
     @cached_property
-    def readings(self) -> dict[Place, Reading]:
-        """What was measured in each finished cell."""
-        return self.apart or {place: self.sweep.measure.of(result) for place, result in self.results.items()}
+    def finished(self) -> dict[tuple[int, ...], CellResult]:
+        """The cells that are measured, by their places on the axes."""
+        return {outcome.cell.place: outcome for outcome in self.outcomes if outcome.reading is not None}
 
     @property
-    def panels(self) -> list[SweepResult]:
-        """What each panel has found."""
-        return [
-            SweepResult(
-                sweep,
-                _of_panel(self.results, number),
-                self.interrupted,
-                apart=_of_panel(self.apart, number),
-            )
-            for number, sweep in enumerate(self.sweep.panels)
-        ]
+    def has_numbers(self) -> bool:
+        """Whether there is any number."""
+        return any(outcome.parts for outcome in self.outcomes)
 
     @property
-    def chart(self) -> Chart:
-        """The figure: a panel for each value of the third axis."""
-        panels, y_label = self.panels, self.sweep.measure.unit.axis(self.metric)
-        drawn = tuple(
-            _panel(panel, title, y_label) for panel, title in zip(panels, _titles(self), strict=True)
+    def failed(self) -> list[str]:
+        """Why cells could not be run."""
+        failed = [outcome for outcome in self.outcomes if outcome.error is not None]
+        return [f"{', '.join(outcome.cell.labels)}: {outcome.error}" for outcome in failed]
+
+    def at(self, *values: Any) -> Result | None:
+        """Return the result at some values of the axes, in their order, where it is there."""
+        places = (
+            axis.values.index(value) if value in axis.values else -1
+            for axis, value in zip(self.study.axes, values, strict=True)
         )
-        return Chart(drawn, columns=MOST_BESIDE, title=self.sweep.title if len(panels) > 1 else "")
+        outcome = self.finished.get(tuple(places))
+        return None if outcome is None else outcome.result
 
     @property
     def metric(self) -> str:
-        """What the values are: of scores, which."""
-        return self.sweep.measure.called(
-            ", ".join(sorted({result.metric for result in self.results.values()}))
-        )
-
-    def summary(self, x: int, line: int, part: str) -> Summary | None:
-        """Mean and interval of one part of one cell."""
-        reading = self.readings.get((x, line, 0))
-        return None if reading is None else reading.parts.get(part)
+        """What the numbers are: of scores, which."""
+        results = (outcome.result for outcome in self.finished.values())
+        metrics = sorted({result.metric for result in results if result is not None})
+        return self.study.measure.called(", ".join(metrics))
 
     @property
-    def parts(self) -> list[str]:
-        """The method, and its control where anything says something of it."""
-        controlled = any("control" in reading.parts for reading in self.readings.values())
-        return ["method", "control"] if controlled or not self.readings else ["method"]
+    def panels(self) -> list[StudyResult]:
+        """A result of two axes for each value of the third; itself where there is none."""
+        if len(self.study.axes) < 3:
+            return [self]
+        *axes, third = self.study.axes
+        panels = []
+        for number, value in enumerate(third.values):
+            there = [outcome for outcome in self.outcomes if outcome.cell.place[2] == number]
+            cells = [replace(outcome.cell, place=outcome.cell.place[:2]) for outcome in there]
+            title = f"{self.study.title}; {third.name(value)}"
+            study = replace(self.study, title=title, axes=tuple(axes), cells=tuple(cells))
+            outcomes = (replace(outcome, cell=cell) for outcome, cell in zip(there, cells, strict=True))
+            panels.append(replace(self, study=study, outcomes=tuple(outcomes)))
+        return panels
 
     @property
-    def notes(self) -> list[str]:
-        """What is to be said beside the values: each note once, behind the cells that it is about where these are not all."""
-        x, *more = self.sweep.axes
-        about: dict[str, list[str]] = {}
-        for (place, line, _), reading in sorted(self.readings.items()):
-            lines = [axis.name(axis.values[line]) for axis in more]
-            about.setdefault(reading.note, []).append(", ".join([x.name(x.values[place]), *lines]))
-        whole = len(about) == 1
-        return [note if whole else f"{'; '.join(cells)}: {note}" for note, cells in about.items() if note]
+    def sections(self) -> list[Section]:
+        """Tables with their titles and what is to be said beside them, as a screen shows them."""
+        return KINDS.find(self.study.kind).sections(self)
 
-    def curve(self, line: int, part: str) -> list[tuple[int, Summary]]:
-        """One part along a line, with its places on x."""
-        places = range(len(self.sweep.axes[0].values))
-        return [(x, summary) for x in places if (summary := self.summary(x, line, part)) is not None]
+    @property
+    def tables(self) -> list[Table]:
+        """The tables alone."""
+        return [section.table for section in self.sections if section.table is not None]
 
-    def shared(self, part: str) -> list[tuple[list[int], list[tuple[int, Summary]]]]:
-        """What structure gives, or the same without edges, once for all lines that share it, with the lines that do."""
-        shared: list[tuple[list[int], list[tuple[int, Summary]]]] = []
-        for line in range(len(self.sweep.lines)):
+    def to_dict(self) -> dict[str, Any]:
+        """Return the study in the form that `--json` prints."""
+        return KINDS.find(self.study.kind).to_dict(self)
+
+    def curve(self, line: int, part: str) -> Curve:
+        """Return the numbers of one part along a line, with their places on x."""
+        places = range(len(self.study.axes[0].values))
+        found = ((x, self.finished.get(self._place(x, line))) for x in places)
+        return [(x, outcome.parts[part]) for x, outcome in found if outcome and part in outcome.parts]
+
+    def shared(self, part: str) -> list[tuple[list[int], Curve]]:
+        """Return the curves of a part that several lines may share, each once, with the lines that do."""
+        shared: list[tuple[list[int], Curve]] = []
+        for line in range(len(self.study.lines)):
             curve = self.curve(line, part)
             same = next((lines for lines, other in shared if other == curve), None)
             if same is not None:
@@ -162,217 +185,245 @@ class SweepResult:
                 shared.append(([line], curve))
         return shared
 
-    def head(self) -> list[str]:
-        """The head of the table."""
-        head = [self.sweep.axes[0].label]
-        for name in self.sweep.lines:
-            head += [name, *self.parts[1:]]
-        for part, title in BESIDE.items():
-            shared = self.shared(part)
-            head += [title] if len(shared) == 1 else [self._of_lines(title, lines) for lines, _ in shared]
-        return head
+    @property
+    def chart(self) -> Chart:
+        """The figure: a panel for each value of the third axis."""
+        study, panels = self.study, self.panels
+        titles = [panel.study.title for panel in panels]
+        if len(panels) > 1:
+            titles = [study.axes[2].name(value) for value in study.axes[2].values]
+        y_label = study.measure.unit.axis(self.metric)
+        drawn = tuple(panel._panel(title, y_label) for panel, title in zip(panels, titles, strict=True))
+        return Chart(drawn, columns=MOST_BESIDE, title=study.title if len(panels) > 1 else "")
 
-    def rows(self) -> list[list[str]]:
-        """A row for each value of x."""
-        rows = []
-        shared = [curve for part in BESIDE for _, curve in self.shared(part)]
-        unit = self.sweep.measure.unit
-        for x, value in enumerate(self.sweep.axes[0].values):
-            row = [value_text(value)]
-            for line in range(len(self.sweep.lines)):
-                row += [unit.interval(self.summary(x, line, part)) for part in self.parts]
-            rows.append(row + [unit.interval(dict(curve).get(x)) for curve in shared])
-        return rows
+    def _panel(self, title: str, y_label: str) -> Panel:
+        """The lines of one panel; values of x stand at equal distances, in their order."""
+        study, drawn = self.study, []
 
-    def spread_rows(self) -> list[list[str]]:
-        """Means with what the document draws around them: a row for each value of x, a column a line."""
-        rows = []
-        for x, value in enumerate(self.sweep.axes[0].values):
-            cells = [self.results.get((x, line, 0)) for line in range(len(self.sweep.lines))]
-            rows.append([value_text(value), *(self._with_spread(cell) for cell in cells)])
-        return rows
+        def add(label: str, curve: Curve, role: Role, mark_of: str = "") -> None:
+            places, points = tuple(x for x, _ in curve), tuple(point for _, point in curve)
+            drawn.append(Series(label, places, points, role=role, mark_of=mark_of))
 
-    def _with_spread(self, cell: Result | None) -> str:
-        if cell is None:
-            return NONE
-        scores = [100 * score for score in cell.scores("method")]
-        return PERCENT.with_spread(sum(scores) / len(scores), SPREADS[self.sweep.spread].of(scores))
+        for line, name in enumerate(study.lines):
+            add(name, self.curve(line, "method"), "method")
+            add("its control (ε = 0)", self.curve(line, "control"), "control")
+        for role, name in BESIDE.items():
+            shared = self.shared(role)
+            for lines, curve in shared:
+                # Where each belongs to lines of its own, it has the mark of the first.
+                add(name, curve, role, study.lines[lines[0]] if len(shared) > 1 else "")
+        x = study.axes[0]
+        ticks = tuple(value_text(value) for value in x.values)
+        return Panel(title, x.label, y_label, tuple(drawn), "", ticks, study.measure.unit, FREE)
 
-    def also_rows(self, name: str) -> list[list[str]]:
-        """What was measured besides the score: a row for each value of x, a column a line, means in percent."""
-        rows = []
-        for x, value in enumerate(self.sweep.axes[0].values):
-            cells = [self.results.get((x, line, 0)) for line in range(len(self.sweep.lines))]
-            measured = [
-                [unit.also[name] for unit in cell.of("method") if name in unit.also] if cell else []
-                for cell in cells
-            ]
-            means = [PERCENT.number(100 * sum(each) / len(each)) if each else NONE for each in measured]
-            rows.append([value_text(value), *means])
-        return rows
+    def table(self, columns: Sequence[tuple[Column, Sequence[CellValue]]]) -> Table:
+        """Return a row for each value of x, with columns beside it that have a cell for each."""
+        x = self.study.axes[0]
+        cells = zip(*(each for _, each in columns), strict=True)
+        rows = ((value_text(value), *row) for value, row in zip(x.values, cells, strict=True))
+        return Table((x.label, *(column for column, _ in columns)), rows)
 
-    def _of_lines(self, title: str, lines: list[int]) -> str:
-        return f"{title} ({'; '.join(self.sweep.lines[line] for line in lines)})"
+    def by_line(self, cell: Callable[[CellResult], CellValue]) -> Table:
+        """Return a row for each value of x and a column for each line, with something of each finished cell."""
+        columns = []
+        for line, name in enumerate(self.study.lines):
+            found = [self.finished.get(self._place(x, line)) for x in range(len(self.study.axes[0].values))]
+            cells = [None if outcome is None else cell(outcome) for outcome in found]
+            columns.append((Column(name, "number"), cells))
+        return self.table(columns)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The sweep in the form that `--json` prints."""
-        axes, cells, measure = self.sweep.axes, [], self.sweep.measure
-        for places, reading in self.readings.items():
-            at = {
-                axis.field or axis.label: axis.values[place]
-                for axis, place in zip(axes, places, strict=False)
-            }
-            measured = {part: asdict(summary) for part, summary in reading.parts.items()}
-            found = {} if places not in self.results else self.results[places].to_dict()
-            cells.append({"at": at, "measured": measured, "note": reading.note or None, **found})
-        return {
-            "name": self.sweep.name,
-            "title": self.sweep.title,
-            "measure": self.sweep.measured,
-            "unit": measure.unit.name,
-            "axes": [
-                {"field": axis.field, "label": axis.label, "values": list(axis.values)} for axis in axes
-            ],
-            "cells": cells,
-            "failed": list(self.failed),
-            "interrupted": self.interrupted,
-        }
+    def _place(self, x: int, line: int) -> tuple[int, ...]:
+        return (x, line)[: len(self.study.axes)]
 
 
-def _of_panel(found: Mapping[Place, Found], panel: int) -> dict[Place, Found]:
-    """What was found in one panel, as if there were no other."""
-    return {(x, line, 0): what for (x, line, at), what in found.items() if at == panel}
+@dataclass(frozen=True)
+class StudyKind:
+    """How a kind of study is shown: sections with tables for screens and pages, and one JSON object."""
+
+    sections: Callable[[StudyResult], list[Section]]
+    to_dict: Callable[[StudyResult], dict[str, Any]]
 
 
-def _titles(result: SweepResult) -> list[str]:
-    """What stands above each panel: the value of the third axis, below a heading of all; the title where there is one panel."""
-    sweep = result.sweep
-    if len(sweep.axes) < 3 or len(sweep.axes[2].values) == 1:
-        return [panel.sweep.title for panel in result.panels]
-    return [sweep.axes[2].name(value) for value in sweep.axes[2].values]
+def _sweep_sections(result: StudyResult) -> list[Section]:
+    return [section for panel in result.panels for section in _panel_sections(panel)]
 
 
-def _panel(result: SweepResult, title: str, y_label: str) -> Panel:
-    """The lines of one panel; values of x stand at equal distances, in their order."""
-    sweep, drawn = result.sweep, []
+def _panel_sections(panel: StudyResult) -> list[Section]:
+    """A table of means; in the document's form too where it draws a spread of runs; and what else was measured."""
+    study = panel.study
+    title = f"{study.title}: {panel.metric}" if panel.finished else study.title
+    sections = [Section(title, table=panel.table(_sweep_columns(panel)), notes=_notes(panel))]
+    if study.spread and not study.quick:
+        words = f"±: {SPREADS[study.spread].words}, as the document draws it"
+        sections.append(Section(words, table=panel.by_line(lambda cell: cell.with_spread(study.spread))))
+    for name in study.also:
+        table = panel.by_line(partial(_also, name=name))
+        sections.append(Section(f"{name.replace('_', ' ')} (%)", table=table))
+    return sections
 
-    def add(label: str, curve: list[tuple[int, Summary]], role: Role, mark_of: str = "") -> None:
-        places, points = tuple(x for x, _ in curve), tuple(point for _, point in curve)
-        drawn.append(Series(label, places, points, role=role, mark_of=mark_of))
 
-    for line, name in enumerate(sweep.lines):
-        add(name, result.curve(line, "method"), "method")
-        add("its control (ε = 0)", result.curve(line, "control"), "control")
-    for role, name in BESIDE.items():
-        shared = result.shared(role)
+def _sweep_columns(panel: StudyResult) -> list[tuple[Column, Sequence[CellValue]]]:
+    """Each line with its control, and what lines share, at each x."""
+    study = panel.study
+    controlled = any("control" in outcome.parts for outcome in panel.finished.values())
+    curves: list[tuple[str, Curve]] = []
+    for line, name in enumerate(study.lines):
+        curves.append((name, panel.curve(line, "method")))
+        curves += [("control", panel.curve(line, "control"))] if controlled or not panel.finished else []
+    for part, title in BESIDE.items():
+        shared = panel.shared(part)
         for lines, curve in shared:
-            # Where each belongs to lines of its own, it has the mark of the first.
-            add(name, curve, role, sweep.lines[lines[0]] if len(shared) > 1 else "")
-    ticks = tuple(value_text(value) for value in sweep.axes[0].values)
-    unit = sweep.measure.unit
-    return Panel(title, sweep.axes[0].label, y_label, tuple(drawn), "", ticks, unit, FREE)
-
-
-# Runs the specs, without some parts, keeping results or not, some alone.
-RunCells = Callable[[Sequence[Experiment], tuple[Part, ...], bool, Sequence[bool]], Cells]
-# Measures what needs no learning; and whether that was interrupted.
-RunApart = Callable[[Sequence[tuple[Measure, Experiment]]], tuple[list[Apart], bool]]
-NAME = "sweep"
-
-
-def sweep(
-    method: str,
-    data: Any = None,
-    users: Users | None = None,
-    *,
-    over: Mapping[str, Sequence[Any]] | None = None,
-    measure: str | None = None,
-    jobs: int | None = None,
-    engine: str | Engine = HERE,
-    fresh: bool = False,
-    keep: bool = True,
-    **options: Any,
-) -> SweepResult:
-    """An experiment over the values of one to three of its fields: the first is x, the second gives lines, the third panels.
-
-    ``over`` names the fields, a setting as settings.KEY, each with its values; ``data`` and options are as in `run`. Without
-    ``over``, ``method`` is a sweep that comes along (`graphveil sweep` lists them) or a .toml file, and options are fields of its
-    base. Finished runs on named data are reused unless ``fresh``; results are kept unless ``keep`` is False.
-
-    >>> options = {"keep": False, "control": False, "settings": {"epochs": 2, "data.users": 400}}
-    >>> found = sweep("base", "town", over={"epsilon": [1.0, 4.0]}, **options)
-    >>> [len(found.at(epsilon).scores()) for epsilon in (1.0, 4.0)]
-    [1, 1]
-    """
-    if over is None:
-        asked, given = _named(method, data, users, options), None
-    else:
-        name, given, options = take_data(data, users, options)
-        base = {"method": method, "data": name, **options}
-        axes = [{"field": field, "values": list(values)} for field, values in over.items()]
-        asked = sweep_of({"base": base, "axes": axes, "title": f"{method} on {name}"}, NAME, "over")
-    if measure is not None:
-        asked = asked.measuring(measure)
-    if given is not None and asked.measure.read is None:
-        raise InputError(
-            f"{asked.measured} is measured on data that has a name: write the graph to an .npz file"
+            names = "; ".join(study.lines[line] for line in lines)
+            curves.append((title if len(shared) == 1 else f"{title} ({names})", curve))
+    return [
+        (
+            Column(name, "summary", study.measure.unit),
+            [dict(curve).get(x) for x in range(len(study.axes[0].values))],
         )
-    whole = ready(asked, everything=True) if given is None else ReadySweep(asked, tuple(asked.cells()))
-    return run_ready(whole, _runner(jobs, Engine.of(engine), fresh, keep, given), all_apart)
+        for name, curve in curves
+    ]
 
 
-def run_ready(ready: ReadySweep, cells: RunCells, apart: RunApart) -> SweepResult:
-    """Run all cells for what the sweep's measure needs.
-
-    Quick results are not kept, and have no structure beside them. A result that lacks a part is kept for nobody; its runs are.
-    """
-    sweep, specs, measure = ready.sweep, [cell.spec for cell in ready.cells], ready.sweep.measure
-    if measure.read is None:
-        readings, interrupted = apart([(measure, spec) for spec in specs])
-        result = SweepResult.of_readings(sweep, ready.cells, readings, interrupted)
-    else:
-        unread = tuple(part for part in PARTS if part not in measure.parts)
-        skip: tuple[Part, ...] = (*unread, "structure") if ready.quick else unread
-        done = cells(specs, skip, not skip, [measure.alone] * len(specs))
-        result = SweepResult.of(sweep, ready.cells, done)
-    if result.readings and not any(reading.parts for reading in result.readings.values()):
-        raise InputError(
-            f"no experiment of {sweep.name} has the measure {sweep.measured}: choose another one"
-        )
-    return result
+def _notes(panel: StudyResult) -> tuple[str, ...]:
+    """What is to be said beside the numbers: each note once, behind the cells that it is about where these are not all."""
+    about: dict[str, list[str]] = {}
+    for _, outcome in sorted(panel.finished.items()):
+        assert outcome.reading is not None
+        labels = outcome.cell.labels[: len(panel.study.axes)]
+        about.setdefault(outcome.reading.note, []).append(", ".join(labels))
+    whole = len(about) == 1
+    return tuple(note if whole else f"{'; '.join(cells)}: {note}" for note, cells in about.items() if note)
 
 
-def _named(name: str, data: Any, users: Users | None, options: dict[str, Any]) -> Sweep:
-    """A sweep that comes along, or from a file, with other fields in its base."""
-    if users is not None or not (data is None or isinstance(data, str)):
-        raise InputError(
-            f"{name} names its graphs itself: give over={{FIELD: [VALUES]}} to sweep a method over a graph of yours"
-        )
-    asked = find_sweep(str(name))
-    return asked.over(experiment_fields(options, "the options")).on([data] if data else asked.graphs)
+def _also(outcome: CellResult, name: str) -> str | None:
+    """The mean, in percent, of what was measured besides the score."""
+    units = () if outcome.result is None else outcome.result.of("method")
+    found = [unit.also[name] for unit in units if name in unit.also]
+    return PERCENT.number(100 * sum(found) / len(found)) if found else None
 
 
-def _runner(jobs: int | None, engine: Engine, fresh: bool, keep: bool, given: Given | None) -> RunCells:
-    """What runs cells in silence."""
+def _sweep_dict(result: StudyResult) -> dict[str, Any]:
+    study = result.study
+    return {
+        **_budgets_dict(result),
+        "quick": study.quick,
+        "left_out": list(study.missing),
+        "shortened": study.shortened,
+        "slow": study.slow,
+    }
 
-    def run(specs: Sequence[Experiment], skip: tuple[Part, ...], kept: bool, alone: Sequence[bool]) -> Cells:
-        def add(result: Result) -> None:
-            if kept and keep:
-                ResultStore(results_file()).add(result)
 
-        with TemporaryDirectory() as folder:
-            # Cells share what they have in common, as structure, wherever that is kept.
-            store = UnitStore(results_file() if keep else Path(folder) / RESULTS)
-            return run_cells(
-                specs,
-                store=store,
-                jobs=jobs,
-                engine=engine,
-                fresh=fresh,
-                skip=skip,
-                alone=alone,
-                keep=add,
-                given=given,
-            )
+def _budgets_dict(result: StudyResult) -> dict[str, Any]:
+    axes, cells = result.study.axes, []
+    for place, outcome in result.finished.items():
+        assert outcome.reading is not None
+        at = {axis.field or axis.label: axis.values[each] for axis, each in zip(axes, place, strict=True)}
+        whole = {} if outcome.result is None else outcome.result.to_dict()
+        measured = {part: asdict(summary) for part, summary in outcome.parts.items()}
+        cells.append({"at": at, "measured": measured, "note": outcome.reading.note or None, **whole})
+    return {
+        "name": result.study.name,
+        "title": result.study.title,
+        "measure": result.study.measure.name,
+        "unit": result.study.measure.unit.name,
+        "axes": [{"field": axis.field, "label": axis.label, "values": list(axis.values)} for axis in axes],
+        "cells": cells,
+        "failed": result.failed,
+        "interrupted": result.interrupted,
+    }
 
-    return run
+
+def _budgets_sections(result: StudyResult) -> list[Section]:
+    """A row for each budget with what it gains, the verdicts, and what the last budget costs."""
+    found = [outcome.result for _, outcome in sorted(result.finished.items()) if outcome.result is not None]
+    if not found:
+        return []
+    columns = _sweep_columns(result)
+    for title, gain in (("gain over the control", "gain"), ("gain over structure", "gain_over_structure")):
+        outcomes = [result.finished.get((x,)) for x in range(len(result.study.axes[0].values))]
+        gains = [None if each is None else getattr(each.result, gain) for each in outcomes]
+        if any(gains):
+            columns.append((Column(title, "number"), list(map(gained, gains))))
+    said = [each.verdict for each in found if each.verdict]
+    if (privacy := found[-1].privacy) is not None:
+        at = budget(found[-1].epsilon)
+        said.append(f"Each budget is asked for in runs of its own. At {at}: {privacy.sentence}")
+    title = f"{result.study.title}: {result.metric}, with 95% intervals"
+    return [Section(title, table=result.table(columns), notes=tuple(said))]
+
+
+QUICK_TABLE = f"Quick: one run of at most {QUICK_EPOCHS} epochs, to see that it works. These numbers compare with nothing."
+PRINTED_PARTS = ("method", "control", "structure")
+
+
+def printed_head(study: Study) -> tuple[str, ...]:
+    """Return what stands above the numbers of `printed_row`."""
+    likewise = ("ours likewise",) if study.spread else ()
+    return "theirs", *likewise, "ours", *PRINTED_PARTS[1:]
+
+
+def printed_row(study: Study, outcome: CellResult) -> tuple[str, ...]:
+    """Return row and column, theirs, ours in the same form where theirs has a spread, ours, control, structure and the note."""
+    cell, unit = outcome.cell, outcome.cell.measure.unit
+    likewise = (outcome.with_spread(study.spread),) if study.spread else ()
+    parts = (unit.interval(outcome.parts.get(part)) for part in PRINTED_PARTS)
+    return *cell.labels, unit.with_spread(cell.printed, cell.printed_spread), *likewise, *parts, outcome.note
+
+
+def _printed_sections(result: StudyResult) -> list[Section]:
+    """A line for each printed number, those of one row below its name, and what stands around the numbers."""
+    study = result.study
+    rows, before = [], ""
+    for row, *rest in (printed_row(study, outcome) for outcome in result.outcomes):
+        rows.append(["" if row == before else row, *rest])
+        before = row
+    table = Table.of(["", "", *printed_head(study), ""], rows)
+    ours = "[…] are 95% t-intervals of our means."
+    around = f"The document's numbers have no interval here; {ours}"
+    if study.spread:
+        around = f"±: {SPREADS[study.spread].words}, theirs and ours; {ours}"
+    quick = (QUICK_TABLE,) if study.quick else ()
+    notes = (around, study.note) if study.note else (around,)
+    return [Section(study.title, quick, table=table, notes=notes)]
+
+
+def _printed_dict(result: StudyResult) -> dict[str, Any]:
+    study = result.study
+    return {
+        "name": study.name,
+        "title": study.title,
+        "note": study.note,
+        "spread": study.spread or None,
+        "cells": [_printed_cell(study, outcome) for outcome in result.outcomes],
+    }
+
+
+def _printed_cell(study: Study, outcome: CellResult) -> dict[str, Any]:
+    """What was printed is in the unit; percent are 0..1 in what is ours."""
+    cell, (row, column) = outcome.cell, outcome.cell.labels
+    return {
+        "row": row,
+        "column": column,
+        "data": cell.experiment.data,
+        "epsilon": cell.experiment.budgets.epsilon,
+        "measure": cell.measure.name,
+        "unit": cell.measure.unit.name,
+        "printed": cell.printed,
+        "printed_spread": cell.printed_spread,
+        "spread": outcome.spread(study.spread),
+        "note": outcome.note or None,
+        "measured": {part: asdict(summary) for part, summary in outcome.parts.items()} or None,
+        "ours": None if outcome.result is None else outcome.result.to_dict(),
+    }
+
+
+BUDGETS = "budgets"
+# A kind of one's own is added by a file that reads or makes such studies.
+KINDS = Registry[StudyKind](
+    "kind of study",
+    {
+        SWEEP: StudyKind(_sweep_sections, _sweep_dict),
+        BUDGETS: StudyKind(_budgets_sections, _budgets_dict),
+        PRINTED: StudyKind(_printed_sections, _printed_dict),
+    },
+)
