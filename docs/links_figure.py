@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from docs.results_file import Row, read
-from graphveil.experiments.figure import FREE, Chart, Panel, Role, Series
+from graphveil.experiments.figure import FREE, Chart, ChartPanel, Role, Series
 from graphveil.statistics import Summary
 
 NAME = "links"
@@ -34,9 +34,9 @@ def links_figure() -> str:
     return Chart(panels).drawing().svg_file()
 
 
-def _panel(title: str, series: Sequence[Series]) -> Panel:
+def _panel(title: str, series: Sequence[Series]) -> ChartPanel:
     label = "accuracy on test users (%)"
-    return Panel(title, "E, what one link costs", label, tuple(series), limits=FREE)
+    return ChartPanel(title, "E, what one link costs", label, tuple(series), limits=FREE)
 
 
 def _series(rows: Sequence[Row], key: str, label: str, role: Role, mark_of: str = "") -> Series:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from graphveil import channels
 from graphveil.channels import FiniteChannel
 from graphveil.experiments.computed_figures import FigureInput, spans
-from graphveil.experiments.figure import Chart, Panel, Role, Series
+from graphveil.experiments.figure import Chart, ChartPanel, Role, Series
 from graphveil.statistics import Summary
 from reproduce.figures.absolute_error import AbsoluteError, absolute_error
 
@@ -93,7 +93,7 @@ def compute(given: FigureInput) -> Chart:
         for axis in (small, large):
             title = f"{INPUTS.get(kind, 'worst-case bias')}, ε from {axis[0]:g} to {axis[-1]:g}"
             lines = _lines(kind, axis, plain, clipped)
-            panels.append(Panel(title, "ε", y_label, lines, "x" if kind == "bias" else "xy"))
+            panels.append(ChartPanel(title, "ε", y_label, lines, "x" if kind == "bias" else "xy"))
     return Chart(tuple(panels), tuple(findings(plain, clipped)), columns=2)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from graphveil import denoise, linear
 from graphveil.errors import InputError
 from graphveil.experiments.computed_figures import FigureInput, spans
-from graphveil.experiments.figure import Chart, Panel, Role, Series
+from graphveil.experiments.figure import Chart, ChartPanel, Role, Series
 from graphveil.experiments.study import QUICK_STEPS, WALKS
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.private_edges import divide_edges
@@ -232,25 +232,27 @@ class Found:
     epsilons: tuple[float, ...]
     shares: tuple[float, ...]
 
-    def over_shares(self) -> Panel:
+    def over_shares(self) -> ChartPanel:
         """At one budget: lines that protect all links, and references, are flat."""
         lines = [
             self._series(line.label, self.shares, [Asked(line, EPSILON, share) for share in self.shares])
             for line in self._drawn()
         ]
         title = f"ε = {EPSILON:g}, up to {HOPS} hops"
-        return Panel(title, "ρ, share of private links", Y_LABEL, (*lines, *self._flat(self.shares)), "x")
+        return ChartPanel(
+            title, "ρ, share of private links", Y_LABEL, (*lines, *self._flat(self.shares)), "x"
+        )
 
-    def over_epsilon(self) -> Panel:
+    def over_epsilon(self) -> ChartPanel:
         """One line for each share, where that makes a difference."""
         lines = [
             self._series(label, self.epsilons, [replace(one, epsilon=epsilon) for epsilon in self.epsilons])
             for label, one in self._with_shares()
         ]
         title = f"over ε, up to {HOPS} hops"
-        return Panel(title, "ε of one link", Y_LABEL, (*lines, *self._flat(self.epsilons)), "x")
+        return ChartPanel(title, "ε of one link", Y_LABEL, (*lines, *self._flat(self.epsilons)), "x")
 
-    def over_hops(self) -> Panel:
+    def over_hops(self) -> ChartPanel:
         """Walks of so many steps alone, at one budget."""
         lines = [
             _by_hops(label, found, one.line.note, one.line.role)
@@ -258,7 +260,7 @@ class Found:
             if (found := self._of(one)) is not None
         ]
         lines += [_by_hops(label, known, role="reference") for label, known in self.references.items()]
-        return Panel(f"ε = {EPSILON:g}, hop by hop", "steps of a walk", Y_LABEL, tuple(lines))
+        return ChartPanel(f"ε = {EPSILON:g}, hop by hop", "steps of a walk", Y_LABEL, tuple(lines))
 
     def over_setting(
         self,
@@ -266,7 +268,7 @@ class Found:
         values: tuple[float, ...],
         asked: Callable[[Line, float, Sequence[float]], list[Asked]],
         logarithmic: Literal["", "x"] = "",
-    ) -> Panel:
+    ) -> ChartPanel:
         """At one budget over what the document leaves open."""
         lines = [
             self._series(f"{line.label}, ρ = {share:g}", values, asked(line, share, values))
@@ -275,7 +277,7 @@ class Found:
             for share in SHARES_OVER_EPSILON
         ]
         title = f"ε = {EPSILON:g}, up to {HOPS} hops"
-        return Panel(title, label, Y_LABEL, tuple(lines), logarithmic)
+        return ChartPanel(title, label, Y_LABEL, tuple(lines), logarithmic)
 
     def findings(self) -> list[str]:
         """Where a mechanism's graph is nearer than all references, and what was left out."""

@@ -14,7 +14,7 @@ from typing import Literal
 from graphveil import channels
 from graphveil.channels import FiniteChannel
 from graphveil.experiments.computed_figures import FigureInput, spans
-from graphveil.experiments.figure import Chart, Panel, Role, Series
+from graphveil.experiments.figure import Chart, ChartPanel, Role, Series
 from graphveil.statistics import Summary
 from reproduce.figures.squared_error import SquaredError, squared_error
 
@@ -70,7 +70,7 @@ def compute(given: FigureInput) -> Chart:
         given.progress(f"ε = {epsilon:g}", place / len(budgets))
         errors[epsilon] = {label: squared_error(case.build(epsilon)) for label, case in CASES.items()}
     panels = tuple(
-        Panel(TITLES[kind], "ε", Y_LABELS[kind], _lines(kind, budgets, errors), _scales(kind))
+        ChartPanel(TITLES[kind], "ε", Y_LABELS[kind], _lines(kind, budgets, errors), _scales(kind))
         for kind in Y_LABELS
     )
     return Chart(panels, tuple(findings(errors)), columns=3)

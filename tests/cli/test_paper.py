@@ -11,7 +11,7 @@ from graphveil.experiments import papers as paper_module
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.database import RESULTS
-from graphveil.experiments.figure import Chart, Panel, Series
+from graphveil.experiments.figure import Chart, ChartPanel, Series
 from graphveil.statistics import Summary
 
 PAPER = """
@@ -541,7 +541,7 @@ def figures(tmp_path, monkeypatch):
         seen.append(terms)
         terms.progress("half", 0.5)
         line = Series("a line", (1.0, 2.0), (Summary(0.25, 0.2, 0.3), Summary(0.5, None, None)), "its note")
-        return Chart((Panel("a panel", "ε", "error", (line,)),), ("A line rises.",))
+        return Chart((ChartPanel("a panel", "ε", "error", (line,)),), ("A line rises.",))
 
     monkeypatch.setattr(result_module, "compute_figure", computed)
     return seen

@@ -7,12 +7,12 @@ import re
 import pytest
 
 from graphveil.experiments.computed_figures import spans
-from graphveil.experiments.figure import FREE, Chart, Panel, Series, epsilon_chart, line_style
+from graphveil.experiments.figure import FREE, Chart, ChartPanel, Series, epsilon_chart, line_style
 from graphveil.statistics import Summary
 
 ONE = Series("one", (1.0, 2.0), (Summary(0.5, 0.4, 0.6), None), "a note")
 OTHER = Series("other", (1.0, 4.0), (Summary(1.0, None, None), Summary(2.0, None, None)), role="companion")
-PANEL = Panel("a panel", "x", "error", (ONE, OTHER), "xy")
+PANEL = ChartPanel("a panel", "x", "error", (ONE, OTHER), "xy")
 FIGURE = Chart((PANEL,), ("One is below the other.",), title="Fig. 1")
 
 
@@ -68,7 +68,7 @@ def test_a_picture_is_drawn_the_same_again(tmp_path):
 
 def test_a_legend_names_each_line_once_though_it_is_in_two_panels():
     more = Series("only here", (1.0,), (Summary(1.0, None, None),))
-    figure = Chart((PANEL, Panel("second", "x", "error", (ONE, more))))
+    figure = Chart((PANEL, ChartPanel("second", "x", "error", (ONE, more))))
     said = texts(figure.svg())
     assert said.count("one") == 1
     assert said.count("only here") == 1
@@ -96,8 +96,8 @@ def test_a_companion_has_the_colour_of_the_line_before_it_and_a_dash():
 
 
 def test_a_line_is_drawn_the_same_in_all_panels_whatever_stands_before_it():
-    alone = Panel("second", "x", "error", (Series("two", (1.0,), (Summary(1.0, None, None),)),))
-    both = Panel("first", "x", "error", (ONE, *alone.series))
+    alone = ChartPanel("second", "x", "error", (Series("two", (1.0,), (Summary(1.0, None, None),)),))
+    both = ChartPanel("first", "x", "error", (ONE, *alone.series))
     chart = Chart((both, alone))
     first, second = (drawn_lines(chart, panel)["two"] for panel in (0, 1))
     assert (first.get_color(), first.get_marker()) == (second.get_color(), second.get_marker())
@@ -111,13 +111,15 @@ def test_a_control_and_what_belongs_to_a_line_have_its_mark():
         Series("control", (0.0,), y, role="control"),
         Series("structure", (0.0,), y, role="structure", mark_of="a"),
     )
-    lines = drawn_lines(Chart((Panel("t", "x", "y", series, ticks=("none",), limits=FREE),)))
+    lines = drawn_lines(Chart((ChartPanel("t", "x", "y", series, ticks=("none",), limits=FREE),)))
     assert lines["control"].get_marker() == lines["b"].get_marker()
     assert lines["structure"].get_marker() == lines["a"].get_marker()
 
 
 def test_values_without_a_distance_are_named_below_their_places():
-    panel = Panel("t", "x", "y", (Series("a", (1.0,), (Summary(1.0, None, None),)),), ticks=("few", "many"))
+    panel = ChartPanel(
+        "t", "x", "y", (Series("a", (1.0,), (Summary(1.0, None, None),)),), ticks=("few", "many")
+    )
     assert panel.table().head == ("x", "few", "many", "")
     assert panel.table().rows == (("a", "-", "1", ""),)
     assert {"few", "many"} <= set(texts(Chart((panel,)).svg()))
@@ -133,7 +135,7 @@ def test_a_series_without_x_is_the_same_at_every_budget():
 
 
 def test_panels_of_one_measure_share_a_scale_and_say_once_what_it_is():
-    panels = (Panel("a", "x", "error", (ONE,)), Panel("b", "x", "error", (ONE,)))
+    panels = (ChartPanel("a", "x", "error", (ONE,)), ChartPanel("b", "x", "error", (ONE,)))
     assert texts(Chart(panels).svg()).count("error") == 1
     first, second = Chart(panels).drawing().axes
     assert first.get_ylim() == second.get_ylim() and first.get_ylim()[0] == 0

@@ -155,7 +155,7 @@ ForAll = Callable[[Callable[[Share], Any], Sequence[Share]], list[Any]]
 
 
 @dataclass(frozen=True)
-class Study:
+class DemoStudy:
     """A method that learns from the collection, at a budget."""
 
     method: str
@@ -168,7 +168,7 @@ class Study:
         return Experiment.of(self.method, "collection", settings=self.settings, epsilon=self.epsilon)
 
 
-TOGL, VEIL = Study("togl", 2.0), Study("veil", 2.0)
+TOGL, VEIL = DemoStudy("togl", 2.0), DemoStudy("veil", 2.0)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class DemoSize:
 class Demonstration:
     """A town whose people hold devices, and an operator who has a graph, some labels, and a collection."""
 
-    def __init__(self, folder: Path, books: Path, size: DemoSize, studies: Sequence[Study]) -> None:
+    def __init__(self, folder: Path, books: Path, size: DemoSize, studies: Sequence[DemoStudy]) -> None:
         town = Town(
             users=size.devices, features=32, neighbourhood=size.neighbourhood, degree=size.degree, seed=1
         )
@@ -227,7 +227,7 @@ def run_demo(
     size: DemoSize,
     say: Say,
     *,
-    studies: Sequence[Study] = (TOGL, VEIL),
+    studies: Sequence[DemoStudy] = (TOGL, VEIL),
     serving: Callable[[Path], AbstractContextManager[str]] | None = None,
 ) -> bool:
     """Collect and learn, saying what is done; whether every result is the one of a single process, bit for bit."""
@@ -275,7 +275,7 @@ def run_demo(
 
 def _learn(
     collection: Collection,
-    study: Study,
+    study: DemoStudy,
     shares: Sequence[Share],
     for_all: ForAll,
     sent: list[SentCounts],

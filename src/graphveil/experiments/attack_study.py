@@ -15,7 +15,7 @@ from graphveil.attacks.registry import MODEL_ATTACKS
 from graphveil.errors import InputError
 from graphveil.experiments.analysis import DrawnResult, as_sentence
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import Chart, Drawing, Panel, Role, Series
+from graphveil.experiments.figure import Chart, ChartPanel, Drawing, Role, Series
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import load_data, open_unit
@@ -171,7 +171,7 @@ class CampaignReport(DrawnResult):
         def series(label: str, role: Role, of: Callable[[AttackPoint], Summary]) -> Series:
             return Series(label, places, tuple(map(of, campaign.points)), role=role)
 
-        panel = Panel(
+        panel = ChartPanel(
             f"{campaign.attack.name} inference on {Path(campaign.data).stem}",
             "privacy budget ε",
             "planted secrets guessed right (%)",

@@ -387,7 +387,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ChartPanel:
     """Lines over one x.
 
     ``log`` names the axes that have a logarithmic scale. ``ticks`` are names of x = 0, 1, 2 and so on, where x is no number.
@@ -460,7 +460,7 @@ class Panel:
 class Chart:
     """Panels, in rows of ``columns``, and above them a title and sentences that follow from their numbers."""
 
-    panels: tuple[Panel, ...]
+    panels: tuple[ChartPanel, ...]
     findings: tuple[str, ...] = ()
     columns: int = 2
     title: str = ""
@@ -506,7 +506,7 @@ class Chart:
 
 def epsilon_chart(series: Sequence[Series], title: str, metric: str = "accuracy") -> Chart:
     """Return a chart of a metric over the privacy budget; a series without x does not depend on it."""
-    panel = Panel(
+    panel = ChartPanel(
         title,
         "privacy budget ε",
         f"{metric} on test users (%)",

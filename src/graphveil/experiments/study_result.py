@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from graphveil.errors import GraphveilError
-from graphveil.experiments.figure import FREE, Chart, Panel, Role, Series
+from graphveil.experiments.figure import FREE, Chart, ChartPanel, Role, Series
 from graphveil.experiments.measures import SCORE, Reading
 from graphveil.experiments.page import Section
 from graphveil.experiments.result import Result
@@ -196,7 +196,7 @@ class StudyResult:
         drawn = tuple(panel._panel(title, y_label) for panel, title in zip(panels, titles, strict=True))
         return Chart(drawn, columns=MOST_BESIDE, title=study.title if len(panels) > 1 else "")
 
-    def _panel(self, title: str, y_label: str) -> Panel:
+    def _panel(self, title: str, y_label: str) -> ChartPanel:
         """The lines of one panel; values of x stand at equal distances, in their order."""
         study, drawn = self.study, []
 
@@ -214,7 +214,7 @@ class StudyResult:
                 add(name, curve, role, study.lines[lines[0]] if len(shared) > 1 else "")
         x = study.axes[0]
         ticks = tuple(value_text(value) for value in x.values)
-        return Panel(title, x.label, y_label, tuple(drawn), "", ticks, study.measure.unit, FREE)
+        return ChartPanel(title, x.label, y_label, tuple(drawn), "", ticks, study.measure.unit, FREE)
 
     def table(self, columns: Sequence[tuple[Column, Sequence[CellValue]]]) -> Table:
         """Return a row for each value of x, with columns beside it that have a cell for each."""
