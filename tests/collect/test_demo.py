@@ -9,12 +9,12 @@ import uvicorn
 
 from graphveil.cli import status
 from graphveil.collect import demo
-from graphveil.collect.demo import DemoSize, Study, run_demo, workers
+from graphveil.collect.demo import DemoSize, DemoStudy, run_demo, workers
 from graphveil.collect.service import create_app
 from graphveil.collect.storage import open_collection
 
 SIZE = DemoSize(devices=48, processes=0, neighbourhood=6, degree=4.0)
-STUDIES = (Study("togl", 2.0, {"epochs": 2}), Study("veil", 2.0, {"epochs": 2}))
+STUDIES = (DemoStudy("togl", 2.0, {"epochs": 2}), DemoStudy("veil", 2.0, {"epochs": 2}))
 
 
 @contextmanager
