@@ -121,7 +121,7 @@ INSIDE_FUNCTIONS = {
     # A device without the library says so, and how to install it.
     "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
     "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
-    "audit/paths.py": {"scipy"},
+    "audit/versions.py": {"scipy"},
     "mechanisms/base.py": {"scipy.sparse"},
     # Only a curator walks over dendrograms, in compiled code.
     "mechanisms/edgerr.py": {"graphveil.mechanisms"},

@@ -4,7 +4,7 @@ import pytest
 
 from graphveil.audit.behaviour import behaviour_step
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.findings import same_reports
+from graphveil.audit.drawn_reports import same_reports
 from graphveil.mechanisms import mechanism, names
 
 

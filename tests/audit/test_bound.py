@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil.audit.bound import along, best_bound, bound_step, most_separated, sums
+from graphveil.audit.lower_bound import along, best_bound, bound_step, most_separated, sums
 from graphveil.channels import Claim, SeededWords, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism, names
 

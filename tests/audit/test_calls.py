@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil.audit.calls import crowd_candidate, walk_calls
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import Deadline, within
-from graphveil.audit.schedule import AuditSchedule
+from graphveil.audit.many_users import crowd_candidate, walk_calls
+from graphveil.audit.versions import AuditSchedule
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
 

@@ -1,6 +1,6 @@
 import pytest
 
-from graphveil.audit.contrast import Contrast, more_than_claimed, opposites
+from graphveil.audit.lower_bound import Contrast, more_than_claimed, opposites
 from graphveil.channels import TOTAL, Channel, Claim, SeededWords
 from graphveil.mechanisms import LevelMechanism, mechanism
 

@@ -3,11 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil.audit import crowd
-from graphveil.audit.calls import words_of_their_own
-from graphveil.audit.crowd import crowd_step, everybody_alike
-from graphveil.audit.hull import Hull
-from graphveil.audit.schedule import AuditSchedule
+from graphveil.audit import many_users
+from graphveil.audit.many_users import crowd_step, everybody_alike, words_of_their_own
+from graphveil.audit.probability_ranges import Hull
+from graphveil.audit.versions import AuditSchedule
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import FeatureMechanism, mechanism
 
@@ -57,7 +56,7 @@ def test_words_that_are_stretched_over_many_users_are_found():
 
 def test_users_with_rows_of_their_own_are_few_where_rows_are_wide(monkeypatch):
     asked = []
-    monkeypatch.setattr(crowd.Probe, "around", lambda built, public, users: asked.append(users))
-    monkeypatch.setattr(crowd, "alone", lambda probe: [])
+    monkeypatch.setattr(many_users.Probe, "around", lambda built, public, users: asked.append(users))
+    monkeypatch.setattr(many_users, "alone", lambda probe: [])
     _step(mechanism("multibit", epsilon=1.0, dims=4096, range=(0, 1)))
-    assert asked == [crowd.MAX_HELD // 4096]
+    assert asked == [many_users.MAX_HELD // 4096]

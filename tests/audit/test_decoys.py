@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from graphveil.audit.candidate import claims_independence, has_decoys
 from graphveil.audit.control import sighted_decoys
-from graphveil.audit.trust import claims_independence, has_decoys
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import PublicRange, mechanism
 

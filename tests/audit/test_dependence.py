@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil.audit.dependence import Answers, _halves, _pairs, _triples, dependent_answers
+from graphveil.audit.independence import Answers, _halves, _pairs, _triples, dependent_answers
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
 

@@ -10,8 +10,8 @@ import pytest
 
 from graphveil.audit import audit
 from graphveil.audit.candidate import Candidate
+from graphveil.audit.enumeration import graphs_of, graphs_step, user_counts, worst_link
 from graphveil.audit.findings import GRAPHS
-from graphveil.audit.joint import graphs_of, graphs_step, user_counts, worst_link
 from graphveil.channels import Claim, SeededWords, counting, kary
 from graphveil.mechanisms import DegreeLinkMechanism, mechanism
 from graphveil.mechanisms.links import told_by_both_ends

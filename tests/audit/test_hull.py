@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from graphveil.audit.hull import Hull, shares_of
+from graphveil.audit.probability_ranges import Hull, shares_of
 from graphveil.channels import TOTAL, Channel, Claim, SeededWords
 from graphveil.mechanisms import LevelMechanism, mechanism
 

@@ -1,7 +1,7 @@
 import pytest
 
+from graphveil.audit.enumeration import Joint
 from graphveil.audit.independence import independent, never_repeated
-from graphveil.audit.joint import Joint
 from graphveil.mechanisms import mechanism
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
-from graphveil.audit.interval import at_least, at_most, clopper_pearson, clopper_pearsons, unlikely
+from graphveil.audit.lower_bound import at_least, at_most, clopper_pearson, clopper_pearsons, unlikely
 
 CASES = [(0, 10), (3, 10), (10, 10), (1, 10**7), (123_456, 10**7), (5 * 10**6, 10**7), (10**7 - 1, 10**7)]
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.joint import Joint, between, distinct, enumerate_smaller
+from graphveil.audit.enumeration import Joint, between, enumerate_smaller
+from graphveil.audit.inputs import distinct
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism, names
 

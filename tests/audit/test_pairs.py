@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import pytest
 
 from graphveil.audit import audit
-from graphveil.audit.joint import Joint
-from graphveil.audit.pairs import kind_of, pairs_step, personal_cause
+from graphveil.audit.enumeration import Joint
+from graphveil.audit.exact_loss import kind_of, pairs_step, personal_cause
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
 

@@ -1,8 +1,9 @@
 import pytest
 
+from graphveil.audit.behaviour import everything_answered
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.paths import everything_answered, same_by_every_path
-from graphveil.audit.probe import public_range
+from graphveil.audit.inputs import public_range
+from graphveil.audit.versions import same_by_every_path
 from graphveil.mechanisms import mechanism, names
 
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.probe import USERS, CountedWords, Probe
+from graphveil.audit.drawn_reports import CountedWords
+from graphveil.audit.inputs import USERS, Probe
 from graphveil.mechanisms import names
 
 

@@ -4,10 +4,9 @@ from pathlib import Path
 import pytest
 
 from graphveil.audit import processes
-from graphveil.audit.candidate import Candidate, load_mechanism
-from graphveil.audit.probe import public_range
+from graphveil.audit.candidate import Candidate, foreign, load_mechanism
+from graphveil.audit.inputs import public_range
 from graphveil.audit.processes import processes_step, started
-from graphveil.audit.trust import foreign
 from graphveil.channels import onebit
 from graphveil.mechanisms import FeatureMechanism, feature_family, unregister
 from graphveil.mechanisms.registry import mechanism

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from graphveil.audit.repeats import never_again, periods, repeated_string, window_hashes
+from graphveil.audit.independence import never_again, periods, repeated_string, window_hashes
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from graphveil.audit.joint import Joint
+from graphveil.audit.enumeration import Joint
 from graphveil.audit.sampler import sampler_step
 from graphveil.channels import TOTAL, Channel, Claim, SeededWords
 from graphveil.mechanisms import LevelMechanism, mechanism

@@ -1,4 +1,4 @@
-from graphveil.audit.schedule import BUDGETS, CALLS, DIMS, EPSILONS, LARGEST_CALL, LARGEST_DIMS, AuditSchedule
+from graphveil.audit.versions import BUDGETS, CALLS, DIMS, EPSILONS, LARGEST_CALL, LARGEST_DIMS, AuditSchedule
 from graphveil.channels import SeededWords
 
 

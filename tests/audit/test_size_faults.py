@@ -9,11 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from graphveil.audit.calls import crowd_candidate, walk_calls, walked_row
 from graphveil.audit.candidate import Candidate, load_mechanism
-from graphveil.audit.probe import public_range
-from graphveil.audit.schedule import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, AuditSchedule
-from graphveil.audit.versions import look_at
+from graphveil.audit.inputs import public_range
+from graphveil.audit.many_users import crowd_candidate, walk_calls, walked_row
+from graphveil.audit.versions import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, AuditSchedule, look_at
 from graphveil.channels import SeededWords
 from tests.audit.test_faults import ALL, of_size
 

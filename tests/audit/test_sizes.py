@@ -1,6 +1,5 @@
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.schedule import AuditSchedule
-from graphveil.audit.sizes import larger_budgets, size_setting, sizes
+from graphveil.audit.versions import AuditSchedule, larger_budgets, size_setting, sizes
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
 from graphveil.privacy import Plan

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from graphveil.audit.tables import tables_step
+from graphveil.audit.exact_loss import tables_step
 from graphveil.channels import TOTAL, Channel, Claim
 from graphveil.channels.exact import Loss
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism

@@ -1,7 +1,7 @@
 import numpy as np
 
-from graphveil.audit.candidate import Candidate
-from graphveil.audit.trust import (
+from graphveil.audit.candidate import (
+    Candidate,
     Stated,
     claims_independence,
     compared,

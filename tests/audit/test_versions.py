@@ -1,7 +1,6 @@
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import Deadline, within
-from graphveil.audit.schedule import AuditSchedule
-from graphveil.audit.versions import users_affordable, users_needed, versions_step
+from graphveil.audit.versions import AuditSchedule, users_affordable, users_needed, versions_step
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
 

@@ -1,7 +1,7 @@
 import pytest
 
-from graphveil.audit.joint import Joint
-from graphveil.audit.whole import describe_size, joint_step
+from graphveil.audit.enumeration import Joint
+from graphveil.audit.exact_loss import describe_size, joint_step
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chi2
 
 from graphveil.audit import audit
-from graphveil.audit.joint import worst_link
+from graphveil.audit.enumeration import worst_link
 from graphveil.channels import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import NeighbourLists, dendrogram, mechanism

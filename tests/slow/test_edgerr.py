@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from graphveil.audit.joint import worst_link
+from graphveil.audit.enumeration import worst_link
 from graphveil.mechanisms import mechanism
 from tests.mechanisms.test_edgerr import NEVER_TOGETHER, flat
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -9,32 +10,125 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import Candidate
-from graphveil.audit.findings import (
-    BEHAVIOUR,
-    BrokenError,
-    Leak,
-    Rank,
-    Step,
-    batch,
-    reports_of,
-    same_dims,
-    same_reports,
+from graphveil.audit.candidate import (
+    Candidate,
+    draws_by_reports,
+    is_curated,
+    values_of,
+    with_values,
 )
-from graphveil.audit.hull import in_the_clear
+from graphveil.audit.drawn_reports import CountedWords, batch, reports_of, same_dims, same_reports
+from graphveil.audit.enumeration import Joint
+from graphveil.audit.findings import BEHAVIOUR, BrokenError, Leak, Rank, Step
 from graphveil.audit.independence import independent, never_repeated
-from graphveil.audit.inputs import misfits, valid_inputs
-from graphveil.audit.joint import Joint
-from graphveil.audit.paths import everything_answered, refused_alike
-from graphveil.audit.probe import SEED, CountedWords, Probe, accepts
-from graphveil.audit.trust import draws_by_reports, is_curated, values_of, with_values
+from graphveil.audit.inputs import SEED, Probe, accepts, misfits, valid_inputs
+from graphveil.audit.lower_bound import best_bound
 from graphveil.channels.sampling import SeededWords, code_type
+from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.personal import level_of
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.reports import HEADER, Reports
 from graphveil.mechanisms.rows import PublicRange
+
+
+def everything_answered(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
+    """Whatever a value is, it must be answered, in silence: who answers, and what is logged, tells nothing then."""
+    sane = reports_of(mechanism, np.asarray(mechanism.extremes()[:1]), SeededWords(SEED))
+    for title, private in misfits(mechanism, public).items():
+        users = np.stack([np.asarray(private)] * 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                reports = mechanism.randomize(users, SeededWords(SEED))
+                reports.check()
+            except Warning as warning:
+                message = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
+                return [Leak(message, Rank.VALUE)]
+            except GraphveilError as error:
+                return [Leak(f"{title} are not answered as others are: {error}", Rank.VALUE)]
+            except Exception as error:  # noqa: BLE001
+                message = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
+                return [Leak(message, Rank.VALUE)]
+        if reports.users != 2 or reports.codes.dtype != sane.codes.dtype:
+            return [Leak(f"{title} are answered in another form than other rows", Rank.VALUE)]
+    return []
+
+
+def refused_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
+    """Rows of a wrong shape may be refused, whatever they hold: with the same error for all values."""
+    if mechanism.subject in ("label", "level"):
+        return []
+    errors: dict[tuple[str, str], str] = {}
+    for title, private in valid_inputs(mechanism, public).items():
+        rows = np.asarray(private, dtype=np.float64)[None]
+        for shape, wrong in {
+            "too long": np.column_stack([rows, rows]),
+            "of a dimension too many": rows[None],
+        }.items():
+            for call in (mechanism.randomize, mechanism.count):
+                try:
+                    call(wrong)
+                except Exception as error:  # noqa: BLE001 -- whatever is raised is compared
+                    told = f"{type(error).__name__}: {error}"
+                else:
+                    told = "accepted"
+                if errors.setdefault((shape, call.__name__), told) != told:
+                    message = f"whether and how rows that are {shape} are refused by {call.__name__} depends on their values, as with {title}"
+                    return [Leak(message, Rank.FORMAT)]
+    return []
+
+
+CLEAR_USERS, CLEAR_VALUES = 4096, 1 << 17
+# The bound of one event is 99.9% sure; both rows are drawn again before anything is said.
+CLEAR_LOOKS = 2
+
+
+def in_the_clear(probe: Probe) -> list[str]:
+    """Whether some code of a report tells two rows apart with more certainty than is claimed."""
+    mechanism = probe.build()
+    if mechanism.uneven:
+        return []
+    users = max(64, min(CLEAR_USERS, CLEAR_VALUES // max(mechanism.row_length, mechanism.report_length)))
+    never: dict[int, tuple[str, int]] = {}
+    for title, private in valid_inputs(mechanism, probe.public).items():
+        drawn = [
+            columns
+            for look in range(CLEAR_LOOKS)
+            if (columns := _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look))))
+            is not None
+        ]
+        if len(drawn) < CLEAR_LOOKS or drawn[0].shape != drawn[1].shape:
+            return []
+        codes = np.concatenate(drawn)
+        for place in np.flatnonzero((codes == codes[0]).all(axis=0)).tolist():
+            code = int(codes[0, place])
+            other, before = never.setdefault(place, (title, code))
+            if before != code and _more_than(mechanism.claim.epsilon, mechanism.claim.delta, users):
+                return [
+                    Leak(
+                        f"it is sent in the clear: code {place} of a report is always {before} under {other}, and always "
+                        f"{code} under {title}",
+                        Rank.CLEAR,
+                    )
+                ]
+    return []
+
+
+def _columns(reports: Reports) -> NDArray[np.int64] | None:
+    """The codes of all users, and the dimensions that they name, where all reports are of one length."""
+    lengths = np.unique(reports.lengths)
+    if len(lengths) != 1 or lengths[0] == 0:
+        return None
+    return reports.codes.astype(np.int64).reshape(reports.users, int(lengths[0]))
+
+
+def _more_than(epsilon: float, delta: float, users: int) -> bool:
+    """Whether a code that always comes under one row and never under another proves more than is claimed."""
+    counts = np.array([[users], [0]])
+    return best_bound(counts, lambda place: "", (0, 1), users, delta).epsilon > max(epsilon, math.log(2))
+
 
 USERS = 3
 
@@ -102,7 +196,6 @@ def _leak(told: str) -> Leak:
 
 
 Subject = TypeVar("Subject")
-
 # Calls that are repeated with the same words, in another order.
 CALLS = 13
 # Users who are asked one by one, each with words of their own.

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.audit.behaviour import everything_answered
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.control import sighted_reports, sighted_tables
+from graphveil.audit.drawn_reports import batch
+from graphveil.audit.enumeration import Joint, enumerate_smaller
 from graphveil.audit.examine import examine
-from graphveil.audit.findings import batch, show
-from graphveil.audit.joint import Joint, enumerate_smaller
-from graphveil.audit.paths import everything_answered
-from graphveil.audit.probe import Probe, public_range
+from graphveil.audit.findings import show
+from graphveil.audit.inputs import Probe, public_range
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Mechanism
@@ -36,7 +37,6 @@ DUST = 1e-9
 # Draws of statistical checks, and how many standard deviations they allow (a false alarm of 2·10^-9 each).
 DRAWS, QUICK_DRAWS, DEVIATIONS = 1_000_000, 20_000, 6.0
 SEED = 40
-
 # Settings that make no sense, whatever the mechanism.
 BAD_BUDGETS: tuple[Any, ...] = (0.0, -1.0, math.nan, math.inf, "1", None, True)
 BAD_DIMS = (0, -1)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.findings import CLASSES, Leak, Rank, Step, checked_reports
+from graphveil.audit.drawn_reports import CountedWords, checked_reports
+from graphveil.audit.findings import CLASSES, Leak, Rank, Step
 from graphveil.audit.inputs import misfits, off_grid, valid_inputs
-from graphveil.audit.paths import sparse_paths
-from graphveil.audit.probe import CountedWords
+from graphveil.audit.versions import sparse_paths
 from graphveil.channels.sampling import SeededWords, WordArray, Words
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.classes import ClassMechanism

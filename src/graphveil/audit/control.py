@@ -10,23 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.dependence import Answers, answers_of, equal_rows
-from graphveil.audit.findings import (
-    CONTROL,
-    FALSE_ALARM,
-    Leak,
-    Rank,
-    Step,
-    batch,
-    checked_reports,
-    reports_of,
-    same_reports,
-    wide_batch,
-)
-from graphveil.audit.hull import Span
+from graphveil.audit.candidate import has_decoys, is_blind, reshaped, with_values
+from graphveil.audit.drawn_reports import batch, draw_reports, reports_of, same_reports
+from graphveil.audit.findings import CONTROL, Leak, Rank, Step, log_false_alarm
+from graphveil.audit.independence import Answers, answers_of, equal_rows
 from graphveil.audit.inputs import misfits, valid_inputs
-from graphveil.audit.interval import log_tail
-from graphveil.audit.trust import has_decoys, is_blind, reshaped, with_values
+from graphveil.audit.lower_bound import log_tail
+from graphveil.audit.probability_ranges import Span
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
@@ -35,7 +25,6 @@ from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 
 Floats = NDArray[np.float64]
-
 # Answers that are compared in pairs and in triples, and users that are drawn at least.
 PAIRED, TRIPLED, MIN_USERS = 48, 12, 8000
 # Bits of an answer, rows and versions that are compared: the rate of false alarms is divided by them.
@@ -55,8 +44,7 @@ def sighted_decoys(mechanism: Mechanism, public: PublicRange | None, values: int
         return []
     users = max(MIN_USERS, values // max(mechanism.report_length, 4))
     drawn = {
-        title: checked_reports(mechanism, wide_batch(row, users), words)
-        for title, row in _rows(mechanism, public).items()
+        title: draw_reports(mechanism, row, users, words) for title, row in _rows(mechanism, public).items()
     }
     if leak := _too_different(mechanism, drawn):
         return [leak]
@@ -93,7 +81,7 @@ def _too_different(mechanism: Mechanism, drawn: dict[str, Reports]) -> Leak | No
         title: np.bincount(reports.codes, minlength=size) / (length * users)
         for title, reports in drawn.items()
     }
-    surplus = math.sqrt(-math.log(FALSE_ALARM / (LOOKS * size)) / users)
+    surplus = math.sqrt(-log_false_alarm(size, LOOKS) / users)
     for one, other in permutations(shares, 2):
         beyond = shares[one] - shares[other] - allowed
         code = int(beyond.argmax())
@@ -109,7 +97,7 @@ def _too_different(mechanism: Mechanism, drawn: dict[str, Reports]) -> Leak | No
 def _told_together(mechanism: Mechanism, titles: list[str], bits: list[Answers], users: int) -> Leak | None:
     """Whether two or three answers together tell two rows apart by more than the claim."""
     counts = np.array([np.concatenate([part.ravel() for part in _events(answers)]) for answers in bits])
-    log_error = math.log(FALSE_ALARM / (LOOKS * counts.size))
+    log_error = log_false_alarm(counts.size, LOOKS)
     low, high = _ends(counts, users, log_error)
     for one, other in permutations(range(len(titles)), 2):
         ratios = np.maximum(low[one] - mechanism.claim.delta, 0.0) / high[other]

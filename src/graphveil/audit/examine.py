@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from graphveil.audit.answers import answers_step
 from graphveil.audit.behaviour import behaviour_step
-from graphveil.audit.bound import FEWER, bound_step
-from graphveil.audit.calls import crowd_candidate
-from graphveil.audit.candidate import Candidate
+from graphveil.audit.candidate import Candidate, Stated, foreign, trusted
 from graphveil.audit.classes import classes_step
-from graphveil.audit.contrast import with_contrast
 from graphveil.audit.control import control_step
-from graphveil.audit.crowd import crowd_step
+from graphveil.audit.enumeration import Joint, enumerate_smaller, graphs_step
+from graphveil.audit.exact_loss import describe_size, joint_step, personal_sentences, tables_step
 from graphveil.audit.findings import (
     ANSWERS,
     BEHAVIOUR,
@@ -42,16 +39,12 @@ from graphveil.audit.findings import (
     power,
     within,
 )
-from graphveil.audit.joint import Joint, enumerate_smaller, graphs_step
-from graphveil.audit.pairs import personal_sentences
-from graphveil.audit.probe import public_range
+from graphveil.audit.inputs import public_range
+from graphveil.audit.lower_bound import FEWER, bound_step, with_contrast
+from graphveil.audit.many_users import crowd_candidate, crowd_step
 from graphveil.audit.processes import processes_step
-from graphveil.audit.sampler import sampler_step
-from graphveil.audit.schedule import AuditSchedule
-from graphveil.audit.tables import tables_step
-from graphveil.audit.trust import Stated, foreign, trusted
-from graphveil.audit.versions import versions_step
-from graphveil.audit.whole import describe_size, joint_step
+from graphveil.audit.sampler import answers_step, sampler_step
+from graphveil.audit.versions import AuditSchedule, versions_step
 from graphveil.channels.sampling import SeededWords, SystemWords, Words
 from graphveil.checks import check_number
 from graphveil.mechanisms.base import Mechanism

@@ -6,24 +6,18 @@ import math
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
-from inspect import getattr_static
 from types import FrameType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError
-from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.reports import Reports
 from graphveil.number_format import rounded_up
 
 
@@ -100,7 +94,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 # e to the power of this still is a float.
 MAX_EXPONENT = 700.0
-
 # The steps of an audit, as they are called.
 TABLES = "exact epsilon of the tables"
 CLOSED_FORM = "epsilon by a closed form"
@@ -115,13 +108,15 @@ ANSWERS = "every answer at full size"
 USERS = "many users in one call"
 VERSIONS = "other paths, sizes and options"
 BOUND = "a lower bound of epsilon from reports alone"
-
 # All comparisons of a step that needs no second look raise a false alarm with at most this probability.
 FALSE_ALARM = 1e-8
-# What reports are made of.
-FIELDS = {field.name for field in fields(Reports)}
 # Looks of a step at most, at all sizes together: the rate is divided by them.
 LOOKS = 10_000
+
+
+def log_false_alarm(comparisons: int, looks: int = LOOKS) -> float:
+    """Return how unlikely one of so many comparisons of a look must be to count, as a logarithm."""
+    return math.log(FALSE_ALARM / (looks * max(comparisons, 1)))
 
 
 class Rank(IntEnum):
@@ -173,114 +168,6 @@ class Step:
 
 class BrokenError(GraphveilError):
     """The audited mechanism did what no mechanism may do; the message is the finding."""
-
-
-def batch(private: Any, users: int) -> NDArray[Any]:
-    """The same private input for many users."""
-    return np.repeat(np.asarray(private)[None], users, axis=0)
-
-
-def wide_batch(private: Any, users: int) -> NDArray[Any]:
-    """The same for so many users that they share one row in memory."""
-    row = np.asarray(private)
-    return np.broadcast_to(row, (users, *row.shape))
-
-
-def reports_of(
-    mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
-) -> Reports:
-    """Reports by the client's own path; whatever goes wrong on valid rows is a finding."""
-    check_time()
-    expected = len(private) if users is None else users
-    with warnings.catch_warnings():
-        # A warning on some values tells as much as a refusal.
-        warnings.simplefilter("error")
-        try:
-            reports = mechanism.randomize(private, words)
-        except Exception as error:
-            raise BrokenError(
-                f"randomize fails on rows that it must accept: {type(error).__name__}: {error}"
-            ) from error
-    if more := _carried(reports, mechanism):
-        raise BrokenError(f"a report carries more than its codes: {more}")
-    if reports.users != expected:
-        raise BrokenError(f"randomize answers for {reports.users} users where {expected} were asked")
-    return reports
-
-
-def _carried(reports: Any, mechanism: Mechanism) -> str | None:
-    """What an object of reports has besides the arrays that are sent, in words; None if nothing."""
-    if type(reports) is not Reports:
-        return f"randomize must return Reports, it returns {type(reports).__name__}"
-    if set(vars(reports)) - FIELDS:
-        return "it has attributes that no message holds"
-    if reports.answered is not None:
-        return "it says who has answered, which is the collector's to say"
-    arrays = (reports.indptr, reports.codes, *([] if reports.dims is None else [reports.dims]))
-    if any(type(array) is not np.ndarray or array.dtype.kind not in "iu" for array in arrays):
-        return "its arrays must be numpy's own, of whole numbers"
-    if any(base.dtype.kind not in "biu" for array in arrays for base in _bases(array)):
-        return "its arrays are views of something else than whole numbers"
-    if _attached(reports.mechanism, mechanism):
-        return "its mechanism has attributes that the one which was asked has not"
-    return None
-
-
-def _attached(told: Any, mechanism: Mechanism) -> set[str]:
-    """The attributes that somebody has put on the mechanism of a report: neither its fields nor what its class computes."""
-    if told is mechanism or (type(told) is not type(mechanism) and not is_dataclass(told)):
-        return set()
-    known = {field.name for field in fields(told)} if is_dataclass(told) else set(vars(mechanism))
-    return {name for name in vars(told).keys() - known if getattr_static(type(told), name, None) is None}
-
-
-def _bases(array: Any) -> Iterator[Any]:
-    """The arrays that an array is a view of."""
-    while isinstance(array := array.base, np.ndarray):
-        yield array
-
-
-def checked_reports(
-    mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
-) -> Reports:
-    """Reports that a server would accept."""
-    reports = reports_of(mechanism, private, words, users)
-    try:
-        reports.check()
-    except GraphveilError as error:
-        raise BrokenError(f"a report breaks the mechanism's own format: {error}") from error
-    return reports
-
-
-def report_matrix(reports: Reports, length: int) -> NDArray[np.int64]:
-    """One row of numbers for each user's report: codes, and the dimensions where they are named.
-
-    Of reports of different lengths it says for each code of the alphabet whether it is there.
-    """
-    if reports.mechanism.uneven:
-        there = np.zeros((reports.users, reports.mechanism.alphabet), dtype=np.int64)
-        there[np.repeat(np.arange(reports.users), reports.lengths), reports.codes] = 1
-        return there
-    codes = reports.codes.astype(np.int64).reshape(-1, length)
-    if reports.dims is None:
-        return codes
-    return np.concatenate([codes, reports.dims.astype(np.int64).reshape(-1, length)], axis=1)
-
-
-def same_reports(one: Reports, other: Reports) -> bool:
-    """Whether two sets of reports say the same, whatever mechanism they name."""
-    return (
-        same_dims(one.dims, other.dims)
-        and np.array_equal(one.indptr, other.indptr)
-        and np.array_equal(one.codes, other.codes)
-    )
-
-
-def same_dims(one: NDArray[np.int32] | None, other: NDArray[np.int32] | None) -> bool:
-    """Whether two sets of reports are about the same dimensions."""
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
 
 
 def show(private: Any) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.findings import PROCESSES, Leak, Rank, Step, batch, checked_reports
+from graphveil.audit.drawn_reports import batch, checked_reports
+from graphveil.audit.findings import PROCESSES, Leak, Rank, Step
 from graphveil.audit.inputs import valid_inputs
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError

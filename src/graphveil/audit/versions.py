@@ -1,29 +1,48 @@
 """Other ways to use a mechanism: the paths that data take, and other options, sizes and budgets, each looked at briefly.
 
 Some faults show only with more than one answer, with many values, with binary values, with a pool, or at a large budget.
+
+A mechanism in other sizes: more and fewer values, larger and smaller budgets, as a schedule has them.
+
+The sizes that an audit walks through: numbers of values, budgets, values asked, and users of a call.
+
+Some are landmarks, where programs like to change their ways (powers of two and of ten, and their neighbours); the others are
+drawn by the audit's own randomness, so that no mechanism knows them.
+
+The paths that data take: the same values as another type, sparse, in another order of memory, alone or among others.
+
+With the same random words the same values must give the same reports, whatever array holds them. A path that a mechanism
+does not take (it refuses sparse rows, say) is told and not blamed: what a type is is public, as a shape is.
 """
 
 from __future__ import annotations
 
 import math
-from itertools import chain
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any, Self
 
-from graphveil.audit.answers import drawn_often, within_tables
-from graphveil.audit.behaviour import brief_behaviour
-from graphveil.audit.candidate import VARIANTS, Candidate
-from graphveil.audit.contrast import more_than_claimed
-from graphveil.audit.dependence import dependent_answers
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.audit.behaviour import brief_behaviour, everything_answered
+from graphveil.audit.candidate import VARIANTS, Candidate, Stated
+from graphveil.audit.drawn_reports import reports_of, same_reports
+from graphveil.audit.exact_loss import tables_step
 from graphveil.audit.findings import VERSIONS, BrokenError, Leak, OutOfTimeError, Rank, Step
-from graphveil.audit.hull import Hull
-from graphveil.audit.inputs import valid_inputs
-from graphveil.audit.paths import everything_answered, same_by_every_path
-from graphveil.audit.probe import Probe
-from graphveil.audit.schedule import AuditSchedule
-from graphveil.audit.sizes import Sized, sizes
-from graphveil.audit.tables import tables_step
-from graphveil.audit.trust import Stated
-from graphveil.channels.sampling import Words
+from graphveil.audit.independence import dependent_answers
+from graphveil.audit.inputs import Probe, symbols_of, valid_inputs
+from graphveil.audit.lower_bound import more_than_claimed
+from graphveil.audit.probability_ranges import Hull
+from graphveil.audit.sampler import drawn_often, within_tables
+from graphveil.channels.sampling import SeededWords, Words
+from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
+from graphveil.mechanisms.personal import PersonalRows
+from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
 # Values that are drawn for one look at a version, and users that it has however long their rows are.
@@ -142,3 +161,303 @@ def rare_noise(hull: Hull, public: PublicRange | None, words: Words, quick: bool
         return []
     first = dict(list(valid_inputs(hull.mechanism, public).items())[:2])
     return drawn_often(hull, first, needed, words)
+
+
+# Budgets above those of the schedule, and how far the largest one that is accepted is looked for.
+LARGER, MOST, HALVINGS = (16.0, 24.0, 48.0), 4096.0, 8
+# What the size of a mechanism is called, by the setting that says it.
+UNITS = {"dims": "values", "classes": "classes", "levels": "levels"}
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A mechanism in one size, and what that is called."""
+
+    title: str
+    mechanism: Mechanism
+    epsilon: float
+    # The number of values, where that is what was chosen.
+    size: int | None = None
+
+
+def sizes(candidate: Candidate, schedule: AuditSchedule) -> Iterator[Sized]:
+    """All sizes of a schedule that the mechanism accepts, small ones first.
+
+    A plan has no other size than its own, and for a curator, who sees everything, some cells stand for a whole graph.
+    """
+    if candidate.ready or candidate.planned is not None or candidate.build().trust == "curator":
+        return
+    setting = size_setting(candidate)
+    if setting is not None:
+        unit = "users" if candidate.build().subject == "links" else UNITS[setting]
+        for size in schedule.dims:
+            fewer = {} if candidate.sampled is None else {"sampled": min(candidate.sampled, size)}
+            yield from _built(candidate, f"{size:,} {unit}", {setting: size, **fewer}, size)
+    if candidate.takes("dims") and candidate.takes("sampled"):
+        for dims, sampled in schedule.sampled:
+            title = f"{sampled:,} of {dims:,} values"
+            yield from _built(candidate, title, {"dims": dims, "sampled": sampled}, dims)
+    if candidate.takes("epsilon"):
+        for epsilon in (*schedule.epsilons, *larger_budgets(candidate, schedule)):
+            yield from _built(candidate, f"epsilon {epsilon:g}", {"epsilon": epsilon})
+    if setting is None or not candidate.takes("epsilon"):
+        return
+    for mixed in schedule.mixed:
+        changes = {setting: mixed["dims"], "epsilon": mixed["epsilon"]}
+        if setting == "dims" and candidate.takes("sampled"):
+            changes["sampled"] = mixed["sampled"]
+        listed = ", ".join(f"{key} {value:,}" for key, value in changes.items())
+        yield from _built(candidate, listed, changes, mixed["dims"])
+
+
+def size_setting(candidate: Candidate) -> str | None:
+    """The setting that says how large a mechanism is: the first of these that it takes."""
+    return next((setting for setting in UNITS if candidate.takes(setting)), None)
+
+
+def larger_budgets(candidate: Candidate, schedule: AuditSchedule) -> list[float]:
+    """Budgets beyond the schedule's, up to the largest that the mechanism accepts (to a few percent)."""
+    if schedule.quick:
+        return []
+    low, high = BUDGETS[1], MOST
+    if not _accepts(candidate, low):
+        return []
+    for _ in range(HALVINGS):
+        middle = float(f"{(low * high) ** 0.5:.4g}")
+        low, high = (middle, high) if _accepts(candidate, middle) else (low, middle)
+    return [*(epsilon for epsilon in LARGER if epsilon < low), low]
+
+
+def _accepts(candidate: Candidate, epsilon: float) -> bool:
+    return bool(list(_built(candidate, "", {"epsilon": epsilon})))
+
+
+def _built(
+    candidate: Candidate, title: str, changes: dict[str, Any], size: int | None = None
+) -> Iterator[Sized]:
+    try:
+        built = candidate.build(**changes)
+    except GraphveilError:
+        return  # not every family has every size
+    yield Sized(title, built, changes.get("epsilon", candidate.epsilon), size)
+
+
+LARGEST_DIMS, BUDGETS, LARGEST_CALL = 4096, (0.01, 12.0), 1_000_000
+DIMS = (
+    *(1, 2, 3, 5, 8, 16, 31, 32, 33, 59, 60, 61, 64, 100, 127, 128, 129),
+    *(255, 256, 257, 512, 1000, 1024, 2048, 4095, 4096),
+)
+QUICK_DIMS = (1, 60, 257, 1000)
+EPSILONS = (0.01, 0.02, 0.04, 0.1, 0.25, 0.5, 2.0, 3.0, 4.0, 5.0, 5.5, 6.0, 7.0, 8.0, 8.5, 10.0, 12.0)
+QUICK_EPSILONS = (0.04, 8.5)
+# (d, m): how many of how many values are asked.
+SAMPLED = ((33, 16), (64, 33), (100, 17), (1000, 100), (4096, 64))
+QUICK_SAMPLED = ((100, 17),)
+CALLS = (
+    *range(1, 18),
+    *(31, 32, 33, 63, 64, 65, 99, 100, 101, 127, 128, 129, 255, 256, 257, 511, 513, 999, 1000, 1001),
+    *(1023, 1024, 1025, 2047, 2049, 4095, 4096, 4097, 9999, 10_000, 10_001, 16_383, 16_385, 32_769),
+    *(65_535, 65_536, 65_537, 100_000, 100_001, 131_073, 200_001, 262_144, 262_145, 500_001, 524_289),
+    *(1_000_000, 1_000_003),
+)
+QUICK_CALLS = (1, 2, 3, 4, 7, 16, 33, 65, 100, 257, 1000, 4097, 10_001, 65_537, 262_147)
+# Calls whose users' noise is compared at all distances.
+NOISE_COMPARED = (262_145, 262_147, 1_000_003)
+# Calls in which users hold different rows.
+MIXED_CALLS, QUICK_MIXED_CALLS = (4099, 65_537, 262_147), (4099,)
+
+
+@dataclass(frozen=True)
+class AuditSchedule:
+    """What is walked through: numbers of values, budgets, both at once (settings), and numbers of users in one call."""
+
+    dims: tuple[int, ...]
+    epsilons: tuple[float, ...]
+    sampled: tuple[tuple[int, int], ...]
+    mixed: tuple[dict[str, Any], ...]
+    calls: tuple[int, ...]
+    mixed_calls: tuple[int, ...]
+    quick: bool
+
+    @classmethod
+    def of(cls, quick: bool, words: Words) -> Self:
+        """The landmarks and what is drawn besides, in increasing order."""
+        chance = np.random.default_rng(words.take(4))
+        octaves = range(6, 7) if quick else range(2, 12)
+        dims = [int(chance.integers(1 << octave, 2 << octave)) for octave in octaves]
+        count = 1 if quick else 4
+        epsilons = [_between(chance, *BUDGETS) for _ in range(count)]
+        calls = [int(_between(chance, 1000, 1 << 16 if quick else LARGEST_CALL)) for _ in range(count)]
+        mixed = []
+        for _ in range(count if quick else 2 * count):
+            size = int(_between(chance, 2, 512 if quick else LARGEST_DIMS))
+            sampled = int(_between(chance, 1, size + 1))
+            mixed.append({"dims": size, "sampled": sampled, "epsilon": _between(chance, *BUDGETS)})
+        return cls(
+            tuple(sorted({*(QUICK_DIMS if quick else DIMS), *dims})),
+            tuple(sorted({*(QUICK_EPSILONS if quick else EPSILONS), *epsilons})),
+            QUICK_SAMPLED if quick else SAMPLED,
+            tuple(mixed),
+            tuple(sorted({*(QUICK_CALLS if quick else CALLS), *calls})),
+            QUICK_MIXED_CALLS if quick else MIXED_CALLS,
+            quick,
+        )
+
+
+def _between(chance: np.random.Generator, low: float, high: float) -> float:
+    """A number that is as likely in each octave."""
+    return float(f"{math.exp(chance.uniform(math.log(low), math.log(high))):.4g}")
+
+
+# Users whose data take every path, fewer where rows are long.
+PATH_USERS, MIN_PATH_USERS, MAX_PATH_VALUES, PATH_SEED = 64, 6, 1 << 16, 60
+# Whole numbers up to here are the same in half precision.
+MAX_HALF = 2048
+
+
+def same_by_every_path(mechanism: Mechanism, public: PublicRange | None) -> tuple[list[str], list[str]]:
+    """The leaks, and the paths that the mechanism does not take."""
+    refused: list[str] = []
+    for all_rows, paths in _representations(mechanism, public):
+        for rows in (all_rows, all_rows[:1]):
+            expected = reports_of(mechanism, rows, SeededWords(PATH_SEED))
+            for title, make in paths.items():
+                held = make(rows)
+                if held is None:
+                    continue
+                try:
+                    reports = _quietly(mechanism, held)
+                except Exception:  # noqa: BLE001 -- refused by whatever error
+                    refused.append(title)
+                    continue
+                if not same_reports(expected, reports):
+                    leak = (
+                        f"{title} are answered differently: with the same values and the same random words they give other "
+                        "reports than an array of double precision"
+                    )
+                    return [Leak(leak, Rank.PATH)], refused
+    return [], list(dict.fromkeys(refused))
+
+
+def _quietly(mechanism: Mechanism, private: Any) -> Reports:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mechanism.randomize(private, SeededWords(PATH_SEED))
+
+
+Representation = Callable[[NDArray[Any]], Any]
+
+
+def _representations(
+    mechanism: Mechanism, public: PublicRange | None
+) -> Iterator[tuple[NDArray[Any], dict[str, Representation]]]:
+    """Some users' private data, and other ways to hold them."""
+    chance = np.random.default_rng(PATH_SEED)
+    users = max(MIN_PATH_USERS, min(PATH_USERS, MAX_PATH_VALUES // mechanism.row_length))
+    if mechanism.subject in ("label", "level"):
+        symbols = chance.choice(symbols_of(mechanism), users)
+        kinds = {
+            f"{mechanism.subject}s as {kind}": _as(kind)
+            for kind in ("int8", "int32", "uint8", "float32", "float64")
+            if (symbols.astype(kind) == symbols).all()
+        }
+        yield symbols, {**kinds, f"{mechanism.subject}s in a list": lambda held: held.tolist()}
+        return
+    shape = (users, mechanism.row_length)
+    if mechanism.subject == "links":
+        links = (chance.random(shape) < 0.3).astype(np.float64)
+        # To a curator lists of neighbours are one graph, and rows as many graphs.
+        listed = isinstance(mechanism, LinkMechanism) and mechanism.trust == "local"
+        lists: dict[str, Representation] = {"neighbour lists": _neighbour_lists} if listed else {}
+        yield links, {**sparse_paths(), **_integers(), **lists}
+        return
+    span = public or PublicRange(0.0, 1.0)
+    # A third of the values is 0, as in sparse rows, where the range has it.
+    single = np.float32(span.low) + chance.random(shape).astype(np.float32) * np.float32(span.high - span.low)
+    single = np.clip(single, np.nextafter(np.float32(span.low), np.float32(np.inf)), np.float32(span.high))
+    single[chance.random(shape) < 1 / 3] = 0.0
+    low, high = np.ceil(span.low), np.floor(span.high)
+    whole = (
+        chance.integers(int(low), int(high) + 1, shape).astype(np.float64)
+        if high - low < 2**15 and low <= high
+        else None
+    )
+    memory: dict[str, Representation] = {
+        "rows of single precision": _as("float32"),
+        "rows of the other byte order": _as(">f8"),
+        "rows behind a mask that hides nothing": np.ma.masked_array,
+        "rows in Fortran order": np.asfortranarray,
+        "rows that cannot be written": _locked,
+        "rows of a mapped file": lambda rows: rows.view(np.memmap),
+        "every second row of an array": lambda rows: np.repeat(rows, 2, axis=0)[::2],
+        "rows in lists": lambda rows: rows.tolist(),
+    }
+    some = [(single.astype(np.float64), {**memory, **sparse_paths()})]
+    if whole is not None:
+        some.append((whole, {**_integers(), **sparse_paths()}))
+    for rows, paths in some:
+        if not mechanism.personal:
+            yield rows, paths
+            continue
+        levels = chance.integers(1, len(getattr(mechanism, "budgets", (1,))) + 1, users)
+        held = np.column_stack([rows, levels])
+        yield held, {title: _beside(make) for title, make in paths.items()}
+
+
+def _beside(make: Representation) -> Representation:
+    """Rows by a path, beside levels of their own."""
+    return lambda held: (
+        None if (rows := make(held[:, :-1])) is None else PersonalRows(held[:, -1].astype(np.int64), rows)
+    )
+
+
+def _as(kind: str) -> Representation:
+    return lambda rows: rows.astype(kind)
+
+
+def _locked(rows: NDArray[Any]) -> NDArray[Any]:
+    locked = rows.copy()
+    locked.flags.writeable = False
+    return locked
+
+
+def _integers() -> dict[str, Representation]:
+    kinds = {f"rows of {kind}": _as(kind) for kind in ("int64", "int16")}
+
+    def booleans(rows: NDArray[Any]) -> Any:
+        return rows.astype(bool) if ((rows == 0) | (rows == 1)).all() else None
+
+    def halves(rows: NDArray[Any]) -> Any:
+        return rows.astype(np.float16) if (np.abs(rows) <= MAX_HALF).all() else None
+
+    return {**kinds, "rows of bools": booleans, "rows of half precision": halves}
+
+
+def sparse_paths() -> dict[str, Representation]:
+    """Sparse rows, where scipy is there."""
+    try:
+        from scipy import sparse
+    except ImportError:
+        return {}
+
+    def unsorted(rows: NDArray[Any]) -> Any:
+        matrix = sparse.csr_matrix(rows)
+        pointers = matrix.indptr
+        order = np.concatenate(
+            [np.arange(stop - 1, start - 1, -1) for start, stop in pairwise(pointers.tolist())]
+        )
+        return sparse.csr_matrix((matrix.data[order], matrix.indices[order], pointers), shape=rows.shape)
+
+    return {
+        "sparse rows (CSR)": sparse.csr_matrix,
+        "sparse rows (CSR array of single precision)": lambda rows: sparse.csr_array(rows.astype(np.float32)),
+        "sparse rows (CSC)": sparse.csc_matrix,
+        "sparse rows (COO)": sparse.coo_matrix,
+        "sparse rows (CSR) out of order": unsorted,
+    }
+
+
+def _neighbour_lists(rows: NDArray[Any]) -> NeighbourLists:
+    owners, neighbours = np.nonzero(rows > 0)
+    pointers = row_pointers(np.bincount(owners, minlength=len(rows)))
+    return NeighbourLists(np.full(len(rows), rows.shape[1]), pointers, neighbours)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,17 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.bound import best_bound
-from graphveil.audit.findings import Leak, Rank, batch, reports_of
-from graphveil.audit.inputs import valid_inputs
-from graphveil.audit.interval import log_tail
-from graphveil.audit.probe import SEED, Probe
-from graphveil.audit.trust import claims_independence, reshaped
+from graphveil.audit.candidate import claims_independence, reshaped
+from graphveil.audit.drawn_reports import code_places, link_answers, middle_code, place_count
+from graphveil.audit.lower_bound import log_tail
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.product import ProductChannel
-from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.features import FeatureMechanism
@@ -31,7 +26,6 @@ from graphveil.mechanisms.reports import Reports
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-
 # Tables with more entries than this, or codes with more cells, are not looked at place by place.
 MAX_ENTRIES, MAX_CELLS = 1 << 20, 1 << 22
 # Probabilities are floats here, and off by less than this.
@@ -202,7 +196,7 @@ class Hull:
     def _anywhere(cls, mechanism: Mechanism) -> Hull | None:
         """Where each of the answers may stand at any place of a report."""
         spans = [Span.of(answer.channel) for answer in mechanism.answers]
-        places = mechanism.places if mechanism.names_dimensions else mechanism.report_length
+        places = place_count(mechanism)
         if not spans or any(span is None for span in spans) or places * mechanism.alphabet > MAX_CELLS:
             return None
         padded = [span.padded(mechanism.alphabet) for span in spans if span is not None]
@@ -218,29 +212,19 @@ class Hull:
         """How many events are compared in one look: codes, codes and all below, and all rare ones; too many and too few."""
         return 2 * (self.places + 1) * (2 * self.alphabet + 1)
 
-    def cells(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The user and the place-and-code of every answer in some reports."""
-        mechanism = self.mechanism
-        owners = np.repeat(np.arange(reports.users), reports.lengths)
-        codes = reports.codes.astype(np.int64)
-        if isinstance(mechanism, LinkMechanism):
-            pointers, named = mechanism.neighbours(reports)
-            degrees = mechanism.degrees(reports)
-            owners = np.repeat(np.arange(reports.users), np.diff(pointers))
+    def cells(self, reports: Reports) -> NDArray[np.int64]:
+        """Return the place-and-code of every answer in some reports."""
+        if isinstance(self.mechanism, LinkMechanism):
+            _, named, degrees = link_answers(self.mechanism, reports)
             cells = self.alphabet * named.astype(np.int64) + 1
-            if degrees is None:
-                return owners, cells
-            last = self.alphabet * mechanism.size + degrees
-            return np.append(owners, np.arange(reports.users)), np.append(cells, last)
-        if reports.dims is not None:
-            places = reports.dims.astype(np.int64)
-        else:
-            places = np.tile(np.arange(mechanism.report_length), reports.users)
-        return owners, places * self.alphabet + codes
+            return (
+                cells if degrees is None else np.append(cells, self.alphabet * self.mechanism.size + degrees)
+            )
+        return code_places(reports).astype(np.int64) * self.alphabet + reports.codes.astype(np.int64)
 
     def count(self, reports: Reports) -> Counts:
         """How often each code came at each place."""
-        counts = np.bincount(self.cells(reports)[1], minlength=self.places * self.alphabet)
+        counts = np.bincount(self.cells(reports), minlength=self.places * self.alphabet)
         counts = counts.reshape(self.places, self.alphabet)
         if isinstance(self.mechanism, LinkMechanism):
             links = counts[: self.mechanism.size]
@@ -290,9 +274,8 @@ class Hull:
         if isinstance(self.mechanism, LinkMechanism):
             kinds, cuts = self.kinds, np.zeros(self.places, dtype=np.int64)
             there = np.zeros((reports.users, self.places), dtype=bool)
-            pointers, named = self.mechanism.neighbours(reports)
-            there[np.repeat(np.arange(reports.users), np.diff(pointers)), named] = True
-            degrees = self.mechanism.degrees(reports)
+            owners, named, degrees = link_answers(self.mechanism, reports)
+            there[owners, named] = True
             if degrees is not None:
                 cuts[-1] = min(int(np.median(degrees)), self.alphabet - 2)
                 there[:, -1] = degrees > cuts[-1]
@@ -300,8 +283,7 @@ class Hull:
             codes = reports.codes.reshape(reports.users, -1)
             # Where dimensions are named there is one channel for all of them.
             kinds = self.kinds[: codes.shape[1]]
-            shares = np.cumsum(np.bincount(codes.ravel(), minlength=self.alphabet)) / max(codes.size, 1)
-            cuts = np.full(codes.shape[1], min(int((shares < 0.5).sum()), self.alphabet - 2))
+            cuts = np.full(codes.shape[1], middle_code(codes.ravel(), self.alphabet))
             there = codes > cuts
         low = np.array([1 - self.spans[kind].high_below[cut] for kind, cut in zip(kinds, cuts, strict=True)])
         high = np.array([1 - self.spans[kind].low_below[cut] for kind, cut in zip(kinds, cuts, strict=True)])
@@ -330,53 +312,3 @@ def span_tails(seen: Counts, draws: Any, low: Floats, high: Floats) -> Floats:
     for outside, end in ((seen > draws * most, most), (seen < draws * least, least)):
         tails[outside] = np.minimum(tails[outside], log_tail(seen[outside], draws[outside], end[outside]))
     return tails
-
-
-USERS, MAX_VALUES = 4096, 1 << 17
-# The bound of one event is 99.9% sure; both rows are drawn again before anything is said.
-LOOKS = 2
-
-
-def in_the_clear(probe: Probe) -> list[str]:
-    """Whether some code of a report tells two rows apart with more certainty than is claimed."""
-    mechanism = probe.build()
-    if mechanism.uneven:
-        return []
-    users = max(64, min(USERS, MAX_VALUES // max(mechanism.row_length, mechanism.report_length)))
-    never: dict[int, tuple[str, int]] = {}
-    for title, private in valid_inputs(mechanism, probe.public).items():
-        drawn = [
-            columns
-            for look in range(LOOKS)
-            if (columns := _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look))))
-            is not None
-        ]
-        if len(drawn) < LOOKS or drawn[0].shape != drawn[1].shape:
-            return []
-        codes = np.concatenate(drawn)
-        for place in np.flatnonzero((codes == codes[0]).all(axis=0)).tolist():
-            code = int(codes[0, place])
-            other, before = never.setdefault(place, (title, code))
-            if before != code and _more_than(mechanism.claim.epsilon, mechanism.claim.delta, users):
-                return [
-                    Leak(
-                        f"it is sent in the clear: code {place} of a report is always {before} under {other}, and always "
-                        f"{code} under {title}",
-                        Rank.CLEAR,
-                    )
-                ]
-    return []
-
-
-def _columns(reports: Reports) -> NDArray[np.int64] | None:
-    """The codes of all users, and the dimensions that they name, where all reports are of one length."""
-    lengths = np.unique(reports.lengths)
-    if len(lengths) != 1 or lengths[0] == 0:
-        return None
-    return reports.codes.astype(np.int64).reshape(reports.users, int(lengths[0]))
-
-
-def _more_than(epsilon: float, delta: float, users: int) -> bool:
-    """Whether a code that always comes under one row and never under another proves more than is claimed."""
-    counts = np.array([[users], [0]])
-    return best_bound(counts, lambda place: "", (0, 1), users, delta).epsilon > max(epsilon, math.log(2))

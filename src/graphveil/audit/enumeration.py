@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,21 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import Candidate
-from graphveil.audit.findings import (
-    GRAPHS,
-    BrokenError,
-    Leak,
-    Rank,
-    Step,
-    batch,
-    checked_reports,
-    power,
-    report_matrix,
-    show,
-)
-from graphveil.audit.inputs import symbols_of, valid_inputs
-from graphveil.audit.trust import compared_pairs, overridden, reshaped
+from graphveil.audit.candidate import Candidate, compared_pairs, overridden, reshaped
+from graphveil.audit.drawn_reports import batch, checked_reports, report_matrix
+from graphveil.audit.findings import GRAPHS, BrokenError, Leak, Rank, Step, power, show
+from graphveil.audit.inputs import distinct, symbols_of, valid_inputs
 from graphveil.channels.exact import Loss, exp_below
 from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError, InputError
@@ -43,7 +32,6 @@ DRAW_BLOCK, MAX_LOOKUP = 65_521, 1 << 24
 NEAR = 1e-12
 # Integers of so many bits fit into a float.
 FLOAT_BITS = 1000
-
 _log = np.frompyfunc(lambda count: math.log(count) if count else -math.inf, 1, 1)
 
 
@@ -220,15 +208,6 @@ class Joint:
         return np.bincount(places, minlength=len(self.counts[0]))
 
 
-def distinct(inputs: list[Any]) -> list[Any]:
-    """Each input once."""
-    kept: list[Any] = []
-    for private in inputs:
-        if not any(np.array_equal(np.asarray(private), np.asarray(other)) for other in kept):
-            kept.append(private)
-    return kept
-
-
 def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
     """Inputs besides the extremes: two extremes in turn and the middle of the range; or other symbols."""
     if isinstance(mechanism, SymbolMechanism):
@@ -258,7 +237,6 @@ def enumerate_smaller(candidate: Candidate) -> Joint | None:
 
 # Users of the graphs that are enumerated: with 4 there are 64 graphs, 192 pairs of them, and 128 lists of each user.
 USERS = (2, 3, 4)
-
 Pair = tuple[int, int]
 Graph = frozenset[Pair]
 
@@ -292,10 +270,24 @@ def user_counts(mechanism: LinkMechanism, graph: Graph, user: int) -> tuple[NDAr
 
 
 def worst_link(mechanism: LinkMechanism) -> WorstLink:
-    """The largest ratio of the probabilities of all reports together, over all graphs that differ in one link; exact."""
-    if isinstance(mechanism, PublishedGraph):
-        return worst_published(mechanism)
+    """Return the largest ratio of the probabilities of all reports together, over all graphs that differ in one link; exact."""
+    ratio_of = (
+        published_ratio(mechanism) if isinstance(mechanism, PublishedGraph) else reported_ratio(mechanism)
+    )
     best = WorstLink((0, 0), frozenset(), Fraction(1))
+    for graph in graphs_of(mechanism.size):
+        for link in graph:
+            for one, other in ((graph, graph - {link}), (graph - {link}, graph)):
+                ratio = ratio_of(one, other, link)
+                if ratio is None:
+                    return WorstLink(link, one, None)
+                if best.ratio is not None and ratio > best.ratio:
+                    best = WorstLink(link, one, ratio)
+    return best
+
+
+def reported_ratio(mechanism: LinkMechanism) -> Callable[[Graph, Graph, Pair], Fraction | None]:
+    """Return what computes the largest ratio between two graphs over what all users send; None is infinite."""
     counts: dict[tuple[int, Graph], list[int]] = {}
 
     def counts_of(graph: Graph, user: int) -> list[int]:
@@ -305,34 +297,29 @@ def worst_link(mechanism: LinkMechanism) -> WorstLink:
             counts[key] = user_counts(mechanism, graph, user)[0].tolist()
         return counts[key]
 
-    for graph in graphs_of(mechanism.size):
-        for link in graph:
-            # Only what the two users hold is different.
-            for one, other in ((graph, graph - {link}), (graph - {link}, graph)):
-                ratio = Fraction(1)
-                for user in link:
-                    often, rarely = (counts_of(which, user) for which in (one, other))
-                    if any(count and not against for count, against in zip(often, rarely, strict=True)):
-                        return WorstLink(link, one, None)
-                    ratio *= largest_ratio(often, rarely)
-                if best.ratio is not None and ratio > best.ratio:
-                    best = WorstLink(link, one, ratio)
-    return best
+    def ratio(one: Graph, other: Graph, link: Pair) -> Fraction | None:
+        product = Fraction(1)
+        # Only what the two users hold is different.
+        for user in link:
+            often, rarely = (counts_of(which, user) for which in (one, other))
+            if any(count and not against for count, against in zip(often, rarely, strict=True)):
+                return None
+            product *= largest_ratio(often, rarely)
+        return product
+
+    return ratio
 
 
-def worst_published(mechanism: PublishedGraph) -> WorstLink:
-    """The same where a curator publishes the whole graph at once."""
+def published_ratio(mechanism: PublishedGraph) -> Callable[[Graph, Graph, Pair], Fraction | None]:
+    """Return the same where a curator publishes the whole graph at once."""
     counts = {graph: whole_numbers(mechanism.chances_of(graph)) for graph in graphs_of(mechanism.size)}
-    best = WorstLink((0, 0), frozenset(), Fraction(1))
-    for graph in counts:
-        for link in graph:
-            for one, other in ((graph, graph - {link}), (graph - {link}, graph)):
-                # Noise leaves nothing impossible that can be published at all.
-                (often, total), (rarely, against) = counts[one], counts[other]
-                ratio = largest_ratio(often, rarely) * Fraction(against, total)
-                if best.ratio is not None and ratio > best.ratio:
-                    best = WorstLink(link, one, ratio)
-    return best
+
+    def ratio(one: Graph, other: Graph, link: Pair) -> Fraction | None:
+        # Noise leaves nothing impossible that can be published at all.
+        (often, total), (rarely, against) = counts[one], counts[other]
+        return largest_ratio(often, rarely) * Fraction(against, total)
+
+    return ratio
 
 
 def whole_numbers(chances: list[Fraction]) -> tuple[list[int], int]:

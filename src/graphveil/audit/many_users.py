@@ -1,4 +1,6 @@
-"""Calls for any number of users: is everybody drawn alike, wherever they stand and however many others are asked with them?
+"""Many users in one call: is the first, the last, every hundredth drawn like all others, and from words of its own?
+
+Calls for any number of users: is everybody drawn alike, wherever they stand and however many others are asked with them?
 
 All hold the same row, so that all answers of all users in all calls are draws of one kind. Of each user it is counted how many
 answers lie on the side of their value, over several calls, until a user without noise stands out alone. Then single users, blocks of all
@@ -16,30 +18,130 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import Candidate
-from graphveil.audit.findings import (
-    FALSE_ALARM,
-    Leak,
-    OutOfTimeError,
-    Rank,
-    checked_reports,
+from graphveil.audit.behaviour import alone
+from graphveil.audit.candidate import Candidate, claims_independence
+from graphveil.audit.drawn_reports import (
+    CountedWords,
+    code_places,
+    draw_reports,
+    middle_code,
     reports_of,
     wide_batch,
 )
-from graphveil.audit.inputs import valid_inputs
-from graphveil.audit.interval import log_tail
-from graphveil.audit.probe import SEED, CountedWords
-from graphveil.audit.repeats import never_again
-from graphveil.audit.schedule import NOISE_COMPARED, AuditSchedule
-from graphveil.audit.trust import claims_independence
+from graphveil.audit.findings import USERS, Leak, OutOfTimeError, Rank, Step, log_false_alarm
+from graphveil.audit.independence import never_again
+from graphveil.audit.inputs import SEED, Probe, valid_inputs
+from graphveil.audit.lower_bound import log_tail
+from graphveil.audit.probability_ranges import Counts, Hull, span_tails
+from graphveil.audit.versions import NOISE_COMPARED, AuditSchedule
 from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 
-Sums = NDArray[np.int64]
+# Users of the call, fewer where reports are long; no power of two, and beyond 2^17.
+CROWD, MIN_CROWD, QUICK_VALUES, VALUES = 140_009, 500, 1 << 20, 1 << 23
+# Values that users hold at most, where they hold different rows.
+MAX_HELD = 1 << 22
+# Values that are read at most, where a report is about a whole row.
+MAX_READ = 1 << 26
+# Users are looked at by blocks of these lengths, and by every so-manieth.
+CROWD_BLOCKS, CROWD_STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 
+
+def crowd_step(
+    mechanism: Mechanism, public: PublicRange | None, words: Words, schedule: AuditSchedule, walked: Mechanism
+) -> Step:
+    """One call for very many users with the same row; then calls of all sizes of a schedule, of the mechanism to be ``walked``."""
+    users, leaks = _one_call(mechanism, public, words, schedule.quick)
+    first = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
+    if leaks or mechanism.trust == "curator":
+        return Step(USERS, first, tuple(leaks))
+    walk = walk_calls(walked, walked_row(walked, public), schedule, words)
+    for count in () if walk.leaks else schedule.mixed_calls:
+        # Rows of their own take memory, unlike one that all share.
+        walk.leaks.extend(alone(Probe.around(walked, public, min(count, MAX_HELD // walked.row_length))))
+    largest = max(walk.sums, default=0)
+    seen = f"{first}; calls for {len(walk.sums)} numbers of users up to {largest:,}, {walk.answers} answers of each user"
+    covers = (f"{len(walk.sums)} numbers of users in one call from 1 to {max(largest, users):,}",)
+    return Step(USERS, seen, tuple(walk.leaks), unfinished=not walk.finished, covers=covers)
+
+
+def _one_call(
+    mechanism: Mechanism, public: PublicRange | None, words: Words, quick: bool
+) -> tuple[int, list[str]]:
+    """How many users were asked together, and what was found."""
+    values = QUICK_VALUES if quick else VALUES
+    users = max(MIN_CROWD, min(CROWD, values // max(mechanism.report_length, 1)))
+    if isinstance(mechanism, ClassMechanism):
+        # Every value of a row is read for its one code.
+        users = max(MIN_CROWD, min(users, MAX_READ // mechanism.row_length))
+    inputs = valid_inputs(mechanism, public)
+    private = next(iter(inputs.values()))
+    hull = Hull.of(mechanism)
+    counted = CountedWords(words)
+    crowd = draw_reports(mechanism, private, users, counted)
+    leaks = words_of_their_own(mechanism, private, users, counted.taken)
+    again = never_again(mechanism, private, crowd, words)
+    leaks += again
+    # Where noise comes again, groups of users are no independent draws.
+    if hull is not None and not again:
+        leaks += everybody_alike(hull, private, users, words)
+    return users, leaks
+
+
+def everybody_alike(hull: Hull, private: Any, users: int, words: Words) -> list[str]:
+    """Whether every block of users, and every so-manieth user, answers within the tables."""
+    reports = draw_reports(hull.mechanism, private, users, words)
+    there, low, high = hull.halves(reports)
+    looks = [
+        (f"block {{}} of {size} users", *_in_blocks(there, size)) for size in CROWD_BLOCKS if size < users
+    ]
+    looks += [
+        (f"every {step}th user, from user {{}} on,", *_in_steps(there, step))
+        for step in CROWD_STEPS
+        if step < users
+    ]
+    for title, seen, asked in looks:
+        tails = span_tails(seen, asked[:, None], low, high)
+        wrong = (tails < log_false_alarm(tails.size)).any(axis=1)
+        others = span_tails(seen[~wrong].sum(axis=0)[None], asked[~wrong].sum(), low, high)
+        # Where the others are drawn wrongly as well, it is nothing about some users.
+        if wrong.all() or float(others.min()) < log_false_alarm(tails.size):
+            place = int(tails.sum(axis=0).argmin())
+            message = (
+                f"an answer is not drawn from its table: in a call for {users:,} users answer {place} lies in the upper half "
+                f"in {there[:, place].mean():.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}"
+            )
+            return [Leak(message, Rank.ANSWER)]
+        if wrong.any():
+            at, place = (int(one) for one in np.unravel_index(int(tails.argmin()), tails.shape))
+            message = (
+                f"some users of a large call are drawn differently: {title.format(at)} of {users:,} give answer {place} in "
+                f"the upper half in {seen[at, place] / asked[at]:.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}"
+            )
+            return [Leak(message, Rank.CLEAR)]
+    return []
+
+
+def _in_blocks(there: NDArray[np.bool_], size: int) -> tuple[Counts, Counts]:
+    """How often each answer is set in each block of users, and how many users it has."""
+    starts = np.arange(0, len(there), size)
+    return np.add.reduceat(there, starts, axis=0, dtype=np.int64), np.diff(np.append(starts, len(there)))
+
+
+def _in_steps(there: NDArray[np.bool_], step: int) -> tuple[Counts, Counts]:
+    """The same for every so-manieth user."""
+    whole = len(there) // step
+    seen = there[: whole * step].reshape(whole, step, -1).sum(axis=0, dtype=np.int64)
+    rest = there[whole * step :]
+    seen[: len(rest)] += rest
+    return seen, whole + (np.arange(step) < len(rest))
+
+
+Sums = NDArray[np.int64]
 # The walk is done with so many values, all of them asked, at most at this ε each: what has no noise shows soonest there.
 DIMS, EPSILON = 8, 0.125
 # How unlikely a user without noise must be, as a logarithm; pilot users that tell how many calls that takes, and calls at most.
@@ -96,7 +198,7 @@ def walked_row(mechanism: Mechanism, public: PublicRange | None) -> Any:
 
 def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: Words) -> Walk:
     """Call for all numbers of users of a schedule, as far as there is time and their codes are not too many."""
-    pilot = checked_reports(mechanism, wide_batch(row, PILOT), words)
+    pilot = draw_reports(mechanism, row, PILOT, words)
     bits = Bits.of(pilot, row)
     seen = bits.of_users(pilot)
     share = float(seen.mean()) / bits.answers
@@ -112,7 +214,7 @@ def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: W
             total = np.zeros(users, dtype=np.int64)
             for call in range(calls):
                 counted = CountedWords(words)
-                reports = checked_reports(mechanism, wide_batch(row, users), counted)
+                reports = draw_reports(mechanism, row, users, counted)
                 again = words_of_their_own(mechanism, row, users, counted.taken) if call == 0 else []
                 if call == 0 and users in NOISE_COMPARED:
                     again = again or never_again(mechanism, row, reports, words)
@@ -167,8 +269,7 @@ class Bits:
         if mechanism.uneven or not independent:
             names = np.random.default_rng(SEED).integers(0, 1 << 62, mechanism.alphabet)
             return cls(names, nowhere, 1, True)
-        shares = np.cumsum(np.bincount(reports.codes, minlength=mechanism.alphabet)) / reports.codes.size
-        cut = min(int((shares < 0.5).sum()), mechanism.alphabet - 2)
+        cut = middle_code(reports.codes, mechanism.alphabet)
         upper = (np.arange(mechanism.alphabet) > cut).astype(np.int64)
         high = (values > values.min()).astype(np.int64) if len(values) == len(nowhere) else nowhere
         return cls(upper, high, mechanism.report_length, False)
@@ -177,9 +278,7 @@ class Bits:
         """How many bits of each user's report are set."""
         named = self.upper[reports.codes]
         if self.high.any():
-            length = reports.mechanism.report_length
-            places = np.tile(np.arange(length), reports.users) if reports.dims is None else reports.dims
-            named = named ^ self.high[places]
+            named = named ^ self.high[code_places(reports)]
         totals = np.concatenate([[0], np.cumsum(named)])
         sums = np.diff(totals[reports.indptr])
         # Names are summed modulo 2^64; the middle bit of a sum hangs on every code.
@@ -200,7 +299,7 @@ def _odd_users(walk: Walk) -> list[str]:
             draws = members * walk.answers
             for at in {int(totals.argmax()), int(totals.argmin())}:
                 tail = float(log_tail(totals[at], draws, share))
-                if tail < math.log(FALSE_ALARM / looks) and (worst is None or tail < worst[0]):
+                if tail < log_false_alarm(looks, 1) and (worst is None or tail < worst[0]):
                     told = f"{title.format(at)} of {count:,}, {totals[at]:,} of {draws:,} answers"
                     worst = tail, told
     if worst is None:
