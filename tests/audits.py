@@ -19,7 +19,7 @@ STEPS = {
     "classes_step": findings.CLASSES,
     "sampler_step": findings.SAMPLER,
     "answers_step": findings.ANSWERS,
-    "crowd_step": findings.USERS,
+    "many_users_step": findings.USERS,
     "versions_step": findings.VERSIONS,
     "bound_step": findings.BOUND,
     "processes_step": findings.PROCESSES,
@@ -27,7 +27,7 @@ STEPS = {
 
 
 # The steps that draw many reports.
-DRAWING = ("sampler_step", "answers_step", "crowd_step", "versions_step", "bound_step")
+DRAWING = ("sampler_step", "answers_step", "many_users_step", "versions_step", "bound_step")
 
 
 def left_out(name: str) -> Any:

@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import Deadline, within
-from graphveil.audit.many_users import crowd_candidate, walk_calls
+from graphveil.audit.many_users import walk_calls, walked_candidate
 from graphveil.audit.versions import AuditSchedule
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
@@ -17,7 +17,7 @@ SMALL = replace(AuditSchedule.of(True, SeededWords(1)), calls=(1, 2, 3, 64, 65, 
 @pytest.mark.parametrize("name", ["onebit", "krr", "link-rr", "blink", "ppm", "privunit"])
 def test_right_calls_are_left_alone(name):
     candidate = Candidate.of(name)
-    built = crowd_candidate(candidate)
+    built = walked_candidate(candidate)
     row = np.asarray(built.extremes()[0])
     walk = walk_calls(built, row, SMALL, SeededWords(3))
     assert walk.leaks == [] and walk.finished
@@ -25,11 +25,11 @@ def test_right_calls_are_left_alone(name):
 
 
 def test_few_values_are_asked_all_of_them_and_at_a_small_budget():
-    built = crowd_candidate(Candidate.of("multibit", 4.0, 100))
+    built = walked_candidate(Candidate.of("multibit", 4.0, 100))
     assert (built.report_length, built.dimensions, built.claim.epsilon) == (8, 8, 1.0)
-    assert crowd_candidate(Candidate.of("krr", 4.0)).claim.epsilon == 0.125
+    assert walked_candidate(Candidate.of("krr", 4.0)).claim.epsilon == 0.125
     own = mechanism("krr", epsilon=3.0, classes=3)
-    assert crowd_candidate(Candidate.of(own)) is own
+    assert walked_candidate(Candidate.of(own)) is own
 
 
 def test_calls_end_when_time_is_over_and_keep_what_was_seen():
@@ -40,7 +40,7 @@ def test_calls_end_when_time_is_over_and_keep_what_was_seen():
             self.now += 1.0
             return self.now
 
-    built = crowd_candidate(Candidate.of("onebit"))
+    built = walked_candidate(Candidate.of("onebit"))
     with within(Deadline(40.0, Clock())):
         walk = walk_calls(built, np.zeros(8), SMALL, SeededWords(3))
     assert not walk.finished and walk.leaks == []

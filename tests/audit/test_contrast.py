@@ -1,6 +1,6 @@
 import pytest
 
-from graphveil.audit.lower_bound import Contrast, more_than_claimed, opposites
+from graphveil.audit.lower_bound import CodeContrast, more_than_claimed, opposites
 from graphveil.channels import TOTAL, Channel, Claim, SeededWords
 from graphveil.mechanisms import LevelMechanism, mechanism
 
@@ -21,7 +21,7 @@ def test_halves_of_a_row_lie_at_opposite_ends():
 
 def test_a_bound_comes_near_to_what_a_report_tells():
     built = mechanism("onebit", epsilon=3.0, dims=1, range=(0, 1))
-    contrast = Contrast.of(built, [0.0], [1.0], 1000, SeededWords(1))
+    contrast = CodeContrast.of(built, [0.0], [1.0], 1000, SeededWords(1))
     assert 2.7 < contrast.bound(100_000, SeededWords(2)).epsilon < 3.0
 
 

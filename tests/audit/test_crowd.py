@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from graphveil.audit import many_users
-from graphveil.audit.many_users import crowd_step, everybody_alike, words_of_their_own
-from graphveil.audit.probability_ranges import Hull
+from graphveil.audit.many_users import everybody_alike, many_users_step, words_of_their_own
+from graphveil.audit.probability_ranges import ReportRanges
 from graphveil.audit.versions import AuditSchedule
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import FeatureMechanism, mechanism
@@ -18,7 +18,7 @@ def _onebit(kind=FeatureMechanism):
 
 def _step(mechanism):
     words = SeededWords(1)
-    return crowd_step(mechanism, None, words, AuditSchedule.of(True, words), mechanism)
+    return many_users_step(mechanism, None, words, AuditSchedule.of(True, words), mechanism)
 
 
 @pytest.mark.statistical  # a false alarm in 10^8; the seed is fixed
@@ -36,7 +36,7 @@ def test_a_block_of_users_without_noise_is_found():
             codes[9000:12000] = 0
             return replace(reports, codes=codes)
 
-    (leak,) = everybody_alike(Hull.of(_onebit(Block)), np.zeros(3), 10_000, SeededWords(1))
+    (leak,) = everybody_alike(ReportRanges.of(_onebit(Block)), np.zeros(3), 10_000, SeededWords(1))
     assert "block 3 of 1000 users" in leak
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil.audit.independence import Answers, _halves, _pairs, _triples, dependent_answers
+from graphveil.audit.independence import AnswerBits, _halves, _pairs, _triples, dependent_answers
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
 
@@ -12,7 +12,7 @@ BITS = CHANCE.integers(0, 2, (4000, 6)).astype(np.float32)
 
 
 def _answers(bits):
-    return Answers(bits, None, np.arange(bits.shape[1]))
+    return AnswerBits(bits, None, np.arange(bits.shape[1]))
 
 
 def test_independent_bits_are_left_alone():
@@ -31,7 +31,7 @@ def test_a_pair_is_named():
 def test_bits_that_were_all_asked_are_compared_alike():
     bits = BITS.copy()
     bits[:, 5] = bits[:, 2]
-    asked = Answers(bits, np.ones_like(bits), np.arange(6))
+    asked = AnswerBits(bits, np.ones_like(bits), np.arange(6))
     assert _pairs(asked, "rows") == _pairs(_answers(bits), "rows")
 
 

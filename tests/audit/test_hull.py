@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from graphveil.audit.probability_ranges import Hull, shares_of
+from graphveil.audit.probability_ranges import ReportRanges, shares_of
 from graphveil.channels import TOTAL, Channel, Claim, SeededWords
 from graphveil.mechanisms import LevelMechanism, mechanism
 
@@ -11,12 +11,12 @@ LIMIT = math.log(1e-9)
 
 
 def _hull(name="onebit", **settings):
-    return Hull.of(mechanism(name, epsilon=1.0, **settings))
+    return ReportRanges.of(mechanism(name, epsilon=1.0, **settings))
 
 
 def test_counts_within_the_table_are_left_alone():
-    hull = _hull(dims=2, range=(0, 1))
-    assert hull.outside(np.array([[500, 500], [600, 400]]), LIMIT) is None
+    ranges = _hull(dims=2, range=(0, 1))
+    assert ranges.outside(np.array([[500, 500], [600, 400]]), LIMIT) is None
 
 
 def test_a_count_outside_the_table_is_named_with_place_and_code():
@@ -36,10 +36,10 @@ def test_rare_codes_count_together():
     left = TOTAL - int(rare.sum())
     table = np.array([[left // 2, *rare, left - left // 2], [left // 3, *rare, left - left // 3]])
     channel = Channel("rare", table, np.arange(2.0), np.arange(42.0), Claim(1.0))
-    hull = Hull.of(LevelMechanism("rare", Claim(1.0), channel, "level"))
+    ranges = ReportRanges.of(LevelMechanism("rare", Claim(1.0), channel, "level"))
     few = np.array([[4900, *np.full(40, 5), 4900]])
-    assert hull.outside(few, LIMIT).event == "one of 40 rare codes"
-    assert hull.outside(np.array([[4980, *np.full(40, 1), 4980]]), LIMIT) is None
+    assert ranges.outside(few, LIMIT).event == "one of 40 rare codes"
+    assert ranges.outside(np.array([[4980, *np.full(40, 1), 4980]]), LIMIT) is None
 
 
 @pytest.mark.statistical  # a false alarm in 10^9; the seed is fixed
@@ -53,8 +53,8 @@ def test_rare_codes_count_together():
     ],
 )
 def test_right_answers_stay_inside(name, settings, private):
-    hull = _hull(name, **settings)
-    assert hull.outside(hull.count(hull.mechanism.randomize(private, SeededWords(1))), LIMIT) is None
+    ranges = _hull(name, **settings)
+    assert ranges.outside(ranges.count(ranges.mechanism.randomize(private, SeededWords(1))), LIMIT) is None
 
 
 def test_a_product_has_the_shares_of_its_rows():

@@ -1,6 +1,6 @@
 import pytest
 
-from graphveil.audit.enumeration import Joint
+from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.independence import independent, never_repeated
 from graphveil.mechanisms import mechanism
 
@@ -8,7 +8,7 @@ from graphveil.mechanisms import mechanism
 @pytest.mark.statistical  # a false alarm in a million
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_independent_users_are_not_accused(epsilon):
-    joint = Joint.of(mechanism("multibit", epsilon=epsilon, dims=3, range=(0, 1), sampled=2))
+    joint = JointDistribution.of(mechanism("multibit", epsilon=epsilon, dims=3, range=(0, 1), sampled=2))
     assert independent(joint) == []
 
 
@@ -19,5 +19,5 @@ def test_long_reports_differ():
 
 def test_reports_that_are_nearly_certain_may_agree():
     built = mechanism("multibit", epsilon=20.0, dims=1, range=(0, 1), sampled=1)
-    assert independent(Joint.of(built)) == []
+    assert independent(JointDistribution.of(built)) == []
     assert never_repeated(built) == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.enumeration import Joint, between, enumerate_smaller
+from graphveil.audit.enumeration import JointDistribution, between, enumerate_smaller
 from graphveil.audit.inputs import distinct
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism, names
@@ -44,13 +44,13 @@ def test_whole_reports_keep_delta(name):
 
 
 def test_delta_of_a_pure_mechanism_is_the_hockey_stick_sum():
-    joint = Joint.of(mechanism("krr", epsilon=1.0, classes=2))
+    joint = JointDistribution.of(mechanism("krr", epsilon=1.0, classes=2))
     often, rarely = joint.counts[0]
     assert joint.delta_at(0.0)[0] == Fraction(often - rarely, joint.total)
 
 
 def test_the_worst_report_of_two_bits_is_both_bits():
-    joint = Joint.of(mechanism("multibit", epsilon=2.0, dims=3, range=(0, 1), sampled=2))
+    joint = JointDistribution.of(mechanism("multibit", epsilon=2.0, dims=3, range=(0, 1), sampled=2))
     assert joint.worst.loss.epsilon == pytest.approx(2.0, rel=1e-9)
     assert joint.mechanism.describe_outcome(joint.worst.place) == "dimension 0 = code 0, dimension 1 = code 0"
 
@@ -60,7 +60,7 @@ def test_a_mechanism_that_is_not_finite_is_not_enumerated():
 
 
 def test_places_name_the_reports_that_were_drawn():
-    joint = Joint.of(mechanism("multibit", epsilon=1.0, dims=3, range=(0, 1), sampled=2))
+    joint = JointDistribution.of(mechanism("multibit", epsilon=1.0, dims=3, range=(0, 1), sampled=2))
     users = np.zeros((50, 3))
     reports = joint.mechanism.randomize(users, SeededWords(5))
     for user, place in enumerate(joint.places(users, SeededWords(5))):
@@ -72,12 +72,12 @@ def test_places_name_the_reports_that_were_drawn():
 
 
 def test_counts_of_draws_sum_to_the_draws():
-    joint = Joint.of(mechanism("krr", epsilon=1.0, classes=5))
+    joint = JointDistribution.of(mechanism("krr", epsilon=1.0, classes=5))
     assert joint.draw(0, 100_000, SeededWords(0)).sum() == 100_000
 
 
 def test_shares_sum_to_one_even_where_integers_are_longer_than_floats():
-    joint = Joint.of(mechanism("latent", epsilon=1.0, dims=6, range=(0, 1), bits=3))
+    joint = JointDistribution.of(mechanism("latent", epsilon=1.0, dims=6, range=(0, 1), bits=3))
     assert joint.total.bit_length() > 1000
     assert joint.shares[0].sum() == pytest.approx(1.0)
     assert joint.worst.loss.epsilon == pytest.approx(1.0, rel=1e-9)

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from graphveil.audit import audit
-from graphveil.audit.enumeration import Joint
+from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.exact_loss import kind_of, pairs_step, personal_cause
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
@@ -30,7 +30,7 @@ def test_the_audit_says_what_every_level_and_the_level_itself_get():
 
 
 def test_pairs_are_of_three_kinds(small):
-    joint = Joint.of(small)
+    joint = JointDistribution.of(small)
     kinds = {kind_of(small, joint.inputs[one], joint.inputs[other]) for one, other in joint.ordered_pairs()}
     assert kinds == {"one level", "different levels", "equal rows of different levels"}
     step = pairs_step(joint, "a size")
@@ -41,7 +41,7 @@ def test_pairs_are_of_three_kinds(small):
 def test_a_budget_that_is_not_kept_is_found_for_its_pair_alone(small):
     # Level 1 claims less than its answers spend; the largest budget still holds for everybody.
     strict = replace(small, budgets=(0.3, 1.0, 2.0))
-    step = pairs_step(Joint.of(strict), "a size")
+    step = pairs_step(JointDistribution.of(strict), "a size")
     assert len(step.leaks) == 1
     assert step.leaks[0].startswith(
         "values are not protected at the level's budget: with a size, the report ("
@@ -61,7 +61,7 @@ def test_a_loss_that_is_stated_too_small_is_found(small):
             return super().pair_loss(1, 1)
 
     modest = Modest(**{name: getattr(small, name) for name in (field.name for field in fields(small))})
-    step = pairs_step(Joint.of(modest), "a size")
+    step = pairs_step(JointDistribution.of(modest), "a size")
     assert any("the stated loss is wrong" in leak for leak in step.leaks)
 
 

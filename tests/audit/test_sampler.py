@@ -1,14 +1,16 @@
 import numpy as np
 import pytest
 
-from graphveil.audit.enumeration import Joint
+from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.sampler import sampler_step
 from graphveil.channels import TOTAL, Channel, Claim, SeededWords
 from graphveil.mechanisms import LevelMechanism, mechanism
 
 
 def _joint(**settings):
-    return Joint.of(mechanism("multibit", epsilon=1.0, dims=3, range=(0, 1), sampled=2, **settings))
+    return JointDistribution.of(
+        mechanism("multibit", epsilon=1.0, dims=3, range=(0, 1), sampled=2, **settings)
+    )
 
 
 @pytest.mark.statistical  # a false alarm in a million; the seed is fixed
@@ -20,7 +22,7 @@ def test_a_right_sampler_passes_and_proves_most_of_its_epsilon():
 
 @pytest.mark.statistical  # under one in a million in 30 samplers; the seeds are fixed
 def test_right_samplers_are_not_accused():
-    joint = Joint.of(mechanism("krr", epsilon=1.0, classes=4))
+    joint = JointDistribution.of(mechanism("krr", epsilon=1.0, classes=4))
     assert not any(sampler_step(joint, 2_000, SeededWords(seed)).leaks for seed in range(30))
 
 
@@ -45,7 +47,7 @@ def test_a_small_bias_is_found():
 def test_an_impossible_report_is_found():
     table = np.array([[TOTAL, 0], [TOTAL // 2, TOTAL // 2]])
     channel = Channel("half", table, np.arange(2.0), np.arange(2.0), Claim(1.0, 0.5))
-    joint = Joint.of(LevelMechanism("half", Claim(1.0, 0.5), channel, "level"))
+    joint = JointDistribution.of(LevelMechanism("half", Claim(1.0, 0.5), channel, "level"))
     draw = joint.draw
 
     def impossible(index, draws, words):

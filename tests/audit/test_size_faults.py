@@ -11,7 +11,7 @@ import pytest
 
 from graphveil.audit.candidate import Candidate, load_mechanism
 from graphveil.audit.inputs import public_range
-from graphveil.audit.many_users import crowd_candidate, walk_calls, walked_row
+from graphveil.audit.many_users import walk_calls, walked_candidate, walked_row
 from graphveil.audit.versions import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, AuditSchedule, look_at
 from graphveil.channels import SeededWords
 from tests.audit.test_faults import ALL, of_size
@@ -28,7 +28,7 @@ def test_the_look_at_its_size_finds_the_fault(path):
         epsilon = fault["SIZE"].get("epsilon", 1.0)
         leaks = look_at(built, public_range(candidate, built), words, epsilon, quick=False)
     else:
-        built = crowd_candidate(candidate)
+        built = walked_candidate(candidate)
         row = walked_row(built, public_range(candidate, built))
         schedule = replace(AuditSchedule.of(False, words), calls=fault["CALLS"])
         leaks = walk_calls(built, row, schedule, words).leaks

@@ -2,7 +2,7 @@ import numpy as np
 
 from graphveil.audit.candidate import (
     Candidate,
-    Stated,
+    CheckedLoss,
     claims_independence,
     compared,
     draws_by_reports,
@@ -35,12 +35,12 @@ def _boasting(each=1.0):
 def test_the_packages_own_word_is_believed():
     item = mechanism("item", epsilon=1.0, dims=6, length=2)
     assert not overridden(item, "loss")
-    assert Stated.of(item) == Stated(item.loss, item.delta, item.holds)
+    assert CheckedLoss.of(item) == CheckedLoss(item.loss, item.delta, item.holds)
     assert trusted(item, enumerated=False) == ([], [])
 
 
 def test_a_smaller_loss_needs_an_enumeration():
-    assert Stated.of(_boasting()).needs_proof
+    assert CheckedLoss.of(_boasting()).needs_proof
     assert any("no enumeration shows" in leak for leak in trusted(_boasting(), enumerated=False)[1])
     assert trusted(_boasting(), enumerated=True)[1] == []
 
@@ -50,7 +50,7 @@ def test_holds_is_computed_again():
         holds = True
 
     built = Sure("sure", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(1.0),), 1.0)
-    assert not Stated.of(built).holds
+    assert not CheckedLoss.of(built).holds
 
 
 def test_pairs_are_compared_whatever_a_stranger_says():
@@ -73,12 +73,12 @@ def test_without_a_curator_nobody_is():
 
 
 def test_that_answers_depend_on_each_other_is_believed_of_the_package_alone():
-    class Outside(LinkMechanism):
+    class OutsideEvent(LinkMechanism):
         independent = False
         words_by_reports = True
 
     channel = mechanism("link-rr", epsilon=1.0, dims=3).channel
-    outside = Outside("outside", Claim(1.0), 3, channel)
+    outside = OutsideEvent("outside", Claim(1.0), 3, channel)
     assert claims_independence(outside) and not draws_by_reports(outside)
     own = mechanism("dprr", epsilon=1.0, dims=3)
     assert not claims_independence(own) and draws_by_reports(own)
@@ -89,7 +89,7 @@ def test_a_borrowed_name_is_not_believed():
         __module__ = "graphveil.mechanisms.features"
 
     built = Borrowed("borrowed", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(1.0),), 1.0)
-    assert overridden(built, "loss") and Stated.of(built).needs_proof
+    assert overridden(built, "loss") and CheckedLoss.of(built).needs_proof
 
 
 def test_a_method_that_was_put_in_place_is_not_believed(monkeypatch):

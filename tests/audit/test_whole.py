@@ -1,13 +1,13 @@
 import pytest
 
-from graphveil.audit.enumeration import Joint
+from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.exact_loss import describe_size, joint_step
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism
 
 
 def _two_bits(claim, each, kind=FeatureMechanism):
-    return Joint.of(kind("two bits", Claim(claim), PublicRange(0, 1), 3, 2, (onebit(each),), 1.5))
+    return JointDistribution.of(kind("two bits", Claim(claim), PublicRange(0, 1), 3, 2, (onebit(each),), 1.5))
 
 
 def test_budgets_that_add_up_are_told():

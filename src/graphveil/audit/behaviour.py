@@ -18,8 +18,8 @@ from graphveil.audit.candidate import (
     with_values,
 )
 from graphveil.audit.drawn_reports import CountedWords, batch, reports_of, same_dims, same_reports
-from graphveil.audit.enumeration import Joint
-from graphveil.audit.findings import BEHAVIOUR, BrokenError, Leak, Rank, Step
+from graphveil.audit.enumeration import JointDistribution
+from graphveil.audit.findings import BEHAVIOUR, BrokenError, Leak, Rank, Step, rank_of
 from graphveil.audit.independence import independent, never_repeated
 from graphveil.audit.inputs import SEED, Probe, accepts, misfits, valid_inputs
 from graphveil.audit.lower_bound import best_bound
@@ -32,177 +32,20 @@ from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.reports import HEADER, Reports
 from graphveil.mechanisms.rows import PublicRange
 
-
-def everything_answered(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
-    """Whatever a value is, it must be answered, in silence: who answers, and what is logged, tells nothing then."""
-    sane = reports_of(mechanism, np.asarray(mechanism.extremes()[:1]), SeededWords(SEED))
-    for title, private in misfits(mechanism, public).items():
-        users = np.stack([np.asarray(private)] * 2)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            try:
-                reports = mechanism.randomize(users, SeededWords(SEED))
-                reports.check()
-            except Warning as warning:
-                message = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
-                return [Leak(message, Rank.VALUE)]
-            except GraphveilError as error:
-                return [Leak(f"{title} are not answered as others are: {error}", Rank.VALUE)]
-            except Exception as error:  # noqa: BLE001
-                message = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
-                return [Leak(message, Rank.VALUE)]
-        if reports.users != 2 or reports.codes.dtype != sane.codes.dtype:
-            return [Leak(f"{title} are answered in another form than other rows", Rank.VALUE)]
-    return []
-
-
-def refused_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
-    """Rows of a wrong shape may be refused, whatever they hold: with the same error for all values."""
-    if mechanism.subject in ("label", "level"):
-        return []
-    errors: dict[tuple[str, str], str] = {}
-    for title, private in valid_inputs(mechanism, public).items():
-        rows = np.asarray(private, dtype=np.float64)[None]
-        for shape, wrong in {
-            "too long": np.column_stack([rows, rows]),
-            "of a dimension too many": rows[None],
-        }.items():
-            for call in (mechanism.randomize, mechanism.count):
-                try:
-                    call(wrong)
-                except Exception as error:  # noqa: BLE001 -- whatever is raised is compared
-                    told = f"{type(error).__name__}: {error}"
-                else:
-                    told = "accepted"
-                if errors.setdefault((shape, call.__name__), told) != told:
-                    message = f"whether and how rows that are {shape} are refused by {call.__name__} depends on their values, as with {title}"
-                    return [Leak(message, Rank.FORMAT)]
-    return []
-
-
-CLEAR_USERS, CLEAR_VALUES = 4096, 1 << 17
-# The bound of one event is 99.9% sure; both rows are drawn again before anything is said.
-CLEAR_LOOKS = 2
-
-
-def in_the_clear(probe: Probe) -> list[str]:
-    """Whether some code of a report tells two rows apart with more certainty than is claimed."""
-    mechanism = probe.build()
-    if mechanism.uneven:
-        return []
-    users = max(64, min(CLEAR_USERS, CLEAR_VALUES // max(mechanism.row_length, mechanism.report_length)))
-    never: dict[int, tuple[str, int]] = {}
-    for title, private in valid_inputs(mechanism, probe.public).items():
-        drawn = [
-            columns
-            for look in range(CLEAR_LOOKS)
-            if (columns := _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look))))
-            is not None
-        ]
-        if len(drawn) < CLEAR_LOOKS or drawn[0].shape != drawn[1].shape:
-            return []
-        codes = np.concatenate(drawn)
-        for place in np.flatnonzero((codes == codes[0]).all(axis=0)).tolist():
-            code = int(codes[0, place])
-            other, before = never.setdefault(place, (title, code))
-            if before != code and _more_than(mechanism.claim.epsilon, mechanism.claim.delta, users):
-                return [
-                    Leak(
-                        f"it is sent in the clear: code {place} of a report is always {before} under {other}, and always "
-                        f"{code} under {title}",
-                        Rank.CLEAR,
-                    )
-                ]
-    return []
-
-
-def _columns(reports: Reports) -> NDArray[np.int64] | None:
-    """The codes of all users, and the dimensions that they name, where all reports are of one length."""
-    lengths = np.unique(reports.lengths)
-    if len(lengths) != 1 or lengths[0] == 0:
-        return None
-    return reports.codes.astype(np.int64).reshape(reports.users, int(lengths[0]))
-
-
-def _more_than(epsilon: float, delta: float, users: int) -> bool:
-    """Whether a code that always comes under one row and never under another proves more than is claimed."""
-    counts = np.array([[users], [0]])
-    return best_bound(counts, lambda place: "", (0, 1), users, delta).epsilon > max(epsilon, math.log(2))
-
-
-USERS = 3
-
-
-def charged_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
-    """What is wrong with how a mechanism counts, charges and looks over private data."""
-    valid = valid_inputs(mechanism, public)
-    for title, private in {**valid, **misfits(mechanism, public)}.items():
-        held = batch(private, USERS)
-        for name in ("count", "costs", "altered"):
-            result = _called(getattr(mechanism, name), held)
-            if isinstance(result, Exception):
-                return [_leak(f"{name} fails on {title} ({type(result).__name__}), which tells the value")]
-            if name == "count" and result != USERS:
-                return [_leak(f"count finds {result} users where there are {USERS}, with {title}")]
-            if name == "costs" and (wrong := _wrong_costs(mechanism, private, result)):
-                return [_leak(f"{wrong}, with {title}")]
-    return _cheap_levels(mechanism)
-
-
-def _called(call: Callable[[Any], Any], held: Any) -> Any:
-    """What a call gives, or what it raises; a warning counts as an error."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("error")
-        try:
-            return call(held)
-        except Exception as error:  # noqa: BLE001 -- whatever is raised, the audit judges it
-            return error
-
-
-def _wrong_costs(mechanism: Mechanism, private: Any, costs: Any) -> str | None:
-    budgets = mechanism.level_budgets
-    if budgets is None:
-        same = costs is None or (
-            np.shape(costs) == (USERS,) and (np.asarray(costs) == mechanism.claim.epsilon).all()
-        )
-        return None if same else "costs differ from the claim although nobody chooses a level"
-    if costs is None or np.shape(costs) != (USERS,):
-        return "costs must be one number a user where users choose a level"
-    level = level_of(private) if np.isfinite(np.asarray(private)[-1]) else 1
-    due = budgets[min(max(level, 1), len(budgets)) - 1]
-    return (
-        None if (np.asarray(costs) >= due).all() else "users are charged less than the budget of their level"
-    )
-
-
-def _cheap_levels(mechanism: Mechanism) -> list[str]:
-    """Whether every level is charged at least what its own reports give away, and the most relaxed one the claim."""
-    budgets = mechanism.level_budgets
-    if budgets is None:
-        return []
-    if max(budgets) < mechanism.claim.epsilon:
-        return [_leak("no level is charged the epsilon that is claimed: level_budgets are too small")]
-    if not isinstance(mechanism, PersonalMechanism):
-        return []
-    # The loss is recomputed by the package's own code, whatever a subclass says of itself.
-    for level, budget in enumerate(budgets, start=1):
-        if PersonalMechanism.pair_loss(mechanism, level, level).exceeds(budget):
-            return [_leak(f"users of level {level} are charged {budget:g}, and their reports give away more")]
-    return []
-
-
-def _leak(told: str) -> Leak:
-    return Leak(told, Rank.FORMAT)
-
-
 Subject = TypeVar("Subject")
 # Calls that are repeated with the same words, in another order.
 CALLS = 13
 # Users who are asked one by one, each with words of their own.
 ALONE = 200
+# Users whose charges are looked at, all with the same row.
+USERS = 3
+# Users, and values at most, of a look for codes without noise.
+CLEAR_USERS, CLEAR_VALUES = 4096, 1 << 17
+# The bound of one event is 99.9% sure; both rows are drawn again before anything is said.
+CLEAR_LOOKS = 2
 
 
-def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
+def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Step:
     """All the checks; each returns the leaks that it found."""
     try:
         probe = Probe.of(candidate)
@@ -227,7 +70,7 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
         dependent = _guarded(never_repeated, candidate.build())
     # Where everybody's noise is the same, a report looks as if it had none.
     leaks += dependent
-    if not any(getattr(leak, "rank", None) is Rank.USERS for leak in dependent):
+    if not any(rank_of(leak) is Rank.USERS for leak in dependent):
         leaks += _guarded(in_the_clear, probe)
     if well_formed:
         leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
@@ -252,7 +95,7 @@ def brief_behaviour(probe: Probe) -> list[str]:
 
 def _ranked(leaks: list[str]) -> tuple[str, ...]:
     """Each finding once, the nearest to the root of a fault first."""
-    return tuple(sorted(dict.fromkeys(leaks), key=lambda leak: getattr(leak, "rank", Rank.FORMAT)))
+    return tuple(sorted(dict.fromkeys(leaks), key=rank_of))
 
 
 def _guarded(check: Callable[[Subject], list[str]], subject: Subject) -> list[str]:
@@ -503,3 +346,157 @@ def _some(reports: Reports, users: slice) -> Reports:
 
 def _span(lengths: NDArray[np.int64]) -> str:
     return str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
+
+
+def everything_answered(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
+    """Whatever a value is, it must be answered, in silence: who answers, and what is logged, tells nothing then."""
+    sane = reports_of(mechanism, np.asarray(mechanism.extremes()[:1]), SeededWords(SEED))
+    for title, private in misfits(mechanism, public).items():
+        users = np.stack([np.asarray(private)] * 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                reports = mechanism.randomize(users, SeededWords(SEED))
+                reports.check()
+            except Warning as warning:
+                message = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
+                return [Leak(message, Rank.VALUE)]
+            except GraphveilError as error:
+                return [Leak(f"{title} are not answered as others are: {error}", Rank.VALUE)]
+            except Exception as error:  # noqa: BLE001
+                message = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
+                return [Leak(message, Rank.VALUE)]
+        if reports.users != 2 or reports.codes.dtype != sane.codes.dtype:
+            return [Leak(f"{title} are answered in another form than other rows", Rank.VALUE)]
+    return []
+
+
+def refused_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
+    """Rows of a wrong shape may be refused, whatever they hold: with the same error for all values."""
+    if mechanism.subject in ("label", "level"):
+        return []
+    errors: dict[tuple[str, str], str] = {}
+    for title, private in valid_inputs(mechanism, public).items():
+        rows = np.asarray(private, dtype=np.float64)[None]
+        for shape, wrong in {
+            "too long": np.column_stack([rows, rows]),
+            "of a dimension too many": rows[None],
+        }.items():
+            for call in (mechanism.randomize, mechanism.count):
+                try:
+                    call(wrong)
+                except Exception as error:  # noqa: BLE001 -- whatever is raised is compared
+                    told = f"{type(error).__name__}: {error}"
+                else:
+                    told = "accepted"
+                if errors.setdefault((shape, call.__name__), told) != told:
+                    message = f"whether and how rows that are {shape} are refused by {call.__name__} depends on their values, as with {title}"
+                    return [Leak(message, Rank.FORMAT)]
+    return []
+
+
+def in_the_clear(probe: Probe) -> list[str]:
+    """Whether some code of a report tells two rows apart with more certainty than is claimed."""
+    mechanism = probe.build()
+    if mechanism.uneven:
+        return []
+    users = max(64, min(CLEAR_USERS, CLEAR_VALUES // max(mechanism.row_length, mechanism.report_length)))
+    never: dict[int, tuple[str, int]] = {}
+    for title, private in valid_inputs(mechanism, probe.public).items():
+        drawn = [
+            columns
+            for look in range(CLEAR_LOOKS)
+            if (columns := _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look))))
+            is not None
+        ]
+        if len(drawn) < CLEAR_LOOKS or drawn[0].shape != drawn[1].shape:
+            return []
+        codes = np.concatenate(drawn)
+        for place in np.flatnonzero((codes == codes[0]).all(axis=0)).tolist():
+            code = int(codes[0, place])
+            other, before = never.setdefault(place, (title, code))
+            if before != code and _more_than(mechanism.claim.epsilon, mechanism.claim.delta, users):
+                return [
+                    Leak(
+                        f"it is sent in the clear: code {place} of a report is always {before} under {other}, and always "
+                        f"{code} under {title}",
+                        Rank.CLEAR,
+                    )
+                ]
+    return []
+
+
+def _columns(reports: Reports) -> NDArray[np.int64] | None:
+    """The codes of all users, and the dimensions that they name, where all reports are of one length."""
+    lengths = np.unique(reports.lengths)
+    if len(lengths) != 1 or lengths[0] == 0:
+        return None
+    return reports.codes.astype(np.int64).reshape(reports.users, int(lengths[0]))
+
+
+def _more_than(epsilon: float, delta: float, users: int) -> bool:
+    """Whether a code that always comes under one row and never under another proves more than is claimed."""
+    counts = np.array([[users], [0]])
+    return best_bound(counts, lambda place: "", (0, 1), users, delta).epsilon > max(epsilon, math.log(2))
+
+
+def charged_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
+    """What is wrong with how a mechanism counts, charges and looks over private data."""
+    valid = valid_inputs(mechanism, public)
+    for title, private in {**valid, **misfits(mechanism, public)}.items():
+        held = batch(private, USERS)
+        for name in ("count", "costs", "altered"):
+            result = _called(getattr(mechanism, name), held)
+            if isinstance(result, Exception):
+                return [_leak(f"{name} fails on {title} ({type(result).__name__}), which tells the value")]
+            if name == "count" and result != USERS:
+                return [_leak(f"count finds {result} users where there are {USERS}, with {title}")]
+            if name == "costs" and (wrong := _wrong_costs(mechanism, private, result)):
+                return [_leak(f"{wrong}, with {title}")]
+    return _cheap_levels(mechanism)
+
+
+def _called(call: Callable[[Any], Any], held: Any) -> Any:
+    """What a call gives, or what it raises; a warning counts as an error."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("error")
+        try:
+            return call(held)
+        except Exception as error:  # noqa: BLE001 -- whatever is raised, the audit judges it
+            return error
+
+
+def _wrong_costs(mechanism: Mechanism, private: Any, costs: Any) -> str | None:
+    budgets = mechanism.level_budgets
+    if budgets is None:
+        same = costs is None or (
+            np.shape(costs) == (USERS,) and (np.asarray(costs) == mechanism.claim.epsilon).all()
+        )
+        return None if same else "costs differ from the claim although nobody chooses a level"
+    if costs is None or np.shape(costs) != (USERS,):
+        return "costs must be one number a user where users choose a level"
+    level = level_of(private) if np.isfinite(np.asarray(private)[-1]) else 1
+    due = budgets[min(max(level, 1), len(budgets)) - 1]
+    return (
+        None if (np.asarray(costs) >= due).all() else "users are charged less than the budget of their level"
+    )
+
+
+def _cheap_levels(mechanism: Mechanism) -> list[str]:
+    """Whether every level is charged at least what its own reports give away, and the most relaxed one the claim."""
+    budgets = mechanism.level_budgets
+    if budgets is None:
+        return []
+    if max(budgets) < mechanism.claim.epsilon:
+        return [_leak("no level is charged the epsilon that is claimed: level_budgets are too small")]
+    if not isinstance(mechanism, PersonalMechanism):
+        return []
+    # The loss is recomputed by the package's own code, whatever a subclass says of itself.
+    for level, budget in enumerate(budgets, start=1):
+        if PersonalMechanism.pair_loss(mechanism, level, level).exceeds(budget):
+            return [_leak(f"users of level {level} are charged {budget:g}, and their reports give away more")]
+    return []
+
+
+def _leak(told: str) -> Leak:
+    return Leak(told, Rank.FORMAT)

@@ -1,11 +1,9 @@
-"""What is audited: a registered name, a plan, a function from a user's file, or a mechanism that is built already.
+"""What is audited, and what it says of itself: a registered name, a plan, a function from a user's file, or a mechanism that is built.
 
-What a mechanism says of itself, and whether it is believed.
-
-The package's own classes are tested with the package, and told by identity (`mechanisms.own`), never by a name. What somebody else's class overrides (`loss`, `delta`, `holds`,
-`compares`, `pair_epsilon`, `extremes`) is computed again here, as the base class does: by addition over the answers, for
-any two inputs. Where an override claims less, it needs a proof (the enumeration of a small version) or, where there is none, a
-reason in its docstring, which an audit prints as what it takes on trust.
+The package's own classes are tested with the package, and told by identity (`mechanisms.own`), never by a name. What somebody
+else's class overrides (`loss`, `delta`, `holds`, `compares`, `pair_epsilon`, `extremes`) is computed again here, as the base class
+does: by addition over the answers, for any two inputs. Where an override claims less, it needs a proof (the enumeration of a small
+version) or, where there is none, a reason in its docstring, which an audit prints as what it takes on trust.
 """
 
 from __future__ import annotations
@@ -376,15 +374,16 @@ def _owner(kind: type, name: str) -> type | None:
 
 
 def reason(mechanism: Mechanism, name: str) -> str | None:
-    """Why an override is right, by its docstring: its first sentence."""
-    member = inspect.getattr_static(type(mechanism), name, None)
+    """Return why an override is right, by the docstring of its own, not one that it inherits; None where it has none."""
+    owner = _owner(type(mechanism), name)
+    member = None if owner is None else vars(owner).get(name)
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
     docstring = inspect.cleandoc(getattr(function, "__doc__", None) or "")
     return " ".join(docstring.split()) or None
 
 
 @dataclass(frozen=True)
-class Stated:
+class CheckedLoss:
     """What an audit goes by: the loss, δ and whether the claim holds, believed or computed again."""
 
     loss: Loss
@@ -394,14 +393,14 @@ class Stated:
     needs_proof: bool = False
 
     @classmethod
-    def of(cls, mechanism: Mechanism) -> Stated:
+    def of(cls, mechanism: Mechanism) -> CheckedLoss:
         """What is said, where the package says it; else what follows from the answers."""
         if not any(overridden(mechanism, name) for name in ("loss", "epsilon", "delta", "holds")):
             return cls(mechanism.loss, mechanism.delta, mechanism.holds)
         if not mechanism.answers:
             loss = mechanism.loss
             return cls(loss, 0.0, not loss.exceeds(mechanism.claim.epsilon))
-        summed = Loss.total(answer.channel.loss.times(answer.count) for answer in mechanism.answers)
+        summed = summed_loss(mechanism)
         less = mechanism.loss.terms is not None and (
             summed.terms is None or summed.exceeds(Fraction(mechanism.loss.epsilon))
         )
@@ -418,7 +417,7 @@ class Stated:
 
 def claims_independence(mechanism: Mechanism) -> bool:
     """Whether the answers of a report are to be independent: always, unless the package says otherwise of its own, or
-    decoys are among them (`decoys`)."""
+    decoys are among them (`has_decoys`)."""
     return (mechanism.independent or overridden(mechanism, "independent")) and not has_decoys(mechanism)
 
 
@@ -482,7 +481,7 @@ def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str
         if not overridden(mechanism, name):
             continue
         if name == "loss" and not mechanism.finite:
-            why = reason(mechanism, name) if "loss" in _documented(mechanism) else None
+            why = reason(mechanism, name)
             if why is None:
                 leaks.append(
                     "its epsilon is its own word: it names no channels, and `loss` gives no reason; say in its docstring why "
@@ -490,12 +489,12 @@ def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str
                 )
             else:
                 trusts.append(f"`loss` of {mechanism.name} is taken on trust: {why}")
-        elif name == "loss" and Stated.of(mechanism).needs_proof and not enumerated:
+        elif name == "loss" and CheckedLoss.of(mechanism).needs_proof and not enumerated:
             leaks.append(
                 f"the mechanism states a loss of {mechanism.loss.epsilon:.6g}, its answers add up to "
-                f"{_summed(mechanism):.6g}, and no enumeration shows that it is less"
+                f"{summed_loss(mechanism).epsilon:.6g}, and no enumeration shows that it is less"
             )
-        elif name == "loss" and Stated.of(mechanism).needs_proof:
+        elif name == "loss" and CheckedLoss.of(mechanism).needs_proof:
             trusts.append(
                 f"`loss` of {mechanism.name} is less than its answers add up to: an enumeration shows it for a small version, and at "
                 "this size it is taken on trust"
@@ -509,18 +508,6 @@ def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str
     return trusts, leaks
 
 
-def _summed(mechanism: Mechanism) -> float:
-    epsilon = Loss.total(answer.channel.loss.times(answer.count) for answer in mechanism.answers).epsilon
-    return epsilon if math.isfinite(epsilon) else math.inf
-
-
-def _documented(mechanism: Mechanism) -> set[str]:
-    """Overrides with a docstring of their own, not one that they inherit."""
-    documented = set()
-    for name in STATED:
-        owner = _owner(type(mechanism), name)
-        member = None if owner is None else vars(owner).get(name)
-        function = getattr(member, "fget", None) or getattr(member, "func", None) or member
-        if getattr(function, "__doc__", None):
-            documented.add(name)
-    return documented
+def summed_loss(mechanism: Mechanism) -> Loss:
+    """Return what the losses of all answers add up to."""
+    return Loss.total(answer.channel.loss.times(answer.count) for answer in mechanism.answers)

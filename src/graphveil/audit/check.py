@@ -19,7 +19,7 @@ from graphveil.audit.behaviour import everything_answered
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.control import sighted_reports, sighted_tables
 from graphveil.audit.drawn_reports import batch
-from graphveil.audit.enumeration import Joint, enumerate_smaller
+from graphveil.audit.enumeration import JointDistribution, enumerate_smaller
 from graphveil.audit.examine import examine
 from graphveil.audit.findings import show
 from graphveil.audit.inputs import Probe, public_range
@@ -122,7 +122,7 @@ class TriedMechanism:
         return self.mechanism.finite and next(self.candidate.smaller(), None) is not None
 
     @cached_property
-    def joint(self) -> Joint | None:
+    def joint(self) -> JointDistribution | None:
         """All its reports, where it is small."""
         return enumerate_smaller(self.candidate)
 
@@ -191,7 +191,7 @@ def check_waste(tried: TriedMechanism) -> None:
     tried.say(used, f"it wastes budget: its exact epsilon is {loss.epsilon!r}")
 
 
-def _moments(joint: Joint) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
+def _moments(joint: JointDistribution) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
     """For each input the shares of all reports, and what each report is decoded to."""
     mechanism = joint.mechanism.settled()
     decoded = mechanism.estimate(mechanism.possible_reports()).dense()

@@ -110,12 +110,12 @@ def _truthful_word(mechanism: ClassMechanism) -> int | None:
     channel = mechanism.label.channel
     symbols = np.arange(channel.input_count)
     for word in (0, *SeededWords(SEED).take(TRIED).tolist()):
-        if np.array_equal(channel.respond(symbols, _Same(word)), symbols):
+        if np.array_equal(channel.respond(symbols, _ConstantWords(word)), symbols):
             return int(word)
     return None
 
 
-class _Same(Words):
+class _ConstantWords(Words):
     """One word, again and again."""
 
     def __init__(self, word: int) -> None:
@@ -136,11 +136,11 @@ def _as_the_plan_says(mechanism: ClassMechanism, rows: NDArray[np.float64], word
     for title, held in ways.items():
         if held is None:
             codes = [
-                int(checked_reports(mechanism.of_users([user]), row[None], _Same(word)).codes[0])
+                int(checked_reports(mechanism.of_users([user]), row[None], _ConstantWords(word)).codes[0])
                 for user, row in enumerate(rows)
             ]
         else:
-            codes = checked_reports(mechanism, held, _Same(word), len(rows)).codes.tolist()
+            codes = checked_reports(mechanism, held, _ConstantWords(word), len(rows)).codes.tolist()
         said = expected
         if held is single:
             said = [

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from graphveil.audit.candidate import has_decoys, is_blind, reshaped, with_values
 from graphveil.audit.drawn_reports import batch, draw_reports, reports_of, same_reports
 from graphveil.audit.findings import CONTROL, Leak, Rank, Step, log_false_alarm
-from graphveil.audit.independence import Answers, answers_of, equal_rows
+from graphveil.audit.independence import AnswerBits, answers_of, equal_rows
 from graphveil.audit.inputs import misfits, valid_inputs
 from graphveil.audit.lower_bound import log_tail
-from graphveil.audit.probability_ranges import Span
+from graphveil.audit.probability_ranges import CodeRange
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
@@ -72,7 +72,7 @@ def _too_different(mechanism: Mechanism, drawn: dict[str, Reports]) -> Leak | No
     length, size = mechanism.report_length, mechanism.alphabet
     allowed = np.zeros(size)
     for answer in mechanism.answers:
-        if (span := Span.of(answer.channel)) is None:
+        if (span := CodeRange.of(answer.channel)) is None:
             return None
         padded = span.padded(size)
         allowed += answer.count * (padded.high - padded.low) / length
@@ -94,7 +94,9 @@ def _too_different(mechanism: Mechanism, drawn: dict[str, Reports]) -> Leak | No
     return None
 
 
-def _told_together(mechanism: Mechanism, titles: list[str], bits: list[Answers], users: int) -> Leak | None:
+def _told_together(
+    mechanism: Mechanism, titles: list[str], bits: list[AnswerBits], users: int
+) -> Leak | None:
     """Whether two or three answers together tell two rows apart by more than the claim."""
     counts = np.array([np.concatenate([part.ravel() for part in _events(answers)]) for answers in bits])
     log_error = log_false_alarm(counts.size, LOOKS)
@@ -110,7 +112,7 @@ def _told_together(mechanism: Mechanism, titles: list[str], bits: list[Answers],
     return None
 
 
-def _events(answers: Answers) -> Iterator[Floats]:
+def _events(answers: AnswerBits) -> Iterator[Floats]:
     """For how many users two answers are both, one or none set, and three an even or odd number of times."""
     bits = answers.bits[:, :PAIRED]
     asked = np.ones_like(bits) if answers.asked is None else answers.asked[:, :PAIRED]

@@ -51,7 +51,7 @@ class WorstReport:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class JointDistribution:
     """A small mechanism with the exact distribution of its whole reports under each input."""
 
     mechanism: Mechanism
@@ -60,7 +60,7 @@ class Joint:
     total: int
 
     @classmethod
-    def of(cls, mechanism: Mechanism) -> Joint:
+    def of(cls, mechanism: Mechanism) -> JointDistribution:
         """Enumerate the mechanism; an InputError where that is not possible."""
         if reshaped(mechanism) and not overridden(mechanism, "joint_counts"):
             raise InputError(
@@ -223,11 +223,11 @@ def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
     return [row for row in distinct([*inputs, *rows])[len(inputs) :]]
 
 
-def enumerate_smaller(candidate: Candidate) -> Joint | None:
+def enumerate_smaller(candidate: Candidate) -> JointDistribution | None:
     """The candidate enumerated at the first size that allows it; None where none does."""
     for small in candidate.smaller():
         try:
-            joint = Joint.of(small)
+            joint = JointDistribution.of(small)
             _ = joint._lookup
         except InputError:
             continue

@@ -1,11 +1,9 @@
-"""The first step of an audit: the tables of a mechanism's channels, and what they add up to. Integers decide.
+"""The exact ε of a mechanism: of its tables, of whole reports and of two users' privacy levels. Integers decide.
 
-The second step of an audit: do the budgets of a mechanism's answers add up to what it claims for whole reports?
-
-Claims that depend on the two inputs: users who chose a level, each protected at that level's budget.
-
-Two users of one level must be told apart by at most its budget, two of different levels by at most the larger one. What
-the level itself leaks is the largest ratio over users of different levels with equal rows.
+The first step of an audit reads the tables of a mechanism's channels and adds them up; the second asks whether they add up to what
+is claimed for whole reports. Where users chose a level, each is protected at that level's budget: two users of one level must be told
+apart by at most its budget, two of different levels by at most the larger one. What the level itself leaks is the largest ratio over
+users of different levels with equal rows.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import Stated, claimed_at_least, pair_claim
-from graphveil.audit.enumeration import Joint, WorstReport
+from graphveil.audit.candidate import CheckedLoss, claimed_at_least, pair_claim
+from graphveil.audit.enumeration import JointDistribution, WorstReport
 from graphveil.audit.findings import CLOSED_FORM, JOINT, TABLES, Step, exact_words, power, show
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.counting import CountingChannel
@@ -37,7 +35,7 @@ MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16
 
 def tables_step(mechanism: Mechanism, asked: float) -> Step:
     """Whether the claim is no more than was asked for, and the exact loss of all answers no more than the claim."""
-    claim, stated = mechanism.claim, Stated.of(mechanism)
+    claim, stated = mechanism.claim, CheckedLoss.of(mechanism)
     loss = stated.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
@@ -70,7 +68,7 @@ def _own_word(mechanism: Mechanism) -> list[str]:
         return [
             "it names no channels that answer, so its epsilon cannot be computed; say `finite = False` if it has none"
         ]
-    if Stated.of(mechanism).holds:
+    if CheckedLoss.of(mechanism).holds:
         return []
     return [
         f"it says itself that epsilon is {rounded_up(mechanism.epsilon)}, claimed {mechanism.claim.epsilon:g}"
@@ -200,7 +198,7 @@ def _alias_leaks(channel: FiniteChannel) -> list[str]:
     return []
 
 
-def joint_step(joint: Joint | None, finite: bool) -> Step:
+def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
     """Whether the whole mechanism keeps its claim when all its reports are enumerated."""
     if joint is None:
         reason = "too many different reports" if finite else "not finite, a documented exception"
@@ -237,7 +235,7 @@ def joint_step(joint: Joint | None, finite: bool) -> Step:
     )
 
 
-def _understated_reports(joint: Joint) -> list[str]:
+def _understated_reports(joint: JointDistribution) -> list[str]:
     """Whether the loss that the mechanism states covers what its reports show."""
     stated, seen = joint.mechanism.loss, joint.worst.loss
     if joint.mechanism.claim.delta > 0 or stated.terms is None:
@@ -254,7 +252,7 @@ def _understated_reports(joint: Joint) -> list[str]:
 
 
 def describe_worst_report(
-    joint: Joint, worst: WorstReport, allowed: float, show_input: Callable[[Any], str] = show
+    joint: JointDistribution, worst: WorstReport, allowed: float, show_input: Callable[[Any], str] = show
 ) -> str:
     """Describe a revealing report in words: which report, which two inputs, by how much.
 
@@ -306,7 +304,7 @@ NOTHING = WorstReport(0, 0, 0, Fraction(1))
 NOT_PROTECTED = "the level is not protected"
 
 
-def pairs_step(joint: Joint, size: str) -> Step:
+def pairs_step(joint: JointDistribution, size: str) -> Step:
     """Whether whole reports keep the claim of every pair of inputs, when they are enumerated."""
     kinds: dict[str, WorstReport] = dict.fromkeys(
         ("one level", "different levels", "equal rows of different levels"), NOTHING
@@ -346,7 +344,7 @@ def _epsilon_of(worst: WorstReport) -> float:
     return worst.loss.epsilon
 
 
-def _understated_levels(joint: Joint, worst: WorstReport, one: Any, other: Any) -> list[str]:
+def _understated_levels(joint: JointDistribution, worst: WorstReport, one: Any, other: Any) -> list[str]:
     """Whether the loss that the mechanism states for these levels covers what its reports show."""
     mechanism = joint.mechanism
     if not isinstance(mechanism, PersonalMechanism):
@@ -363,7 +361,7 @@ def _understated_levels(joint: Joint, worst: WorstReport, one: Any, other: Any) 
     ]
 
 
-def _level_leak(joint: Joint, kind: str, worst: WorstReport, size: str) -> str:
+def _level_leak(joint: JointDistribution, kind: str, worst: WorstReport, size: str) -> str:
     what = "values are not protected at the level's budget" if kind == "one level" else NOT_PROTECTED
     allowed = pair_claim(joint.mechanism, joint.inputs[worst.likelier], joint.inputs[worst.rarer])
     return f"{what}: with {size}, {describe_worst_report(joint, worst, allowed, _show_level)}"

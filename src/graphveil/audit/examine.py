@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from graphveil.audit.behaviour import behaviour_step
-from graphveil.audit.candidate import Candidate, Stated, foreign, trusted
+from graphveil.audit.candidate import Candidate, CheckedLoss, foreign, trusted
 from graphveil.audit.classes import classes_step
 from graphveil.audit.control import control_step
-from graphveil.audit.enumeration import Joint, enumerate_smaller, graphs_step
+from graphveil.audit.enumeration import JointDistribution, enumerate_smaller, graphs_step
 from graphveil.audit.exact_loss import describe_size, joint_step, personal_sentences, tables_step
 from graphveil.audit.findings import (
     ANSWERS,
@@ -37,11 +37,12 @@ from graphveil.audit.findings import (
     Step,
     exact_words,
     power,
+    rank_of,
     within,
 )
 from graphveil.audit.inputs import public_range
 from graphveil.audit.lower_bound import FEWER, bound_step, with_contrast
-from graphveil.audit.many_users import crowd_candidate, crowd_step
+from graphveil.audit.many_users import many_users_step, walked_candidate
 from graphveil.audit.processes import processes_step
 from graphveil.audit.sampler import answers_step, sampler_step
 from graphveil.audit.versions import AuditSchedule, versions_step
@@ -189,7 +190,7 @@ def examine(
     public = public_range(candidate, whole)
     outside = foreign(candidate, whole)
     schedule = AuditSchedule.of(quick, source)
-    joint: Joint | None = None
+    joint: JointDistribution | None = None
     refused: list[str] = []
     told: set[str] = set()
 
@@ -253,12 +254,14 @@ def examine(
 
         steps.append(drawn(SAMPLER, sampled, draws > QUICK_DRAWS))
     steps.append(run(ANSWERS, lambda: answers_step(whole, public, quick or found(), source)))
-    steps.append(run(USERS, lambda: crowd_step(whole, public, source, schedule, crowd_candidate(candidate))))
+    steps.append(
+        run(USERS, lambda: many_users_step(whole, public, source, schedule, walked_candidate(candidate)))
+    )
     steps.append(run(VERSIONS, versions))
     steps.append(drawn(BOUND, bounded, not quick))
     # Last, so that whatever calls have changed shows.
     steps.append(run(PROCESSES, lambda: processes_step(candidate, whole, public, outside)))
-    stated = Stated.of(whole)
+    stated = CheckedLoss.of(whole)
     exact = StatedPrivacy(stated.loss.epsilon, stated.delta if whole.claim.delta else 0.0)
     not_loaded = steps[-1].seen if steps[-1].skipped else None
     gaps = not_covered(whole, refused, small is not None, outside, not_loaded)
@@ -305,7 +308,7 @@ def deadline_of(minutes: float | None, quick: bool) -> Deadline:
     return Deadline(60 * (usual if minutes is None else check_number(minutes, "minutes", above=0)))
 
 
-def draws_of(joint: Joint | None, quick: bool) -> int:
+def draws_of(joint: JointDistribution | None, quick: bool) -> int:
     """How many reports are drawn for each input: all that there is time for."""
     if not quick:
         return DRAWS
@@ -320,9 +323,7 @@ def _leaks(steps: list[Step]) -> list[str]:
     distinct = dict.fromkeys(leaks or [leak for step in steps for leak in step.leaks])
     # Tables and enumeration speak first: they are exact.
     exact = {leak for step in steps if step.title in EXACT for leak in step.leaks}
-    return sorted(
-        distinct, key=lambda leak: Rank.CLAIM if leak in exact else getattr(leak, "rank", Rank.FORMAT)
-    )
+    return sorted(distinct, key=lambda leak: Rank.CLAIM if leak in exact else rank_of(leak))
 
 
 def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], foreign: bool) -> list[str]:
@@ -373,7 +374,7 @@ def _main_sentence(mechanism: Mechanism, exact: StatedPrivacy, foreign: bool) ->
     word = "exact epsilon" if mechanism.finite else "epsilon by its closed form"
     if mechanism.beyond_audit:
         word = "epsilon as far as what is not covered below holds,"
-    but = "" if Stated.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
+    but = "" if CheckedLoss.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""
     tested = "; that its code follows them was tested, not proved" if foreign else ""
     if foreign and mechanism.finite:

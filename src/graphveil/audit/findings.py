@@ -147,6 +147,11 @@ class Leak(str):
         return leak
 
 
+def rank_of(leak: str) -> Rank:
+    """Return the rank of a finding; of a plain sentence the one for formats."""
+    return leak.rank if isinstance(leak, Leak) else Rank.FORMAT
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of an audit: what was looked at, what was seen, and what should not have been seen.

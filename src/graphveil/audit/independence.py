@@ -1,18 +1,16 @@
-"""Do the answers of one report depend on each other? Each may be drawn right and still tell more together.
+"""Independence of answers, of users and of calls: noise that is used twice tells more than is claimed.
 
-Every answer becomes a few bits: above or below the middle of what came, and bits of a fixed random function of its code.
-Two independent bits of n users, set a and b times, are both set in a hypergeometric number of cases, whose tail
-Chernoff's bound covers whatever their probabilities are (`interval.log_tail`). Compared are all pairs of answers, all
-triples (the first two joined by "either or"), and random halves of a report against the other halves.
+**Answers of one report** may each be drawn right and still tell more together. Every answer becomes a few bits: above or below the
+middle of what came, and bits of a fixed random function of its code. Two independent bits of n users, set a and b times, are both set
+in a hypergeometric number of cases, whose tail Chernoff's bound covers whatever their probabilities are (`lower_bound.log_tail`).
+Compared are all pairs of answers, all triples (the first two joined by "either or"), and random halves of a report against the others.
 
-Do users answer independently of each other? A seed or random words used twice make equal rows send equal reports.
+**Users** with equal rows send equal reports where a seed or random words are used twice.
 
-Does noise come back? Reports of many users with the same row, compared at all distances between users.
-
-Two looks. A long string of codes that comes twice, at any distance, is noise that was used twice: strings are so long that
-none of a right mechanism comes twice, and are compared by hashing all of them and sorting. And where only some answers
-come back, or come back changed, how they vary together at a distance of L users shows it, for all L at once by a Fourier
-transform.
+**Noise that comes back** is looked for at all distances between many users with the same row. A long string of codes that comes twice
+is noise that was used twice: strings are so long that none of a right mechanism comes twice, and are compared by hashing all of them
+and sorting. Where only some answers come back, or come back changed, how they vary together at a distance of L users shows it, for all
+L at once by a Fourier transform.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from graphveil.audit.drawn_reports import (
     report_matrix,
     reports_of,
 )
-from graphveil.audit.enumeration import Joint
+from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import Leak, Rank, log_false_alarm
 from graphveil.audit.inputs import symbols_of
 from graphveil.audit.lower_bound import log_tail, unlikely
@@ -50,7 +48,7 @@ from graphveil.mechanisms.rows import PublicRange
 BitMatrix = NDArray[np.float32]
 # Places that are compared in pairs and in triples, random halves, and users that are looked at.
 MAX_PLACES, MAX_TRIPLE_PLACES, HALVES, MIN_USERS = 256, 20, 16, 2000
-# NDArray[np.bool_] of each answer that come from its code by a fixed random function, besides the middle.
+# Bits of each answer that come from its code by a fixed random function, besides the middle.
 HASHED = 2
 # Labels or levels that are tried.
 SYMBOLS = 3
@@ -58,7 +56,7 @@ BITS_SEED = 50
 
 
 @dataclass(frozen=True)
-class Answers:
+class AnswerBits:
     """One kind of bit of the answers about some places (users x places), and which of them were asked; None: all."""
 
     bits: BitMatrix
@@ -114,7 +112,7 @@ def equal_rows(mechanism: Mechanism, public: PublicRange | None) -> dict[str, ND
     }
 
 
-def answers_of(reports: Reports) -> list[Answers]:
+def answers_of(reports: Reports) -> list[AnswerBits]:
     """The answers of some reports as bits, one kind after the other."""
     mechanism, users = reports.mechanism, reports.users
     if isinstance(mechanism, LinkMechanism):
@@ -133,11 +131,11 @@ def answers_of(reports: Reports) -> list[Answers]:
     for kind in _kinds(codes, mechanism.alphabet):
         bits: BitMatrix = np.zeros((users, len(places)), dtype=np.float32)
         bits[owners, at] = kind[codes]
-        answers.append(Answers(bits, asked, places))
+        answers.append(AnswerBits(bits, asked, places))
     return answers
 
 
-def _links_of(mechanism: LinkMechanism, reports: Reports) -> Answers:
+def _links_of(mechanism: LinkMechanism, reports: Reports) -> AnswerBits:
     """The answers about links, and after them whether the reported degree, where there is one, is a high one."""
     owners, named, degrees = link_answers(mechanism, reports)
     places = _places(mechanism.size)
@@ -149,7 +147,7 @@ def _links_of(mechanism: LinkMechanism, reports: Reports) -> Answers:
     if degrees is not None:
         high = (degrees > np.median(degrees)).astype(np.float32)
         bits, places = np.column_stack([bits, high]), np.append(places, mechanism.size)
-    return Answers(bits, None, places)
+    return AnswerBits(bits, None, places)
 
 
 def _places(count: int) -> NDArray[np.int64]:
@@ -169,7 +167,7 @@ def _kinds(codes: NDArray[np.int64], alphabet: int) -> list[NDArray[np.bool_]]:
     return [middle, *hashed]
 
 
-def _tails(first: Answers, second: Answers) -> NDArray[np.float64]:
+def _tails(first: AnswerBits, second: AnswerBits) -> NDArray[np.float64]:
     """How unlikely each number of users is for whom both bits are set, as a logarithm."""
     if first.asked is None or second.asked is None:
         share = second.bits.mean(axis=0, dtype=np.float64)
@@ -182,7 +180,7 @@ def _tails(first: Answers, second: Answers) -> NDArray[np.float64]:
     return np.asarray(log_tail(seen, one, other / np.maximum(both, 1.0)))
 
 
-def _pairs(answers: Answers, title: str) -> Leak | None:
+def _pairs(answers: AnswerBits, title: str) -> Leak | None:
     tails = np.triu(_tails(answers, answers), 1)
     at = np.unravel_index(int(tails.argmin()), tails.shape)
     if tails[at] >= log_false_alarm(tails.size):
@@ -195,7 +193,7 @@ def _pairs(answers: Answers, title: str) -> Leak | None:
     )
 
 
-def _together_words(answers: Answers, one: int, other: int) -> str:
+def _together_words(answers: AnswerBits, one: int, other: int) -> str:
     asked: NDArray[Any] = np.ones(len(answers.bits))
     if answers.asked is not None:
         asked = answers.asked[:, one] * answers.asked[:, other]
@@ -205,7 +203,7 @@ def _together_words(answers: Answers, one: int, other: int) -> str:
     return f"in {same:.2%} of reports, independent ones would in {expected:.2%}"
 
 
-def _triples(answers: Answers, title: str) -> Leak | None:
+def _triples(answers: AnswerBits, title: str) -> Leak | None:
     size = min(answers.bits.shape[1], MAX_TRIPLE_PLACES)
     if size < 3:
         return None
@@ -215,7 +213,7 @@ def _triples(answers: Answers, title: str) -> Leak | None:
     if asked is not None:
         both = asked[:, first] * asked[:, second]
         either *= both
-    tails = _tails(Answers(either, both, answers.places), Answers(bits, asked, answers.places))
+    tails = _tails(AnswerBits(either, both, answers.places), AnswerBits(bits, asked, answers.places))
     pairs = np.arange(len(first))
     tails[pairs, first] = tails[pairs, second] = 0.0
     pair, third = np.unravel_index(int(tails.argmin()), tails.shape)
@@ -229,7 +227,7 @@ def _triples(answers: Answers, title: str) -> Leak | None:
     )
 
 
-def _halves(answers: Answers, title: str) -> Leak | None:
+def _halves(answers: AnswerBits, title: str) -> Leak | None:
     """Random halves of a report against the others: many small dependences add up."""
     size = answers.bits.shape[1]
     if size < 4:
@@ -259,7 +257,7 @@ CALLS, ALIKE = 128, 0.02
 RANDOM_ENOUGH, FEW_USERS = 3.0, 64
 
 
-def independent(joint: Joint) -> list[str]:
+def independent(joint: JointDistribution) -> list[str]:
     """Users with the same row must answer independently, in one call and in two.
 
     Two independent reports are equal with probability Σp², and the number of equal pairs is compared with that. If all
@@ -299,7 +297,7 @@ def independent(joint: Joint) -> list[str]:
     ]
 
 
-def _all_alike(joint: Joint, matches: list[int], pairs: int, wrong: int) -> bool:
+def _all_alike(joint: JointDistribution, matches: list[int], pairs: int, wrong: int) -> bool:
     """Whether reports are equal in the same, wrong share of all kinds of pairs, users that are asked alone included."""
     alone = np.array(
         [joint.places(batch(joint.inputs[0], 1), SeededWords(USERS_SEED, call))[0] for call in range(CALLS)]

@@ -1,9 +1,8 @@
 """Private inputs that an audit chooses by itself: it does not believe that a mechanism's own extremes are the worst.
 
 Rows at the ends of the range, between the points of any grid, at values that programs like to treat apart (0, the middle,
-next to an end), and what does not fit: NaN, infinities, labels that no class has. An input is what one user holds.
-
-Private rows to try a mechanism with: rows that its reports must treat alike in everything but their random answers.
+next to an end), and what does not fit: NaN, infinities, labels that no class has. An input is what one user holds; a `Probe` has
+batches of rows that reports must treat alike in everything but their random answers.
 """
 
 from __future__ import annotations

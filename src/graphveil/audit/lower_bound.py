@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphveil.audit.candidate import Stated, compared, compared_pairs
+from graphveil.audit.candidate import CheckedLoss, compared, compared_pairs
 from graphveil.audit.drawn_reports import (
     batch,
     checked_reports,
@@ -56,7 +56,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Bound:
+class LowerBound:
     """ε is at least this much, by an event that came so often under the two inputs."""
 
     epsilon: float
@@ -81,24 +81,24 @@ def best_bound(
     draws: int,
     delta: float,
     error: float = ERROR,
-) -> Bound:
+) -> LowerBound:
     """The largest bound from counts of some events (one column each) under two inputs (one row each)."""
     size = counts.shape[1]
     # An event that hardly ever fails reveals by its failing.
     both = np.concatenate([counts, draws - counts], axis=1)
     low, high = clopper_pearsons(both, draws, 1 - error / both.size)
-    best = Bound(0.0, "no event", inputs, (0, 0), draws)
+    best = LowerBound(0.0, "no event", inputs, (0, 0), draws)
     for one, other in ((0, 1), (1, 0)):
         gaps = np.maximum(low[one] - delta, 0.0) / high[other]
         place = int(gaps.argmax())
         if gaps[place] > math.exp(best.epsilon):
             event = title(place % size) if place < size else f"anything but {title(place % size)}"
             seen = int(both[one, place]), int(both[other, place])
-            best = Bound(math.log(gaps[place]), event, (inputs[one], inputs[other]), seen, draws)
+            best = LowerBound(math.log(gaps[place]), event, (inputs[one], inputs[other]), seen, draws)
     return best
 
 
-def confirm(first: Bound, known: float, draw_again: Callable[[], Bound]) -> Bound:
+def confirm(first: LowerBound, known: float, draw_again: Callable[[], LowerBound]) -> LowerBound:
     """Return a bound that is not above what is known; else the smaller of it and one from fresh draws."""
     return first if first.epsilon <= known else min(first, draw_again(), key=lambda bound: bound.epsilon)
 
@@ -112,7 +112,7 @@ def bound_step(
     """
     mechanism = build()
     claimed = mechanism.claim.epsilon
-    known = max(claimed, Stated.of(mechanism).loss.epsilon)
+    known = max(claimed, CheckedLoss.of(mechanism).loss.epsilon)
     draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.row_length))
     try:
         best = lower_bound(mechanism, draws, words, public)
@@ -126,7 +126,9 @@ def bound_step(
     return Step(BOUND, seen, (Leak(best.leak(claimed), Rank.BOUND),) if best.epsilon > known else ())
 
 
-def lower_bound(mechanism: Mechanism, draws: int, words: Words, public: PublicRange | None = None) -> Bound:
+def lower_bound(
+    mechanism: Mechanism, draws: int, words: Words, public: PublicRange | None = None
+) -> LowerBound:
     """Choose two inputs and events on some draws, and bound ε by them on fresh ones."""
     own = list(valid_inputs(mechanism, public).values())
     own += [] if mechanism.subject == "links" else list(misfits(mechanism, public).values())
@@ -261,13 +263,13 @@ def with_contrast(step: Step, mechanism: Mechanism, public: PublicRange | None, 
 
 def more_than_claimed(mechanism: Mechanism, public: PublicRange | None, words: Words) -> list[str]:
     """The finding where whole reports tell more than is claimed."""
-    known = max(mechanism.claim.epsilon, Stated.of(mechanism).loss.epsilon)
+    known = max(mechanism.claim.epsilon, CheckedLoss.of(mechanism).loss.epsilon)
     draws = max(
         MIN_CONTRAST_DRAWS,
         min(CONTRAST_DRAWS, CONTRAST_VALUES // max(mechanism.row_length, mechanism.report_length)),
     )
     for one, other in opposites(mechanism, public, words):
-        first = Contrast.of(mechanism, one, other, max(draws // PILOT_PART, 64), words)
+        first = CodeContrast.of(mechanism, one, other, max(draws // PILOT_PART, 64), words)
         if first.bound(draws, words).epsilon <= known:
             continue
         again = first.bound(draws, words)
@@ -291,7 +293,7 @@ def opposites(mechanism: Mechanism, public: PublicRange | None, words: Words) ->
 
 
 @dataclass(frozen=True, eq=False)
-class Contrast:
+class CodeContrast:
     """Weighted sums of the codes of a report that tell two inputs apart (one row of ``weights`` each), and where they are cut."""
 
     mechanism: Mechanism
@@ -301,7 +303,7 @@ class Contrast:
     cuts: Floats
 
     @classmethod
-    def of(cls, mechanism: Mechanism, one: Any, other: Any, draws: int, words: Words) -> Contrast:
+    def of(cls, mechanism: Mechanism, one: Any, other: Any, draws: int, words: Words) -> CodeContrast:
         """Weights by how the codes of a few reports differ in the mean, and by the order of the two inputs' values."""
         drawn = [draw_reports(mechanism, row, draws, words) for row in (one, other)]
         size = mechanism.alphabet if mechanism.uneven else place_count(mechanism)
@@ -327,7 +329,7 @@ class Contrast:
             ]
         )
 
-    def bound(self, draws: int, words: Words) -> Bound:
+    def bound(self, draws: int, words: Words) -> LowerBound:
         """What fresh reports prove about ε."""
         counts = []
         for row in self.inputs:

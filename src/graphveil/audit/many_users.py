@@ -1,10 +1,8 @@
 """Many users in one call: is the first, the last, every hundredth drawn like all others, and from words of its own?
 
-Calls for any number of users: is everybody drawn alike, wherever they stand and however many others are asked with them?
-
-All hold the same row, so that all answers of all users in all calls are draws of one kind. Of each user it is counted how many
-answers lie on the side of their value, over several calls, until a user without noise stands out alone. Then single users, blocks of all
-lengths from both ends, every k-th user and whole calls are compared with everybody else, by Chernoff's bound (`interval.log_tail`,
+All hold the same row, so that all answers of all users in all calls are draws of one kind. Of each user it is counted how many answers
+lie on the side of their value, over several calls, until a user without noise stands out alone. Then single users, blocks of all
+lengths from both ends, every k-th user and whole calls are compared with everybody else, by Chernoff's bound (`lower_bound.log_tail`,
 which holds for draws without replacement). No table is believed.
 """
 
@@ -32,7 +30,7 @@ from graphveil.audit.findings import USERS, Leak, OutOfTimeError, Rank, Step, lo
 from graphveil.audit.independence import never_again
 from graphveil.audit.inputs import SEED, Probe, valid_inputs
 from graphveil.audit.lower_bound import log_tail
-from graphveil.audit.probability_ranges import Counts, Hull, span_tails
+from graphveil.audit.probability_ranges import Counts, ReportRanges, range_tails
 from graphveil.audit.versions import NOISE_COMPARED, AuditSchedule
 from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError
@@ -51,7 +49,7 @@ MAX_READ = 1 << 26
 CROWD_BLOCKS, CROWD_STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 
 
-def crowd_step(
+def many_users_step(
     mechanism: Mechanism, public: PublicRange | None, words: Words, schedule: AuditSchedule, walked: Mechanism
 ) -> Step:
     """One call for very many users with the same row; then calls of all sizes of a schedule, of the mechanism to be ``walked``."""
@@ -80,22 +78,22 @@ def _one_call(
         users = max(MIN_CROWD, min(users, MAX_READ // mechanism.row_length))
     inputs = valid_inputs(mechanism, public)
     private = next(iter(inputs.values()))
-    hull = Hull.of(mechanism)
+    ranges = ReportRanges.of(mechanism)
     counted = CountedWords(words)
     crowd = draw_reports(mechanism, private, users, counted)
     leaks = words_of_their_own(mechanism, private, users, counted.taken)
     again = never_again(mechanism, private, crowd, words)
     leaks += again
     # Where noise comes again, groups of users are no independent draws.
-    if hull is not None and not again:
-        leaks += everybody_alike(hull, private, users, words)
+    if ranges is not None and not again:
+        leaks += everybody_alike(ranges, private, users, words)
     return users, leaks
 
 
-def everybody_alike(hull: Hull, private: Any, users: int, words: Words) -> list[str]:
+def everybody_alike(ranges: ReportRanges, private: Any, users: int, words: Words) -> list[str]:
     """Whether every block of users, and every so-manieth user, answers within the tables."""
-    reports = draw_reports(hull.mechanism, private, users, words)
-    there, low, high = hull.halves(reports)
+    reports = draw_reports(ranges.mechanism, private, users, words)
+    there, low, high = ranges.halves(reports)
     looks = [
         (f"block {{}} of {size} users", *_in_blocks(there, size)) for size in CROWD_BLOCKS if size < users
     ]
@@ -105,9 +103,9 @@ def everybody_alike(hull: Hull, private: Any, users: int, words: Words) -> list[
         if step < users
     ]
     for title, seen, asked in looks:
-        tails = span_tails(seen, asked[:, None], low, high)
+        tails = range_tails(seen, asked[:, None], low, high)
         wrong = (tails < log_false_alarm(tails.size)).any(axis=1)
-        others = span_tails(seen[~wrong].sum(axis=0)[None], asked[~wrong].sum(), low, high)
+        others = range_tails(seen[~wrong].sum(axis=0)[None], asked[~wrong].sum(), low, high)
         # Where the others are drawn wrongly as well, it is nothing about some users.
         if wrong.all() or float(others.min()) < log_false_alarm(tails.size):
             place = int(tails.sum(axis=0).argmin())
@@ -158,7 +156,7 @@ STEPS = (2, 3, 5, 7, 8, 10, 13, 16, 32, 60, 64, 97, 100, 128, 256, 500, 512, 100
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class CallWalk:
     """Calls of some sizes, and of each size the sums of every user's answers."""
 
     sums: dict[int, Sums]
@@ -169,7 +167,7 @@ class Walk:
     finished: bool = True
 
 
-def crowd_candidate(candidate: Candidate) -> Mechanism:
+def walked_candidate(candidate: Candidate) -> Mechanism:
     """The mechanism as its calls are walked through: few values and little of each; a plan's with its own size."""
     whole = candidate.build()
     if candidate.ready or candidate.planned is not None:
@@ -196,17 +194,17 @@ def walked_row(mechanism: Mechanism, public: PublicRange | None) -> Any:
     return np.where(np.arange(len(low)) % 2 == 0, low, high)
 
 
-def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: Words) -> Walk:
+def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: Words) -> CallWalk:
     """Call for all numbers of users of a schedule, as far as there is time and their codes are not too many."""
     pilot = draw_reports(mechanism, row, PILOT, words)
-    bits = Bits.of(pilot, row)
+    bits = CodeSides.of(pilot, row)
     seen = bits.of_users(pilot)
     share = float(seen.mean()) / bits.answers
     rarest = -math.log(max(share, 1 - share, 1e-9))
     calls = max(2, min(MAX_CALLS, math.ceil(SURE / (bits.answers * rarest)) if rarest > 0 else MAX_CALLS))
     length = max(1, math.ceil(pilot.codes.size / PILOT), mechanism.row_length // 8)
     most = (QUICK_CODES if schedule.quick else MAX_CODES) // (calls * length)
-    walk = Walk({}, calls * bits.answers, schedule.quick)
+    walk = CallWalk({}, calls * bits.answers, schedule.quick)
     try:
         for users in schedule.calls:
             if users > most:
@@ -248,7 +246,7 @@ def words_of_their_own(mechanism: Mechanism, private: Any, users: int, words: in
 
 
 @dataclass(frozen=True, eq=False)
-class Bits:
+class CodeSides:
     """Which codes count: those on the side of a value, or, where answers depend on each other, one bit of a whole report."""
 
     # What each code counts for a low value; for places with a high one it is turned around.
@@ -258,7 +256,7 @@ class Bits:
     together: bool
 
     @classmethod
-    def of(cls, reports: Reports, row: Any) -> Bits:
+    def of(cls, reports: Reports, row: Any) -> CodeSides:
         """Choose the sides by a first look."""
         mechanism, values = reports.mechanism, np.atleast_1d(row)
         nowhere = np.zeros(max(mechanism.places, mechanism.report_length), dtype=np.int64)
@@ -285,7 +283,7 @@ class Bits:
         return np.asarray(sums >> 31 & 1 if self.together else sums)
 
 
-def _odd_users(walk: Walk) -> list[str]:
+def _odd_users(walk: CallWalk) -> list[str]:
     """Those who are drawn differently, in a sentence."""
     users = sum(map(len, walk.sums.values()))
     if not users:

@@ -1,4 +1,4 @@
-"""Between which probabilities each event of an answer lies, whatever the value is; and codes that are sent as they are."""
+"""Between which probabilities each event of an answer lies, whatever the value is."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLEAR = 0.999
 
 
 @dataclass(frozen=True)
-class Span:
+class CodeRange:
     """The lowest and the highest probability of each code of a channel, and of each code and all below it."""
 
     low: Floats
@@ -50,7 +50,7 @@ class Span:
     _rare: dict[bytes, float] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, channel: FiniteChannel, drawn_from: int = 1) -> Span | None:
+    def of(cls, channel: FiniteChannel, drawn_from: int = 1) -> CodeRange | None:
         """Of one channel whose input is one of ``drawn_from`` different symbols, equally likely."""
         if isinstance(channel, KaryChannel):
             other, surplus = channel.other / TOTAL, channel.surplus / TOTAL if channel.truthful else 0.0
@@ -66,7 +66,7 @@ class Span:
         return cls(rows.min(axis=0), rows.max(axis=0), below.min(axis=0), below.max(axis=0), rows)
 
     @classmethod
-    def around(cls, spans: list[Span]) -> Span:
+    def around(cls, spans: list[CodeRange]) -> CodeRange:
         """What lies within some of these, or between them."""
         rows = [span.rows for span in spans if span.rows is not None]
         return cls(
@@ -88,14 +88,14 @@ class Span:
             self._rare[key] = float(self.rows[:, few].sum(axis=1).max())
         return few, self._rare[key]
 
-    def padded(self, size: int) -> Span:
+    def padded(self, size: int) -> CodeRange:
         """The same for an alphabet of this size: codes that the channel does not have never come."""
         more = size - len(self.low)
         if not more:
             return self
         nothing, all_ = np.zeros(more), np.ones(more)
         rows = None if self.rows is None else np.pad(self.rows, ((0, 0), (0, more)))
-        return Span(
+        return CodeRange(
             np.append(self.low, nothing),
             np.append(self.high, nothing),
             np.append(self.low_below, all_),
@@ -117,7 +117,7 @@ def shares_of(channel: FiniteChannel) -> Floats:
 
 
 @dataclass(frozen=True)
-class Outside:
+class OutsideEvent:
     """An event that came too often or too rarely for any value."""
 
     log_tail: float
@@ -144,16 +144,16 @@ class Outside:
 
 
 @dataclass(frozen=True)
-class Hull:
+class ReportRanges:
     """The spans of all places of a report."""
 
     mechanism: Mechanism
-    spans: tuple[Span, ...]
+    spans: tuple[CodeRange, ...]
     kinds: NDArray[np.int64]
     alphabet: int
 
     @classmethod
-    def of(cls, mechanism: Mechanism) -> Hull | None:
+    def of(cls, mechanism: Mechanism) -> ReportRanges | None:
         """Where a mechanism is made of channels that answer one value each; None where it is not."""
         channels: tuple[FiniteChannel, ...]
         drawn_from, alphabet = 1, mechanism.alphabet
@@ -179,10 +179,10 @@ class Hull:
         if places * alphabet > MAX_CELLS:
             return None
         span_of: dict[FiniteChannel, int] = {}
-        spans: list[Span] = []
+        spans: list[CodeRange] = []
         for channel in channels:
             if channel not in span_of:
-                span = Span.of(channel, drawn_from)
+                span = CodeRange.of(channel, drawn_from)
                 if span is None:
                     return None
                 span_of[channel] = len(spans)
@@ -193,14 +193,16 @@ class Hull:
         return cls(mechanism, tuple(spans), np.resize(kinds, places), alphabet)
 
     @classmethod
-    def _anywhere(cls, mechanism: Mechanism) -> Hull | None:
+    def _anywhere(cls, mechanism: Mechanism) -> ReportRanges | None:
         """Where each of the answers may stand at any place of a report."""
-        spans = [Span.of(answer.channel) for answer in mechanism.answers]
+        spans = [CodeRange.of(answer.channel) for answer in mechanism.answers]
         places = place_count(mechanism)
         if not spans or any(span is None for span in spans) or places * mechanism.alphabet > MAX_CELLS:
             return None
         padded = [span.padded(mechanism.alphabet) for span in spans if span is not None]
-        return cls(mechanism, (Span.around(padded),), np.zeros(places, dtype=np.int64), mechanism.alphabet)
+        return cls(
+            mechanism, (CodeRange.around(padded),), np.zeros(places, dtype=np.int64), mechanism.alphabet
+        )
 
     @property
     def places(self) -> int:
@@ -231,9 +233,9 @@ class Hull:
             links[:, 0] = reports.users - links[:, 1]
         return counts
 
-    def outside(self, counts: Counts, log_error: float) -> Outside | None:
+    def outside(self, counts: Counts, log_error: float) -> OutsideEvent | None:
         """The event that is the farthest outside, if one is that unlikely."""
-        worst: Outside | None = None
+        worst: OutsideEvent | None = None
         for kind, span in enumerate(self.spans):
             places = np.flatnonzero(self.kinds == kind)
             own = counts[places]
@@ -254,11 +256,11 @@ class Hull:
                 ),
             )
             for seen, low, high, title in looks:
-                tails = span_tails(seen, draws[:, None], low, high)
+                tails = range_tails(seen, draws[:, None], low, high)
                 at = np.unravel_index(int(tails.argmin()), tails.shape)
                 if tails[at] < log_error and (worst is None or tails[at] < worst.log_tail):
                     place, code = int(at[0]), int(at[1])
-                    worst = Outside(
+                    worst = OutsideEvent(
                         float(tails[at]),
                         int(places[place]),
                         title(code),
@@ -302,7 +304,7 @@ def _rare_title(count: int, code: int) -> str:
     return f"one of {count} rare codes"
 
 
-def span_tails(seen: Counts, draws: Any, low: Floats, high: Floats) -> Floats:
+def range_tails(seen: Counts, draws: Any, low: Floats, high: Floats) -> Floats:
     """How unlikely each count is at the nearer end of what is allowed, as a logarithm; 0 where it lies between."""
     least, most = np.clip(low - SLACK, 0.0, 1.0), np.clip(high + SLACK, 0.0, 1.0)
     most = np.where(high == 0, 0.0, most)

@@ -1,13 +1,12 @@
-"""Does the sampler draw what the tables say? Many draws through the client's own path, against exact probabilities.
+"""Does the sampler draw what the tables say? Whole reports of a small version, and every answer at full size.
 
-Every comparison is a Clopper-Pearson interval; all of them hold together with 99.9% (Bonferroni: each has 0.1% over
-their number). What falls outside is drawn again, with fresh randomness, and counts only if it falls outside again: a
-correct mechanism fails with a probability of at most one in a million.
+Whole reports are drawn through the client's own path and compared with exact probabilities. Every comparison is a Clopper-Pearson
+interval; all of them hold together with 99.9% (Bonferroni: each has 0.1% over their number). What falls outside is drawn again, with
+fresh randomness, and counts only if it falls outside again: a correct mechanism fails with a probability of at most one in a million.
 
-Every answer at full size: is each one drawn within its table, whatever the value, and independently of the others?
-
-Many inputs that the audit chooses (`inputs`), calls for many users, for two and for one, and lists of neighbours as users
-hold them. Comparisons are Chernoff bounds, so unlikely for a right mechanism that no second look is needed.
+At full size each answer must be drawn within its table, whatever the value, and independently of the others: for many inputs that the
+audit chooses (`inputs`), in calls for many users, for two and for one, and for lists of neighbours as users hold them. These
+comparisons are Chernoff bounds, so unlikely for a right mechanism that no second look is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from graphveil.audit.candidate import compared_pairs, has_decoys
 from graphveil.audit.control import sighted_decoys
 from graphveil.audit.drawn_reports import batch, checked_reports, draw_reports, wide_batch
-from graphveil.audit.enumeration import Joint
+from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import ANSWERS, SAMPLER, BrokenError, Leak, Rank, Step, log_false_alarm, show
 from graphveil.audit.independence import dependent_answers, has_independent_answers
 from graphveil.audit.inputs import misfits, valid_inputs
@@ -32,15 +31,15 @@ from graphveil.audit.lower_bound import (
     ERROR,
     FEWER,
     OFTEN,
-    Bound,
     Floats,
+    LowerBound,
     best_bound,
     clopper_pearson,
     confirm,
     most_separated,
     unlikely,
 )
-from graphveil.audit.probability_ranges import TOGETHER, Counts, Hull, Outside
+from graphveil.audit.probability_ranges import TOGETHER, Counts, OutsideEvent, ReportRanges
 from graphveil.channels.sampling import SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
@@ -59,7 +58,7 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Event:
+class ReportEvent:
     """Some of the possible reports, whose draws are counted together."""
 
     title: str
@@ -70,7 +69,7 @@ class Event:
         return int(counts[self.places].sum())
 
 
-def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
+def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
     """Compare how often reports are drawn with how often the tables say they are."""
     # One symbol alone may be the one that is drawn wrongly.
     every = isinstance(joint.mechanism, SymbolMechanism)
@@ -82,14 +81,14 @@ def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
     try:
         for index in range(len(joint.inputs)):
             here = draws if index in pair or every else max(draws // FEWER, 1)
-            look = Look(joint, index, here, looks, partial(joint.draw, index, here, words))
+            look = SamplerLook(joint, index, here, looks, partial(joint.draw, index, here, words))
             counts = look.draw()
             differences += look.difference(events, counts)
             drawn += [counts] if index in pair else []
         for index in pair:
             # A client asks for one user at a time.
             alone = partial(joint.draw_alone, index, calls, words)
-            look = Look(joint, index, calls, looks, alone, ", in calls for one user each")
+            look = SamplerLook(joint, index, calls, looks, alone, ", in calls for one user each")
             differences += look.difference(events, look.draw())
         bound = _proven(joint, pair, events, drawn, draws, words)
     except BrokenError as error:
@@ -107,17 +106,17 @@ def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
 
 
 @dataclass(frozen=True)
-class Look:
+class SamplerLook:
     """Draws under one input, compared with its probabilities; what falls outside is drawn once more."""
 
-    joint: Joint
+    joint: JointDistribution
     index: int
     draws: int
     looks: int
     draw: Callable[[], Counts]
     how: str = ""
 
-    def difference(self, events: list[Event], counts: Counts) -> list[tuple[float, str]]:
+    def difference(self, events: list[ReportEvent], counts: Counts) -> list[tuple[float, str]]:
         """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
         shares = self.joint.shares[self.index]
         outliers = self._outside([*events, *_impossible(shares)], counts)
@@ -134,25 +133,30 @@ class Look:
         )
         return [(self._surprise((event, count, share)), message)]
 
-    def _outside(self, events: list[Event], counts: Counts) -> list[tuple[Event, int, float]]:
+    def _outside(self, events: list[ReportEvent], counts: Counts) -> list[tuple[ReportEvent, int, float]]:
         shares = self.joint.shares[self.index]
         seen = [event.count(counts) for event in events]
         expected = [min(float(shares[event.places].sum()), 1.0) for event in events]
         outside = unlikely(seen, self.draws, expected, ERROR / (len(events) * self.looks))
         return [(events[place], seen[place], expected[place]) for place in np.flatnonzero(outside)]
 
-    def _surprise(self, outlier: tuple[Event, int, float]) -> float:
+    def _surprise(self, outlier: tuple[ReportEvent, int, float]) -> float:
         _, count, share = outlier
         return abs(count - share * self.draws) / math.sqrt(max(share * (1 - share) * self.draws, 1e-9))
 
 
 def _proven(
-    joint: Joint, pair: tuple[int, int], events: list[Event], drawn: list[Counts], draws: int, words: Words
-) -> Bound:
+    joint: JointDistribution,
+    pair: tuple[int, int],
+    events: list[ReportEvent],
+    drawn: list[Counts],
+    draws: int,
+    words: Words,
+) -> LowerBound:
     """What whole reports prove about ε under the two most separated inputs; a bound above the claim is confirmed."""
     claim = joint.mechanism.claim
 
-    def bound(rows: list[Counts]) -> Bound:
+    def bound(rows: list[Counts]) -> LowerBound:
         counts = np.array([[event.count(row) for event in events] for row in (rows[0], rows[-1])])
         inputs = joint.inputs[pair[0]], joint.inputs[pair[1]]
         return best_bound(counts, lambda place: events[place].title, inputs, draws, claim.delta)
@@ -162,13 +166,13 @@ def _proven(
     )
 
 
-def _known(joint: Joint) -> float:
+def _known(joint: JointDistribution) -> float:
     """The claim, or the ε that enumeration has found above it: only more than that is news."""
     claim = joint.mechanism.claim
     return claim.epsilon if claim.delta > 0 else max(claim.epsilon, joint.worst.loss.epsilon)
 
 
-def _events(joint: Joint, one: int, other: int, draws: int) -> list[Event]:
+def _events(joint: JointDistribution, one: int, other: int, draws: int) -> list[ReportEvent]:
     """What is compared: the reports that separate the two inputs most, and groups that leave none out."""
     mean = (joint.shares[one] + joint.shares[other]) / 2
     ratio = _log_ratio(joint.shares[one], joint.shares[other])
@@ -176,7 +180,7 @@ def _events(joint: Joint, one: int, other: int, draws: int) -> list[Event]:
     often = order[mean[order] * draws >= OFTEN]
     describe = joint.mechanism.describe_outcome
     singles = dict.fromkeys([*often[:SINGLES].tolist(), *often[-SINGLES:].tolist()])
-    events = [Event(f"the report ({describe(place)})", np.array([place])) for place in singles]
+    events = [ReportEvent(f"the report ({describe(place)})", np.array([place])) for place in singles]
     groups = [(places, _ratio_title(places, ratio)) for places in _cut(order, mean, RATIO_GROUPS)]
     for places in _cut(np.arange(len(mean)), mean, PLACE_GROUPS):
         first, last = describe(int(places[0])), describe(int(places[-1]))
@@ -187,7 +191,9 @@ def _events(joint: Joint, one: int, other: int, draws: int) -> list[Event]:
             groups.append((rare, f"one of {len(rare)} reports that are {title} under both"))
     alone = set(singles)
     return events + [
-        Event(title, places) for places, title in groups if len(places) > 1 or int(places[0]) not in alone
+        ReportEvent(title, places)
+        for places, title in groups
+        if len(places) > 1 or int(places[0]) not in alone
     ]
 
 
@@ -198,9 +204,9 @@ def _ratio_title(places: Places, ratio: Floats) -> str:
     return f"one of {len(places)} reports whose log-ratio lies from {low:.4g} to {high:.4g}"
 
 
-def _impossible(shares: Floats) -> list[Event]:
+def _impossible(shares: Floats) -> list[ReportEvent]:
     places = np.flatnonzero(shares == 0)
-    return [Event("a report that the table says is impossible", places)] if places.size else []
+    return [ReportEvent("a report that the table says is impossible", places)] if places.size else []
 
 
 def _log_ratio(first: Floats, second: Floats) -> Floats:
@@ -226,17 +232,17 @@ OWNERS = (1, 2, 7, 64, 1000)
 
 def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, words: Words) -> Step:
     """All answers of the mechanism as it is used."""
-    hull = Hull.of(mechanism)
+    ranges = ReportRanges.of(mechanism)
     values = QUICK_VALUES if quick else VALUES
     inputs, odd = valid_inputs(mechanism, public), misfits(mechanism, public)
-    leaks = [] if hull is None else within_tables(hull, inputs, values, words)
-    if hull is not None and not leaks:
-        leaks = [Leak(leak, Rank.VALUE) for leak in within_tables(hull, odd, values, words)]
+    leaks = [] if ranges is None else within_tables(ranges, inputs, values, words)
+    if ranges is not None and not leaks:
+        leaks = [Leak(leak, Rank.VALUE) for leak in within_tables(ranges, odd, values, words)]
     together = dependent_answers(mechanism, public, values, words)
     together += sighted_decoys(mechanism, public, values, words)
     message = (
         "no table a value"
-        if hull is None
+        if ranges is None
         else f"{len(inputs) + len(odd)} inputs on and off the grid, within their tables"
     )
     seen = f"{message}; calls for many users, for two and for one; pairs, triples and halves of answers: independent"
@@ -248,7 +254,7 @@ def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, 
 
 
 def within_tables(
-    hull: Hull,
+    ranges: ReportRanges,
     inputs: dict[str, Any],
     values: int,
     words: Words,
@@ -259,35 +265,35 @@ def within_tables(
 
     A look has so many values, and ``least`` users however long their rows are.
     """
-    users = max(least, values // (4 * max(hull.mechanism.row_length, 8)))
-    return _gravest(hull, _looks(hull, inputs, users, words, alone))
+    users = max(least, values // (4 * max(ranges.mechanism.row_length, 8)))
+    return _gravest(ranges, _looks(ranges, inputs, users, words, alone))
 
 
-def drawn_often(hull: Hull, inputs: dict[str, Any], users: int, words: Words) -> list[str]:
+def drawn_often(ranges: ReportRanges, inputs: dict[str, Any], users: int, words: Words) -> list[str]:
     """The same for so many users of each input, so that rare noise shows."""
     looks = (
-        (title, hull.count(draw_reports(hull.mechanism, private, users, words)))
+        (title, ranges.count(draw_reports(ranges.mechanism, private, users, words)))
         for title, private in inputs.items()
     )
-    return _gravest(hull, looks)
+    return _gravest(ranges, looks)
 
 
-def _gravest(hull: Hull, looks: Iterator[tuple[str, Counts]]) -> list[str]:
-    log_error = log_false_alarm(hull.events)
-    misses: list[tuple[Outside, str]] = []
+def _gravest(ranges: ReportRanges, looks: Iterator[tuple[str, Counts]]) -> list[str]:
+    log_error = log_false_alarm(ranges.events)
+    misses: list[tuple[OutsideEvent, str]] = []
     for title, counts in looks:
-        outside = hull.outside(counts, log_error)
+        outside = ranges.outside(counts, log_error)
         if outside is not None:
             misses.append((outside, title))
     if not misses:
         return []
     outside, title = min(misses, key=lambda one: (not one[0].clear, one[0].log_tail))
-    return [outside_leak(outside, title, hull)]
+    return [outside_leak(outside, title, ranges)]
 
 
-def outside_leak(outside: Outside, title: str, hull: Hull) -> Leak:
+def outside_leak(outside: OutsideEvent, title: str, ranges: ReportRanges) -> Leak:
     """The finding in a sentence."""
-    where = f" for value {outside.place}" if hull.places > 1 else ""
+    where = f" for value {outside.place}" if ranges.places > 1 else ""
     if outside.place == TOGETHER:
         where = " for all values together"
     if outside.clear:
@@ -296,26 +302,26 @@ def outside_leak(outside: Outside, title: str, hull: Hull) -> Leak:
 
 
 def _looks(
-    hull: Hull, inputs: dict[str, Any], users: int, words: Words, alone: bool
+    ranges: ReportRanges, inputs: dict[str, Any], users: int, words: Words, alone: bool
 ) -> Iterator[tuple[str, Counts]]:
-    mechanism = hull.mechanism
+    mechanism = ranges.mechanism
     for title, private in inputs.items():
-        yield title, hull.count(checked_reports(mechanism, batch(private, users), words))
+        yield title, ranges.count(checked_reports(mechanism, batch(private, users), words))
     for title, private in list(inputs.items())[:UNSEEDED] if alone else ():
         for source in (None, SystemWords()):
             how = "without words" if source is None else "with the system's words"
-            yield f"{title}, {how}", hull.count(checked_reports(mechanism, batch(private, users), source))
+            yield f"{title}, {how}", ranges.count(checked_reports(mechanism, batch(private, users), source))
     for title, private in list(inputs.items())[:ALONE] if alone else ():
         for size in (1, 2):
             row = batch(private, size)
-            parts = [hull.count(checked_reports(mechanism, row, words)) for _ in range(CALLS // size)]
+            parts = [ranges.count(checked_reports(mechanism, row, words)) for _ in range(CALLS // size)]
             yield f"{title}, in calls for {'one user' if size == 1 else 'two users'}", np.sum(parts, axis=0)
     if isinstance(mechanism, LinkMechanism):
-        yield from _list_looks(hull, mechanism, users, words)
+        yield from _list_looks(ranges, mechanism, users, words)
 
 
 def _list_looks(
-    hull: Hull, mechanism: LinkMechanism, users: int, words: Words
+    ranges: ReportRanges, mechanism: LinkMechanism, users: int, words: Words
 ) -> Iterator[tuple[str, Counts]]:
     """Lists as users hold them: everybody is asked about users with smaller numbers alone, or about all others."""
     for owner in sorted({min(owner, mechanism.size - 1) for owner in OWNERS} - {0, -1}):
@@ -333,6 +339,6 @@ def _list_looks(
                 raise BrokenError(
                     f"user {owner} is asked about {about} and answers about user {int(strange[-1])}"
                 )
-            counts = hull.count(reports)
+            counts = ranges.count(reports)
             counts[others] = 0
             yield f"lists of {len(held)} neighbours of user {owner}", counts

@@ -1,18 +1,11 @@
-"""Other ways to use a mechanism: the paths that data take, and other options, sizes and budgets, each looked at briefly.
+"""Other ways to use a mechanism: other representations of data, options, sizes and budgets, each looked at briefly.
 
-Some faults show only with more than one answer, with many values, with binary values, with a pool, or at a large budget.
+Some faults show only with more than one answer, with many values, with binary values, with a pool, or at a large budget. Of the sizes
+that an audit walks through, some are landmarks, where programs like to change their ways (powers of two and of ten, and their
+neighbours); the others are drawn by the audit's own randomness, so that no mechanism knows them.
 
-A mechanism in other sizes: more and fewer values, larger and smaller budgets, as a schedule has them.
-
-The sizes that an audit walks through: numbers of values, budgets, values asked, and users of a call.
-
-Some are landmarks, where programs like to change their ways (powers of two and of ten, and their neighbours); the others are
-drawn by the audit's own randomness, so that no mechanism knows them.
-
-The paths that data take: the same values as another type, sparse, in another order of memory, alone or among others.
-
-With the same random words the same values must give the same reports, whatever array holds them. A path that a mechanism
-does not take (it refuses sparse rows, say) is told and not blamed: what a type is is public, as a shape is.
+The same values as another type, sparse, or in another order of memory must give the same reports with the same random words. A path
+that a mechanism does not take (it refuses sparse rows, say) is told and not blamed: what a type is is public, as a shape is.
 """
 
 from __future__ import annotations
@@ -28,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.behaviour import brief_behaviour, everything_answered
-from graphveil.audit.candidate import VARIANTS, Candidate, Stated
+from graphveil.audit.candidate import VARIANTS, Candidate, CheckedLoss
 from graphveil.audit.drawn_reports import reports_of, same_reports
 from graphveil.audit.exact_loss import tables_step
-from graphveil.audit.findings import VERSIONS, BrokenError, Leak, OutOfTimeError, Rank, Step
+from graphveil.audit.findings import VERSIONS, BrokenError, Leak, OutOfTimeError, Rank, Step, rank_of
 from graphveil.audit.independence import dependent_answers
 from graphveil.audit.inputs import Probe, symbols_of, valid_inputs
 from graphveil.audit.lower_bound import more_than_claimed
-from graphveil.audit.probability_ranges import Hull
+from graphveil.audit.probability_ranges import ReportRanges
 from graphveil.audit.sampler import drawn_often, within_tables
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import GraphveilError
@@ -58,21 +51,19 @@ def versions_step(
 ) -> tuple[Step, list[str]]:
     """The findings, and the paths that the mechanism does not take."""
     leaks, refused = same_by_every_path(whole, public)
-    hull = Hull.of(whole)
-    leaks += [] if hull is None else rare_noise(hull, public, words, schedule.quick)
-    tried: list[Sized] = []
-    options = [Sized(title, version, candidate.epsilon) for title, version in candidate.variants()]
+    ranges = ReportRanges.of(whole)
+    leaks += [] if ranges is None else rare_noise(ranges, public, words, schedule.quick)
+    tried: list[SizedMechanism] = []
+    options = [SizedMechanism(title, version, candidate.epsilon) for title, version in candidate.variants()]
     # Where its own tables are above the claim, those of other sizes are no news.
-    kept, unfinished = Stated.of(whole).holds, False
+    kept, unfinished = CheckedLoss.of(whole).holds, False
     try:
         for version in chain(options, sizes(candidate, schedule)):
             asked = version.epsilon if kept else None
             found = look_at(version.mechanism, _range_of(version, public), words, asked, schedule.quick)
             tried.append(version)
             if found:
-                leaks.append(
-                    Leak(f"with {version.title}: {found[0]}", getattr(found[0], "rank", Rank.FORMAT))
-                )
+                leaks.append(Leak(f"with {version.title}: {found[0]}", rank_of(found[0])))
                 break
     except OutOfTimeError:
         unfinished = True
@@ -82,14 +73,14 @@ def versions_step(
     return Step(VERSIONS, seen, tuple(leaks), unfinished=unfinished, covers=covers, gaps=gaps), refused
 
 
-def _range_of(version: Sized, public: PublicRange | None) -> PublicRange | None:
+def _range_of(version: SizedMechanism, public: PublicRange | None) -> PublicRange | None:
     """The range that a version was built with, whether it tells it or not."""
     own = getattr(version.mechanism, "public", None)
     said = VARIANTS.get(version.title, {}).get("range")
     return own if isinstance(own, PublicRange) else public if said is None else PublicRange(*said)
 
 
-def _covers(tried: list[Sized]) -> tuple[str, ...]:
+def _covers(tried: list[SizedMechanism]) -> tuple[str, ...]:
     """The sizes and budgets that were looked at."""
     covered = []
     walked = sorted({version.size for version in tried if version.size is not None})
@@ -137,9 +128,9 @@ def look_at(
         leaks: list[str] = [] if epsilon is None else list(tables_step(mechanism, epsilon).leaks)
         leaks += everything_answered(mechanism, public)
         leaks = leaks or brief_behaviour(Probe.around(mechanism, public, FEW))
-        hull = Hull.of(mechanism)
-        if hull is not None and not leaks:
-            leaks += _tables_kept(hull, public, words, quick)
+        ranges = ReportRanges.of(mechanism)
+        if ranges is not None and not leaks:
+            leaks += _tables_kept(ranges, public, words, quick)
         leaks = leaks or dependent_answers(mechanism, public, VALUES, words, MIN_DEPENDENT)
         leaks = leaks or more_than_claimed(mechanism, public, words)
         return leaks or same_by_every_path(mechanism, public)[0]
@@ -147,20 +138,20 @@ def look_at(
         return [str(error)]
 
 
-def _tables_kept(hull: Hull, public: PublicRange | None, words: Words, quick: bool) -> list[str]:
+def _tables_kept(ranges: ReportRanges, public: PublicRange | None, words: Words, quick: bool) -> list[str]:
     """Answers to many inputs within their tables."""
-    inputs = valid_inputs(hull.mechanism, public)
-    leaks = within_tables(hull, inputs, VALUES, words, alone=False, least=MIN_USERS)
-    return leaks or rare_noise(hull, public, words, quick)
+    inputs = valid_inputs(ranges.mechanism, public)
+    leaks = within_tables(ranges, inputs, VALUES, words, alone=False, least=MIN_USERS)
+    return leaks or rare_noise(ranges, public, words, quick)
 
 
-def rare_noise(hull: Hull, public: PublicRange | None, words: Words, quick: bool) -> list[str]:
+def rare_noise(ranges: ReportRanges, public: PublicRange | None, words: Words, quick: bool) -> list[str]:
     """Answers to two inputs within their tables, so many of them that noise shows which comes rarely."""
-    needed = min(users_needed(hull.mechanism), users_affordable(hull.mechanism, quick))
+    needed = min(users_needed(ranges.mechanism), users_affordable(ranges.mechanism, quick))
     if needed <= MIN_USERS:
         return []
-    first = dict(list(valid_inputs(hull.mechanism, public).items())[:2])
-    return drawn_often(hull, first, needed, words)
+    first = dict(list(valid_inputs(ranges.mechanism, public).items())[:2])
+    return drawn_often(ranges, first, needed, words)
 
 
 # Budgets above those of the schedule, and how far the largest one that is accepted is looked for.
@@ -170,7 +161,7 @@ UNITS = {"dims": "values", "classes": "classes", "levels": "levels"}
 
 
 @dataclass(frozen=True)
-class Sized:
+class SizedMechanism:
     """A mechanism in one size, and what that is called."""
 
     title: str
@@ -180,7 +171,7 @@ class Sized:
     size: int | None = None
 
 
-def sizes(candidate: Candidate, schedule: AuditSchedule) -> Iterator[Sized]:
+def sizes(candidate: Candidate, schedule: AuditSchedule) -> Iterator[SizedMechanism]:
     """All sizes of a schedule that the mechanism accepts, small ones first.
 
     A plan has no other size than its own, and for a curator, who sees everything, some cells stand for a whole graph.
@@ -234,12 +225,12 @@ def _accepts(candidate: Candidate, epsilon: float) -> bool:
 
 def _built(
     candidate: Candidate, title: str, changes: dict[str, Any], size: int | None = None
-) -> Iterator[Sized]:
+) -> Iterator[SizedMechanism]:
     try:
         built = candidate.build(**changes)
     except GraphveilError:
         return  # not every family has every size
-    yield Sized(title, built, changes.get("epsilon", candidate.epsilon), size)
+    yield SizedMechanism(title, built, changes.get("epsilon", candidate.epsilon), size)
 
 
 LARGEST_DIMS, BUDGETS, LARGEST_CALL = 4096, (0.01, 12.0), 1_000_000
