@@ -1,8 +1,27 @@
+import sys
+
+import numpy as np
 import pytest
 
-from graphveil.audit.candidate import CLASSES, DIMS, MAX_REPORTS, Candidate, report_count
+from graphveil.audit.candidate import (
+    CLASSES,
+    DIMS,
+    MAX_REPORTS,
+    Candidate,
+    CheckedLoss,
+    claims_independence,
+    compared,
+    draws_by_reports,
+    foreign,
+    load_mechanism,
+    overridden,
+    report_count,
+    trusted,
+    with_values,
+)
+from graphveil.channels import Claim, onebit
 from graphveil.errors import InputError, UnknownNameError
-from graphveil.mechanisms import mechanism
+from graphveil.mechanisms import FeatureMechanism, LinkMechanism, PublicRange, mechanism, names, unregister
 from graphveil.privacy.plan import Plan
 
 
@@ -140,3 +159,190 @@ def test_a_smaller_question_for_a_class_reaches_every_place_by_the_same_channel(
     small = next(Candidate.of(class_plan()).smaller())
     assert small.row_length == 3 and small.answers == class_plan().build().answers
     assert small.places_of([[2, 0, 0], [0, 2, 0], [0, 0, 2]]).tolist() == [0, 1, 2]
+
+
+GOOD = """
+from dataclasses import dataclass
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism, register
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mine(FeatureMechanism):
+    pass
+
+def build(epsilon, dims, range):
+    return Mine("mine", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0)
+
+ready = mechanism("krr", epsilon=1.0, classes=3)
+number = 3
+register("loaded-by-a-test", summary="a test")(build)
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(GOOD)
+    yield file
+    if "loaded-by-a-test" in names():
+        unregister("loaded-by-a-test")
+
+
+def test_a_function_a_name_or_a_mechanism_is_found(path):
+    assert callable(load_mechanism(f"{path}:build"))
+    unregister("loaded-by-a-test")
+    assert load_mechanism(f"{path}:loaded-by-a-test") == "loaded-by-a-test"
+    unregister("loaded-by-a-test")
+    assert load_mechanism(f"{path}:ready").name == "krr"
+
+
+def test_what_the_file_has_is_named(path):
+    with pytest.raises(InputError, match=r"has no 'nope': it has loaded-by-a-test, Mine, build"):
+        load_mechanism(f"{path}:nope")
+
+
+def test_what_builds_nothing_is_refused(path):
+    with pytest.raises(InputError, match="'number' in .* is a int"):
+        load_mechanism(f"{path}:number")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def f(:", "SyntaxError"),
+        ("import no_such_module", "ModuleNotFoundError"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_says_why(tmp_path, text, words):
+    file = tmp_path / "bad.py"
+    file.write_text(text)
+    with pytest.raises(InputError, match=f"cannot be imported: {words}"):
+        load_mechanism(f"{file}:f")
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [("nowhere.py:f", "there is no file"), ("mine.py", "PATH.py:NAME"), ("mine.py:", "PATH.py:NAME")],
+)
+def test_a_reference_to_nothing_is_refused(reference, words):
+    with pytest.raises(InputError, match=words):
+        load_mechanism(reference)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    file = tmp_path / "mine.txt"
+    file.write_text(GOOD)
+    with pytest.raises(InputError, match="is no Python file"):
+        load_mechanism(f"{file}:build")
+
+
+def test_a_file_may_import_what_lies_beside_it(tmp_path):
+    (tmp_path / "beside_a_test.py").write_text("answer = 42\n")
+    (tmp_path / "mine.py").write_text(
+        "from beside_a_test import answer\n\ndef build(epsilon):\n    return answer\n"
+    )
+    assert load_mechanism(f"{tmp_path / 'mine.py'}:build")(1.0) == 42
+    assert str(tmp_path) not in sys.path
+
+
+class _Boasting(FeatureMechanism):
+    @property
+    def loss(self):
+        return self.channels[0].loss
+
+    @property
+    def holds(self):
+        return True
+
+    def compares(self, one, other):
+        return False
+
+
+def _boasting(each=1.0):
+    return _Boasting("boasting", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(each),), 1.0)
+
+
+def test_the_packages_own_word_is_believed():
+    item = mechanism("item", epsilon=1.0, dims=6, length=2)
+    assert not overridden(item, "loss")
+    assert CheckedLoss.of(item) == CheckedLoss(item.loss, item.delta, item.holds)
+    assert trusted(item, enumerated=False) == ([], [])
+
+
+def test_a_smaller_loss_needs_an_enumeration():
+    assert CheckedLoss.of(_boasting()).needs_proof
+    assert any("no enumeration shows" in leak for leak in trusted(_boasting(), enumerated=False)[1])
+    assert trusted(_boasting(), enumerated=True)[1] == []
+
+
+def test_holds_is_computed_again():
+    class Sure(FeatureMechanism):
+        holds = True
+
+    built = Sure("sure", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(1.0),), 1.0)
+    assert not CheckedLoss.of(built).holds
+
+
+def test_pairs_are_compared_whatever_a_stranger_says():
+    assert compared(_boasting(), np.zeros(3), np.ones(3))
+
+
+def test_links_differ_in_one():
+    links = mechanism("link-rr", epsilon=1.0, dims=3)
+    assert compared(links, np.zeros(3), np.eye(3)[0])
+    assert not compared(links, np.zeros(3), np.ones(3))
+
+
+def test_a_curator_is_taken_on_trust():
+    (told,), leaks = trusted(mechanism("lapgraph", epsilon=1.0, dims=3), enumerated=True)
+    assert "the curator who adds the noise" in told and "must be trusted" in told and leaks == []
+
+
+def test_without_a_curator_nobody_is():
+    assert trusted(mechanism("link-rr", epsilon=1.0, dims=3), enumerated=True) == ([], [])
+
+
+def test_that_answers_depend_on_each_other_is_believed_of_the_package_alone():
+    class OutsideEvent(LinkMechanism):
+        independent = False
+        words_by_reports = True
+
+    channel = mechanism("link-rr", epsilon=1.0, dims=3).channel
+    outside = OutsideEvent("outside", Claim(1.0), 3, channel)
+    assert claims_independence(outside) and not draws_by_reports(outside)
+    own = mechanism("dprr", epsilon=1.0, dims=3)
+    assert not claims_independence(own) and draws_by_reports(own)
+
+
+def test_a_borrowed_name_is_not_believed():
+    class Borrowed(_Boasting):
+        __module__ = "graphveil.mechanisms.features"
+
+    built = Borrowed("borrowed", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(1.0),), 1.0)
+    assert overridden(built, "loss") and CheckedLoss.of(built).needs_proof
+
+
+def test_a_method_that_was_put_in_place_is_not_believed(monkeypatch):
+    item = mechanism("item", epsilon=1.0, dims=6, length=2)
+    monkeypatch.setattr(type(item), "loss", onebit(1.0).blind().loss)
+    assert overridden(item, "loss")
+
+
+def test_values_are_exchanged_by_the_packages_word():
+    class Hiding(FeatureMechanism):
+        def with_values(self, private, values):
+            return private
+
+    built = Hiding("hiding", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(1 / 3),), 1.0)
+    assert with_values(built, np.zeros((2, 3)), np.ones((2, 3))).sum() == 6
+
+
+def test_what_is_foreign_is_told_by_builder_and_parts():
+    candidate = Candidate.of("krr")
+    assert not foreign(candidate, candidate.build())
+    built = Candidate.of(mechanism("krr", epsilon=1.0, classes=3))
+    assert not foreign(built, built.build())
+    mine = Candidate.of(lambda epsilon, classes: mechanism("krr", epsilon=epsilon, classes=classes))
+    assert foreign(mine, mine.build())
+    assert foreign(Candidate.of(_boasting()), _boasting())
