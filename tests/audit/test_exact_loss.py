@@ -168,7 +168,7 @@ def test_the_audit_says_what_every_level_and_the_level_itself_get():
 
 def test_pairs_are_of_three_kinds(small):
     joint = JointDistribution.of(small)
-    kinds = {kind_of(small, joint.inputs[one], joint.inputs[other]) for one, other in joint.ordered_pairs()}
+    kinds = {kind_of(joint.inputs[one], joint.inputs[other]) for one, other in joint.ordered_pairs()}
     assert kinds == {"one level", "different levels", "equal rows of different levels"}
     step = pairs_step(joint, "a size")
     assert step.leaks == ()

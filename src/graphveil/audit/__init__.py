@@ -36,13 +36,27 @@ def audit(
 ) -> Audit:
     """Audit a mechanism: a registered name, a plan, a function that builds one, or one that is built.
 
-    ``epsilon`` (default 1), ``dims`` (features; classes of a label, levels, users of links) and ``sampled`` are what it is built
-    with; a plan says them itself. The sampler is tested with 10^7 draws an input, with ``quick`` with 2·10^5, or as many as
-    10^7 where draws are cheap. Draws use words of the operating system, as a client does, and a generator seeded by them
-    where there are many, unless ``words`` are given; a correct mechanism fails by chance in less than one of 100,000 audits.
-    ``progress`` is told which step begins. ``minutes`` (default 10, with ``quick`` 3) is how long it may take: a step that does not
-    finish in time says so, and nothing holds then. A mechanism that is not the package's own is also run in a second process; its audit is
-    evidence, not proof, and `Audit.not_covered` begins with that.
+    A correct mechanism fails by chance in less than one of 100,000 audits. A mechanism that is not the package's own is also run in a
+    second process; its audit is evidence, not proof, and `Audit.not_covered` begins with that.
+
+    Parameters
+    ----------
+    mechanism
+        What is audited.
+    epsilon
+        The budget that it is built with (default 1); a plan says it itself, as it does what follows.
+    dims
+        How many features it is built with; classes of a label, levels, users of links.
+    sampled
+        How many of them a report is about.
+    quick
+        Whether to test the sampler with 2·10^5 draws an input, or as many as 10^7 where draws are cheap, and not always with 10^7.
+    words
+        Where random words come from; None: the operating system, as for a client, and a generator seeded by it where there are many.
+    progress
+        Told which step begins.
+    minutes
+        How long it may take (default 10, with ``quick`` 3): a step that does not finish in time says so, and nothing holds then.
 
     >>> audit("krr", epsilon=1.0, quick=True).holds
     True

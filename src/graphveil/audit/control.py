@@ -32,9 +32,20 @@ LOOKS = 1000
 
 
 def sighted_decoys(mechanism: Mechanism, public: PublicRange | None, values: int, words: Words) -> list[str]:
-    """What is wrong with the decoys of a mechanism; nothing where it has none.
+    """Return what is wrong with the decoys of a mechanism; nothing where it has none.
 
     Codes of a report that are no answers, by the mechanism's own word, count as decoys.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    public
+        The range that values lie in; None where there is none.
+    values
+        How many values a look has in all.
+    words
+        Where random words come from.
     """
     count = sum(answer.count for answer in mechanism.answers)
     more = (

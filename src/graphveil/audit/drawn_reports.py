@@ -56,7 +56,19 @@ def wide_batch(private: Any, users: int) -> NDArray[Any]:
 def reports_of(
     mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
 ) -> Reports:
-    """Return reports by the client's own path; whatever goes wrong on valid rows is a finding (`BrokenError`)."""
+    """Return reports by the client's own path; whatever goes wrong on valid rows is a finding (`BrokenError`).
+
+    Parameters
+    ----------
+    mechanism
+        What randomizes.
+    private
+        What users hold, one row each.
+    words
+        Where random words come from; None is a client's default.
+    users
+        How many reports there must be; None: as many as rows.
+    """
     check_time()
     expected = len(private) if users is None else users
     with warnings.catch_warnings():
@@ -110,7 +122,19 @@ def _bases(array: Any) -> Iterator[Any]:
 def checked_reports(
     mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
 ) -> Reports:
-    """Return reports that a server would accept."""
+    """Return reports that a server would accept.
+
+    Parameters
+    ----------
+    mechanism
+        What randomizes.
+    private
+        What users hold, one row each.
+    words
+        Where random words come from; None is a client's default.
+    users
+        How many reports there must be; None: as many as rows.
+    """
     reports = reports_of(mechanism, private, words, users)
     try:
         reports.check()

@@ -263,7 +263,17 @@ def graphs_of(users: int) -> Iterator[Graph]:
 
 
 def user_counts(mechanism: LinkMechanism, graph: Graph, user: int) -> tuple[NDArray[np.object_], int]:
-    """How often each whole report of a user comes in a graph, out of the total."""
+    """Return how often each whole report of a user comes in a graph, and the total.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism of so few users that reports can be enumerated.
+    graph
+        The links that there are.
+    user
+        Whose report it is.
+    """
     near = [other for other in range(mechanism.size) if (min(user, other), max(user, other)) in graph]
     answers = [int(other in near) for other in mechanism.asked(user)]
     return mechanism.counts_of(answers, mechanism.degree_of(user, near))

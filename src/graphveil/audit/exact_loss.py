@@ -314,7 +314,7 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
     for one, other in joint.ordered_pairs():
         worst = joint.worst_between(one, other)
         first, second = joint.inputs[one], joint.inputs[other]
-        kind = kind_of(joint.mechanism, first, second)
+        kind = kind_of(first, second)
         kinds[kind] = max(kinds[kind], worst, key=_epsilon_of)
         if worst.loss.exceeds(pair_claim(joint.mechanism, first, second)):
             broken[kind] = max(broken.get(kind, NOTHING), worst, key=_epsilon_of)
@@ -332,8 +332,8 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
     return Step(JOINT, seen, (*leaks, *understated))
 
 
-def kind_of(mechanism: Mechanism, one: Any, other: Any) -> str:
-    """What two inputs have in common."""
+def kind_of(one: Any, other: Any) -> str:
+    """Return what two inputs with levels have in common."""
     if level_of(one) == level_of(other):
         return "one level"
     same = np.array_equal(one[:-1], other[:-1])
@@ -349,7 +349,7 @@ def _understated_levels(joint: JointDistribution, worst: WorstReport, one: Any, 
     mechanism = joint.mechanism
     if not isinstance(mechanism, PersonalMechanism):
         return []
-    equal = kind_of(mechanism, one, other) == "equal rows of different levels"
+    equal = kind_of(one, other) == "equal rows of different levels"
     stated = mechanism.pair_loss(level_of(one), level_of(other), equal)
     if stated.terms is None or (worst.ratio is not None and not worst.loss.exceeds(Fraction(stated.epsilon))):
         return []

@@ -72,7 +72,21 @@ ALWAYS = (
 def not_covered(
     mechanism: Mechanism, refused: list[str], enumerated: bool, foreign: bool, together: str | None
 ) -> list[str]:
-    """All that was not looked at, in sentences; ``together`` says why a ``foreign`` mechanism was not run in a process of its own."""
+    """Return all that was not looked at, in sentences.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    refused
+        Representations of data that the mechanism does not take.
+    enumerated
+        Whether whole reports were enumerated.
+    foreign
+        Whether it is not the package's own.
+    together
+        Why a foreign mechanism was not run in a process of its own; None where it was.
+    """
     gaps = [FOREIGN] if foreign else []
     if together is not None:
         gaps.append(
@@ -181,7 +195,21 @@ def examine(
     progress: Callable[[str], None] | None = None,
     deadline: Deadline | None = None,
 ) -> Audit:
-    """All steps, one after the other; `graphveil.audit.audit` says what they are given."""
+    """Run all steps of an audit, one after the other.
+
+    Parameters
+    ----------
+    candidate
+        What is audited, and the way to build it.
+    quick
+        Whether to look at fewer sizes and draws.
+    words
+        Where random words come from; None: a generator that the operating system seeds.
+    progress
+        Told the title of each step that begins.
+    deadline
+        When the audit must end; None: whenever it does.
+    """
     tell = progress or (lambda title: None)
     time = deadline or Deadline()
     whole = candidate.build()

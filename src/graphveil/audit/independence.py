@@ -67,9 +67,20 @@ class AnswerBits:
 def dependent_answers(
     mechanism: Mechanism, public: PublicRange | None, values: int, words: Words, least: int = MIN_USERS
 ) -> list[str]:
-    """What is wrong with the answers of reports whose answers are said to be independent; nothing for others.
+    """Return what is wrong with answers that are said to be independent; nothing where they are not.
 
-    A look has so many values, and ``least`` users however long their reports are.
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    public
+        The range that values lie in; None where there is none.
+    values
+        How many values a look has in all.
+    words
+        Where random words come from.
+    least
+        How many users a look has, however long their reports are.
     """
     if not has_independent_answers(mechanism):
         return []
@@ -453,7 +464,19 @@ def _spectrum(bits: Floats) -> NDArray[np.complex128] | None:
 def never_again(
     mechanism: Mechanism, private: NDArray[np.float64], crowd: Reports, words: Words | None
 ) -> list[str]:
-    """Whether the noise of many users of one call, the ``crowd`` that all hold the same, or of two calls, comes back."""
+    """Return a finding where the noise of one call, or of two, comes back.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    private
+        What all of these users hold.
+    crowd
+        The reports of many users of one call.
+    words
+        Where the words of a second call come from; None is a client's default.
+    """
     users = crowd.users
     # Of the second call so many users that a string of it is seen again.
     second = max(users // 8, min(users, 2000))

@@ -154,7 +154,17 @@ class Probe:
 
     @classmethod
     def around(cls, mechanism: Mechanism, public: PublicRange | None, users: int) -> Probe:
-        """Rows of so many users at the extremes, mixed from them, and anywhere in the public range."""
+        """Make rows at the extremes, mixed from them, and anywhere in the public range.
+
+        Parameters
+        ----------
+        mechanism
+            The mechanism under audit.
+        public
+            The range that values lie in; None where there is none.
+        users
+            How many rows a batch has.
+        """
         chance = np.random.default_rng(SEED)
         ends = [np.asarray(private) for private in distinct(mechanism.extremes())[:2]]
         batches = {f"rows at {show(end)}": batch(end, users) for end in ends}

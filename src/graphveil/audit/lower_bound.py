@@ -82,7 +82,23 @@ def best_bound(
     delta: float,
     error: float = ERROR,
 ) -> LowerBound:
-    """The largest bound from counts of some events (one column each) under two inputs (one row each)."""
+    """Return the largest bound from counts of some events under two inputs.
+
+    Parameters
+    ----------
+    counts
+        One row for each of the two inputs, one column for each event.
+    title
+        What an event is called, by its column.
+    inputs
+        The two inputs.
+    draws
+        How many reports are drawn under each input.
+    delta
+        The δ that is claimed.
+    error
+        How likely the bound may be wrong.
+    """
     size = counts.shape[1]
     # An event that hardly ever fails reveals by its failing.
     both = np.concatenate([counts, draws - counts], axis=1)
@@ -99,16 +115,37 @@ def best_bound(
 
 
 def confirm(first: LowerBound, known: float, draw_again: Callable[[], LowerBound]) -> LowerBound:
-    """Return a bound that is not above what is known; else the smaller of it and one from fresh draws."""
+    """Return a bound that is not above what is known; else the smaller of it and one from fresh draws.
+
+    Parameters
+    ----------
+    first
+        The bound to be confirmed.
+    known
+        The ε that is claimed, or that is known to be lost.
+    draw_again
+        Draws afresh.
+    """
     return first if first.epsilon <= known else min(first, draw_again(), key=lambda bound: bound.epsilon)
 
 
 def bound_step(
     build: Callable[[], Mechanism], draws: int, words: Words, public: PublicRange | None = None
 ) -> Step:
-    """A lower bound of ε for the mechanism as it is used, believing no table; it must not exceed the claim.
+    """Bound the ε of a mechanism from below as it is used, believing no table; the bound must not exceed the claim.
 
     Where the exact ε is known to be above the claim, a step before has said so, and only more than that is news.
+
+    Parameters
+    ----------
+    build
+        Builds the mechanism.
+    draws
+        How many reports are drawn under each input.
+    words
+        Where random words come from.
+    public
+        The range that values lie in; None where there is none.
     """
     mechanism = build()
     claimed = mechanism.claim.epsilon
@@ -129,7 +166,19 @@ def bound_step(
 def lower_bound(
     mechanism: Mechanism, draws: int, words: Words, public: PublicRange | None = None
 ) -> LowerBound:
-    """Choose two inputs and events on some draws, and bound ε by them on fresh ones."""
+    """Choose two inputs and events on some draws, and bound ε by them on fresh ones.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    draws
+        How many reports are drawn under each input.
+    words
+        Where random words come from.
+    public
+        The range that values lie in; None where there is none.
+    """
     own = list(valid_inputs(mechanism, public).values())
     own += [] if mechanism.subject == "links" else list(misfits(mechanism, public).values())
     inputs = distinct([*mechanism.extremes(), *own])
@@ -257,12 +306,34 @@ CONTRAST_DRAWS, MIN_CONTRAST_DRAWS, CONTRAST_VALUES, PILOT_PART = 4000, 256, 1 <
 
 
 def with_contrast(step: Step, mechanism: Mechanism, public: PublicRange | None, words: Words) -> Step:
-    """A step that has found no bound above the claim, with what codes alone tell besides."""
+    """Add to a step without findings what codes alone tell about whole reports.
+
+    Parameters
+    ----------
+    step
+        A step that has bounded ε.
+    mechanism
+        The mechanism under audit.
+    public
+        The range that values lie in; None where there is none.
+    words
+        Where random words come from.
+    """
     return step if step.leaks else replace(step, leaks=tuple(more_than_claimed(mechanism, public, words)))
 
 
 def more_than_claimed(mechanism: Mechanism, public: PublicRange | None, words: Words) -> list[str]:
-    """The finding where whole reports tell more than is claimed."""
+    """Return a finding where weighted codes of whole reports tell more than is claimed.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    public
+        The range that values lie in; None where there is none.
+    words
+        Where random words come from.
+    """
     known = max(mechanism.claim.epsilon, CheckedLoss.of(mechanism).loss.epsilon)
     draws = max(
         MIN_CONTRAST_DRAWS,
@@ -279,7 +350,17 @@ def more_than_claimed(mechanism: Mechanism, public: PublicRange | None, words: W
 
 
 def opposites(mechanism: Mechanism, public: PublicRange | None, words: Words) -> list[tuple[Any, Any]]:
-    """Pairs of inputs that are as different as a claim is about."""
+    """Return pairs of inputs that are as different as a claim is about.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    public
+        The range that values lie in; None where there is none.
+    words
+        Where random words come from.
+    """
     inputs = list(valid_inputs(mechanism, public).values())
     # A single level or class tells nothing.
     pairs = [(inputs[0], inputs[1])] if len(inputs) > 1 else []

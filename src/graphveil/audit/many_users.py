@@ -52,7 +52,21 @@ CROWD_BLOCKS, CROWD_STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 def many_users_step(
     mechanism: Mechanism, public: PublicRange | None, words: Words, schedule: AuditSchedule, walked: Mechanism
 ) -> Step:
-    """One call for very many users with the same row; then calls of all sizes of a schedule, of the mechanism to be ``walked``."""
+    """Call for very many users with the same row, then for all numbers of users of a schedule.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    public
+        The range that values lie in; None where there is none.
+    words
+        Where random words come from.
+    schedule
+        The sizes to walk through.
+    walked
+        The mechanism that the schedule is walked with, a small one.
+    """
     users, leaks = _one_call(mechanism, public, words, schedule.quick)
     first = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
     if leaks or mechanism.trust == "curator":
@@ -91,7 +105,19 @@ def _one_call(
 
 
 def everybody_alike(ranges: ReportRanges, private: Any, users: int, words: Words) -> list[str]:
-    """Whether every block of users, and every so-manieth user, answers within the tables."""
+    """Return a finding where some block of users, or every k-th user, does not answer within the tables.
+
+    Parameters
+    ----------
+    ranges
+        The allowed probabilities of every answer.
+    private
+        What all of these users hold.
+    users
+        How many users there are in one call.
+    words
+        Where random words come from.
+    """
     reports = draw_reports(ranges.mechanism, private, users, words)
     there, low, high = ranges.halves(reports)
     looks = [
@@ -195,7 +221,19 @@ def walked_row(mechanism: Mechanism, public: PublicRange | None) -> Any:
 
 
 def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: Words) -> CallWalk:
-    """Call for all numbers of users of a schedule, as far as there is time and their codes are not too many."""
+    """Call for all numbers of users of a schedule, as far as there is time and their codes are not too many.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    row
+        What everybody holds.
+    schedule
+        The sizes to walk through.
+    words
+        Where random words come from.
+    """
     pilot = draw_reports(mechanism, row, PILOT, words)
     bits = CodeSides.of(pilot, row)
     seen = bits.of_users(pilot)
@@ -226,7 +264,19 @@ def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: W
 
 
 def words_of_their_own(mechanism: Mechanism, private: Any, users: int, words: int) -> list[str]:
-    """Whether a user of a large call, which took so many random words, takes as many as one of a small call."""
+    """Return a finding where a user of a large call takes fewer random words than one of a small call.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    private
+        What all of these users hold.
+    users
+        How many users the large call was for.
+    words
+        How many random words it took.
+    """
     if users < 2 * FEW:
         return []
     few = CountedWords(SEED)

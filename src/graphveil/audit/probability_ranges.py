@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -246,13 +245,13 @@ class ReportRanges:
             few, most = span.rare(float(draws.max()))
             below = np.cumsum(own, axis=1)
             looks = (
-                (own, span.low, span.high, _code_title),
-                (below, span.low_below, span.high_below, _below_title),
+                (own, span.low, span.high, "code {}"),
+                (below, span.low_below, span.high_below, "a code of 0 to {}"),
                 (
                     own[:, few].sum(axis=1)[:, None],
                     np.zeros(1),
                     np.array([most]),
-                    partial(_rare_title, int(few.sum())),
+                    f"one of {int(few.sum())} rare codes",
                 ),
             )
             for seen, low, high, title in looks:
@@ -263,7 +262,7 @@ class ReportRanges:
                     worst = OutsideEvent(
                         float(tails[at]),
                         int(places[place]),
-                        title(code),
+                        title.format(code),
                         int(seen[at]),
                         int(draws[place]),
                         float(low[code]),
@@ -292,20 +291,20 @@ class ReportRanges:
         return there, low, high
 
 
-def _code_title(code: int) -> str:
-    return f"code {code}"
-
-
-def _below_title(code: int) -> str:
-    return f"a code of 0 to {code}"
-
-
-def _rare_title(count: int, code: int) -> str:
-    return f"one of {count} rare codes"
-
-
 def range_tails(seen: Counts, draws: Any, low: Floats, high: Floats) -> Floats:
-    """How unlikely each count is at the nearer end of what is allowed, as a logarithm; 0 where it lies between."""
+    """Return how unlikely each count is at the nearer end of what is allowed, as a logarithm; 0 where it lies between.
+
+    Parameters
+    ----------
+    seen
+        How often each event came.
+    draws
+        Out of how many.
+    low
+        The lowest probability of each event.
+    high
+        The highest.
+    """
     least, most = np.clip(low - SLACK, 0.0, 1.0), np.clip(high + SLACK, 0.0, 1.0)
     most = np.where(high == 0, 0.0, most)
     seen, draws, least, most = np.broadcast_arrays(seen, draws, least, most)

@@ -38,7 +38,19 @@ ESTIMATED = {field.name for field in fields(Estimate)}
 def processes_step(
     candidate: Candidate, mechanism: Mechanism, public: PublicRange | None, foreign: bool
 ) -> Step:
-    """Whether reports and estimates depend on anything else than what is sent."""
+    """Check that reports and estimates depend on nothing but what is sent.
+
+    Parameters
+    ----------
+    candidate
+        What is audited, and the way to build it.
+    mechanism
+        The mechanism under audit.
+    public
+        The range that values lie in; None where there is none.
+    foreign
+        Whether it is not the package's own, and is run in a second process.
+    """
     rows = {title: batch(private, USERS) for title, private in valid_inputs(mechanism, public).items()}
     reports = {title: checked_reports(mechanism, held, SeededWords(SEED)) for title, held in rows.items()}
     control = _controlled(mechanism, rows)

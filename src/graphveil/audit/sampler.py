@@ -70,7 +70,17 @@ class ReportEvent:
 
 
 def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
-    """Compare how often reports are drawn with how often the tables say they are."""
+    """Compare how often reports are drawn with how often the tables say they are.
+
+    Parameters
+    ----------
+    joint
+        The exact distribution of whole reports.
+    draws
+        How many reports are drawn under each input.
+    words
+        Where random words come from.
+    """
     # One symbol alone may be the one that is drawn wrongly.
     every = isinstance(joint.mechanism, SymbolMechanism)
     pair = most_separated(joint.shares, compared_pairs(joint.mechanism, joint.inputs))
@@ -231,7 +241,19 @@ OWNERS = (1, 2, 7, 64, 1000)
 
 
 def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, words: Words) -> Step:
-    """All answers of the mechanism as it is used."""
+    """Compare all answers of a mechanism, as it is used, with their tables and with each other.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    public
+        The range that values lie in; None where there is none.
+    quick
+        Whether to look at fewer sizes and draws.
+    words
+        Where random words come from.
+    """
     ranges = ReportRanges.of(mechanism)
     values = QUICK_VALUES if quick else VALUES
     inputs, odd = valid_inputs(mechanism, public), misfits(mechanism, public)
@@ -261,16 +283,41 @@ def within_tables(
     alone: bool = True,
     least: int = MIN_USERS,
 ) -> list[str]:
-    """Whether every answer lies within its table, ``alone`` also in small calls; the gravest of what does not.
+    """Return the gravest of the answers that are not drawn within their tables.
 
-    A look has so many values, and ``least`` users however long their rows are.
+    Parameters
+    ----------
+    ranges
+        The allowed probabilities of every answer.
+    inputs
+        What users hold, by title.
+    values
+        How many values a look has in all.
+    words
+        Where random words come from.
+    alone
+        Whether to make small calls too.
+    least
+        How many users a look has, however long their rows are.
     """
     users = max(least, values // (4 * max(ranges.mechanism.row_length, 8)))
     return _gravest(ranges, _looks(ranges, inputs, users, words, alone))
 
 
 def drawn_often(ranges: ReportRanges, inputs: dict[str, Any], users: int, words: Words) -> list[str]:
-    """The same for so many users of each input, so that rare noise shows."""
+    """Return the same for so many users of each input that rare noise shows.
+
+    Parameters
+    ----------
+    ranges
+        The allowed probabilities of every answer.
+    inputs
+        What users hold, by title.
+    users
+        How many users there are in one call.
+    words
+        Where random words come from.
+    """
     looks = (
         (title, ranges.count(draw_reports(ranges.mechanism, private, users, words)))
         for title, private in inputs.items()
@@ -292,7 +339,17 @@ def _gravest(ranges: ReportRanges, looks: Iterator[tuple[str, Counts]]) -> list[
 
 
 def outside_leak(outside: OutsideEvent, title: str, ranges: ReportRanges) -> Leak:
-    """The finding in a sentence."""
+    """Return the finding in a sentence.
+
+    Parameters
+    ----------
+    outside
+        What was seen too often or too rarely.
+    title
+        What users held.
+    ranges
+        The allowed probabilities of every answer.
+    """
     where = f" for value {outside.place}" if ranges.places > 1 else ""
     if outside.place == TOGETHER:
         where = " for all values together"

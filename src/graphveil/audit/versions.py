@@ -49,7 +49,21 @@ SEEN, QUICK_ANSWERS, MAX_ANSWERS, VALUES_AN_ANSWER = 40.0, 1 << 18, 1 << 23, 8
 def versions_step(
     candidate: Candidate, whole: Mechanism, public: PublicRange | None, words: Words, schedule: AuditSchedule
 ) -> tuple[Step, list[str]]:
-    """The findings, and the paths that the mechanism does not take."""
+    """Look at other versions of a mechanism; return the step, and the representations that it does not take.
+
+    Parameters
+    ----------
+    candidate
+        What is audited, and the way to build it.
+    whole
+        The mechanism as it is audited.
+    public
+        The range that values lie in; None where there is none.
+    words
+        Where random words come from.
+    schedule
+        The sizes to walk through.
+    """
     leaks, refused = same_by_every_path(whole, public)
     ranges = ReportRanges.of(whole)
     leaks += [] if ranges is None else rare_noise(ranges, public, words, schedule.quick)
@@ -123,7 +137,21 @@ def look_at(
     epsilon: float | None = None,
     quick: bool = True,
 ) -> list[str]:
-    """A short look at one version of a mechanism; its tables too, where it was asked for this ``epsilon``."""
+    """Take a short look at one version of a mechanism.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism under audit.
+    public
+        The range that values lie in; None where there is none.
+    words
+        Where random words come from.
+    epsilon
+        The budget that it was asked for; None: its tables are not read.
+    quick
+        Whether to look at fewer sizes and draws.
+    """
     try:
         leaks: list[str] = [] if epsilon is None else list(tables_step(mechanism, epsilon).leaks)
         leaks += everything_answered(mechanism, public)
@@ -146,7 +174,19 @@ def _tables_kept(ranges: ReportRanges, public: PublicRange | None, words: Words,
 
 
 def rare_noise(ranges: ReportRanges, public: PublicRange | None, words: Words, quick: bool) -> list[str]:
-    """Answers to two inputs within their tables, so many of them that noise shows which comes rarely."""
+    """Return a finding where two inputs, drawn so often that rare noise shows, are not answered within their tables.
+
+    Parameters
+    ----------
+    ranges
+        The allowed probabilities of every answer.
+    public
+        The range that values lie in; None where there is none.
+    words
+        Where random words come from.
+    quick
+        Whether to look at fewer sizes and draws.
+    """
     needed = min(users_needed(ranges.mechanism), users_affordable(ranges.mechanism, quick))
     if needed <= MIN_USERS:
         return []
