@@ -10,13 +10,13 @@ from graphveil.audit.candidate import (
     Candidate,
     CheckedLoss,
     claims_independence,
-    compared,
     draws_by_reports,
-    foreign,
+    is_compared,
+    is_foreign,
     load_mechanism,
     overridden,
     report_count,
-    trusted,
+    trust_findings,
     with_values,
 )
 from graphveil.channels import Claim, onebit
@@ -267,13 +267,13 @@ def test_the_packages_own_word_is_believed():
     item = mechanism("item", epsilon=1.0, dims=6, length=2)
     assert not overridden(item, "loss")
     assert CheckedLoss.of(item) == CheckedLoss(item.loss, item.delta, item.holds)
-    assert trusted(item, enumerated=False) == ([], [])
+    assert trust_findings(item, enumerated=False) == ([], [])
 
 
 def test_a_smaller_loss_needs_an_enumeration():
     assert CheckedLoss.of(_boasting()).needs_proof
-    assert any("no enumeration shows" in leak for leak in trusted(_boasting(), enumerated=False)[1])
-    assert trusted(_boasting(), enumerated=True)[1] == []
+    assert any("no enumeration shows" in leak for leak in trust_findings(_boasting(), enumerated=False)[1])
+    assert trust_findings(_boasting(), enumerated=True)[1] == []
 
 
 def test_holds_is_computed_again():
@@ -285,22 +285,22 @@ def test_holds_is_computed_again():
 
 
 def test_pairs_are_compared_whatever_a_stranger_says():
-    assert compared(_boasting(), np.zeros(3), np.ones(3))
+    assert is_compared(_boasting(), np.zeros(3), np.ones(3))
 
 
 def test_links_differ_in_one():
     links = mechanism("link-rr", epsilon=1.0, dims=3)
-    assert compared(links, np.zeros(3), np.eye(3)[0])
-    assert not compared(links, np.zeros(3), np.ones(3))
+    assert is_compared(links, np.zeros(3), np.eye(3)[0])
+    assert not is_compared(links, np.zeros(3), np.ones(3))
 
 
 def test_a_curator_is_taken_on_trust():
-    (told,), leaks = trusted(mechanism("lapgraph", epsilon=1.0, dims=3), enumerated=True)
+    (told,), leaks = trust_findings(mechanism("lapgraph", epsilon=1.0, dims=3), enumerated=True)
     assert "the curator who adds the noise" in told and "must be trusted" in told and leaks == []
 
 
 def test_without_a_curator_nobody_is():
-    assert trusted(mechanism("link-rr", epsilon=1.0, dims=3), enumerated=True) == ([], [])
+    assert trust_findings(mechanism("link-rr", epsilon=1.0, dims=3), enumerated=True) == ([], [])
 
 
 def test_that_answers_depend_on_each_other_is_believed_of_the_package_alone():
@@ -340,9 +340,9 @@ def test_values_are_exchanged_by_the_packages_word():
 
 def test_what_is_foreign_is_told_by_builder_and_parts():
     candidate = Candidate.of("krr")
-    assert not foreign(candidate, candidate.build())
+    assert not is_foreign(candidate, candidate.build())
     built = Candidate.of(mechanism("krr", epsilon=1.0, classes=3))
-    assert not foreign(built, built.build())
+    assert not is_foreign(built, built.build())
     mine = Candidate.of(lambda epsilon, classes: mechanism("krr", epsilon=epsilon, classes=classes))
-    assert foreign(mine, mine.build())
-    assert foreign(Candidate.of(_boasting()), _boasting())
+    assert is_foreign(mine, mine.build())
+    assert is_foreign(Candidate.of(_boasting()), _boasting())

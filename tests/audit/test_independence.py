@@ -10,10 +10,10 @@ from graphveil.audit.independence import (
     _pairs,
     _triples,
     dependent_answers,
-    independent,
-    never_again,
-    never_repeated,
-    periods,
+    dependent_users,
+    noise_period,
+    repeated_noise,
+    repeated_reports,
     repeated_string,
     window_hashes,
 )
@@ -80,18 +80,18 @@ def test_reports_of_one_answer_have_nothing_to_compare():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_independent_users_are_not_accused(epsilon):
     joint = JointDistribution.of(mechanism("multibit", epsilon=epsilon, dims=3, range=(0, 1), sampled=2))
-    assert independent(joint) == []
+    assert dependent_users(joint) == []
 
 
 @pytest.mark.statistical  # 32 of 64 reports of 16 codes would have to agree by chance
 def test_long_reports_differ():
-    assert never_repeated(mechanism("privunit", epsilon=1.0, dims=16, range=(0, 1))) == []
+    assert repeated_reports(mechanism("privunit", epsilon=1.0, dims=16, range=(0, 1))) == []
 
 
 def test_reports_that_are_nearly_certain_may_agree():
     built = mechanism("multibit", epsilon=20.0, dims=1, range=(0, 1), sampled=1)
-    assert independent(JointDistribution.of(built)) == []
-    assert never_repeated(built) == []
+    assert dependent_users(JointDistribution.of(built)) == []
+    assert repeated_reports(built) == []
 
 
 DRAWN = np.random.default_rng(1).integers(0, 2, (3000, 4))
@@ -114,12 +114,12 @@ def test_reports_that_never_vary_are_no_repeated_noise():
 
 def test_a_distance_at_which_bits_vary_together_is_found():
     bits = DRAWN[:, 0].astype(float)
-    assert periods(bits) is None
-    assert periods(np.concatenate([bits, bits[:2000]]))[0] == 3000
+    assert noise_period(bits) is None
+    assert noise_period(np.concatenate([bits, bits[:2000]]))[0] == 3000
 
 
 def test_a_block_that_is_drawn_differently_is_no_period():
-    assert periods(np.concatenate([DRAWN[:, 0], np.ones(1000)]).astype(float)) is None
+    assert noise_period(np.concatenate([DRAWN[:, 0], np.ones(1000)]).astype(float)) is None
 
 
 @pytest.mark.statistical  # a false alarm in 10^9; the seed is fixed
@@ -127,4 +127,4 @@ def test_a_block_that_is_drawn_differently_is_no_period():
 def test_right_mechanisms_are_left_alone(name):
     built = mechanism(name, epsilon=1.0, dims=4, range=(0, 1))
     words = SeededWords(3)
-    assert never_again(built, np.zeros(4), built.randomize(np.zeros((20_000, 4)), words), words) == []
+    assert repeated_noise(built, np.zeros(4), built.randomize(np.zeros((20_000, 4)), words), words) == []

@@ -9,7 +9,6 @@ from scipy.stats import beta, binom
 
 from graphveil.audit.lower_bound import (
     CodeContrast,
-    along,
     at_least,
     at_most,
     best_bound,
@@ -18,8 +17,9 @@ from graphveil.audit.lower_bound import (
     clopper_pearsons,
     more_than_claimed,
     most_separated,
-    opposites,
-    sums,
+    opposite_inputs,
+    project,
+    sum_estimates,
     unlikely,
 )
 from graphveil.channels import TOTAL, Channel, Claim, SeededWords, onebit
@@ -97,8 +97,8 @@ def test_sums_and_projections_are_those_of_the_dense_matrix(name):
     built = mechanism(name, epsilon=2.0, dims=6, range=(0, 1), **settings)
     estimate = built.randomize(np.eye(6), SeededWords(1)).estimate()
     dense, direction = estimate.dense() - estimate.offset, np.arange(6.0)
-    assert np.allclose(sums(estimate), dense.sum(axis=0))
-    assert np.allclose(along(estimate, direction), dense @ direction)
+    assert np.allclose(sum_estimates(estimate), dense.sum(axis=0))
+    assert np.allclose(project(estimate, direction), dense @ direction)
 
 
 @pytest.mark.statistical  # a false alarm in a million; the seed is fixed
@@ -118,7 +118,7 @@ def test_whole_reports_of_a_right_mechanism_tell_no_more_than_claimed(name):
 
 def test_halves_of_a_row_lie_at_opposite_ends():
     built = mechanism("onebit", epsilon=1.0, dims=10, range=(-1, 3))
-    (low, high), (one, other) = opposites(built, built.public, SeededWords(1))
+    (low, high), (one, other) = opposite_inputs(built, built.public, SeededWords(1))
     assert set(low) == {-1.0} and set(high) == {3.0}
     assert (one + other == 2.0).all() and (one == 3.0).sum() == 5
 
@@ -132,7 +132,7 @@ def test_a_bound_comes_near_to_what_a_report_tells():
 def test_a_single_level_has_nothing_to_tell_it_from():
     channel = Channel("single", [[TOTAL]], [1.0], [1.0], Claim(1.0))
     single = LevelMechanism("single", Claim(1.0), channel, "level", first=1, unbiased=False)
-    assert opposites(single, None, SeededWords(1)) == []
+    assert opposite_inputs(single, None, SeededWords(1)) == []
 
 
 CASES = [(0, 10), (3, 10), (10, 10), (1, 10**7), (123_456, 10**7), (5 * 10**6, 10**7), (10**7 - 1, 10**7)]

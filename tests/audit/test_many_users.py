@@ -65,7 +65,7 @@ def test_words_that_are_stretched_over_many_users_are_found():
 def test_users_with_rows_of_their_own_are_few_where_rows_are_wide(monkeypatch):
     asked = []
     monkeypatch.setattr(many_users.Probe, "around", lambda built, public, users: asked.append(users))
-    monkeypatch.setattr(many_users, "alone", lambda probe: [])
+    monkeypatch.setattr(many_users, "depends_on_others", lambda probe: [])
     _step(mechanism("multibit", epsilon=1.0, dims=4096, range=(0, 1)))
     assert asked == [many_users.MAX_HELD // 4096]
 

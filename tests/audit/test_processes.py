@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from graphveil.audit import processes
-from graphveil.audit.candidate import Candidate, foreign, load_mechanism
+from graphveil.audit.candidate import Candidate, is_foreign, load_mechanism
 from graphveil.audit.inputs import public_range
 from graphveil.audit.processes import processes_step, started
 from graphveil.channels import onebit
@@ -73,6 +73,6 @@ def test_a_method_of_the_package_that_was_replaced_here_is_not_replaced_there(mo
     honest = FeatureMechanism.encode
     monkeypatch.setattr(FeatureMechanism, "encode", lambda self, *given: 1 - honest(self, *given))
     candidate = Candidate.of("onebit")
-    assert foreign(candidate, candidate.build())
+    assert is_foreign(candidate, candidate.build())
     (leak,) = _step("onebit").leaks
     assert "reports depend on what was called or loaded before" in leak

@@ -20,8 +20,8 @@ from graphveil.audit.candidate import (
 from graphveil.audit.drawn_reports import CountedWords, batch, reports_of, same_dims, same_reports
 from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import BEHAVIOUR, BrokenError, Leak, Rank, Step, rank_of
-from graphveil.audit.independence import independent, never_repeated
-from graphveil.audit.inputs import SEED, Probe, accepts, misfits, valid_inputs
+from graphveil.audit.independence import dependent_users, repeated_reports
+from graphveil.audit.inputs import SEED, Probe, accepts, invalid_inputs, valid_inputs
 from graphveil.audit.lower_bound import best_bound
 from graphveil.channels.sampling import SeededWords, code_type
 from graphveil.errors import GraphveilError
@@ -61,13 +61,13 @@ def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Ste
     curated = is_curated(probe.build())
     uneven = [] if curated else _guarded(same_words_used, probe)
     # The others compare two calls word by word, which says nothing if they use different numbers of words.
-    for check in () if uneven or curated else (same_dimensions, outliers_like_ends, alone):
+    for check in () if uneven or curated else (same_dimensions, outliers_like_ends, depends_on_others):
         leaks += _guarded(check, probe)
     leaks += uneven
     if joint is not None:
-        dependent = _guarded(independent, joint)
+        dependent = _guarded(dependent_users, joint)
     else:
-        dependent = _guarded(never_repeated, candidate.build())
+        dependent = _guarded(repeated_reports, candidate.build())
     # Where everybody's noise is the same, a report looks as if it had none.
     leaks += dependent
     if not any(rank_of(leak) is Rank.USERS for leak in dependent):
@@ -88,7 +88,7 @@ def brief_behaviour(probe: Probe) -> list[str]:
     leaks = _guarded(same_format, probe) or _guarded(unchanged_by_calls, probe)
     if probe.build().trust == "curator":
         return leaks
-    for check in (same_words_used, same_dimensions, outliers_like_ends, alone):
+    for check in (same_words_used, same_dimensions, outliers_like_ends, depends_on_others):
         leaks = leaks or _guarded(check, probe)
     return leaks
 
@@ -299,7 +299,7 @@ def _not_like(mechanism: Mechanism, outside: NDArray[Any], ends: NDArray[Any], t
     ]
 
 
-def alone(probe: Probe) -> list[str]:
+def depends_on_others(probe: Probe) -> list[str]:
     """A user's report must not change when other users' rows do."""
     mechanism = probe.build()
     rows, others = _inner_rows(probe, mechanism), probe.batches
@@ -351,7 +351,7 @@ def _span(lengths: NDArray[np.int64]) -> str:
 def everything_answered(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
     """Whatever a value is, it must be answered, in silence: who answers, and what is logged, tells nothing then."""
     sane = reports_of(mechanism, np.asarray(mechanism.extremes()[:1]), SeededWords(SEED))
-    for title, private in misfits(mechanism, public).items():
+    for title, private in invalid_inputs(mechanism, public).items():
         users = np.stack([np.asarray(private)] * 2)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -443,7 +443,7 @@ def _more_than(epsilon: float, delta: float, users: int) -> bool:
 def charged_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
     """What is wrong with how a mechanism counts, charges and looks over private data."""
     valid = valid_inputs(mechanism, public)
-    for title, private in {**valid, **misfits(mechanism, public)}.items():
+    for title, private in {**valid, **invalid_inputs(mechanism, public)}.items():
         held = batch(private, USERS)
         for name in ("count", "costs", "altered"):
             result = _called(getattr(mechanism, name), held)

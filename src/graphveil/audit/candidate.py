@@ -337,7 +337,7 @@ def reshaped(mechanism: Mechanism) -> bool:
     return any(overridden(mechanism, name) for name in SHAPE)
 
 
-def foreign(candidate: Candidate, whole: Mechanism) -> bool:
+def is_foreign(candidate: Candidate, whole: Mechanism) -> bool:
     """Whether code from outside the package builds a mechanism or is part of it."""
     if candidate.ready or candidate.asked is not None:
         return not is_own(candidate.asked or whole)
@@ -401,10 +401,7 @@ class CheckedLoss:
             loss = mechanism.loss
             return cls(loss, 0.0, not loss.exceeds(mechanism.claim.epsilon))
         summed = summed_loss(mechanism)
-        less = mechanism.loss.terms is not None and (
-            summed.terms is None or summed.exceeds(Fraction(mechanism.loss.epsilon))
-        )
-        if overridden(mechanism, "loss") and less:
+        if overridden(mechanism, "loss") and understates(mechanism.loss, summed):
             kept = not mechanism.loss.exceeds(mechanism.claim.epsilon)
             return cls(mechanism.loss, 0.0 if kept else 1.0, kept, needs_proof=True)
         spent = sum(Fraction(answer.channel.claim.delta) * answer.count for answer in mechanism.answers)
@@ -442,7 +439,7 @@ def draws_by_reports(mechanism: Mechanism) -> bool:
     return mechanism.words_by_reports and not overridden(mechanism, "words_by_reports")
 
 
-def compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
+def is_compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
     """Whether a claim is about two inputs: by the package's word, or as its subject has it."""
     if not overridden(mechanism, "compares"):
         return mechanism.compares(one, other)
@@ -456,7 +453,7 @@ def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, i
     return [
         (one, other)
         for one, other in combinations(range(len(inputs)), 2)
-        if compared(mechanism, inputs[one], inputs[other])
+        if is_compared(mechanism, inputs[one], inputs[other])
     ]
 
 
@@ -469,7 +466,7 @@ def pair_claim(mechanism: Mechanism, one: Any, other: Any) -> float:
     )
 
 
-def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str]]:
+def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str]]:
     """What is taken on trust, in sentences; and what cannot be, because no reason is given."""
     trusts, leaks = [], []
     if mechanism.trust == "curator":
@@ -506,6 +503,11 @@ def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str
     if not mechanism.finite and not is_own(mechanism) and not trusts and not leaks:
         trusts.append("it says that it has no finite table, so nothing was enumerated")
     return trusts, leaks
+
+
+def understates(stated: Loss, seen: Loss) -> bool:
+    """Whether a stated loss is less than one that was seen; an infinite one understates nothing."""
+    return stated.terms is not None and (seen.terms is None or seen.exceeds(Fraction(stated.epsilon)))
 
 
 def summed_loss(mechanism: Mechanism) -> Loss:

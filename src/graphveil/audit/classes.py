@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.drawn_reports import CountedWords, checked_reports
 from graphveil.audit.findings import CLASSES, Leak, Rank, Step
-from graphveil.audit.inputs import misfits, off_grid, valid_inputs
+from graphveil.audit.inputs import invalid_inputs, off_grid, valid_inputs
 from graphveil.audit.versions import sparse_paths
 from graphveil.channels.sampling import SeededWords, WordArray, Words
 from graphveil.mechanisms.class_model import ClassModel
@@ -59,7 +59,11 @@ def _some(mechanism: ClassMechanism) -> ClassMechanism:
 def hostile_rows(mechanism: ClassMechanism) -> NDArray[np.float64]:
     """A row for each user of a mechanism: zeros, ends, NaN and infinity, between the points of the grid and half-way."""
     public, size, users = mechanism.public, mechanism.row_length, mechanism.lists.shape[0]
-    kinds = [*valid_inputs(mechanism, public).values(), *misfits(mechanism, public).values(), np.zeros(size)]
+    kinds = [
+        *valid_inputs(mechanism, public).values(),
+        *invalid_inputs(mechanism, public).values(),
+        np.zeros(size),
+    ]
     halves = (np.arange(size) % mechanism.model.levels + 0.5) / (mechanism.model.levels - 1)
     kinds.append(public.low + (public.high - public.low) * np.minimum(halves, 1.0))
     kinds += mechanism.extremes()

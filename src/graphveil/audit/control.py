@@ -14,7 +14,7 @@ from graphveil.audit.candidate import has_decoys, is_blind, reshaped, with_value
 from graphveil.audit.drawn_reports import batch, draw_reports, reports_of, same_reports
 from graphveil.audit.findings import CONTROL, Leak, Rank, Step, log_false_alarm
 from graphveil.audit.independence import AnswerBits, answers_of, equal_rows
-from graphveil.audit.inputs import misfits, valid_inputs
+from graphveil.audit.inputs import invalid_inputs, valid_inputs
 from graphveil.audit.lower_bound import log_tail
 from graphveil.audit.probability_ranges import CodeRange
 from graphveil.channels.sampling import SeededWords, Words
@@ -192,7 +192,7 @@ def sighted_tables(control: Mechanism) -> list[str]:
 
 def sighted_reports(control: Mechanism, public: PublicRange | None) -> list[str]:
     """Whether a control answers some values differently, with the same random words."""
-    inputs = {**valid_inputs(control, public), **misfits(control, public)}
+    inputs = {**valid_inputs(control, public), **invalid_inputs(control, public)}
     first: Any = None
     for title, private in inputs.items():
         rows = batch(private, USERS)

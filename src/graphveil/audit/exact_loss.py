@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import CheckedLoss, claimed_at_least, pair_claim
+from graphveil.audit.candidate import CheckedLoss, claimed_at_least, pair_claim, understates
 from graphveil.audit.enumeration import JointDistribution, WorstReport
 from graphveil.audit.findings import CLOSED_FORM, JOINT, TABLES, Step, exact_words, power, show
 from graphveil.channels.channel import FiniteChannel
@@ -238,10 +238,7 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
 def _understated_reports(joint: JointDistribution) -> list[str]:
     """Whether the loss that the mechanism states covers what its reports show."""
     stated, seen = joint.mechanism.loss, joint.worst.loss
-    if joint.mechanism.claim.delta > 0 or stated.terms is None:
-        return []
-    covered = seen.terms is not None and not seen.exceeds(Fraction(stated.epsilon))
-    if covered:
+    if joint.mechanism.claim.delta > 0 or not understates(stated, seen):
         return []
     return [
         (
@@ -351,7 +348,7 @@ def _understated_levels(joint: JointDistribution, worst: WorstReport, one: Any, 
         return []
     equal = kind_of(one, other) == "equal rows of different levels"
     stated = mechanism.pair_loss(level_of(one), level_of(other), equal)
-    if stated.terms is None or (worst.ratio is not None and not worst.loss.exceeds(Fraction(stated.epsilon))):
+    if not understates(stated, worst.loss):
         return []
     return [
         (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphveil.audit.behaviour import behaviour_step
-from graphveil.audit.candidate import Candidate, CheckedLoss, foreign, trusted
+from graphveil.audit.candidate import Candidate, CheckedLoss, is_foreign, trust_findings
 from graphveil.audit.classes import classes_step
 from graphveil.audit.control import control_step
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller, graphs_step
@@ -216,7 +216,7 @@ def examine(
     # Millions of words come faster from a generator; what a client draws from is looked at in `independence`.
     source: Words = words or SeededWords(int(SystemWords().take(1)[0] >> np.uint64(1)))
     public = public_range(candidate, whole)
-    outside = foreign(candidate, whole)
+    outside = is_foreign(candidate, whole)
     schedule = AuditSchedule.of(quick, source)
     joint: JointDistribution | None = None
     refused: list[str] = []
@@ -264,7 +264,7 @@ def examine(
     first = TABLES if whole.finite else CLOSED_FORM
     steps = [run(first, lambda: tables_step(whole, candidate.epsilon)), run(JOINT, enumerated)]
     small = joint if not steps[-1].failed else None
-    trusts, untrusted = trusted(whole, small is not None)
+    trusts, untrusted = trust_findings(whole, small is not None)
     if untrusted:
         steps[0] = replace(steps[0], leaks=(*steps[0].leaks, *untrusted))
     if isinstance(whole, LinkMechanism):

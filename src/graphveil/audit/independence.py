@@ -268,7 +268,7 @@ CALLS, ALIKE = 128, 0.02
 RANDOM_ENOUGH, FEW_USERS = 3.0, 64
 
 
-def independent(joint: JointDistribution) -> list[str]:
+def dependent_users(joint: JointDistribution) -> list[str]:
     """Users with the same row must answer independently, in one call and in two.
 
     Two independent reports are equal with probability Σp², and the number of equal pairs is compared with that. If all
@@ -319,7 +319,7 @@ def _all_alike(joint: JointDistribution, matches: list[int], pairs: int, wrong: 
     return wrong == len(matches) and max(shares) - min(shares) < ALIKE and agreed
 
 
-def never_repeated(mechanism: Mechanism) -> list[str]:
+def repeated_reports(mechanism: Mechanism) -> list[str]:
     """For reports that cannot be enumerated because there are so many: most pairs must differ."""
     # The loss is that of all answers, or of one link alone.
     if not mechanism.loss.epsilon <= RANDOM_ENOUGH * (1 if mechanism.uneven else mechanism.report_length):
@@ -415,11 +415,11 @@ def window_hashes(stream: Numbers, length: int) -> NDArray[np.uint64]:
     return hashes
 
 
-def periods(bits: Floats) -> tuple[int, float] | None:
+def noise_period(bits: Floats) -> tuple[int, float] | None:
     """The distance at which bits of users vary together the most, and by how many deviations; None if it is nothing.
 
     >>> coins = np.random.default_rng(0).integers(0, 2, 3000).astype(float)
-    >>> periods(coins), periods(np.concatenate([coins, 1 - coins]))[0]
+    >>> noise_period(coins), noise_period(np.concatenate([coins, 1 - coins]))[0]
     (None, 3000)
     """
     count, spectrum = len(bits), _spectrum(bits)
@@ -435,11 +435,11 @@ def periods(bits: Floats) -> tuple[int, float] | None:
     return worst + 1, float(deviations[worst])
 
 
-def mirrored(bits: Floats) -> float:
+def mirrored_deviations(bits: Floats) -> float:
     """By how many deviations bits of users vary together with those of other users, in the opposite order, the most.
 
     >>> coins = np.random.default_rng(0).integers(0, 2, 3000).astype(float)
-    >>> mirrored(coins) < DEVIATIONS < mirrored(np.concatenate([coins, coins[::-1]]))
+    >>> mirrored_deviations(coins) < DEVIATIONS < mirrored_deviations(np.concatenate([coins, coins[::-1]]))
     True
     """
     count, spectrum = len(bits), _spectrum(bits)
@@ -461,7 +461,7 @@ def _spectrum(bits: Floats) -> NDArray[np.complex128] | None:
     return np.fft.rfft(centred, 1 << (2 * len(bits) - 1).bit_length())
 
 
-def never_again(
+def repeated_noise(
     mechanism: Mechanism, private: NDArray[np.float64], crowd: Reports, words: Words | None
 ) -> list[str]:
     """Return a finding where the noise of one call, or of two, comes back.
@@ -497,10 +497,10 @@ def never_again(
             return [_again_leak(what, distance / width, users)]
         for column in stream[:users].T[:MAX_COLUMNS]:
             halved = (column > middle_code(column)).astype(np.float64)
-            period = periods(halved)
+            period = noise_period(halved)
             if period is not None:
                 return [_again_leak(what, float(period[0]), users)]
-            if mirrored(halved) > DEVIATIONS:
+            if mirrored_deviations(halved) > DEVIATIONS:
                 told = f"users with the same row are not independent: {what} come again in the opposite order of users"
                 return [Leak(told, Rank.USERS)]
     return []

@@ -46,7 +46,7 @@ def valid_inputs(mechanism: Mechanism, public: PublicRange | None) -> dict[str, 
     return {f"{mechanism.subject} {symbol}": symbol for symbol in symbols_of(mechanism)}
 
 
-def misfits(mechanism: Mechanism, public: PublicRange | None) -> dict[str, Any]:
+def invalid_inputs(mechanism: Mechanism, public: PublicRange | None) -> dict[str, Any]:
     """Inputs that nobody should hold, and that must be answered all the same."""
     if mechanism.subject in ("label", "level"):
         last = symbols_of(mechanism)[-1]

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphveil.audit.candidate import CheckedLoss, compared, compared_pairs
+from graphveil.audit.candidate import CheckedLoss, compared_pairs, is_compared
 from graphveil.audit.drawn_reports import (
     batch,
     checked_reports,
@@ -34,7 +34,7 @@ from graphveil.audit.drawn_reports import (
     place_count,
 )
 from graphveil.audit.findings import BOUND, BrokenError, Leak, Rank, Step, show
-from graphveil.audit.inputs import distinct, misfits, valid_inputs
+from graphveil.audit.inputs import distinct, invalid_inputs, valid_inputs
 from graphveil.channels.sampling import Words
 from graphveil.mechanisms.base import Estimate, Mechanism
 from graphveil.mechanisms.reports import Reports
@@ -180,7 +180,7 @@ def lower_bound(
         The range that values lie in; None where there is none.
     """
     own = list(valid_inputs(mechanism, public).values())
-    own += [] if mechanism.subject == "links" else list(misfits(mechanism, public).values())
+    own += [] if mechanism.subject == "links" else list(invalid_inputs(mechanism, public).values())
     inputs = distinct([*mechanism.extremes(), *own])
     pilots = [EventTally(mechanism) for _ in inputs]
     for pilot, private in zip(pilots, inputs, strict=True):
@@ -188,7 +188,9 @@ def lower_bound(
     one, other = most_separated([pilot.counts() for pilot in pilots], compared_pairs(mechanism, inputs))
     direction = pilots[one].total - pilots[other].total
     direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
-    projected = np.concatenate([along(example, direction) for pilot in pilots for example in pilot.examples])
+    projected = np.concatenate(
+        [project(example, direction) for pilot in pilots for example in pilot.examples]
+    )
     chosen = _most_different(pilots[one].counts(), pilots[other].counts())
     tallies = [EventTally(mechanism, direction, np.quantile(projected, QUANTILES)) for _ in range(2)]
     for tally, index in zip(tallies, (one, other), strict=True):
@@ -252,10 +254,10 @@ class EventTally:
                 self.codes += np.bincount(self._cells(reports), minlength=len(self.codes))
             estimate = self.decoder.estimate(reports)
             if self.direction is not None:
-                reached = along(estimate, self.direction)
+                reached = project(estimate, self.direction)
                 self.above += (reached > self.thresholds[:, None]).sum(axis=1)
                 continue
-            self.total += sums(estimate)
+            self.total += sum_estimates(estimate)
             if sum(example.shape[0] for example in self.examples) < EXAMPLES:
                 self.examples.append(estimate)
 
@@ -282,7 +284,7 @@ class EventTally:
         return f"an estimate beyond {self.thresholds[place - self.values]:.4g} towards the first"
 
 
-def sums(estimate: Estimate) -> Floats:
+def sum_estimates(estimate: Estimate) -> Floats:
     """The sum of all estimates, offset aside."""
     if estimate.indices is None:
         return np.asarray(estimate.values.reshape(estimate.shape).sum(axis=0))
@@ -290,7 +292,7 @@ def sums(estimate: Estimate) -> Floats:
     return added.astype(np.float64)
 
 
-def along(estimate: Estimate, direction: Floats) -> Floats:
+def project(estimate: Estimate, direction: Floats) -> Floats:
     """How far each estimate points along a direction, offset aside."""
     if estimate.indices is None:
         return np.asarray(estimate.values.reshape(estimate.shape) @ direction)
@@ -339,7 +341,7 @@ def more_than_claimed(mechanism: Mechanism, public: PublicRange | None, words: W
         MIN_CONTRAST_DRAWS,
         min(CONTRAST_DRAWS, CONTRAST_VALUES // max(mechanism.row_length, mechanism.report_length)),
     )
-    for one, other in opposites(mechanism, public, words):
+    for one, other in opposite_inputs(mechanism, public, words):
         first = CodeContrast.of(mechanism, one, other, max(draws // PILOT_PART, 64), words)
         if first.bound(draws, words).epsilon <= known:
             continue
@@ -349,7 +351,7 @@ def more_than_claimed(mechanism: Mechanism, public: PublicRange | None, words: W
     return []
 
 
-def opposites(mechanism: Mechanism, public: PublicRange | None, words: Words) -> list[tuple[Any, Any]]:
+def opposite_inputs(mechanism: Mechanism, public: PublicRange | None, words: Words) -> list[tuple[Any, Any]]:
     """Return pairs of inputs that are as different as a claim is about.
 
     Parameters
@@ -370,7 +372,7 @@ def opposites(mechanism: Mechanism, public: PublicRange | None, words: Words) ->
         low, high = np.asarray(inputs[0]), np.asarray(inputs[1])
         half = np.random.default_rng(words.take(4)).permutation(len(low)) < len(low) // 2
         pairs.append((np.where(half, low, high), np.where(half, high, low)))
-    return [pair for pair in pairs if compared(mechanism, *pair)]
+    return [pair for pair in pairs if is_compared(mechanism, *pair)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.behaviour import alone
+from graphveil.audit.behaviour import depends_on_others
 from graphveil.audit.candidate import Candidate, claims_independence
 from graphveil.audit.drawn_reports import (
     CountedWords,
@@ -27,7 +27,7 @@ from graphveil.audit.drawn_reports import (
     wide_batch,
 )
 from graphveil.audit.findings import USERS, Leak, OutOfTimeError, Rank, Step, log_false_alarm
-from graphveil.audit.independence import never_again
+from graphveil.audit.independence import repeated_noise
 from graphveil.audit.inputs import SEED, Probe, valid_inputs
 from graphveil.audit.lower_bound import log_tail
 from graphveil.audit.probability_ranges import Counts, ReportRanges, range_tails
@@ -74,7 +74,9 @@ def many_users_step(
     walk = walk_calls(walked, walked_row(walked, public), schedule, words)
     for count in () if walk.leaks else schedule.mixed_calls:
         # Rows of their own take memory, unlike one that all share.
-        walk.leaks.extend(alone(Probe.around(walked, public, min(count, MAX_HELD // walked.row_length))))
+        walk.leaks.extend(
+            depends_on_others(Probe.around(walked, public, min(count, MAX_HELD // walked.row_length)))
+        )
     largest = max(walk.sums, default=0)
     seen = f"{first}; calls for {len(walk.sums)} numbers of users up to {largest:,}, {walk.answers} answers of each user"
     covers = (f"{len(walk.sums)} numbers of users in one call from 1 to {max(largest, users):,}",)
@@ -96,7 +98,7 @@ def _one_call(
     counted = CountedWords(words)
     crowd = draw_reports(mechanism, private, users, counted)
     leaks = words_of_their_own(mechanism, private, users, counted.taken)
-    again = never_again(mechanism, private, crowd, words)
+    again = repeated_noise(mechanism, private, crowd, words)
     leaks += again
     # Where noise comes again, groups of users are no independent draws.
     if ranges is not None and not again:
@@ -253,7 +255,7 @@ def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: W
                 reports = draw_reports(mechanism, row, users, counted)
                 again = words_of_their_own(mechanism, row, users, counted.taken) if call == 0 else []
                 if call == 0 and users in NOISE_COMPARED:
-                    again = again or never_again(mechanism, row, reports, words)
+                    again = again or repeated_noise(mechanism, row, reports, words)
                 if again:
                     return replace(walk, leaks=again)
                 total += bits.of_users(reports)

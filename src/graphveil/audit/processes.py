@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.drawn_reports import batch, checked_reports
+from graphveil.audit.drawn_reports import batch, checked_reports, same_dims
 from graphveil.audit.findings import PROCESSES, Leak, Rank, Step
 from graphveil.audit.inputs import valid_inputs
 from graphveil.channels.sampling import SeededWords
@@ -184,13 +184,7 @@ def _kept(other: Separate, rows: dict[str, Any]) -> list[str]:
 def _same(one: Decoded, other: Decoded) -> bool:
     if one.shape != other.shape or one.values.shape != other.values.shape:
         return False
-    if (one.indices is None) != (other.indices is None):
-        return False
-    if (
-        one.indices is not None
-        and other.indices is not None
-        and not np.array_equal(one.indices, other.indices)
-    ):
+    if not same_dims(one.indices, other.indices):
         return False
     values = np.append(one.values, one.offset), np.append(other.values, other.offset)
     scale = float(np.abs(values[0]).max())

@@ -26,7 +26,7 @@ from graphveil.audit.drawn_reports import batch, checked_reports, draw_reports, 
 from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import ANSWERS, SAMPLER, BrokenError, Leak, Rank, Step, log_false_alarm, show
 from graphveil.audit.independence import dependent_answers, has_independent_answers
-from graphveil.audit.inputs import misfits, valid_inputs
+from graphveil.audit.inputs import invalid_inputs, valid_inputs
 from graphveil.audit.lower_bound import (
     ERROR,
     FEWER,
@@ -256,7 +256,7 @@ def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, 
     """
     ranges = ReportRanges.of(mechanism)
     values = QUICK_VALUES if quick else VALUES
-    inputs, odd = valid_inputs(mechanism, public), misfits(mechanism, public)
+    inputs, odd = valid_inputs(mechanism, public), invalid_inputs(mechanism, public)
     leaks = [] if ranges is None else within_tables(ranges, inputs, values, words)
     if ranges is not None and not leaks:
         leaks = [Leak(leak, Rank.VALUE) for leak in within_tables(ranges, odd, values, words)]
