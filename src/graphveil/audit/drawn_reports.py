@@ -202,7 +202,7 @@ def same_reports(one: Reports, other: Reports) -> bool:
     )
 
 
-def same_dims(one: NDArray[np.int32] | None, other: NDArray[np.int32] | None) -> bool:
+def same_dims(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
     """Whether two sets of reports are about the same dimensions."""
     if one is None or other is None:
         return one is other
