@@ -70,7 +70,7 @@ ALWAYS = (
 
 
 def not_covered(
-    mechanism: Mechanism, refused: list[str], enumerated: bool, foreign: bool, together: str | None
+    mechanism: Mechanism, steps: list[Step], refused: list[str], enumerated: bool, foreign: bool
 ) -> list[str]:
     """Return all that was not looked at, in sentences.
 
@@ -78,19 +78,20 @@ def not_covered(
     ----------
     mechanism
         The mechanism under audit.
+    steps
+        The steps that were taken, the one in a second process last.
     refused
         Representations of data that the mechanism does not take.
     enumerated
         Whether whole reports were enumerated.
     foreign
         Whether it is not the package's own.
-    together
-        Why a foreign mechanism was not run in a process of its own; None where it was.
     """
-    gaps = [FOREIGN] if foreign else []
-    if together is not None:
+    # Of code from outside, that it may recognise its audit comes before everything else.
+    gaps = [*([FOREIGN] if foreign else []), *_unfinished(steps)]
+    if steps[-1].skipped:
         gaps.append(
-            f"What it remembers between calls: it could not be loaded in a process of its own ({together}). Name the function that "
+            f"What it remembers between calls: it could not be loaded in a process of its own ({steps[-1].seen}). Name the function that "
             "builds it as FILE.py:NAME."
         )
     if not mechanism.finite:
@@ -187,6 +188,60 @@ class Audit:
         return json.dumps(self.as_dict(), ensure_ascii=False)
 
 
+class StepRunner:
+    """The steps of an audit that have been taken, each within its part of the time that is left."""
+
+    def __init__(self, deadline: Deadline, progress: Callable[[str], None] | None) -> None:
+        self.deadline, self.progress = deadline, progress
+        self.steps: list[Step] = []
+
+    @property
+    def found(self) -> bool:
+        """Whether a step has found something."""
+        return any(step.leaks for step in self.steps)
+
+    def run(self, title: str, look: Callable[[], Step]) -> Step:
+        """Take a step; whatever goes wrong in it is its finding."""
+        self._tell(title)
+        return self._keep(self._look(title, look))
+
+    def run_draws(self, title: str, look: Callable[[bool], Step], more: bool) -> Step:
+        """Take a step of millions of draws: few first, all only where nothing was found by then, however slow a mechanism is.
+
+        Parameters
+        ----------
+        title
+            What the step is called.
+        look
+            Takes it, given whether draws are to be few.
+        more
+            Whether all draws are more than the few.
+        """
+        self._tell(title)
+        step = self._look(title, lambda: look(True))
+        done = not more or step.leaks or step.unfinished or self.found
+        return self._keep(step if done else self._look(title, lambda: look(False)))
+
+    def _tell(self, title: str) -> None:
+        if self.progress is not None:
+            self.progress(title)
+
+    def _keep(self, step: Step) -> Step:
+        self.steps.append(step)
+        return step
+
+    def _look(self, title: str, look: Callable[[], Step]) -> Step:
+        try:
+            with within(self.deadline.part(SHARE)):
+                return look()
+        except OutOfTimeError:
+            return Step(title, "its time was over before its end", unfinished=True)
+        except Exception as error:  # noqa: BLE001
+            # Whatever a mechanism of one's own may do wrong ends here as a finding.
+            message = str(error) if isinstance(error, BrokenError) else f"{type(error).__name__}: {error}"
+            return Step(title, "it failed on the way", (f"{title}: {message}",), failed=True)
+
+
 def examine(
     candidate: Candidate,
     *,
@@ -210,8 +265,8 @@ def examine(
     deadline
         When the audit must end; None: whenever it does.
     """
-    tell = progress or (lambda title: None)
-    time = deadline or Deadline()
+    runner = StepRunner(deadline or Deadline(), progress)
+    run, steps = runner.run, runner.steps
     whole = candidate.build()
     # Millions of words come faster from a generator; what a client draws from is looked at in `independence`.
     source: Words = words or SeededWords(int(SystemWords().take(1)[0] >> np.uint64(1)))
@@ -220,35 +275,15 @@ def examine(
     schedule = AuditSchedule.of(quick, source)
     joint: JointDistribution | None = None
     refused: list[str] = []
-    told: set[str] = set()
-
-    def run(title: str, look: Callable[[], Step]) -> Step:
-        if title not in told:
-            tell(title)
-        told.add(title)
-        try:
-            with within(time.part(SHARE)):
-                return look()
-        except OutOfTimeError:
-            return Step(title, "its time was over before its end", unfinished=True)
-        except Exception as error:  # noqa: BLE001
-            # Whatever a mechanism of one's own may do wrong ends here as a finding.
-            message = str(error) if isinstance(error, BrokenError) else f"{type(error).__name__}: {error}"
-            return Step(title, "it failed on the way", (f"{title}: {message}",), failed=True)
-
-    def found() -> bool:
-        return any(step.leaks for step in steps)
-
-    def drawn(title: str, look: Callable[[bool], Step], more: bool) -> Step:
-        """A step of millions of draws: few first, and ``more`` only where nothing was found by then, however slow a mechanism is."""
-        step = run(title, lambda: look(True))
-        done = not more or step.leaks or step.unfinished or found()
-        return step if done else run(title, lambda: look(False))
 
     def enumerated() -> Step:
         nonlocal joint
         joint = enumerate_smaller(candidate)
         return joint_step(joint, whole.finite)
+
+    def sampled(first: bool) -> Step:
+        assert small is not None
+        return sampler_step(small, QUICK_DRAWS if first else draws, source)
 
     def versions() -> Step:
         step, paths = versions_step(candidate, whole, public, source, schedule)
@@ -261,40 +296,28 @@ def examine(
         step = bound_step(candidate.build, left, source, public)
         return step if first and not quick else with_contrast(step, whole, public, source)
 
-    first = TABLES if whole.finite else CLOSED_FORM
-    steps = [run(first, lambda: tables_step(whole, candidate.epsilon)), run(JOINT, enumerated)]
-    small = joint if not steps[-1].failed else None
+    run(TABLES if whole.finite else CLOSED_FORM, lambda: tables_step(whole, candidate.epsilon))
+    small = None if run(JOINT, enumerated).failed else joint
+    draws = draws_of(small, quick)
     trusts, untrusted = trust_findings(whole, small is not None)
-    if untrusted:
-        steps[0] = replace(steps[0], leaks=(*steps[0].leaks, *untrusted))
+    steps[0] = replace(steps[0], leaks=(*steps[0].leaks, *untrusted))
     if isinstance(whole, LinkMechanism):
-        steps.append(run(GRAPHS, lambda: graphs_step(candidate)))
-    steps.append(run(BEHAVIOUR, lambda: behaviour_step(candidate, small)))
-    steps.append(run(CONTROL, lambda: control_step(whole, public)))
+        run(GRAPHS, lambda: graphs_step(candidate))
+    run(BEHAVIOUR, lambda: behaviour_step(candidate, small))
+    run(CONTROL, lambda: control_step(whole, public))
     if isinstance(whole, ClassMechanism):
         asked = candidate.asked or whole
-        steps.append(run(CLASSES, lambda: classes_step(asked)))
-    draws = draws_of(small, quick)
+        run(CLASSES, lambda: classes_step(asked))
     if small is not None:
-
-        def sampled(first: bool) -> Step:
-            return sampler_step(small, QUICK_DRAWS if first else draws, source)
-
-        steps.append(drawn(SAMPLER, sampled, draws > QUICK_DRAWS))
-    steps.append(run(ANSWERS, lambda: answers_step(whole, public, quick or found(), source)))
-    steps.append(
-        run(USERS, lambda: many_users_step(whole, public, source, schedule, walked_candidate(candidate)))
-    )
-    steps.append(run(VERSIONS, versions))
-    steps.append(drawn(BOUND, bounded, not quick))
+        runner.run_draws(SAMPLER, sampled, draws > QUICK_DRAWS)
+    run(ANSWERS, lambda: answers_step(whole, public, quick or runner.found, source))
+    run(USERS, lambda: many_users_step(whole, public, source, schedule, walked_candidate(candidate)))
+    run(VERSIONS, versions)
+    runner.run_draws(BOUND, bounded, not quick)
     # Last, so that whatever calls have changed shows.
-    steps.append(run(PROCESSES, lambda: processes_step(candidate, whole, public, outside)))
+    run(PROCESSES, lambda: processes_step(candidate, whole, public, outside))
     stated = CheckedLoss.of(whole)
     exact = StatedPrivacy(stated.loss.epsilon, stated.delta if whole.claim.delta else 0.0)
-    not_loaded = steps[-1].seen if steps[-1].skipped else None
-    gaps = not_covered(whole, refused, small is not None, outside, not_loaded)
-    # Of code from outside, that it may recognise its audit comes before everything else.
-    first_of_all = 1 if outside else 0
     return Audit(
         candidate.name or whole.name,
         StatedPrivacy(whole.claim.epsilon, whole.claim.delta),
@@ -304,7 +327,7 @@ def examine(
         steps,
         whole.finite,
         trusts,
-        [*gaps[:first_of_all], *_unfinished(steps), *gaps[first_of_all:]],
+        not_covered(whole, steps, refused, small is not None, outside),
         outside,
         _covers(whole, candidate, steps, quick),
     )
