@@ -1,6 +1,6 @@
 """What is audited, and what it says of itself: a registered name, a plan, a function from a user's file, or a mechanism that is built.
 
-The package's own classes are tested with the package, and told by identity (`mechanisms.own`), never by a name. What somebody
+The package's own classes are tested with the package, and told by identity (`mechanisms.registry.is_own`), never by a name. What somebody
 else's class overrides (`loss`, `delta`, `holds`, `compares`, `pair_epsilon`, `extremes`) is computed again here, as the base class
 does: by addition over the answers, for any two inputs. Where an override claims less, it needs a proof (the enumeration of a small
 version) or, where there is none, a reason in its docstring, which an audit prints as what it takes on trust.
