@@ -35,7 +35,7 @@ from graphveil.collect.arrivals import Arrival
 from graphveil.collect.database import Database
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph
-from graphveil.collect.reading import read_messages
+from graphveil.collect.report_bytes import read_messages
 from graphveil.collect.rounds import AskedRound
 from graphveil.collect.schema import ROSTER
 from graphveil.collect.service import UNTRACED

@@ -106,17 +106,14 @@ class Service:
         if asked is None:
             asked = await run_in_threadpool(self._load, round)
         body = await read_body(headers, receive, asked.limit)
-        name = bytes.fromhex(report)
-        message = asked.accepted(body, name, member.node, member.pseudonym)
-        if message is None:
-            try:
-                envelope = Envelope.from_bytes(body, asked.limit)
-                check_sender(envelope, report, member, asked)
-                asked.check(envelope, member.node)
-            except MessageError as error:
-                raise ProblemError(422, str(error)) from None
-            message = envelope.message
-        return acknowledged(await self.writer.store(Arrival(round, member.node, name, message)))
+        try:
+            envelope = Envelope.from_bytes(body, asked.limit)
+            check_sender(envelope, report, member, asked)
+            asked.check(envelope, member.node)
+        except MessageError as error:
+            raise ProblemError(422, str(error)) from None
+        arrival = Arrival(round, member.node, bytes.fromhex(report), envelope.message)
+        return acknowledged(await self.writer.store(arrival))
 
     def invited(self, secret: bytes) -> bool:
         """Whether somebody was given this secret."""

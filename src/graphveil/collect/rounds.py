@@ -6,15 +6,14 @@ import hashlib
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select, update
 
 from graphveil.channels.channel import canonical
-from graphveil.collect.accepting import Acceptance
 from graphveil.collect.affording import can_afford
+from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.collect.roster import Roster
 from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.errors import InputError, MessageError
@@ -22,12 +21,8 @@ from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Repor
 from graphveil.mechanisms.reports import message_limit
 from graphveil.privacy import Plan
 from graphveil.privacy.envelope import (
-    CHECKSUM,
-    HEADER,
-    MAGIC,
     MAX_PURPOSE,
     MAX_SECONDS,
-    VERSION,
     Envelope,
     Question,
     envelope_size,
@@ -52,8 +47,8 @@ class AskedRound:
         self._one = opened.plan.part([int(opened.asked[0])])
 
     @cached_property
-    def _acceptance(self) -> Acceptance:
-        return Acceptance(self._mechanism)
+    def _acceptance(self) -> ReportAcceptance:
+        return ReportAcceptance(self._mechanism)
 
     @cached_property
     def limit(self) -> int:
@@ -79,19 +74,6 @@ class AskedRound:
         return Question(
             collection, opened.number, node, self.part(node), opened.published, opened.expires, purpose
         )
-
-    def accepted(self, body: bytes, report: bytes, node: int, pseudonym: bytes) -> bytes | None:
-        """The message in an envelope that is for sure this user's answer under this id; None where it is to be read in full."""
-        acceptance = self._acceptance
-        if not acceptance.plain or len(body) != self.limit or not self.asks(node):
-            return None
-        message = body[HEADER.size : -CHECKSUM.size]
-        head = HEADER.pack(MAGIC, VERSION, bytes(3), report, pseudonym, self._digest(node), len(message))
-        if not body.startswith(head):
-            return None
-        if CHECKSUM.unpack_from(body, len(body) - CHECKSUM.size)[0] != crc32(body[: -CHECKSUM.size]):
-            return None
-        return message if acceptance.accepts(message) else None
 
     def check(self, envelope: Envelope, node: int) -> None:
         """Refuse, with a MessageError, an answer that this user cannot have given to the own question."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -27,7 +28,6 @@ from graphveil.collect.operating import add_operating
 from graphveil.collect.problems import ProblemError, documented, problem_response
 from graphveil.collect.rate_limit import Pace
 from graphveil.collect.storage import Collection
-from graphveil.collect.uploads import ROUTE, Uploads
 from graphveil.errors import StoreError
 from graphveil.version import __version__
 
@@ -36,6 +36,14 @@ BYTES_A_NUMBER = 40
 OCTETS = "application/octet-stream"
 DEVICE: dict[str, Any] = {"security": [{"device": []}]}
 UNTRACED: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+
+
+class UploadRoute(APIRoute):
+    """A route that FastAPI describes, and whose endpoint is given the request as it came."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the endpoint itself."""
+        return self.endpoint
 
 
 def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pace | None = None) -> FastAPI:
@@ -65,13 +73,12 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
     )
     app.state.service = service
     _handle_problems(app, service)
-    add_enrolling(app, service)
     _add_routes(app, service)
+    add_enrolling(app, service)
     add_lookups(app, collection, service.member)
     add_operating(app, collection)
     _describe(app)
     app.add_middleware(Counted, metrics=service.metrics)
-    app.add_middleware(Uploads, service=service)
     if origins:
         app.add_middleware(
             CORSMiddleware,
@@ -84,6 +91,32 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
 
 def _add_routes(app: FastAPI, service: Service) -> None:
     collection, writer = service.collection, service.writer
+
+    async def send(request: Request) -> Response:
+        round, report = read_address(request.path_params["round"], request.path_params["report"])
+        return Response(status_code=await service.take(round, report, request.headers.raw, request.receive))
+
+    # First, because routes are tried in their order, and uploads are nearly all that a collector is asked.
+    app.router.add_api_route(
+        "/v1/rounds/{round}/reports/{report}",
+        send,
+        methods=["PUT"],
+        route_class_override=UploadRoute,
+        status_code=201,
+        summary="Send an answer; the same once more is the same",
+        responses={
+            200: {"description": "It was here already, the same bytes"},
+            **documented(401, 404, 409, 410, 413, 422, 429, 503),
+        },
+        openapi_extra={
+            **DEVICE,
+            "parameters": ADDRESS,
+            "requestBody": {
+                "required": True,
+                "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
+            },
+        },
+    )
 
     @app.get("/v1/collection", summary="What is collected, why, and at which cap")
     async def offer() -> dict[str, Any]:
@@ -100,28 +133,6 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     async def questions(request: Request) -> Response:
         member = await service.member(request.headers.raw)
         return JSONResponse(await run_in_threadpool(service.questions, member.node), headers=PRIVATE)
-
-    @app.put(
-        ROUTE,
-        status_code=201,
-        summary="Send an answer; the same once more is the same",
-        responses={
-            200: {"description": "It was here already, the same bytes"},
-            **documented(401, 404, 409, 410, 413, 422, 429, 503),
-        },
-        openapi_extra={
-            **DEVICE,
-            "parameters": ADDRESS,
-            "requestBody": {
-                "required": True,
-                "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
-            },
-        },
-    )
-    async def send(request: Request) -> Response:
-        # `Uploads` has answered what has this form at the root; under a prefix it is answered here.
-        round, report = read_address(request.path_params["round"], request.path_params["report"])
-        return Response(status_code=await service.take(round, report, request.headers.raw, request.receive))
 
     @app.put(
         "/v1/row",

@@ -31,7 +31,7 @@ from graphveil.collect.graph_versions import keep_graph, read_graph, read_versio
 from graphveil.collect.key_ring import KeyRing, rotate_key
 from graphveil.collect.keys import OWNER_ONLY, SigningKey
 from graphveil.collect.public_graph import PublicGraph, check_links
-from graphveil.collect.reading import read_messages
+from graphveil.collect.report_bytes import read_messages
 from graphveil.collect.results import KeptResult
 from graphveil.collect.roster import Invited, Roster
 from graphveil.collect.rounds import PublishedRound
