@@ -5,8 +5,8 @@ from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
 
+from graphveil.collect.app import create_app
 from graphveil.collect.rate_limit import Pace
-from graphveil.collect.service import create_app
 from tests.collect.small import PLAN, bearer, enrolled, later, made
 
 with warnings.catch_warnings():

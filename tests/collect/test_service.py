@@ -141,7 +141,7 @@ def test_what_is_answered_closed_or_over_is_not_asked(collection, monkeypatch):
     rounds = [json.loads(base64.b64decode(each["payload"]))["round"] for each in now.json()]
     assert rounds == [3]
     after = later(20)
-    monkeypatch.setattr("graphveil.collect.behind.time.time", lambda: after)
+    monkeypatch.setattr("graphveil.collect.service.time.time", lambda: after)
     (over,) = exchange(collection, get)
     assert over.json() == []
 
@@ -500,7 +500,7 @@ def test_a_database_that_fails_once_does_not_end_retention(local, monkeypatch):
             raise StoreError("the disk is away")
         return 0
 
-    monkeypatch.setattr("graphveil.collect.behind.SWEEP", 0.001)
+    monkeypatch.setattr("graphveil.collect.service.SWEEP", 0.001)
     monkeypatch.setattr(local, "delete_expired", sometimes)
 
     async def run():
@@ -528,7 +528,7 @@ def test_whoever_guesses_tokens_keeps_nobody_from_writing(local, monkeypatch):
     def written(*_):
         raise AssertionError("a guess reached the writer")
 
-    monkeypatch.setattr("graphveil.collect.behind.Writer.run", written)
+    monkeypatch.setattr("graphveil.collect.service.Writer.run", written)
     told = {"token": "A" * 22, "credential_hash": "00" * 32, "cap": {"epsilon": 1.0}}
     own = {"json": {"credential_hash": "00" * 32}, "headers": bearer("A" * 70)}
     guesses = [("POST", "/v1/enrolment", {"json": told}), ("PUT", "/v1/credential", own)]

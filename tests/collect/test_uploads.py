@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from graphveil.collect.service import create_app
+from graphveil.collect.app import create_app
 from graphveil.errors import StoreError
 from tests.collect.small import PLAN, address, bearer, enrolled, envelope, later, made
 
@@ -92,7 +92,7 @@ def test_a_fault_of_the_collector_is_a_problem_too(collection, monkeypatch):
     def faulty(*_):
         raise RuntimeError("a number of somebody")
 
-    monkeypatch.setattr("graphveil.collect.members.find_members", faulty)
+    monkeypatch.setattr("graphveil.collect.service.find_members", faulty)
 
     async def run():
         transport = httpx.ASGITransport(app=create_app(collection), raise_app_exceptions=False)

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select, update
 
 from graphveil.channels.channel import canonical
-from graphveil.collect.affording import can_afford
 from graphveil.collect.report_bytes import ReportAcceptance
-from graphveil.collect.roster import Roster
+from graphveil.collect.roster import Roster, can_afford
 from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports, entry

@@ -1,19 +1,21 @@
-"""Group commit: whoever sends a report waits for the one transaction that makes all reports of the moment durable."""
+"""Storing uploads in groups: whoever sends a report waits for the one transaction that makes all reports of the moment durable."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
 from functools import partial
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, PrimaryKeyConstraint, UniqueConstraint, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from graphveil.collect.arrivals import Arrival, ArrivalOutcome, store
-from graphveil.collect.database import Database
+from graphveil.collect.database import Database, beside_others
+from graphveil.collect.schema import ACTIONS, REPORTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
 from graphveil.errors import StoreError
 
 # Reports of one transaction at most.
@@ -24,6 +26,114 @@ GATHER = 0.001
 ATTEMPTS = 3
 
 T = TypeVar("T")
+
+
+class ArrivalOutcome(Enum):
+    """What became of a report or a row."""
+
+    STORED = "stored"
+    AGAIN = "the same bytes were there"
+    OTHER = "other bytes were there"
+    CLOSED = "the round is closed"
+    FORGOTTEN = "the user was forgotten"
+
+
+class Arrival(NamedTuple):
+    """A checked report of one user in one round."""
+
+    round: int
+    node: int
+    report: bytes
+    message: bytes
+
+
+def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = True) -> list[ArrivalOutcome]:
+    """Store all that can be stored, and say of each what became of it; nothing is durable before the transaction is.
+
+    Without ``careful`` an id that another report has raises an IntegrityError: then everything is to be stored again, carefully.
+    """
+    beside_others(connection)
+    nodes = _listed({each.node for each in arrivals})
+    rounds = _listed({each.round for each in arrivals})
+    # Words, and numbers in them: expressions would be built, and compiled, for each commit anew.
+    closed = dict(_rows(connection, f"SELECT number, closed FROM rounds WHERE number IN ({rounds})"))
+    active = {
+        node
+        for (node,) in _rows(
+            connection, f"SELECT node FROM roster WHERE node IN ({nodes}) AND credential IS NOT NULL"
+        )
+    }
+    there = {
+        (round, node): (bytes(report), bytes(message))
+        for round, node, report, message in _rows(
+            connection,
+            f"SELECT round, node, report, message FROM reports WHERE round IN ({rounds}) AND node IN ({nodes})",
+        )
+    }
+    taken = _taken(connection, arrivals) if careful else set[tuple[int, bytes]]()
+    day = int(time.time()) // SECONDS_A_DAY
+    outcomes, fresh = [], []
+    for each in arrivals:
+        key, content = (each.round, each.node), (each.report, each.message)
+        if each.node not in active:
+            outcome = ArrivalOutcome.FORGOTTEN
+        elif key in there:
+            outcome = ArrivalOutcome.AGAIN if there[key] == content else ArrivalOutcome.OTHER
+        elif closed.get(each.round, True):
+            outcome = ArrivalOutcome.CLOSED
+        elif (each.round, each.report) in taken:
+            outcome = ArrivalOutcome.OTHER
+        else:
+            outcome = ArrivalOutcome.STORED
+            there[key] = content
+            taken.add((each.round, each.report))
+            fresh.append((*each, day))
+        outcomes.append(outcome)
+    if fresh:
+        # In one order in every process, so that two of them never wait for each other.
+        connection.exec_driver_sql(_insertion(connection), sorted(fresh))
+    return outcomes
+
+
+def _insertion(connection: Connection) -> str:
+    """How the driver is told to store a report."""
+    place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    columns = (*Arrival._fields, "day")
+    return f"INSERT INTO reports ({', '.join(columns)}) VALUES ({', '.join([place] * len(columns))})"
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(str(int(number)) for number in sorted(numbers))
+
+
+def _rows(connection: Connection, words: str) -> Sequence[Any]:
+    return connection.exec_driver_sql(words).all()
+
+
+def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[tuple[int, bytes]]:
+    """Ids that reports have already, with their rounds."""
+    chosen = select(REPORTS.c.round, REPORTS.c.report).where(
+        REPORTS.c.round.in_({each.round for each in arrivals}),
+        REPORTS.c.report.in_({each.report for each in arrivals}),
+    )
+    return {(row.round, bytes(row.report)) for row in connection.execute(chosen)}
+
+
+def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutcome:
+    """Keep the raw row of a volunteer."""
+    beside_others(connection)
+    active = connection.execute(
+        select(ROSTER.c.node).where(
+            ROSTER.c.node == node, ROSTER.c.credential.is_not(None), ROSTER.c.volunteer.is_(True)
+        )
+    ).first()
+    if active is None:
+        return ArrivalOutcome.FORGOTTEN
+    there = connection.execute(select(ROWS.c.numbers).where(ROWS.c.node == node)).scalar_one_or_none()
+    if there is not None:
+        return ArrivalOutcome.AGAIN if bytes(there) == numbers else ArrivalOutcome.OTHER
+    connection.execute(insert(ROWS).values(node=node, numbers=numbers, day=int(time.time()) // SECONDS_A_DAY))
+    return ArrivalOutcome.STORED
 
 
 class Writer:
@@ -98,3 +208,22 @@ class Writer:
         with self._database.writing() as connection:
             result = work(connection)
         return result
+
+
+def try_storing(connection: Connection) -> None:
+    """See whether uploads can be stored: write a row and delete it, which nobody ever sees, and read what an upload needs.
+
+    One row is read by each index: a way down through every table and index, and no search for damage.
+    """
+    # A number of its own, so that several servers never wait for each other.
+    number = -1 - secrets.randbelow(1 << 30)
+    connection.execute(insert(ACTIONS).values(number=number, at=0, action="", detail=""))
+    connection.execute(delete(ACTIONS).where(ACTIONS.c.number == number))
+    for table in (ROSTER, ROUNDS, REPORTS, ROWS):
+        if connection.dialect.name == "sqlite":
+            # Where a table is empty, an index does not lead to it. PostgreSQL would look through all that it has not vacuumed yet.
+            connection.execute(select(table).limit(1)).all()
+        for each in table.constraints:
+            if isinstance(each, PrimaryKeyConstraint | UniqueConstraint):
+                latest = select(table).order_by(*(column.desc() for column in each.columns)).limit(1)
+                connection.execute(latest).all()

@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from graphveil.audit import Audit
-from graphveil.collect.actions import note
+from graphveil.collect.operators import note
 from graphveil.collect.schema import ACTIONS
 from graphveil.errors import InputError
 from graphveil.mechanisms import entry

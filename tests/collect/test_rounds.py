@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.behind import check_sender
 from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.collect.roster import Member
 from graphveil.collect.rounds import AskedRound, PublishedRound
+from graphveil.collect.service import check_sender
 from graphveil.errors import MessageError
 from graphveil.mechanisms import ClassModel
 from graphveil.privacy import Ledger, Plan, answer
