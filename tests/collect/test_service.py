@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphveil.collect.keys import signature_holds, word
-from graphveil.collect.rate_limit import Pace
+from graphveil.collect.rate_limit import RateLimit
 from graphveil.errors import StoreError
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.reports import row_pointers
@@ -300,7 +300,7 @@ def test_too_fast_is_refused_with_when_to_come_again(local):
     credentials = enrolled(local)
     get = ("GET", "/v1/questions", {"headers": bearer(credentials[0])})
     other = ("GET", "/v1/questions", {"headers": bearer(credentials[1])})
-    answers = exchange(local, get, get, get, other, pace=Pace(a_second=0.1, at_once=2))
+    answers = exchange(local, get, get, get, other, rate_limit=RateLimit(a_second=0.1, at_once=2))
     assert statuses(answers) == [200, 200, 429, 200]
     assert 1 <= int(answers[2].headers["retry-after"]) <= 10
 

@@ -19,7 +19,7 @@ from graphveil.collect.memory import give_back_again_and_again
 from graphveil.collect.metrics import Counted
 from graphveil.collect.operator_routes import add_operator_routes
 from graphveil.collect.problems import ProblemError, documented, problem_response
-from graphveil.collect.rate_limit import Pace
+from graphveil.collect.rate_limit import RateLimit
 from graphveil.collect.requests import (
     EnrolmentRequest,
     GoneError,
@@ -34,9 +34,21 @@ from graphveil.version import __version__
 UNTRACED: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
-def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pace | None = None) -> FastAPI:
-    """The collector's application. Pages of other ``origins`` may call it only where they are named."""
-    service = Service(collection, pace)
+def create_app(
+    collection: Collection, *, origins: Sequence[str] = (), rate_limit: RateLimit | None = None
+) -> FastAPI:
+    """Return the collector's application.
+
+    Parameters
+    ----------
+    collection
+        What reports are stored in.
+    origins
+        Origins of other pages that may call it; none by default.
+    rate_limit
+        How fast one credential may send; the usual limit by default.
+    """
+    service = Service(collection, rate_limit)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -87,9 +87,20 @@ def _rising(data: bytes, width: int) -> bool:
 def read_messages(
     mechanism: Mechanism, places: NDArray[np.int64], messages: Sequence[bytes], asked: int
 ) -> Reports:
-    """The reports of a whole plan: ``places`` say where among ``asked`` users whoever sent each message stands.
+    """Return the reports of a whole plan.
 
     The messages were checked one by one when they arrived; here their heads are compared, and the whole is checked once.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism of the plan.
+    places
+        Where among the users asked whoever sent each message stands, shape (messages,).
+    messages
+        Reports of one user each.
+    asked
+        How many users the plan asks.
     """
     order = np.argsort(places)
     answered = np.zeros(asked, dtype=bool)

@@ -19,13 +19,13 @@ from graphveil.collect import forgetting, roster
 from graphveil.collect.database import Database, ReplacedError
 from graphveil.collect.metrics import Metrics
 from graphveil.collect.problems import ProblemError, not_stored
-from graphveil.collect.rate_limit import Pace
+from graphveil.collect.rate_limit import RateLimit
 from graphveil.collect.requests import Headers, bearer, read_body
 from graphveil.collect.roster import Member, find_members
 from graphveil.collect.rounds import AskedRound
 from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.collect.storage import Collection
-from graphveil.collect.writer import Arrival, ArrivalOutcome, Writer, try_storing
+from graphveil.collect.writer import Arrival, ArrivalOutcome, Batches, Writer, try_storing
 from graphveil.errors import InputError, MessageError, StoreError
 from graphveil.privacy.credential import FORM, credential_hash
 from graphveil.privacy.envelope import (
@@ -50,15 +50,14 @@ REST = 20
 PROBE = 2.0
 # A database that cannot be used is logged once in so many seconds.
 QUIET = 60.0
-# Credentials of one query at most.
-MOST = 512
 
 
 class Service:
     """What stands behind the routes: one collection, one writer."""
 
-    def __init__(self, collection: Collection, pace: Pace | None = None) -> None:
-        self.collection, self.pace, self.metrics = collection, pace or Pace(), Metrics()
+    def __init__(self, collection: Collection, rate_limit: RateLimit | None = None) -> None:
+        self.collection, self.metrics = collection, Metrics()
+        self._rate_limit = rate_limit or RateLimit()
         self.writer = Writer(collection.database, self.metrics.committed)
         self._members = Members(collection.database)
         self._rounds: dict[int, AskedRound] = {}
@@ -79,7 +78,7 @@ class Service:
         found = await self._members.find(told)
         if found is None:
             raise unknown_credential(derived=roster.DERIVED_FORM.fullmatch(told) is not None)
-        self._check_pace(found.node)
+        self._check_rate(found.node)
         return found
 
     def derived_holder(self, headers: Headers) -> tuple[int, str]:
@@ -88,11 +87,11 @@ class Service:
         node = roster.derived_holder(self.collection.key, told)
         if node is None:
             raise unknown_credential()
-        self._check_pace(node)
+        self._check_rate(node)
         return node, told
 
-    def _check_pace(self, node: int) -> None:
-        wait = self.pace.wait(node)
+    def _check_rate(self, node: int) -> None:
+        wait = self._rate_limit.wait(node)
         if wait:
             raise ProblemError(
                 429,
@@ -223,49 +222,28 @@ class Service:
 
 
 class Members:
-    """Looks members up, for one event loop. Nothing is remembered: a credential counts as long as the database has it."""
+    """Looks members up by their credentials, all that are asked for at one time in one query.
+
+    Nothing is remembered: a credential counts as long as the database has it.
+    """
 
     def __init__(self, database: Database) -> None:
         # Of its own: nobody who asks for more has to be waited for.
         self._database, self._thread = database, ThreadPoolExecutor(1, "graphveil-members")
-        self._waiting: list[tuple[bytes, asyncio.Future[Member | None]]] = []
-        self._looking: asyncio.Task[None] | None = None
+        self._queries = Batches(self._found, self._thread)
 
     async def find(self, credential: str) -> Member | None:
         """Return the member who holds a credential; what does not have the form of one is nobody's, and costs no query."""
-        if FORM.fullmatch(credential) is None:
-            return None
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Member | None] = loop.create_future()
-        self._waiting.append((credential_hash(credential), future))
-        if self._looking is None or self._looking.done():
-            self._looking = loop.create_task(self._look_up_all())
-        return await future
+        return await self._queries.add(credential_hash(credential)) if FORM.fullmatch(credential) else None
 
     def stop(self) -> None:
         """End its thread."""
         self._thread.shutdown()
 
-    async def _look_up_all(self) -> None:
-        while self._waiting:
-            batch = self._waiting[:MOST]
-            del self._waiting[:MOST]
-            hashes = list({each for each, _ in batch})
-            found = asyncio.get_running_loop().run_in_executor(self._thread, self._found, hashes)
-            await asyncio.wait([found])
-            error = found.exception()
-            for each, future in batch:
-                if future.done():
-                    # The sender has gone.
-                    continue
-                if error is not None:
-                    future.set_exception(error)
-                else:
-                    future.set_result(found.result().get(each))
-
-    def _found(self, hashes: list[bytes]) -> dict[bytes, Member]:
+    def _found(self, hashes: list[bytes]) -> list[Member | None]:
         with self._database.reading() as connection:
-            return find_members(connection, hashes)
+            found = find_members(connection, list(set(hashes)))
+        return [found.get(each) for each in hashes]
 
 
 def _credential(headers: Headers) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select, text
 
 from graphveil.audit import Audit
-from graphveil.collect import forgetting, plan_audits, roster, rounds
+from graphveil.collect import forgetting, roster, rounds
 from graphveil.collect.database import Database, alone, check_url
 from graphveil.collect.folder import (
     DATABASE,
@@ -225,7 +225,7 @@ class Collection:
             same = [each for each in before if each.digest == plan_digest(plan)]
             if same:
                 return same[0]
-            plan_audits.check_audited(connection, Plan.checked(plan), self.folder)
+            rounds.check_audited(connection, Plan.checked(plan), self.folder)
             fresh = rounds.publish(
                 connection,
                 plan,
@@ -243,7 +243,7 @@ class Collection:
     def keep_audit(self, plan: Plan, found: Audit) -> None:
         """Write down that the audit of a plan held: a mechanism that does not come with the package is published after that alone."""
         with self.database.writing() as connection:
-            plan_audits.keep_audit(connection, plan, found)
+            rounds.keep_audit(connection, plan, found)
 
     def close(self, number: int, force: bool = False) -> PublishedRound:
         """Take no more reports for a round, so that it can be read; refused where few have answered."""

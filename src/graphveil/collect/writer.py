@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, PrimaryKeyConstraint, UniqueConstraint, delete, insert, select
 from sqlalchemy.exc import IntegrityError
@@ -18,7 +18,7 @@ from graphveil.collect.database import Database, beside_others
 from graphveil.collect.schema import ACTIONS, REPORTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
 from graphveil.errors import StoreError
 
-# Reports of one transaction at most.
+# Reports of one transaction at most, and credentials of one query.
 MOST = 512
 # How long somebody may take to be counted in, in seconds.
 GATHER = 0.001
@@ -26,6 +26,8 @@ GATHER = 0.001
 ATTEMPTS = 3
 
 T = TypeVar("T")
+Item = TypeVar("Item")
+Done = TypeVar("Done")
 
 
 class ArrivalOutcome(Enum):
@@ -136,6 +138,70 @@ def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutco
     return ArrivalOutcome.STORED
 
 
+class Batches(Generic[Item, Done]):
+    """Work for many requests of one event loop, done together in one thread: all that arrive during a batch share the next one."""
+
+    def __init__(
+        self,
+        work: Callable[[list[Item]], Sequence[Done]],
+        thread: ThreadPoolExecutor,
+        *,
+        gather: bool = False,
+    ) -> None:
+        """Start with nobody waiting.
+
+        Parameters
+        ----------
+        work
+            Called in the thread with the items of a batch; returns a result for each.
+        thread
+            The one thread, which others may use too.
+        gather
+            Whether a batch waits as long as more are coming, up to as many as came before: for work that costs the same for one
+            item and for many.
+        """
+        self._work, self._thread, self._gather = work, thread, gather
+        self._waiting: list[tuple[Item, asyncio.Future[Done]]] = []
+        self._running: asyncio.Task[None] | None = None
+        # How many shared the last batch: whoever was told then sends the next one now.
+        self._expected = 1
+
+    async def add(self, item: Item) -> Done:
+        """Return what became of an item, once its batch is done."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Done] = loop.create_future()
+        self._waiting.append((item, future))
+        if self._running is None or self._running.done():
+            self._running = loop.create_task(self._run())
+        return await future
+
+    async def _run(self) -> None:
+        while self._waiting:
+            if self._gather:
+                await self._gathered()
+            batch = self._waiting[:MOST]
+            self._expected = len(batch)
+            del self._waiting[:MOST]
+            items = [item for item, _ in batch]
+            done = asyncio.get_running_loop().run_in_executor(self._thread, self._work, items)
+            await asyncio.wait([done])
+            error = done.exception()
+            for place, (_, future) in enumerate(batch):
+                if future.done():
+                    # The sender has gone; what is stored is stored.
+                    continue
+                if error is not None:
+                    future.set_exception(error)
+                else:
+                    future.set_result(done.result()[place])
+
+    async def _gathered(self) -> None:
+        before = 0
+        while before < len(self._waiting) < self._expected:
+            before = len(self._waiting)
+            await asyncio.sleep(GATHER)
+
+
 class Writer:
     """One thread writes, for one event loop. Nothing is told to anybody before it is committed."""
 
@@ -143,19 +209,11 @@ class Writer:
         """``told`` is called after every commit of reports: how many are new, and how many seconds it took."""
         self._database, self._told = database, told
         self._thread = ThreadPoolExecutor(1, "graphveil-writer")
-        self._waiting: list[tuple[Arrival, asyncio.Future[ArrivalOutcome]]] = []
-        self._committing: asyncio.Task[None] | None = None
-        # How many shared the last commit: whoever was told then sends the next one now.
-        self._expected = 1
+        self._commits = Batches(self._stored, self._thread, gather=True)
 
     async def store(self, arrival: Arrival) -> ArrivalOutcome:
         """What became of a report, once it is durable: all that arrive during a commit share the next one."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[ArrivalOutcome] = loop.create_future()
-        self._waiting.append((arrival, future))
-        if self._committing is None or self._committing.done():
-            self._committing = loop.create_task(self._commit_all())
-        return await future
+        return await self._commits.add(arrival)
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """The result of some work in a transaction of its own, once it is durable."""
@@ -164,32 +222,6 @@ class Writer:
     def stop(self) -> None:
         """Write what was given until now, and end."""
         self._thread.shutdown()
-
-    async def _commit_all(self) -> None:
-        while self._waiting:
-            await self._gathered()
-            batch = self._waiting[:MOST]
-            self._expected = len(batch)
-            del self._waiting[:MOST]
-            arrivals = [arrival for arrival, _ in batch]
-            commit = asyncio.get_running_loop().run_in_executor(self._thread, self._stored, arrivals)
-            await asyncio.wait([commit])
-            error = commit.exception()
-            for place, (_, future) in enumerate(batch):
-                if future.done():
-                    # Whoever sent it has gone; what is stored is stored.
-                    continue
-                if error is not None:
-                    future.set_exception(error)
-                else:
-                    future.set_result(commit.result()[place])
-
-    async def _gathered(self) -> None:
-        """Wait as long as more are coming, up to as many as came before: a commit costs the same for one report and for many."""
-        before = 0
-        while before < len(self._waiting) < self._expected:
-            before = len(self._waiting)
-            await asyncio.sleep(GATHER)
 
     def _stored(self, arrivals: list[Arrival]) -> list[ArrivalOutcome]:
         begun = time.perf_counter()
