@@ -353,6 +353,7 @@ def make_job(
         mechanism_options=spec.mechanism_options,
         link_options=spec.link_options,
         backbone=spec.backbone,
+        predicts=spec.resolved_task,
         progress=progress,
     )
     return PARTS[part].job(job)
