@@ -31,17 +31,16 @@ from starlette.responses import Response
 from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from graphveil.channels import SeededWords
-from graphveil.collect.arrivals import Arrival
+from graphveil.collect.app import UNTRACED
 from graphveil.collect.database import Database
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph
-from graphveil.collect.reading import read_messages
+from graphveil.collect.report_bytes import read_messages
 from graphveil.collect.rounds import AskedRound
 from graphveil.collect.schema import ROSTER
-from graphveil.collect.service import UNTRACED
-from graphveil.collect.serving import IDLE, listening_at, serve
+from graphveil.collect.server import IDLE, listening_at, serve
 from graphveil.collect.storage import Collection, create_collection, open_collection
-from graphveil.collect.writer import Writer
+from graphveil.collect.writer import Arrival, Writer
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Plan
 from graphveil.privacy.credential import credential_hash

@@ -148,9 +148,9 @@ INSIDE_FUNCTIONS = {
     "cli/collect.py": {
         "graphveil.collect.demo",
         "graphveil.collect.export",
-        "graphveil.collect.key_ring",
+        "graphveil.collect.keys",
         "graphveil.collect.operators",
-        "graphveil.collect.serving",
+        "graphveil.collect.server",
         "graphveil.collect.status",
         "graphveil.collect.storage",
     },

@@ -19,7 +19,7 @@ from graphveil.cli import main, status
 from graphveil.cli.console import Console, Description, quote, say
 from graphveil.client import Response
 from graphveil.collect.problems import problem_response
-from graphveil.collect.serving import VisibleFormatter
+from graphveil.collect.server import VisibleFormatter
 from graphveil.errors import InputError, RefusalError
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table as PageTable

@@ -20,7 +20,7 @@ from sqlalchemy import select
 from graphveil.channels.sampling import SeededWords
 from graphveil.collect.rounds import AskedRound
 from graphveil.collect.schema import REPORTS, ROSTER
-from graphveil.collect.serving import listening_at, serve
+from graphveil.collect.server import listening_at, serve
 from graphveil.collect.storage import open_collection
 from graphveil.mechanisms import Reports
 from graphveil.privacy.credential import credential_hash

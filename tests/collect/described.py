@@ -5,8 +5,8 @@ from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
 
-from graphveil.collect.rate_limit import Pace
-from graphveil.collect.service import create_app
+from graphveil.collect.app import create_app
+from graphveil.collect.rate_limit import RateLimit
 from tests.collect.small import PLAN, bearer, enrolled, later, made
 
 with warnings.catch_warnings():
@@ -19,7 +19,7 @@ def described_requests(folder, examples):
     collection = made(folder, private_links=True)
     credentials = enrolled(collection, volunteer=True)
     collection.publish(PLAN, later())
-    app = create_app(collection, pace=Pace(a_second=1e6, at_once=10**6))
+    app = create_app(collection, rate_limit=RateLimit(a_second=1e6, at_once=10**6))
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     schema.config.headers = bearer(credentials[0])
     tried = Counter()

@@ -8,11 +8,11 @@ from dataclasses import replace
 import httpx
 import numpy as np
 
-from graphveil.collect import arrivals, roster
+from graphveil.collect import roster, writer
+from graphveil.collect.app import create_app
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.roster import Member
-from graphveil.collect.service import create_app
 from graphveil.collect.storage import create_collection
 from graphveil.mechanisms import NeighbourLists
 from graphveil.privacy import Ledger, Plan, answer
@@ -87,12 +87,9 @@ def arrived(collection, round, nodes):
     """Let these nodes answer, in the order given; what they sent."""
     sent = messages(round, nodes)
     with collection.database.writing() as connection:
-        arrivals.store(
+        writer.store(
             connection,
-            [
-                arrivals.Arrival(round.number, node, report_id(round.number, node), sent[node])
-                for node in nodes
-            ],
+            [writer.Arrival(round.number, node, report_id(round.number, node), sent[node]) for node in nodes],
         )
     return sent
 

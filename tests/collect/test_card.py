@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from graphveil.collect.card import _gain, verdict
-from graphveil.collect.card_page import card_page
+from graphveil.collect.card import _gain, card_page, verdict
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import load
 from graphveil.methods.tasks import Outcome

@@ -9,8 +9,8 @@ import uvicorn
 
 from graphveil.cli import status
 from graphveil.collect import demo
+from graphveil.collect.app import create_app
 from graphveil.collect.demo import DemoSize, DemoStudy, run_demo, workers
-from graphveil.collect.service import create_app
 from graphveil.collect.storage import open_collection
 
 SIZE = DemoSize(devices=48, processes=0, neighbourhood=6, degree=4.0)

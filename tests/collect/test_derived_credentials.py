@@ -9,7 +9,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from graphveil.collect import derived_credentials, keys
+from graphveil.collect import keys
+from graphveil.collect.roster import derived_holder
 from graphveil.collect.schema import ROSTER
 from graphveil.privacy.credential import credential_hash, new_credential
 from tests.collect.small import PLAN, address, bearer, enrolled, envelope, later
@@ -144,12 +145,10 @@ def test_a_changed_credential_is_nobodys(tmp_path):
     key = keys.SigningKey.generate()
     key.write(tmp_path / "key")
     made_by_key = forged((tmp_path / "key").read_bytes(), 70_000, bytes(16))
-    assert derived_credentials.holder(key, made_by_key) == 70_000
+    assert derived_holder(key, made_by_key) == 70_000
     for place in (0, 30, 60):
         letter = "B" if made_by_key[place] == "A" else "A"
-        assert (
-            derived_credentials.holder(key, made_by_key[:place] + letter + made_by_key[place + 1 :]) is None
-        )
-    assert derived_credentials.holder(keys.SigningKey.generate(), made_by_key) is None
+        assert derived_holder(key, made_by_key[:place] + letter + made_by_key[place + 1 :]) is None
+    assert derived_holder(keys.SigningKey.generate(), made_by_key) is None
     for wrong in ("", "x", made_by_key[:-1], made_by_key + "A", "\xe9" * 70):
-        assert derived_credentials.holder(key, wrong) is None
+        assert derived_holder(key, wrong) is None

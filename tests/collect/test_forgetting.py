@@ -12,10 +12,10 @@ from sqlalchemy import insert, select, text, update
 
 from graphveil.cli import status
 from graphveil.collect import database, forgetting
-from graphveil.collect.arrivals import Arrival, store, store_row
 from graphveil.collect.export import export
 from graphveil.collect.schema import REPORTS, ROSTER, ROUNDS, ROWS
 from graphveil.collect.storage import open_collection
+from graphveil.collect.writer import Arrival, store, store_row
 from graphveil.errors import StoreError
 from graphveil.privacy.credential import credential_hash, new_credential
 from tests.client.support import fast_folder
@@ -197,8 +197,8 @@ def test_whoever_asks_to_be_forgotten_is_answered_before_the_file_is_rebuilt(tmp
             connection.execute(
                 update(ROSTER).where(ROSTER.c.node == node).values(credential=content[node][0])
             )
-    monkeypatch.setattr("graphveil.collect.behind.SOON", 0.05)
-    monkeypatch.setattr("graphveil.collect.behind.REST", 0)
+    monkeypatch.setattr("graphveil.collect.service.SOON", 0.05)
+    monkeypatch.setattr("graphveil.collect.service.REST", 0)
     wipe, gate, wiped = collection.database.wipe, threading.Event(), []
 
     def after_the_gate():

@@ -6,9 +6,15 @@ import os
 import pytest
 
 from graphveil.client.key_chain import KeyChain
-from graphveil.collect import key_ring
-from graphveil.collect.key_ring import SUCCESSIONS, KeyRing, key_file, read_successions, rotate_key
-from graphveil.collect.keys import signature_holds
+from graphveil.collect import keys
+from graphveil.collect.keys import (
+    SUCCESSIONS,
+    KeyRing,
+    key_file,
+    read_successions,
+    rotate_key,
+    signature_holds,
+)
 from graphveil.errors import InputError
 from tests.collect.small import made
 
@@ -21,13 +27,13 @@ def collection(tmp_path):
 
 
 def test_a_rotated_key_is_followed_by_a_device(collection):
-    keys = [collection.key.public]
+    public = [collection.key.public]
     for number in (1, 2, 3):
         told = collection.rotate()
-        keys.append(collection.key.public)
-        assert (told.number, told.before, told.after) == (number, keys[-2], keys[-1])
-    chain = KeyChain(collection.settings.id, keys[0]).followed(collection.successions)
-    assert chain.keys == tuple(keys) and len(set(keys)) == 4
+        public.append(collection.key.public)
+        assert (told.number, told.before, told.after) == (number, public[-2], public[-1])
+    chain = KeyChain(collection.settings.id, public[0]).followed(collection.successions)
+    assert chain.keys == tuple(public) and len(set(public)) == 4
     assert [action for _, action, _ in collection.actions()].count("rotate") == 3
 
 
@@ -61,7 +67,7 @@ def test_a_change_that_did_not_come_to_its_end_changed_nothing(collection, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(key_ring, broken, stop)
+        patch.setattr(keys, broken, stop)
         collection.rotate()
     assert KeyRing(collection.folder).key.public == before
     told = collection.rotate()
@@ -69,7 +75,7 @@ def test_a_change_that_did_not_come_to_its_end_changed_nothing(collection, monke
 
 
 def test_a_stop_before_the_old_key_is_deleted_leaves_the_new_one_in_force(collection, monkeypatch):
-    sync, calls = key_ring._sync, []
+    sync, calls = keys._sync, []
 
     def stop_at_the_end_of_writing(folder):
         sync(folder)
@@ -78,7 +84,7 @@ def test_a_stop_before_the_old_key_is_deleted_leaves_the_new_one_in_force(collec
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(key_ring, "_sync", stop_at_the_end_of_writing)
+        patch.setattr(keys, "_sync", stop_at_the_end_of_writing)
         collection.rotate()
     assert key_file(collection.folder, 0).exists()
     assert KeyRing(collection.folder).successions[0].statement.after == KeyRing(collection.folder).key.public
@@ -86,7 +92,7 @@ def test_a_stop_before_the_old_key_is_deleted_leaves_the_new_one_in_force(collec
 
 def test_two_at_once_do_not_change_it(collection):
     with (
-        key_ring._alone(collection.folder),
+        keys._alone(collection.folder),
         pytest.raises(InputError, match="is being changed by somebody else"),
     ):
         collection.rotate()

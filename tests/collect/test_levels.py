@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from graphveil.client import Calls, Device, Held, Response, enrol, visit
+from graphveil.collect.app import create_app
 from graphveil.collect.learning import RoundOpenError
-from graphveil.collect.service import create_app
 from graphveil.collect.study import StudyTerms, learn_collection, learned_alone
 from graphveil.experiments.experiment import Experiment
 from graphveil.privacy import Invitation

@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from graphveil.collect import members
-from graphveil.collect.members import Members
+from graphveil.collect import service
+from graphveil.collect.service import Members
 from graphveil.errors import StoreError
 from tests.collect.small import enrolled
 
 
 def test_many_are_found_by_few_queries(collection, monkeypatch):
-    credentials, asked, find = enrolled(collection), [], members.find_members
+    credentials, asked, find = enrolled(collection), [], service.find_members
     monkeypatch.setattr(
-        members, "find_members", lambda opened, hashes: asked.append(len(hashes)) or find(opened, hashes)
+        service, "find_members", lambda opened, hashes: asked.append(len(hashes)) or find(opened, hashes)
     )
     wanted = [*credentials.values(), "A" * 43, *credentials.values()]
 
@@ -29,7 +29,7 @@ def test_many_are_found_by_few_queries(collection, monkeypatch):
 
 
 def test_what_has_another_form_is_not_looked_up(local, monkeypatch):
-    monkeypatch.setattr(members, "find_members", lambda *_: pytest.fail("looked up"))
+    monkeypatch.setattr(service, "find_members", lambda *_: pytest.fail("looked up"))
 
     async def run():
         known = Members(local.database)
@@ -53,7 +53,7 @@ def test_nobody_is_remembered(local):
 
 
 def test_a_database_that_fails_is_said_to_all_who_wait_and_tried_again(local, monkeypatch):
-    credentials, find, tries = enrolled(local), members.find_members, []
+    credentials, find, tries = enrolled(local), service.find_members, []
 
     def failing_once(*told):
         tries.append(told)
@@ -61,7 +61,7 @@ def test_a_database_that_fails_is_said_to_all_who_wait_and_tried_again(local, mo
             raise StoreError("the disk is away")
         return find(*told)
 
-    monkeypatch.setattr(members, "find_members", failing_once)
+    monkeypatch.setattr(service, "find_members", failing_once)
 
     async def run():
         known = Members(local.database)

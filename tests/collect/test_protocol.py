@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 import pytest
 import uvicorn
 
-from graphveil.collect.protocol import Protocol
-from graphveil.collect.service import create_app
+from graphveil.collect.app import create_app
+from graphveil.collect.server import CollectorProtocol
 from tests.collect.small import made
 
 HEAD = b"PUT /v1/rounds/1/reports/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\n"
@@ -22,7 +22,7 @@ HEAD = b"PUT /v1/rounds/1/reports/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\n"
 def listening_for(app):
     """A server that listens in a thread of this process; its port."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, http=Protocol, log_config=None, lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(app, http=CollectorProtocol, log_config=None, lifespan="off"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
     thread.start()
     yield listening.getsockname()[1]
@@ -137,16 +137,18 @@ def closed_within(line, seconds, trickle=b""):
     ],
 )
 def test_whoever_does_not_end_a_request_holds_no_connection(port, monkeypatch, begun, trickle):
-    monkeypatch.setattr("graphveil.collect.protocol.PATIENCE", 0.3)
+    monkeypatch.setattr("graphveil.collect.server.PATIENCE", 0.3)
     with socket.create_connection(("127.0.0.1", port), 60) as line:
         line.sendall(begun)
         assert closed_within(line, 10.0, trickle)
 
 
 def test_whoever_does_not_read_an_answer_holds_no_memory(monkeypatch):
-    monkeypatch.setattr("graphveil.collect.protocol.PATIENCE", 0.3)
-    lost, ended = [], Protocol.connection_lost
-    monkeypatch.setattr(Protocol, "connection_lost", lambda self, exc: (ended(self, exc), lost.append(exc)))
+    monkeypatch.setattr("graphveil.collect.server.PATIENCE", 0.3)
+    lost, ended = [], CollectorProtocol.connection_lost
+    monkeypatch.setattr(
+        CollectorProtocol, "connection_lost", lambda self, exc: (ended(self, exc), lost.append(exc))
+    )
     with (
         listening_for(answer_with(bytes(50_000_000))) as number,
         socket.create_connection(("127.0.0.1", number), 60) as line,
@@ -159,7 +161,7 @@ def test_whoever_does_not_read_an_answer_holds_no_memory(monkeypatch):
 
 
 def test_whoever_waits_for_a_slow_answer_or_reads_a_long_one_slowly_gets_it(monkeypatch):
-    monkeypatch.setattr("graphveil.collect.protocol.PATIENCE", 0.3)
+    monkeypatch.setattr("graphveil.collect.server.PATIENCE", 0.3)
     body = bytes(30_000_000)
     with (
         listening_for(answer_with(body, wait=1.0)) as number,
@@ -174,7 +176,7 @@ def test_whoever_waits_for_a_slow_answer_or_reads_a_long_one_slowly_gets_it(monk
 
 
 def test_a_long_request_that_moves_is_taken(port, monkeypatch):
-    monkeypatch.setattr("graphveil.collect.protocol.PATIENCE", 0.3)
+    monkeypatch.setattr("graphveil.collect.server.PATIENCE", 0.3)
     with socket.create_connection(("127.0.0.1", port), 60) as line:
         line.sendall(
             b"POST /v1/enrolment HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\nConnection: close\r\n\r\n"

@@ -12,11 +12,10 @@ from sqlalchemy import delete, select
 
 from graphveil.client import Calls, Cap, Device, Held, Response, enrol, own_credential, visit
 from graphveil.collect import keys
+from graphveil.collect.app import create_app
 from graphveil.collect.folder import KEY
-from graphveil.collect.key_ring import SUCCESSIONS, KeyRing
-from graphveil.collect.keys import SigningKey
+from graphveil.collect.keys import SUCCESSIONS, KeyRing, SigningKey
 from graphveil.collect.schema import REPORTS, ROSTER
-from graphveil.collect.service import create_app
 from graphveil.errors import RefusalError, ServerError
 from graphveil.privacy import Invitation
 from tests.client.support import fast_folder

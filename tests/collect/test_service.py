@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphveil.collect.keys import signature_holds, word
-from graphveil.collect.rate_limit import Pace
+from graphveil.collect.rate_limit import RateLimit
 from graphveil.errors import StoreError
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.reports import row_pointers
@@ -141,7 +141,7 @@ def test_what_is_answered_closed_or_over_is_not_asked(collection, monkeypatch):
     rounds = [json.loads(base64.b64decode(each["payload"]))["round"] for each in now.json()]
     assert rounds == [3]
     after = later(20)
-    monkeypatch.setattr("graphveil.collect.behind.time.time", lambda: after)
+    monkeypatch.setattr("graphveil.collect.service.time.time", lambda: after)
     (over,) = exchange(collection, get)
     assert over.json() == []
 
@@ -300,7 +300,7 @@ def test_too_fast_is_refused_with_when_to_come_again(local):
     credentials = enrolled(local)
     get = ("GET", "/v1/questions", {"headers": bearer(credentials[0])})
     other = ("GET", "/v1/questions", {"headers": bearer(credentials[1])})
-    answers = exchange(local, get, get, get, other, pace=Pace(a_second=0.1, at_once=2))
+    answers = exchange(local, get, get, get, other, rate_limit=RateLimit(a_second=0.1, at_once=2))
     assert statuses(answers) == [200, 200, 429, 200]
     assert 1 <= int(answers[2].headers["retry-after"]) <= 10
 
@@ -500,7 +500,7 @@ def test_a_database_that_fails_once_does_not_end_retention(local, monkeypatch):
             raise StoreError("the disk is away")
         return 0
 
-    monkeypatch.setattr("graphveil.collect.behind.SWEEP", 0.001)
+    monkeypatch.setattr("graphveil.collect.service.SWEEP", 0.001)
     monkeypatch.setattr(local, "delete_expired", sometimes)
 
     async def run():
@@ -528,7 +528,7 @@ def test_whoever_guesses_tokens_keeps_nobody_from_writing(local, monkeypatch):
     def written(*_):
         raise AssertionError("a guess reached the writer")
 
-    monkeypatch.setattr("graphveil.collect.behind.Writer.run", written)
+    monkeypatch.setattr("graphveil.collect.service.Writer.run", written)
     told = {"token": "A" * 22, "credential_hash": "00" * 32, "cap": {"epsilon": 1.0}}
     own = {"json": {"credential_hash": "00" * 32}, "headers": bearer("A" * 70)}
     guesses = [("POST", "/v1/enrolment", {"json": told}), ("PUT", "/v1/credential", own)]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from graphveil.collect.arrivals import Arrival, ArrivalOutcome, store, store_row
 from graphveil.collect.storage import open_collection
+from graphveil.collect.writer import Arrival, ArrivalOutcome, store, store_row
 from graphveil.errors import InputError, StoreError
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Plan, join_parts

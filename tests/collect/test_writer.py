@@ -5,9 +5,8 @@ import threading
 
 import pytest
 
-from graphveil.collect.arrivals import Arrival, ArrivalOutcome
 from graphveil.collect.storage import open_collection
-from graphveil.collect.writer import Writer
+from graphveil.collect.writer import Arrival, ArrivalOutcome, Writer
 from graphveil.errors import StoreError
 from tests.collect.small import PLAN, enrolled, later, made, messages, report_id
 from tests.collect.syncs import counted_syncs

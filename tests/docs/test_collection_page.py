@@ -14,8 +14,8 @@ import pytest
 import uvicorn
 
 from graphveil.cli import status
+from graphveil.collect.app import create_app
 from graphveil.collect.metrics import Metrics
-from graphveil.collect.service import create_app
 from graphveil.collect.storage import open_collection
 from tests.client.support import fast_folder
 

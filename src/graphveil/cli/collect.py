@@ -177,7 +177,7 @@ def collect_rotate(folder: CollectionFolder) -> None:
 
     Example: graphveil collect rotate survey
     """
-    from graphveil.collect.key_ring import SUCCESSIONS, key_file
+    from graphveil.collect.keys import SUCCESSIONS, key_file
 
     collection = _opened(folder)
     told = collection.rotate()
@@ -326,7 +326,7 @@ def serve_collection(
         warn(
             "credentials and reports are sent in the clear over plain HTTP: put a reverse proxy with TLS before it"
         )
-    from graphveil.collect.serving import listening_at, serve
+    from graphveil.collect.server import listening_at, serve
 
     listening = listening_at(host, port)
     at = f"[{host}]" if ":" in host else host

@@ -13,8 +13,8 @@ from graphveil.checks import check_number
 from graphveil.cli.console import Console, one_bar, say, show_table
 from graphveil.cli.options import AsJson, Options, with_options
 from graphveil.collect.card import BESIDE, result_card
-from graphveil.collect.files import check_folder, write_result
 from graphveil.collect.learning import RoundOpenError
+from graphveil.collect.result_files import check_folder, write_result
 from graphveil.collect.study import StudyTerms, check_collected, learn_collection
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table

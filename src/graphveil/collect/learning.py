@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.frozen import asked_of, differences, refuse_other_kind, told_as
+from graphveil.collect.published_plans import aligned_reports, asked_of, differences, refuse_other_kind
 from graphveil.errors import ClaimError, InputError, PrivacyError
 from graphveil.mechanisms import PersonalMechanism, PersonalRows, Reports, entry
 from graphveil.privacy import Ledger, Plan
@@ -193,7 +193,9 @@ class CollectedUsers:
             raise RoundOpenError(self._publish(plan), published=True)
         if not found.closed:
             raise RoundOpenError([found], published=False)
-        reports = told_as(self._collection.reports(found.number), found.plan, plan, self._ledger.users)
+        reports = aligned_reports(
+            self._collection.reports(found.number), found.plan, plan, self._ledger.users
+        )
         if found.number not in self._used:
             charge_round(self._ledger, found.plan, found.asked)
         self._replayed.append(Replayed(plan, found, reports))

@@ -1,4 +1,4 @@
-"""Operators who look at a collection from elsewhere: each has a name and a token, of which the database knows the hash."""
+"""Operators: what they did, without anybody's name or number, and who of them may look at a collection from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import time
 
 from sqlalchemy import Connection, delete, insert, select
 
-from graphveil.collect.actions import note
 from graphveil.collect.keys import hashed, word
-from graphveil.collect.schema import OPERATORS
+from graphveil.collect.schema import ACTIONS, OPERATORS
 from graphveil.errors import InputError
 
 NAME_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TOKEN_BYTES = 32
+
+
+def note(connection: Connection, action: str, detail: str) -> None:
+    """Write down one thing, with how much of it."""
+    connection.execute(insert(ACTIONS).values(at=int(time.time()), action=action, detail=detail))
 
 
 def add_operator(connection: Connection, name: str) -> str:

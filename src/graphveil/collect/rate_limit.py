@@ -12,7 +12,7 @@ A_SECOND, AT_ONCE = 10.0, 100
 REMEMBERED = 100_000
 
 
-class Pace:
+class RateLimit:
     """Remembers when each sender's bucket will be full."""
 
     def __init__(

@@ -1,13 +1,16 @@
-"""The roster: who was invited, who has enrolled, and what they agreed to."""
+"""The roster: who was invited, who has enrolled, what they agreed to, and whose cap leaves room for a plan."""
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +18,20 @@ from sqlalchemy import Connection, Select, insert, select, update
 
 from graphveil.collect import keys
 from graphveil.collect.schema import ROSTER, SECONDS_A_DAY
+from graphveil.privacy import Plan
+from graphveil.privacy.ledger import DUST
 
 CHUNK = 10_000
+
+# Credentials that collectors of earlier versions derived from their key are checked for one purpose: to register a device's own.
+# The holder of a collection's key can make such a credential for anybody. So it is taken only from the device of a user who has not
+# registered yet, only once, and only while the key that made it is the collection's: `graphveil collect rotate` ends it.
+INFO = b"graphveil-credential-1"
+# A node, a pseudonym and a tag of 32 bytes, in base64url.
+NODE_BYTES, DERIVED_FORM = 4, re.compile(r"[A-Za-z0-9_-]{70}")
+WHOSE_BYTES = NODE_BYTES + keys.PSEUDONYM_BYTES
+
+Truths = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,3 +232,90 @@ def find_members(connection: Connection, credentials: Sequence[bytes]) -> dict[b
 
 def _levels(told: str | None) -> tuple[float, ...] | None:
     return None if told is None else tuple(json.loads(told))
+
+
+class CapQuestion(Protocol):
+    """What was asked before: a published round."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def asked(self) -> NDArray[np.int64]: ...
+
+    @property
+    def expires(self) -> int: ...
+
+
+def can_afford(plan: Plan, roster: Roster, before: Sequence[CapQuestion], now: int) -> Truths:
+    """For everybody on the roster, whether the cap leaves room for the plan, in a user of whichever level.
+
+    Everybody who was asked before counts as having spent it, whether an answer came or not.
+    """
+    charged = [(each.plan, _charged(each, roster, now)) for each in before]
+    everybody = np.ones(len(roster), dtype=bool)
+    fits = _within(roster.delta, [(who, each.claim.delta) for each, who in [*charged, (plan, everybody)]])
+    for by_level in set(roster.by_level):
+        own = np.array([each == by_level for each in roster.by_level], dtype=bool)
+        for level, more in enumerate(by_level or (0.0,)):
+            costs = [(who, _cost(each, level, by_level)) for each, who in [*charged, (plan, everybody)]]
+            fits &= ~own | _within(roster.epsilon + more, costs)
+    return fits
+
+
+def _charged(asked: CapQuestion, roster: Roster, now: int) -> Truths:
+    """Who has this round in the own books; of a cap that is renewed, only what may have been answered since counts.
+
+    Of the enrolment only the day is known, so a period may begin up to a day earlier or later: the earlier one is taken.
+    """
+    length = np.maximum(roster.renewal, 1) * SECONDS_A_DAY
+    enrolled = roster.since * SECONDS_A_DAY
+    begun = enrolled + np.maximum(now - enrolled - SECONDS_A_DAY, 0) // length * length
+    counts = (roster.renewal == 0) | (asked.expires >= begun)
+    return np.asarray(np.isin(roster.node, asked.asked) & counts)
+
+
+def _cost(plan: Plan, level: int, by_level: tuple[float, ...] | None) -> float:
+    """What a plan costs a user of this level; a plan for other levels than were agreed to costs more than anybody has."""
+    budgets = plan.build().level_budgets
+    if by_level is None or budgets is None or len(by_level) == 1:
+        return plan.claim.epsilon
+    return float(budgets[level]) if len(budgets) == len(by_level) else np.inf
+
+
+def _within(cap: NDArray[np.float64], costs: Sequence[tuple[Truths, float]]) -> Truths:
+    """Whose cap is not passed; sums are rounded up, as a device's ledger does."""
+    booked = np.zeros(len(cap))
+    for who, cost in costs:
+        if cost > 0:
+            booked[who] = np.nextafter(booked[who] + cost, np.inf)
+    return np.asarray(booked <= cap * (1 + DUST))
+
+
+def derived_holder(key: keys.SigningKey, credential: str) -> int | None:
+    """Return the node of a credential that this key has made; None for any other."""
+    if DERIVED_FORM.fullmatch(credential) is None:
+        return None
+    data = base64.urlsafe_b64decode(credential + "=" * (-len(credential) % 4))
+    whose, tag = data[:WHOSE_BYTES], data[WHOSE_BYTES:]
+    if not hmac.compare_digest(tag, hmac.digest(key.derived(INFO), whose, "sha256")):
+        return None
+    return int.from_bytes(whose[:NODE_BYTES], "big")
+
+
+def register_credential(connection: Connection, node: int, credential: str, own: bytes) -> bool:
+    """Replace a derived credential by the device's own, given as its hash, and say whether that one counts now.
+
+    The same again is answered alike, so that a lost answer can be asked for.
+    """
+    row = connection.execute(
+        select(ROSTER.c.credential, ROSTER.c.derived).where(ROSTER.c.node == node).with_for_update()
+    ).one_or_none()
+    if row is None or row.credential is None:
+        return False
+    if not row.derived:
+        return bytes(row.credential) == own
+    if bytes(row.credential) != keys.hashed(credential.encode("ascii")) or is_taken(connection, own, node):
+        return False
+    connection.execute(update(ROSTER).where(ROSTER.c.node == node).values(credential=own, derived=False))
+    return True

@@ -1,39 +1,49 @@
-"""Rounds: plans that were published, whom they ask, whether a message answers them, and whether they are closed."""
+"""Rounds: plans that were published, the audit that some need before, whom they ask, whether a message answers them, and whether they are closed."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from zlib import crc32
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select, update
 
+from graphveil.audit import Audit
 from graphveil.channels.channel import canonical
-from graphveil.collect.accepting import Acceptance
-from graphveil.collect.affording import can_afford
-from graphveil.collect.roster import Roster
-from graphveil.collect.schema import REPORTS, ROUNDS
+from graphveil.collect.operators import note
+from graphveil.collect.report_bytes import ReportAcceptance
+from graphveil.collect.roster import Roster, can_afford
+from graphveil.collect.schema import ACTIONS, REPORTS, ROUNDS
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports, entry
+from graphveil.mechanisms.registry import is_own, is_own_builder
 from graphveil.mechanisms.reports import message_limit
+from graphveil.plugins import is_reference
 from graphveil.privacy import Plan
 from graphveil.privacy.envelope import (
-    CHECKSUM,
-    HEADER,
-    MAGIC,
     MAX_PURPOSE,
     MAX_SECONDS,
-    VERSION,
     Envelope,
     Question,
     envelope_size,
 )
 from graphveil.privacy.plan import described, plan_digest
 from graphveil.privacy.reach import attributes_in_reach
+
+# A round is read from so many answers on, or from all where fewer are asked: an operator's rule, no privacy claim.
+LEAST_ANSWERS = 100
+NODE = np.dtype("<i4")
+# Bytes of a question besides its plan: a purpose, of which a character takes up to 12 bytes, ids, times and names.
+MAX_WORDS = 12 * MAX_PURPOSE + 1024
+# How the list of actions calls an audit that held.
+AUDIT = "audit"
+# Where plans that wait for an audit are written, in a collection's folder.
+PLANS = "plans"
 
 
 class AskedRound:
@@ -52,8 +62,8 @@ class AskedRound:
         self._one = opened.plan.part([int(opened.asked[0])])
 
     @cached_property
-    def _acceptance(self) -> Acceptance:
-        return Acceptance(self._mechanism)
+    def _acceptance(self) -> ReportAcceptance:
+        return ReportAcceptance(self._mechanism)
 
     @cached_property
     def limit(self) -> int:
@@ -79,19 +89,6 @@ class AskedRound:
         return Question(
             collection, opened.number, node, self.part(node), opened.published, opened.expires, purpose
         )
-
-    def accepted(self, body: bytes, report: bytes, node: int, pseudonym: bytes) -> bytes | None:
-        """The message in an envelope that is for sure this user's answer under this id; None where it is to be read in full."""
-        acceptance = self._acceptance
-        if not acceptance.plain or len(body) != self.limit or not self.asks(node):
-            return None
-        message = body[HEADER.size : -CHECKSUM.size]
-        head = HEADER.pack(MAGIC, VERSION, bytes(3), report, pseudonym, self._digest(node), len(message))
-        if not body.startswith(head):
-            return None
-        if CHECKSUM.unpack_from(body, len(body) - CHECKSUM.size)[0] != crc32(body[: -CHECKSUM.size]):
-            return None
-        return message if acceptance.accepts(message) else None
 
     def check(self, envelope: Envelope, node: int) -> None:
         """Refuse, with a MessageError, an answer that this user cannot have given to the own question."""
@@ -137,13 +134,6 @@ class AskedRound:
         if isinstance(self._mechanism, ClassMechanism):
             return self._mechanism.of_users([int(self._places[node])])
         return self._mechanism
-
-
-# A round is read from so many answers on, or from all where fewer are asked: an operator's rule, no privacy claim.
-LEAST_ANSWERS = 100
-NODE = np.dtype("<i4")
-# Bytes of a question besides its plan: a purpose, of which a character takes up to 12 bytes, ids, times and names.
-MAX_WORDS = 12 * MAX_PURPOSE + 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,3 +298,59 @@ def _check_askable(plan: Plan, users: int) -> None:
         )
     if plan.users != "all" and max(plan.users, default=0) >= users:
         raise InputError(f"the graph has the users 0..{users - 1}, the plan asks user {max(plan.users)}")
+
+
+def keep_audit(connection: Connection, plan: Plan, audited: Audit) -> None:
+    """Write down that the audit of a plan held."""
+    if not audited.holds:
+        raise InputError(
+            f"the audit of {plan.mechanism} did not hold, so it is not kept: mend the mechanism, or give the audit more time"
+        )
+    note(connection, AUDIT, _record(plan))
+
+
+def check_audited(connection: Connection, plan: Plan, folder: Path) -> None:
+    """Refuse a plan whose mechanism does not come with the package and was not audited; the plan is written down to be.
+
+    A mechanism of the package has tables and a test of its own. What another mechanism sends is its author's word, so its plan is
+    published where `graphveil audit NAME --plan PLAN --collection DIR` held, for the same plan and the same code.
+    """
+    if is_own_builder(entry(plan.mechanism).build) and is_own(plan.build()):
+        return
+    if is_reference(plan.mechanism):
+        raise InputError(
+            f"{plan.mechanism} is a path on this machine, which names nothing on a device: register the mechanism under a name "
+            "(`graphveil.register`), in a package that devices have too"
+        )
+    kept = select(ACTIONS.c.number).where(ACTIONS.c.action == AUDIT, ACTIONS.c.detail == _record(plan))
+    if connection.execute(kept).first() is not None:
+        return
+    file = folder / PLANS / f"{plan_digest(plan)[:16]}.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(plan.to_json(), encoding="utf-8")
+    raise InputError(
+        f"{plan.mechanism} does not come with graphveil, and this plan was not audited with the code that is here: run "
+        f"`graphveil audit FILE.py:{plan.mechanism} --plan {file} --collection {folder}`, then publish again"
+    )
+
+
+def _record(plan: Plan) -> str:
+    return f"plan {plan_digest(plan)} by code {code_digest(plan)}: held"
+
+
+def code_digest(plan: Plan) -> str:
+    """The SHA-256 of the files that a plan's mechanism is written in: of the function that builds it and of its classes."""
+    built = plan.build()
+    written = [inspect.unwrap(entry(plan.mechanism).build), *type(built).__mro__]
+    digests = set()
+    for each in written:
+        # Classes of Python itself are in no file.
+        if getattr(each, "__module__", "builtins") in ("builtins", "abc"):
+            continue
+        try:
+            digests.add(hashlib.sha256(Path(inspect.getfile(each)).read_bytes()).hexdigest())
+        except (OSError, TypeError):
+            raise InputError(
+                f"the code of {plan.mechanism} is in no file that can be read, so no audit can vouch for it: put it into a file"
+            ) from None
+    return hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()

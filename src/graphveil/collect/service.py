@@ -1,216 +1,289 @@
-"""The collector over HTTP: devices enrol, ask what they are asked, and send their answers."""
+"""The service behind the routes: one collection, one writer, and who may send what to it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+import logging
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Lock
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
+from starlette.types import Receive
 
-from graphveil.collect.arrivals import ArrivalOutcome, store_row
-from graphveil.collect.behind import Service, acknowledged
-from graphveil.collect.bodies import ADDRESS, GoneError, read_address, read_body
-from graphveil.collect.enrolling import MAX_JSON, PRIVATE, add_enrolling
-from graphveil.collect.lookups import add_lookups
-from graphveil.collect.memory import give_back_again_and_again
-from graphveil.collect.messages import ToldEnrolment, ToldRow, definitions, json_body, read_told
-from graphveil.collect.metrics import Counted
-from graphveil.collect.operating import add_operating
-from graphveil.collect.problems import ProblemError, documented, problem_response
-from graphveil.collect.rate_limit import Pace
+from graphveil.collect import forgetting, roster
+from graphveil.collect.database import Database, ReplacedError
+from graphveil.collect.metrics import Metrics
+from graphveil.collect.problems import ProblemError, not_stored
+from graphveil.collect.rate_limit import RateLimit
+from graphveil.collect.requests import Headers, bearer, read_body
+from graphveil.collect.roster import Member, find_members
+from graphveil.collect.rounds import AskedRound
+from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.collect.storage import Collection
-from graphveil.collect.uploads import ROUTE, Uploads
-from graphveil.errors import StoreError
-from graphveil.version import __version__
+from graphveil.collect.writer import Arrival, ArrivalOutcome, Batches, Writer, try_storing
+from graphveil.errors import InputError, MessageError, StoreError
+from graphveil.privacy.credential import FORM, credential_hash
+from graphveil.privacy.envelope import (
+    AROUND,
+    MAX_QUESTIONS,
+    Envelope,
+    SignedQuestion,
+    question_numbers,
+    questions_limit,
+)
 
-# A number of a row takes up to so many bytes.
-BYTES_A_NUMBER = 40
-OCTETS = "application/octet-stream"
-DEVICE: dict[str, Any] = {"security": [{"device": []}]}
-UNTRACED: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+# Rounds that are kept in memory; what was published never changes.
+ROUNDS_KEPT = 64
+LOGGER = logging.getLogger("graphveil.collect")
+# How often reports whose time is over are looked for, in seconds.
+SWEEP = 3600.0
+# How soon what was deleted is overwritten: those who go at one time share the work. Where others are in the way, it is tried again.
+SOON, AGAIN = 5.0, 60.0
+# After that writers are left alone for so many times as long as it took.
+REST = 20
+# Whether anything can be stored is tried at most once in so many seconds.
+PROBE = 2.0
+# A database that cannot be used is logged once in so many seconds.
+QUIET = 60.0
 
 
-def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pace | None = None) -> FastAPI:
-    """The collector's application. Pages of other ``origins`` may call it only where they are named."""
-    service = Service(collection, pace)
+class Service:
+    """What stands behind the routes: one collection, one writer."""
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        housekeeping = [asyncio.create_task(work) for work in (service.sweep(), give_back_again_and_again())]
-        yield
-        for task in housekeeping:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-        await run_in_threadpool(service.stop)
+    def __init__(self, collection: Collection, rate_limit: RateLimit | None = None) -> None:
+        self.collection, self.metrics = collection, Metrics()
+        self._rate_limit = rate_limit or RateLimit()
+        self.writer = Writer(collection.database, self.metrics.committed)
+        self._members = Members(collection.database)
+        self._rounds: dict[int, AskedRound] = {}
+        self._loading = Lock()
+        self._deleted = asyncio.Event()
+        self._logged = -math.inf
+        self._attempt: asyncio.Task[StoreError | None] | None = None
+        self._attempted, self._ready = -math.inf, False
 
-    # Its pages of documentation would load scripts from elsewhere; the description itself is at /openapi.json.
-    app = FastAPI(
-        title="graphveil collector",
-        version=__version__,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        # Traces would hold paths, with the ids of reports, beside addresses.
-        telemetry=UNTRACED,
-        lifespan=lifespan,
-    )
-    app.state.service = service
-    _handle_problems(app, service)
-    add_enrolling(app, service)
-    _add_routes(app, service)
-    add_lookups(app, collection, service.member)
-    add_operating(app, collection)
-    _describe(app)
-    app.add_middleware(Counted, metrics=service.metrics)
-    app.add_middleware(Uploads, service=service)
-    if origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(origins),
-            allow_methods=["GET", "POST", "PUT", "DELETE"],
-            allow_headers=["Authorization", "Content-Type"],
+    def stop(self) -> None:
+        """End its threads, after all that was given to them."""
+        self.writer.stop()
+        self._members.stop()
+
+    async def member(self, headers: Headers) -> Member:
+        """Return who sends this, by the credential; refuse strangers, and those who send too much."""
+        told = _credential(headers)
+        found = await self._members.find(told)
+        if found is None:
+            raise unknown_credential(derived=roster.DERIVED_FORM.fullmatch(told) is not None)
+        self._check_rate(found.node)
+        return found
+
+    def derived_holder(self, headers: Headers) -> tuple[int, str]:
+        """Return who sends this by a credential that the collection's key has made, and that credential."""
+        told = _credential(headers)
+        node = roster.derived_holder(self.collection.key, told)
+        if node is None:
+            raise unknown_credential()
+        self._check_rate(node)
+        return node, told
+
+    def _check_rate(self, node: int) -> None:
+        wait = self._rate_limit.wait(node)
+        if wait:
+            raise ProblemError(
+                429,
+                "this device sends too much: wait, then send the same again",
+                {"Retry-After": str(math.ceil(wait))},
+            )
+
+    async def take(self, round: int, report: str, headers: Headers, receive: Receive) -> int:
+        """Store an answer; the status that says so, once it is durable."""
+        member = await self.member(headers)
+        asked = self._rounds.get(round)
+        if asked is None:
+            asked = await run_in_threadpool(self._load, round)
+        body = await read_body(headers, receive, asked.limit)
+        try:
+            envelope = Envelope.from_bytes(body, asked.limit)
+            check_sender(envelope, report, member, asked)
+            asked.check(envelope, member.node)
+        except MessageError as error:
+            raise ProblemError(422, str(error)) from None
+        arrival = Arrival(round, member.node, bytes.fromhex(report), envelope.message)
+        return acknowledged(await self.writer.store(arrival))
+
+    def invited(self, secret: bytes) -> bool:
+        """Whether somebody was given this secret."""
+        with self.collection.database.reading() as connection:
+            return roster.is_invited(connection, secret)
+
+    def _load(self, number: int) -> AskedRound:
+        """A round from the database, read once, however many ask for it."""
+        with self._loading:
+            rounds = self._rounds
+            if number not in rounds:
+                try:
+                    found = AskedRound(self.collection.round(number))
+                except InputError:
+                    raise ProblemError(
+                        404, f"there is no round {number}: GET /v1/questions says what is asked"
+                    ) from None
+                while len(rounds) >= ROUNDS_KEPT:
+                    rounds.pop(next(iter(rounds)))
+                rounds[number] = found
+            return rounds[number]
+
+    def questions(self, node: int) -> list[dict[str, str]]:
+        """What a user is asked and has not answered, signed: as much as a device reads at one time."""
+        with self.collection.database.reading() as connection:
+            opened = connection.execute(
+                select(ROUNDS.c.number)
+                .where(ROUNDS.c.closed.is_(False), ROUNDS.c.expires > int(time.time()))
+                .order_by(ROUNDS.c.number)
+            ).scalars()
+            numbers = list(opened)
+            answered = set(
+                connection.execute(select(REPORTS.c.round).where(REPORTS.c.node == node)).scalars()
+            )
+        settings, key = self.collection.settings, self.collection.key
+        left = questions_limit(question_numbers(settings.dims, settings.classes))
+        signed: list[dict[str, str]] = []
+        for number in numbers:
+            asked = self._rounds.get(number) or self._load(number)
+            if number in answered or not asked.asks(node):
+                continue
+            unsigned = SignedQuestion(
+                asked.question(node, settings.id, settings.purpose).payload(), bytes(64)
+            )
+            told = SignedQuestion(unsigned.payload, key.sign(unsigned.signed)).as_dict()
+            left -= len(told["payload"]) + AROUND
+            if left < 0 or len(signed) == MAX_QUESTIONS:
+                break
+            signed.append(told)
+        return signed
+
+    async def ready(self) -> None:
+        """Refuse where nothing could be stored now. Those who ask at about the same time share one attempt."""
+        if self._attempt is None or (self._attempt.done() and time.monotonic() > self._attempted + PROBE):
+            self._attempted, self._attempt = time.monotonic(), asyncio.create_task(self._attempt_to_store())
+        error = await asyncio.shield(self._attempt)
+        if error is not None:
+            raise type(error)(str(error))
+
+    async def _attempt_to_store(self) -> StoreError | None:
+        self._ready = False
+        try:
+            await self.writer.run(try_storing)
+        except StoreError as error:
+            return error
+        self._ready = True
+        return None
+
+    async def forget(self, node: int) -> None:
+        """Delete what a user has sent; it is overwritten soon after."""
+        await self.writer.run(lambda connection: forgetting.forget(connection, node))
+        self._deleted.set()
+
+    async def sweep(self) -> None:
+        """Delete what is older than the collection keeps it, and overwrite what was deleted: every hour, and soon after somebody was forgotten."""
+        while True:
+            begun, done = time.monotonic(), True
+            try:
+                await run_in_threadpool(self.collection.delete_expired)
+                done = await run_in_threadpool(self.collection.database.wipe)
+            except StoreError as error:
+                # It is tried again, as everything is.
+                self.unusable(error)
+            if not done:
+                await asyncio.sleep(AGAIN)
+                continue
+            await asyncio.sleep(REST * (time.monotonic() - begun))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SWEEP):
+                    await self._deleted.wait()
+                await asyncio.sleep(SOON)
+            self._deleted.clear()
+
+    def unusable(self, error: StoreError) -> Response:
+        """What is answered where the database cannot be used. The log has one line for all who are told so within a minute."""
+        if time.monotonic() > self._logged + QUIET:
+            self._logged = time.monotonic()
+            LOGGER.error("%s", error)
+        if self._ready:
+            # What an earlier probe has found is not true any more.
+            self._attempt = None
+        if isinstance(error, ReplacedError):
+            # A backup may be used next, which has other rounds.
+            self._rounds = {}
+        return not_stored()
+
+
+class Members:
+    """Looks members up by their credentials, all that are asked for at one time in one query.
+
+    Nothing is remembered: a credential counts as long as the database has it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        # Of its own: nobody who asks for more has to be waited for.
+        self._database, self._thread = database, ThreadPoolExecutor(1, "graphveil-members")
+        self._queries = Batches(self._found, self._thread)
+
+    async def find(self, credential: str) -> Member | None:
+        """Return the member who holds a credential; what does not have the form of one is nobody's, and costs no query."""
+        return await self._queries.add(credential_hash(credential)) if FORM.fullmatch(credential) else None
+
+    def stop(self) -> None:
+        """End its thread."""
+        self._thread.shutdown()
+
+    def _found(self, hashes: list[bytes]) -> list[Member | None]:
+        with self._database.reading() as connection:
+            found = find_members(connection, list(set(hashes)))
+        return [found.get(each) for each in hashes]
+
+
+def _credential(headers: Headers) -> str:
+    told = bearer(headers)
+    if told is None:
+        raise ProblemError(
+            401,
+            "send the credential of this device as Authorization: Bearer …",
+            {"WWW-Authenticate": "Bearer"},
         )
-    return app
+    return told
 
 
-def _add_routes(app: FastAPI, service: Service) -> None:
-    collection, writer = service.collection, service.writer
+def check_sender(envelope: Envelope, report: str, member: Member, asked: AskedRound) -> None:
+    """Refuse an envelope that is somebody else's, has another id than its address, or answers what was not asked."""
+    if envelope.report != report:
+        raise MessageError("the envelope has another report id than the address: send it to its own")
+    if envelope.pseudonym != member.pseudonym.hex():
+        raise MessageError("the envelope has another pseudonym than this device was given: send your own")
+    if not asked.asks(member.node):
+        raise MessageError("this round does not ask this device: GET /v1/questions says what does")
 
-    @app.get("/v1/collection", summary="What is collected, why, and at which cap")
-    async def offer() -> dict[str, Any]:
-        versions = await run_in_threadpool(lambda: collection.versions)
-        people = versions[max(versions)]
-        return {**collection.settings.offered, "people": people, "key": collection.key.public.hex()}
 
-    @app.get(
-        "/v1/questions",
-        summary="The signed questions that this device has not answered",
-        responses=documented(401, 429, 503),
-        openapi_extra=DEVICE,
+def acknowledged(outcome: ArrivalOutcome) -> int:
+    """The status that a device is told, after it is durable."""
+    if outcome is ArrivalOutcome.STORED:
+        return 201
+    if outcome is ArrivalOutcome.AGAIN:
+        return 200
+    if outcome is ArrivalOutcome.OTHER:
+        raise ProblemError(409, "something else was sent before, and counts: send the same again, or nothing")
+    if outcome is ArrivalOutcome.CLOSED:
+        raise ProblemError(410, "this round is closed and takes no more reports: nothing needs to be done")
+    raise unknown_credential()
+
+
+def unknown_credential(*, derived: bool = False) -> ProblemError:
+    said = (
+        "this credential was made by an earlier graphveil and only serves to register another one: update graphveil on the device"
+        if derived
+        else "this credential is not known: enrol with a token, or ask for a new invitation if you are enrolled already"
     )
-    async def questions(request: Request) -> Response:
-        member = await service.member(request.headers.raw)
-        return JSONResponse(await run_in_threadpool(service.questions, member.node), headers=PRIVATE)
-
-    @app.put(
-        ROUTE,
-        status_code=201,
-        summary="Send an answer; the same once more is the same",
-        responses={
-            200: {"description": "It was here already, the same bytes"},
-            **documented(401, 404, 409, 410, 413, 422, 429, 503),
-        },
-        openapi_extra={
-            **DEVICE,
-            "parameters": ADDRESS,
-            "requestBody": {
-                "required": True,
-                "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
-            },
-        },
-    )
-    async def send(request: Request) -> Response:
-        # `Uploads` has answered what has this form at the root; under a prefix it is answered here.
-        round, report = read_address(request.path_params["round"], request.path_params["report"])
-        return Response(status_code=await service.take(round, report, request.headers.raw, request.receive))
-
-    @app.put(
-        "/v1/row",
-        status_code=201,
-        summary="Give the raw row, as agreed to at enrolment",
-        responses={
-            200: {"description": "It was here already, the same row"},
-            **documented(401, 403, 409, 413, 422, 429, 503),
-        },
-        openapi_extra={**DEVICE, **json_body(ToldRow)},
-    )
-    async def give_row(request: Request) -> Response:
-        member = await service.member(request.headers.raw)
-        dims = collection.settings.dims
-        body = await read_body(request.headers.raw, request.receive, MAX_JSON + BYTES_A_NUMBER * dims)
-        numbers = read_told(ToldRow, body).numbers(dims)
-        outcome = await writer.run(lambda connection: store_row(connection, member.node, numbers))
-        if outcome is ArrivalOutcome.FORGOTTEN:
-            raise ProblemError(403, "raw rows are taken from those alone who volunteered when they enrolled")
-        return Response(status_code=acknowledged(outcome))
-
-    @app.delete(
-        "/v1/me",
-        status_code=204,
-        summary="Be forgotten: what was sent is deleted, and what was learned with it is marked",
-        responses=documented(401, 429, 503),
-        openapi_extra=DEVICE,
-    )
-    async def forget(request: Request) -> Response:
-        member = await service.member(request.headers.raw)
-        await service.forget(member.node)
-        return Response(status_code=204)
-
-    @app.get("/healthz", summary="Whether the process runs")
-    async def health() -> dict[str, str]:
-        return {"status": "running"}
-
-    @app.get("/readyz", summary="Whether reports can be stored", responses=documented(503))
-    async def ready() -> dict[str, str]:
-        await service.ready()
-        return {"status": "ready"}
-
-    @app.get("/metrics", summary="Counts for Prometheus", response_class=Response)
-    async def metrics() -> Response:
-        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
-
-
-def _handle_problems(app: FastAPI, service: Service) -> None:
-    """Everything that is refused is told in one form."""
-
-    @app.exception_handler(ProblemError)
-    async def refused(_: Request, error: ProblemError) -> Response:
-        return error.response()
-
-    @app.exception_handler(StoreError)
-    async def unusable(_: Request, error: StoreError) -> Response:
-        return service.unusable(error)
-
-    @app.exception_handler(GoneError)
-    async def gone(_: Request, error: GoneError) -> Response:
-        return problem_response(400, "the request ended before all of it was here: send it again")
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
-        wrong = ["{}: {}".format(problem["loc"][-1], problem["msg"]) for problem in error.errors()[:3]]
-        return problem_response(422, "; ".join(wrong))
-
-    @app.exception_handler(Exception)
-    async def fault(_: Request, error: Exception) -> Response:
-        # The log has the rest: whoever asks is told nothing of it.
-        return problem_response(
-            500, "the collector cannot do this now: send the same again later, and tell whoever runs it"
-        )
-
-    @app.exception_handler(HTTPException)
-    async def other(_: Request, error: HTTPException) -> Response:
-        return problem_response(error.status_code, f"{error.detail}: see /openapi.json", error.headers)
-
-
-def _describe(app: FastAPI) -> None:
-    """OpenAPI, with how devices and operators prove who they are."""
-    described = app.openapi
-
-    def with_security() -> dict[str, Any]:
-        schema = described()
-        parts = schema.setdefault("components", {})
-        by_token = {"type": "http", "scheme": "bearer"}
-        parts["securitySchemes"] = {"device": by_token, "operator": by_token}
-        parts["schemas"] = {**definitions(ToldEnrolment, ToldRow), **parts.get("schemas", {})}
-        return schema
-
-    app.__dict__["openapi"] = with_security
+    return ProblemError(401, said, {"WWW-Authenticate": "Bearer"})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select, text
 
 from graphveil.audit import Audit
-from graphveil.collect import audited, forgetting, results, roster, rounds
-from graphveil.collect.actions import note
+from graphveil.collect import forgetting, roster, rounds
 from graphveil.collect.database import Database, alone, check_url
 from graphveil.collect.folder import (
     DATABASE,
@@ -24,18 +26,17 @@ from graphveil.collect.folder import (
     SETTINGS,
     CollectionSettings,
     database_url,
+    graph_file,
     read_settings,
     write_settings,
 )
-from graphveil.collect.graph_versions import keep_graph, read_graph, read_versions
-from graphveil.collect.key_ring import KeyRing, rotate_key
-from graphveil.collect.keys import OWNER_ONLY, SigningKey
+from graphveil.collect.keys import OWNER_ONLY, KeyRing, SigningKey, rotate_key
+from graphveil.collect.operators import note
 from graphveil.collect.public_graph import PublicGraph, check_links
-from graphveil.collect.reading import read_messages
-from graphveil.collect.results import KeptResult
+from graphveil.collect.report_bytes import read_messages
 from graphveil.collect.roster import Invited, Roster
 from graphveil.collect.rounds import PublishedRound
-from graphveil.collect.schema import ACTIONS, COLLECTION, GRAPHS, REPORTS, ROSTER, ROWS
+from graphveil.collect.schema import ACTIONS, COLLECTION, GRAPHS, REPORTS, RESULTS, ROSTER, ROWS
 from graphveil.errors import InputError, StoreError
 from graphveil.graphs.divide import divide
 from graphveil.graphs.graph import Graph
@@ -49,6 +50,16 @@ from graphveil.privacy.envelope import payload_limit, question_numbers
 from graphveil.privacy.plan import plan_digest
 
 ROW = np.dtype("<f8")
+
+
+@dataclass(frozen=True)
+class KeptResult:
+    """What was learned; ``outdated`` where reports that it was learned with were forgotten since."""
+
+    number: int
+    card: dict[str, Any]
+    made: int
+    outdated: bool
 
 
 class Collection:
@@ -214,7 +225,7 @@ class Collection:
             same = [each for each in before if each.digest == plan_digest(plan)]
             if same:
                 return same[0]
-            audited.check_audited(connection, Plan.checked(plan), self.folder)
+            rounds.check_audited(connection, Plan.checked(plan), self.folder)
             fresh = rounds.publish(
                 connection,
                 plan,
@@ -232,7 +243,7 @@ class Collection:
     def keep_audit(self, plan: Plan, found: Audit) -> None:
         """Write down that the audit of a plan held: a mechanism that does not come with the package is published after that alone."""
         with self.database.writing() as connection:
-            audited.keep_audit(connection, plan, found)
+            rounds.keep_audit(connection, plan, found)
 
     def close(self, number: int, force: bool = False) -> PublishedRound:
         """Take no more reports for a round, so that it can be read; refused where few have answered."""
@@ -299,14 +310,14 @@ class Collection:
         written = json.dumps(card)
         with self.database.writing() as connection:
             alone(connection)
-            number = results.keep(connection, written, contributors)
+            number = _insert_result(connection, written, contributors)
             note(connection, "learn", "1 result")
         return number
 
     def results(self) -> list[KeptResult]:
         """All that was learned, in order."""
         with self.database.reading() as connection:
-            return results.read(connection)
+            return _read_results(connection)
 
     def actions(self) -> list[tuple[int, str, str]]:
         """What operators did: when, what, and how much of it."""
@@ -341,6 +352,54 @@ def _round(connection: Connection, number: int) -> PublishedRound:
     if not found:
         raise InputError(f"there is no round {number}: `graphveil collect status` lists those that there are")
     return found[0]
+
+
+def read_versions(connection: Connection) -> dict[int, int]:
+    """How many users each version of the graph has."""
+    return {row.version: row.users for row in connection.execute(select(GRAPHS.c.version, GRAPHS.c.users))}
+
+
+def keep_graph(connection: Connection, folder: Path, version: int, public: PublicGraph) -> None:
+    """Write a version beside the others, and put down its digest."""
+    file = graph_file(folder, version)
+    public.write(file)
+    connection.execute(
+        insert(GRAPHS).values(
+            version=version,
+            users=public.users,
+            sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
+            added=int(time.time()),
+        )
+    )
+
+
+@lru_cache(maxsize=4)
+def read_graph(folder: Path, version: int, expected: str) -> PublicGraph:
+    """The graph of a version, which must be the one that was kept; it never changes, so it is read once."""
+    file = graph_file(folder, version)
+    try:
+        found = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be read ({error.strerror}): it is the public graph, restore it"
+        ) from None
+    if found != expected:
+        raise InputError(f"{file} was changed since it was made: restore it from a backup")
+    return PublicGraph.read(file)
+
+
+def _insert_result(connection: Connection, card: str, contributors: Iterable[int]) -> int:
+    """Keep a card; its number. It is marked at once where one of the ``contributors`` was forgotten while it was being learned."""
+    forgotten = connection.execute(select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True))).scalars()
+    outdated = not set(forgotten).isdisjoint(map(int, contributors))
+    added = connection.execute(insert(RESULTS).values(card=card, made=int(time.time()), outdated=outdated))
+    return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
+
+
+def _read_results(connection: Connection) -> list[KeptResult]:
+    """All cards, in order."""
+    rows = connection.execute(select(RESULTS).order_by(RESULTS.c.number)).all()
+    return [KeptResult(row.number, json.loads(row.card), row.made, bool(row.outdated)) for row in rows]
 
 
 def create_collection(folder: Path | str, public: PublicGraph, settings: CollectionSettings) -> Collection:

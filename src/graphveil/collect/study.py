@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
-from graphveil.collect.frozen import asked_of
 from graphveil.collect.learning import (
     AnsweredRound,
     BlindedUsers,
@@ -22,6 +21,7 @@ from graphveil.collect.learning import (
     charge_round,
 )
 from graphveil.collect.public_graph import AskedLabels
+from graphveil.collect.published_plans import asked_of
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before

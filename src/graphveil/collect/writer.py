@@ -1,22 +1,24 @@
-"""Group commit: whoever sends a report waits for the one transaction that makes all reports of the moment durable."""
+"""Storing uploads in groups: whoever sends a report waits for the one transaction that makes all reports of the moment durable."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
 from functools import partial
-from typing import TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, PrimaryKeyConstraint, UniqueConstraint, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from graphveil.collect.arrivals import Arrival, ArrivalOutcome, store
-from graphveil.collect.database import Database
+from graphveil.collect.database import Database, beside_others
+from graphveil.collect.schema import ACTIONS, REPORTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
 from graphveil.errors import StoreError
 
-# Reports of one transaction at most.
+# Reports of one transaction at most, and credentials of one query.
 MOST = 512
 # How long somebody may take to be counted in, in seconds.
 GATHER = 0.001
@@ -24,6 +26,180 @@ GATHER = 0.001
 ATTEMPTS = 3
 
 T = TypeVar("T")
+Item = TypeVar("Item")
+Done = TypeVar("Done")
+
+
+class ArrivalOutcome(Enum):
+    """What became of a report or a row."""
+
+    STORED = "stored"
+    AGAIN = "the same bytes were there"
+    OTHER = "other bytes were there"
+    CLOSED = "the round is closed"
+    FORGOTTEN = "the user was forgotten"
+
+
+class Arrival(NamedTuple):
+    """A checked report of one user in one round."""
+
+    round: int
+    node: int
+    report: bytes
+    message: bytes
+
+
+def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = True) -> list[ArrivalOutcome]:
+    """Store all that can be stored, and say of each what became of it; nothing is durable before the transaction is.
+
+    Without ``careful`` an id that another report has raises an IntegrityError: then everything is to be stored again, carefully.
+    """
+    beside_others(connection)
+    nodes = _listed({each.node for each in arrivals})
+    rounds = _listed({each.round for each in arrivals})
+    # Words, and numbers in them: expressions would be built, and compiled, for each commit anew.
+    closed = dict(_rows(connection, f"SELECT number, closed FROM rounds WHERE number IN ({rounds})"))
+    active = {
+        node
+        for (node,) in _rows(
+            connection, f"SELECT node FROM roster WHERE node IN ({nodes}) AND credential IS NOT NULL"
+        )
+    }
+    there = {
+        (round, node): (bytes(report), bytes(message))
+        for round, node, report, message in _rows(
+            connection,
+            f"SELECT round, node, report, message FROM reports WHERE round IN ({rounds}) AND node IN ({nodes})",
+        )
+    }
+    taken = _taken(connection, arrivals) if careful else set[tuple[int, bytes]]()
+    day = int(time.time()) // SECONDS_A_DAY
+    outcomes, fresh = [], []
+    for each in arrivals:
+        key, content = (each.round, each.node), (each.report, each.message)
+        if each.node not in active:
+            outcome = ArrivalOutcome.FORGOTTEN
+        elif key in there:
+            outcome = ArrivalOutcome.AGAIN if there[key] == content else ArrivalOutcome.OTHER
+        elif closed.get(each.round, True):
+            outcome = ArrivalOutcome.CLOSED
+        elif (each.round, each.report) in taken:
+            outcome = ArrivalOutcome.OTHER
+        else:
+            outcome = ArrivalOutcome.STORED
+            there[key] = content
+            taken.add((each.round, each.report))
+            fresh.append((*each, day))
+        outcomes.append(outcome)
+    if fresh:
+        # In one order in every process, so that two of them never wait for each other.
+        connection.exec_driver_sql(_insertion(connection), sorted(fresh))
+    return outcomes
+
+
+def _insertion(connection: Connection) -> str:
+    """How the driver is told to store a report."""
+    place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    columns = (*Arrival._fields, "day")
+    return f"INSERT INTO reports ({', '.join(columns)}) VALUES ({', '.join([place] * len(columns))})"
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(str(int(number)) for number in sorted(numbers))
+
+
+def _rows(connection: Connection, words: str) -> Sequence[Any]:
+    return connection.exec_driver_sql(words).all()
+
+
+def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[tuple[int, bytes]]:
+    """Ids that reports have already, with their rounds."""
+    chosen = select(REPORTS.c.round, REPORTS.c.report).where(
+        REPORTS.c.round.in_({each.round for each in arrivals}),
+        REPORTS.c.report.in_({each.report for each in arrivals}),
+    )
+    return {(row.round, bytes(row.report)) for row in connection.execute(chosen)}
+
+
+def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutcome:
+    """Keep the raw row of a volunteer."""
+    beside_others(connection)
+    active = connection.execute(
+        select(ROSTER.c.node).where(
+            ROSTER.c.node == node, ROSTER.c.credential.is_not(None), ROSTER.c.volunteer.is_(True)
+        )
+    ).first()
+    if active is None:
+        return ArrivalOutcome.FORGOTTEN
+    there = connection.execute(select(ROWS.c.numbers).where(ROWS.c.node == node)).scalar_one_or_none()
+    if there is not None:
+        return ArrivalOutcome.AGAIN if bytes(there) == numbers else ArrivalOutcome.OTHER
+    connection.execute(insert(ROWS).values(node=node, numbers=numbers, day=int(time.time()) // SECONDS_A_DAY))
+    return ArrivalOutcome.STORED
+
+
+class Batches(Generic[Item, Done]):
+    """Work for many requests of one event loop, done together in one thread: all that arrive during a batch share the next one."""
+
+    def __init__(
+        self,
+        work: Callable[[list[Item]], Sequence[Done]],
+        thread: ThreadPoolExecutor,
+        *,
+        gather: bool = False,
+    ) -> None:
+        """Start with nobody waiting.
+
+        Parameters
+        ----------
+        work
+            Called in the thread with the items of a batch; returns a result for each.
+        thread
+            The one thread, which others may use too.
+        gather
+            Whether a batch waits as long as more are coming, up to as many as came before: for work that costs the same for one
+            item and for many.
+        """
+        self._work, self._thread, self._gather = work, thread, gather
+        self._waiting: list[tuple[Item, asyncio.Future[Done]]] = []
+        self._running: asyncio.Task[None] | None = None
+        # How many shared the last batch: whoever was told then sends the next one now.
+        self._expected = 1
+
+    async def add(self, item: Item) -> Done:
+        """Return what became of an item, once its batch is done."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Done] = loop.create_future()
+        self._waiting.append((item, future))
+        if self._running is None or self._running.done():
+            self._running = loop.create_task(self._run())
+        return await future
+
+    async def _run(self) -> None:
+        while self._waiting:
+            if self._gather:
+                await self._gathered()
+            batch = self._waiting[:MOST]
+            self._expected = len(batch)
+            del self._waiting[:MOST]
+            items = [item for item, _ in batch]
+            done = asyncio.get_running_loop().run_in_executor(self._thread, self._work, items)
+            await asyncio.wait([done])
+            error = done.exception()
+            for place, (_, future) in enumerate(batch):
+                if future.done():
+                    # The sender has gone; what is stored is stored.
+                    continue
+                if error is not None:
+                    future.set_exception(error)
+                else:
+                    future.set_result(done.result()[place])
+
+    async def _gathered(self) -> None:
+        before = 0
+        while before < len(self._waiting) < self._expected:
+            before = len(self._waiting)
+            await asyncio.sleep(GATHER)
 
 
 class Writer:
@@ -33,19 +209,11 @@ class Writer:
         """``told`` is called after every commit of reports: how many are new, and how many seconds it took."""
         self._database, self._told = database, told
         self._thread = ThreadPoolExecutor(1, "graphveil-writer")
-        self._waiting: list[tuple[Arrival, asyncio.Future[ArrivalOutcome]]] = []
-        self._committing: asyncio.Task[None] | None = None
-        # How many shared the last commit: whoever was told then sends the next one now.
-        self._expected = 1
+        self._commits = Batches(self._stored, self._thread, gather=True)
 
     async def store(self, arrival: Arrival) -> ArrivalOutcome:
         """What became of a report, once it is durable: all that arrive during a commit share the next one."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[ArrivalOutcome] = loop.create_future()
-        self._waiting.append((arrival, future))
-        if self._committing is None or self._committing.done():
-            self._committing = loop.create_task(self._commit_all())
-        return await future
+        return await self._commits.add(arrival)
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """The result of some work in a transaction of its own, once it is durable."""
@@ -54,32 +222,6 @@ class Writer:
     def stop(self) -> None:
         """Write what was given until now, and end."""
         self._thread.shutdown()
-
-    async def _commit_all(self) -> None:
-        while self._waiting:
-            await self._gathered()
-            batch = self._waiting[:MOST]
-            self._expected = len(batch)
-            del self._waiting[:MOST]
-            arrivals = [arrival for arrival, _ in batch]
-            commit = asyncio.get_running_loop().run_in_executor(self._thread, self._stored, arrivals)
-            await asyncio.wait([commit])
-            error = commit.exception()
-            for place, (_, future) in enumerate(batch):
-                if future.done():
-                    # Whoever sent it has gone; what is stored is stored.
-                    continue
-                if error is not None:
-                    future.set_exception(error)
-                else:
-                    future.set_result(commit.result()[place])
-
-    async def _gathered(self) -> None:
-        """Wait as long as more are coming, up to as many as came before: a commit costs the same for one report and for many."""
-        before = 0
-        while before < len(self._waiting) < self._expected:
-            before = len(self._waiting)
-            await asyncio.sleep(GATHER)
 
     def _stored(self, arrivals: list[Arrival]) -> list[ArrivalOutcome]:
         begun = time.perf_counter()
@@ -98,3 +240,22 @@ class Writer:
         with self._database.writing() as connection:
             result = work(connection)
         return result
+
+
+def try_storing(connection: Connection) -> None:
+    """See whether uploads can be stored: write a row and delete it, which nobody ever sees, and read what an upload needs.
+
+    One row is read by each index: a way down through every table and index, and no search for damage.
+    """
+    # A number of its own, so that several servers never wait for each other.
+    number = -1 - secrets.randbelow(1 << 30)
+    connection.execute(insert(ACTIONS).values(number=number, at=0, action="", detail=""))
+    connection.execute(delete(ACTIONS).where(ACTIONS.c.number == number))
+    for table in (ROSTER, ROUNDS, REPORTS, ROWS):
+        if connection.dialect.name == "sqlite":
+            # Where a table is empty, an index does not lead to it. PostgreSQL would look through all that it has not vacuumed yet.
+            connection.execute(select(table).limit(1)).all()
+        for each in table.constraints:
+            if isinstance(each, PrimaryKeyConstraint | UniqueConstraint):
+                latest = select(table).order_by(*(column.desc() for column in each.columns)).limit(1)
+                connection.execute(latest).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.frozen import differences, told_as
+from graphveil.collect.published_plans import aligned_reports, differences
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.privacy.integer_model import integer_model
 
@@ -32,14 +32,14 @@ def answered(plan):
     return answer(plan, ROWS[list(plan.users)], Ledger(6, 1.0), SeededWords(0))
 
 
-def test_the_same_question_is_told_as_it_is():
+def test_the_same_question_is_aligned_reports_it_is():
     reports = answered(FEATURES)
-    assert told_as(reports, FEATURES, FEATURES.model_copy(update={"round": 2}), 6) is reports
+    assert aligned_reports(reports, FEATURES, FEATURES.model_copy(update={"round": 2}), 6) is reports
 
 
 def test_answers_stand_in_the_order_of_those_who_are_asked_now():
     reports = answered(FEATURES)
-    told = told_as(reports, FEATURES, FEATURES.model_copy(update={"users": (1, 2, 5)}), 6)
+    told = aligned_reports(reports, FEATURES, FEATURES.model_copy(update={"users": (1, 2, 5)}), 6)
     assert told.answered is not None and told.answered.tolist() == [True, False, True]
     assert told.row(0) == reports.row(2)
     assert told.row(1) == reports.row(0)
@@ -48,7 +48,7 @@ def test_answers_stand_in_the_order_of_those_who_are_asked_now():
 def test_a_graph_that_has_grown_has_silent_users():
     everybody = FEATURES.model_copy(update={"users": "all"})
     reports = answer(everybody, ROWS, Ledger(6, 1.0), SeededWords(0))
-    told = told_as(reports, everybody, everybody, 8)
+    told = aligned_reports(reports, everybody, everybody, 8)
     assert told.asked == 8 and told.users == 6
     told.check()
 
@@ -56,7 +56,7 @@ def test_a_graph_that_has_grown_has_silent_users():
 def test_an_answer_is_left_out_where_the_list_is_another():
     published, wanted = class_plan((0, 1), [[0, 1], [1, 2]]), class_plan((1, 0), [[1, 2], [1, 0]])
     reports = answered(published)
-    told = told_as(reports, published, wanted, 6)
+    told = aligned_reports(reports, published, wanted, 6)
     assert told.answered is not None and told.answered.tolist() == [True, False]
     assert told.codes.tolist() == [reports.codes[1]]
 

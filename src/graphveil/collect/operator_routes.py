@@ -7,62 +7,53 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from graphveil.collect.bodies import ROUND_FORM, Headers, bearer
 from graphveil.collect.operators import find_operator
 from graphveil.collect.problems import ProblemError, documented
+from graphveil.collect.requests import ADDRESS, PRIVATE, ROUND_FORM, bearer
 from graphveil.collect.status import collection_status
 from graphveil.collect.storage import Collection
 from graphveil.errors import InputError
 
 OPERATOR: dict[str, Any] = {"security": [{"operator": []}]}
-PRIVATE = {"Cache-Control": "no-store"}
-ROUND: dict[str, Any] = {
-    "parameters": [
-        {
-            "name": "round",
-            "in": "path",
-            "required": True,
-            "description": "The number of the round.",
-            "schema": {"type": "integer", "minimum": 1, "maximum": 9_999_999},
-        }
-    ]
-}
 
 
-def add_operating(app: FastAPI, collection: Collection) -> None:
+def add_operator_routes(app: FastAPI, collection: Collection) -> None:
     """Add these routes."""
+
+    def authenticate(request: Request) -> None:
+        _check_operator(collection, bearer(request.headers.raw))
+
+    operator = [Depends(authenticate)]
 
     @app.get(
         "/v1/operator/status",
         summary="Who takes part, which rounds there are, and what was learned: counts, and nobody's id",
         responses=documented(401, 503),
         openapi_extra=OPERATOR,
+        dependencies=operator,
     )
-    async def look_at_status(request: Request) -> Response:
-        await run_in_threadpool(_check_operator, collection, request.headers.raw)
-        return JSONResponse(await run_in_threadpool(collection_status, collection), headers=PRIVATE)
+    def look_at_status() -> Response:
+        return JSONResponse(collection_status(collection), headers=PRIVATE)
 
     @app.post(
         "/v1/operator/rounds/{round}/close",
         summary="Close a round, if enough people have answered: it takes no more reports, and can be learned from",
         responses=documented(401, 404, 409, 422, 503),
-        openapi_extra={**OPERATOR, **ROUND},
+        openapi_extra={**OPERATOR, "parameters": ADDRESS[:1]},
+        dependencies=operator,
     )
-    async def close_round(request: Request) -> Response:
-        await run_in_threadpool(_check_operator, collection, request.headers.raw)
+    def close_round(request: Request) -> Response:
         number = request.path_params["round"]
         if ROUND_FORM.fullmatch(number) is None:
             raise ProblemError(422, "a path names a round by its number")
-        return JSONResponse(await run_in_threadpool(_close, collection, int(number)), headers=PRIVATE)
+        return JSONResponse(_close(collection, int(number)), headers=PRIVATE)
 
 
-def _check_operator(collection: Collection, headers: Headers) -> None:
-    token = bearer(headers)
+def _check_operator(collection: Collection, token: str | None) -> None:
     with collection.database.reading() as connection:
         known = token is not None and find_operator(connection, token) is not None
     if not known:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.accepting import Acceptance
+from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.errors import MessageError
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Ledger, Plan, answer
@@ -34,13 +34,13 @@ def is_read(plan, message):
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.mechanism}-{plan.dims}")
 def test_what_a_device_sends_is_accepted(plan):
-    acceptance = Acceptance(plan.build())
+    acceptance = ReportAcceptance(plan.build())
     assert all(acceptance.accepts(message_of(plan, seed)) for seed in range(20))
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.mechanism}-{plan.dims}")
 def test_every_changed_byte_is_judged_as_by_reading(plan):
-    acceptance, message = Acceptance(plan.build()), message_of(plan)
+    acceptance, message = ReportAcceptance(plan.build()), message_of(plan)
     judged = set()
     for place in range(len(message) - 4):
         for value in (0, 1, 2, 7, 255):
@@ -55,8 +55,8 @@ def test_every_changed_byte_is_judged_as_by_reading(plan):
 
 def test_what_is_checked_otherwise_is_left_to_reading():
     links = Plan(mechanism="link-rr", epsilon=1.0, dims=4)
-    assert not Acceptance(links.build()).accepts(b"anything")
+    assert not ReportAcceptance(links.build()).accepts(b"anything")
     pool = Plan(
         mechanism="multibit", epsilon=1.0, dims=8, range=(0, 1), sampled=3, options={"pool": [1, 2, 5]}
     )
-    assert is_read(pool, message_of(pool)) and not Acceptance(pool.build()).accepts(message_of(pool))
+    assert is_read(pool, message_of(pool)) and not ReportAcceptance(pool.build()).accepts(message_of(pool))

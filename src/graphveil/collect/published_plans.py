@@ -1,4 +1,4 @@
-"""Published plans are frozen: what a method asks beside what was asked, and answers to the one as answers to the other."""
+"""Published plans beside what a method asks now, and answers to the one as answers to the other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def refuse_other_kind(number: int, published: Plan, wanted: Plan) -> None:
         )
 
 
-def told_as(reports: Reports, published: Plan, wanted: Plan, users: int) -> Reports:
+def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int) -> Reports:
     """Answers to the published plan, in the order of the wanted one; whoever was not asked this is silent.
 
     A place in a list of classes says something only of the same list: where a user's list has changed, the answer is left out.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.reading import read_messages
+from graphveil.collect.report_bytes import read_messages
 from graphveil.errors import MessageError
 from graphveil.graphs.graph import symmetric_csr
 from graphveil.mechanisms import ClassModel, NeighbourLists, Reports

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphveil.collect.affording import can_afford
-from graphveil.collect.roster import Roster
+from graphveil.collect.roster import Roster, can_afford
 from graphveil.privacy import Plan
 
 DAY = 86_400

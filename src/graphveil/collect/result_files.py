@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.collect.card import MODEL_FILE
-from graphveil.collect.card_page import card_page
+from graphveil.collect.card import MODEL_FILE, card_page
 from graphveil.collect.study import StudyOutcome
 from graphveil.errors import InputError
 from graphveil.experiments.artefacts import CSV, EMBEDDING, PARQUET, Columns, matrix_columns, write_artefact

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.behind import check_sender
+from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.collect.roster import Member
 from graphveil.collect.rounds import AskedRound, PublishedRound
+from graphveil.collect.service import check_sender
 from graphveil.errors import MessageError
 from graphveil.mechanisms import ClassModel
 from graphveil.privacy import Ledger, Plan, answer
-from graphveil.privacy.envelope import Envelope
+from graphveil.privacy.envelope import HEADER, Envelope
 from graphveil.privacy.plan import plan_digest
 
 MODEL = ClassModel.of(
@@ -51,8 +52,8 @@ def test_parts_and_digests_are_those_of_the_plan(name):
     assert [asked.asks(node) for node in (3, 5, 4, 100)] == [True, True, False, False]
 
 
-def read_in_full(asked, body, report, node, pseudonym):
-    """What the long way takes: the message, or None."""
+def taken_message(asked, body, report, node, pseudonym):
+    """The message that is taken, or None."""
     try:
         envelope = Envelope.from_bytes(body, asked.limit)
         check_sender(envelope, report.hex(), Member(node, pseudonym), asked)
@@ -62,25 +63,21 @@ def read_in_full(asked, body, report, node, pseudonym):
     return envelope.message
 
 
-def test_what_is_accepted_by_its_bytes_is_what_is_read_in_full():
+def test_an_envelope_is_taken_from_whom_it_names_as_it_was_made():
     plan = PLANS["all"]
     opened = PublishedRound(1, plan, plan_digest(plan), np.array([5, 3]), 8, 1, 0, 1, False, 0)
     asked, report, pseudonym = AskedRound(opened), b"r" * 16, b"p" * 16
     message = answer(plan.part([5]), np.full((1, 8), 0.5), Ledger(6, 9.0), SeededWords(0)).to_bytes()
     body = Envelope(report.hex(), pseudonym.hex(), asked.digest(5), message).to_bytes()
-    assert (
-        asked.accepted(body, report, 5, pseudonym)
-        == message
-        == read_in_full(asked, body, report, 5, pseudonym)
-    )
-    for place in range(len(body) - 4):
+    assert taken_message(asked, body, report, 5, pseudonym) == message
+    for place in range(HEADER.size):
         for value in (0, 1, 255):
             inner = body[:place] + bytes([value]) + body[place + 1 : -4]
             changed = inner + crc32(inner).to_bytes(4, "little")
-            taken = asked.accepted(changed, report, 5, pseudonym)
-            assert taken == read_in_full(asked, changed, report, 5, pseudonym)
-    assert asked.accepted(body[:-1] + bytes([body[-1] ^ 1]), report, 5, pseudonym) is None
-    assert asked.accepted(body[:-1], report, 5, pseudonym) is None
+            taken = taken_message(asked, changed, report, 5, pseudonym)
+            assert taken == (message if changed == body else None)
+    assert taken_message(asked, body[:-1] + bytes([body[-1] ^ 1]), report, 5, pseudonym) is None
+    assert taken_message(asked, body[:-1], report, 5, pseudonym) is None
     # Nobody else's: another id, another user, another pseudonym, a user who is not asked.
     for other in [
         (b"s" * 16, 5, pseudonym),
@@ -88,10 +85,8 @@ def test_what_is_accepted_by_its_bytes_is_what_is_read_in_full():
         (report, 5, b"q" * 16),
         (report, 4, pseudonym),
     ]:
-        assert asked.accepted(body, *other) is None
+        assert taken_message(asked, body, *other) is None
 
 
 def test_a_class_is_always_read_in_full():
-    plan = PLANS["class"]
-    asked = AskedRound(PublishedRound(1, plan, plan_digest(plan), np.array([5, 3]), 8, 1, 0, 1, False, 0))
-    assert asked.accepted(bytes(asked.limit), bytes(16), 5, bytes(16)) is None
+    assert not ReportAcceptance(PLANS["class"].build()).plain

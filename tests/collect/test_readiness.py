@@ -9,11 +9,11 @@ import threading
 import pytest
 from sqlalchemy import text
 
-from graphveil.collect import behind
-from graphveil.collect.actions import try_storing
+from graphveil.collect import service
 from graphveil.collect.keys import word
 from graphveil.collect.operators import add_operator
 from graphveil.collect.storage import open_collection
+from graphveil.collect.writer import try_storing
 from tests.collect.small import (
     DIMS,
     PLAN,
@@ -35,7 +35,7 @@ READY = ("GET", "/readyz", {})
 @pytest.fixture
 def collection(tmp_path, database, monkeypatch):
     # Every probe is an attempt of its own.
-    monkeypatch.setattr(behind, "PROBE", 0.0)
+    monkeypatch.setattr(service, "PROBE", 0.0)
     opened = made(tmp_path / "c", database=database, private_links=True)
     yield opened
     opened.database.close()
@@ -43,7 +43,7 @@ def collection(tmp_path, database, monkeypatch):
 
 @pytest.fixture
 def local(tmp_path, monkeypatch):
-    monkeypatch.setattr(behind, "PROBE", 0.0)
+    monkeypatch.setattr(service, "PROBE", 0.0)
     opened = made(tmp_path / "c", private_links=True)
     yield opened
     opened.database.close()
@@ -126,7 +126,7 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_file_is_told_by_503_and_a_restored_one_is_used_at_once(local, caplog, monkeypatch, damage):
     # Nobody else is to use the file while it is replaced.
-    monkeypatch.setattr(behind.Service, "sweep", lambda _: asyncio.sleep(3600))
+    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
     reading, writing = calls(local)
     file = local.folder / "collection.sqlite"
 
@@ -154,7 +154,7 @@ def move(source, target):
 
 
 def test_nothing_is_acknowledged_while_the_file_is_elsewhere(local, tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(behind.Service, "sweep", lambda _: asyncio.sleep(3600))
+    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
     credentials, round = enrolled(local), local.publish(PLAN, later())
     uploads = [
         ("PUT", address(round, node), {"headers": bearer(own), "content": envelope(local, round, node)})
@@ -186,7 +186,7 @@ def test_nothing_is_acknowledged_while_the_file_is_elsewhere(local, tmp_path, ca
 
 
 def test_rounds_that_a_restored_backup_does_not_have_are_not_remembered(local, tmp_path, monkeypatch):
-    monkeypatch.setattr(behind.Service, "sweep", lambda _: asyncio.sleep(3600))
+    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
     own = enrolled(local)[1]
     local.database.close()
     shutil.copy(local.folder / "collection.sqlite", tmp_path / "backup")
@@ -205,7 +205,7 @@ def test_rounds_that_a_restored_backup_does_not_have_are_not_remembered(local, t
 
 @pytest.mark.parametrize("name", ["collection.sqlite", "collection.sqlite-wal"])
 def test_a_file_or_log_that_was_replaced_is_noticed_before_anything_is_acknowledged(local, monkeypatch, name):
-    monkeypatch.setattr(behind.Service, "sweep", lambda _: asyncio.sleep(3600))
+    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
     local.database.close()
     file = local.folder / name
 
@@ -221,7 +221,7 @@ def test_a_file_or_log_that_was_replaced_is_noticed_before_anything_is_acknowled
 
 
 def test_damage_in_any_table_or_index_that_an_upload_needs_is_not_ready(local, monkeypatch):
-    monkeypatch.setattr(behind.Service, "sweep", lambda _: asyncio.sleep(3600))
+    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
     calls(local)
     file = local.folder / "collection.sqlite"
     with local.database.reading() as connection:
@@ -316,9 +316,9 @@ def test_a_postgresql_whose_connections_are_cut_is_used_by_new_ones(collection, 
 
 
 def test_many_probes_at_once_are_one_attempt_that_leaves_nothing(collection, monkeypatch):
-    monkeypatch.setattr(behind, "PROBE", 60.0)
+    monkeypatch.setattr(service, "PROBE", 60.0)
     attempts = []
-    monkeypatch.setattr(behind, "try_storing", lambda c: attempts.append(1) or try_storing(c))
+    monkeypatch.setattr(service, "try_storing", lambda c: attempts.append(1) or try_storing(c))
     before = collection.actions()
 
     async def run():
@@ -331,21 +331,21 @@ def test_many_probes_at_once_are_one_attempt_that_leaves_nothing(collection, mon
 
 
 def test_a_failed_attempt_is_told_to_all_and_the_next_one_counts(local, monkeypatch):
-    monkeypatch.setattr(behind, "PROBE", 60.0)
+    monkeypatch.setattr(service, "PROBE", 60.0)
 
     async def run():
         async with serving(local) as client:
             with files_no_larger_than(0):
                 together = await asyncio.gather(*(client.get("/readyz") for _ in range(5)))
             shared = await client.get("/readyz")
-            monkeypatch.setattr(behind, "PROBE", 0.0)
+            monkeypatch.setattr(service, "PROBE", 0.0)
             return [each.status_code for each in (*together, shared, await client.get("/readyz"))]
 
     assert asyncio.run(run()) == [503] * 6 + [200]
 
 
 def test_a_request_that_failed_ends_what_an_earlier_probe_has_said(local, monkeypatch):
-    monkeypatch.setattr(behind, "PROBE", 60.0)
+    monkeypatch.setattr(service, "PROBE", 60.0)
     upload = calls(local)[1][2]
 
     async def run():

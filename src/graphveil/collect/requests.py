@@ -1,18 +1,47 @@
-"""JSON messages of devices, checked, and the answers to them."""
+"""Requests: their address, headers and body, read as far as allowed and no further, and the JSON of devices."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.types import Receive
 
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.problems import ProblemError
 from graphveil.collect.roster import RosterAgreement
 from graphveil.errors import InputError
 from graphveil.privacy.invitation import Invitation
+
+ROUND_FORM, REPORT_FORM = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9a-f]{32}")
+# Longer than any length; a number of thousands of digits is not worth reading.
+LENGTH_DIGITS = 18
+BEARER = b"bearer"
+# Headers of answers that are for one device, or for operators.
+PRIVATE = {"Cache-Control": "no-store"}
+# As they come: names in lower case, with their values.
+Headers = Iterable[tuple[bytes, bytes]]
+# Read by hand, because everybody's reports pass here.
+ADDRESS: list[dict[str, Any]] = [
+    {
+        "name": "round",
+        "in": "path",
+        "required": True,
+        "description": "The number of the round.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 9_999_999},
+    },
+    {
+        "name": "report",
+        "in": "path",
+        "required": True,
+        "description": "An id of the report's own.",
+        "schema": {"type": "string", "pattern": f"^{REPORT_FORM.pattern}$"},
+    },
+]
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 31)]
@@ -26,23 +55,73 @@ Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 M = TypeVar("M", bound=BaseModel)
 
 
-class _Told(BaseModel):
+class GoneError(Exception):
+    """Whoever was sending has gone before all of it was here: nobody waits for an answer."""
+
+
+def read_address(number: str, report: str) -> tuple[int, str]:
+    """The round and the report that a path names."""
+    if ROUND_FORM.fullmatch(number) is None or REPORT_FORM.fullmatch(report) is None:
+        raise ProblemError(
+            422, "a path names a round by its number, and a report by 32 hexadecimal digits in lower case"
+        )
+    return int(number), report
+
+
+def header(headers: Headers, name: bytes) -> bytes:
+    """The first header of this name, which is in lower case; empty where there is none."""
+    for each, value in headers:
+        if each == name:
+            return value
+    return b""
+
+
+def bearer(headers: Headers) -> str | None:
+    """What somebody proves who they are by; None where they do not try."""
+    scheme, _, credential = header(headers, b"authorization").partition(b" ")
+    if scheme.lower() != BEARER or not credential:
+        return None
+    return credential.decode("latin-1")
+
+
+async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
+    """The body, if it is not too large; one that says that it is, is not read at all."""
+    told = header(headers, b"content-length")
+    if told.isdigit() and (len(told) > LENGTH_DIGITS or int(told) > limit):
+        raise _too_large(limit)
+    body = bytearray()
+    while True:
+        part = await receive()
+        if part["type"] == "http.disconnect":
+            raise GoneError
+        body += part.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        if not part.get("more_body", False):
+            return bytes(body)
+
+
+def _too_large(limit: int) -> ProblemError:
+    return ProblemError(413, f"at most {limit} bytes are taken here", {"Connection": "close"})
+
+
+class _DeviceRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ToldCap(_Told):
+class CapRequest(_DeviceRequest):
     """The most that an owner will spend."""
 
     epsilon: Annotated[Finite, Field(gt=0, le=MAX_EPSILON)]
     delta: Annotated[Finite, Field(ge=0, lt=1)] = 0.0
 
 
-class ToldEnrolment(_Told):
+class EnrolmentRequest(_DeviceRequest):
     """What a device says to take part."""
 
     token: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22}$")]
     credential_hash: Hash
-    cap: ToldCap
+    cap: CapRequest
     excluded: list[Whole] = []
     volunteer: Annotated[bool, Field(strict=True)] = False
     by_level: Annotated[list[Finite], Field(min_length=1, max_length=MAX_LEVELS)] | None = None
@@ -77,13 +156,13 @@ class ToldEnrolment(_Told):
         )
 
 
-class ToldCredential(_Told):
+class CredentialRequest(_DeviceRequest):
     """What a device says to register a credential of its own."""
 
     credential_hash: Hash
 
 
-class ToldRow(_Told):
+class RowRequest(_DeviceRequest):
     """The raw row of a volunteer: all values, or those that are not 0 with their places."""
 
     values: list[Finite]
@@ -105,7 +184,7 @@ class ToldRow(_Told):
         return row.tobytes()
 
 
-def read_told(model: type[M], body: bytes) -> M:
+def parse_request(model: type[M], body: bytes) -> M:
     """What a device told, or which of its fields are wrong; values are not shown."""
     try:
         return model.model_validate_json(body)

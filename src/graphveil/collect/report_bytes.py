@@ -1,7 +1,8 @@
-"""Messages of one user each, read back into `Reports` all at once."""
+"""Messages of one user each: whether one is a sound report, by its bytes alone, and all of them read back into `Reports` at once."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.sampling import code_type
 from graphveil.errors import MessageError
-from graphveil.mechanisms import Mechanism, Reports
+from graphveil.mechanisms import FeatureMechanism, LabelMechanism, Mechanism, Reports
 from graphveil.mechanisms.reports import (
     CHECKSUM,
     EVEN,
@@ -25,14 +26,81 @@ from graphveil.mechanisms.reports import (
 
 # A header ends in the fingerprint, which is the part's own where a class is asked.
 FINGERPRINT = 32
+# Mechanisms whose reports are checked by their codes and dimensions alone.
+PLAIN = (FeatureMechanism, LabelMechanism)
+
+
+def report_header(mechanism: Mechanism) -> bytes:
+    """Return how the report of one user begins, where all reports of the mechanism have the same length."""
+    length, (code, name) = mechanism.report_length, code_widths(mechanism)
+    flags = EVEN | (NAMED if name else 0)
+    mark = bytes.fromhex(mechanism.fingerprint)
+    return HEADER.pack(MAGIC, VERSION, flags, code, name, 1, length, mechanism.places, length, mark)
+
+
+class ReportAcceptance:
+    """Recognizes sound reports of one mechanism without making arrays of them, which takes most of the time of an upload.
+
+    It only ever says yes to what `Reports.from_bytes` takes. Whatever it does not say yes to is read in full, which finds the reason.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        # Of a pool, how many of its values may be named is checked besides.
+        pooled = isinstance(mechanism, FeatureMechanism) and bool(mechanism.asking.pool)
+        self.plain = type(mechanism) in PLAIN and not mechanism.uneven and not pooled
+        if not self.plain:
+            return
+        self._alphabet, self._places = mechanism.alphabet, mechanism.places
+        self._code, self._name = code_widths(mechanism)
+        self._head, self._size = report_header(mechanism), message_limit(mechanism)
+        self._codes_at = HEADER.size + self._name * mechanism.report_length
+
+    def accepts(self, message: bytes) -> bool:
+        """Whether this is for sure a report of one user."""
+        if not self.plain or len(message) != self._size or not message.startswith(self._head):
+            return False
+        if CHECKSUM.unpack_from(message, self._size - CHECKSUM.size)[0] != zlib.crc32(
+            memoryview(message)[: -CHECKSUM.size]
+        ):
+            return False
+        if not _below(message[self._codes_at : -CHECKSUM.size], self._code, self._alphabet):
+            return False
+        if not self._name:
+            return True
+        named = message[HEADER.size : self._codes_at]
+        return _below(named, self._name, self._places) and _rising(named, self._name)
+
+
+def _below(data: bytes, width: int, bound: int) -> bool:
+    if width == 1:
+        return max(data, default=0) < bound
+    return int(np.frombuffer(data, f"<u{width}").max(initial=0)) < bound
+
+
+def _rising(data: bytes, width: int) -> bool:
+    if len(data) == width:
+        return True
+    numbers = np.frombuffer(data, f"<u{width}")
+    return bool((numbers[1:] > numbers[:-1]).all())
 
 
 def read_messages(
     mechanism: Mechanism, places: NDArray[np.int64], messages: Sequence[bytes], asked: int
 ) -> Reports:
-    """The reports of a whole plan: ``places`` say where among ``asked`` users whoever sent each message stands.
+    """Return the reports of a whole plan.
 
     The messages were checked one by one when they arrived; here their heads are compared, and the whole is checked once.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism of the plan.
+    places
+        Where among the users asked whoever sent each message stands, shape (messages,).
+    messages
+        Reports of one user each.
+    asked
+        How many users the plan asks.
     """
     order = np.argsort(places)
     answered = np.zeros(asked, dtype=bool)
@@ -56,9 +124,7 @@ def _even(
     if any(len(message) != size for message in messages):
         raise _damaged()
     matrix = np.frombuffer(b"".join(messages), np.uint8).reshape(-1, size)
-    flags = EVEN | (NAMED if name else 0)
-    fields = (MAGIC, VERSION, flags, code, name, 1, length, mechanism.places, length, bytes(32))
-    head = np.frombuffer(HEADER.pack(*fields), np.uint8)[:FINGERPRINT]
+    head = np.frombuffer(report_header(mechanism), np.uint8)[:FINGERPRINT]
     if not (matrix[:, :FINGERPRINT] == head).all():
         raise _damaged()
     at = HEADER.size + name * length

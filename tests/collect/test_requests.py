@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from graphveil.collect.bodies import GoneError, header, read_address, read_body
 from graphveil.collect.problems import ProblemError
+from graphveil.collect.requests import GoneError, header, read_address, read_body
 
 
 def read(parts, limit=10, headers=()):

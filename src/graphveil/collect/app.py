@@ -1,0 +1,152 @@
+"""The collector over HTTP: devices enrol, ask what they are asked, and send their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+
+from graphveil.collect.device_routes import add_device_routes
+from graphveil.collect.memory import give_back_again_and_again
+from graphveil.collect.metrics import Counted
+from graphveil.collect.operator_routes import add_operator_routes
+from graphveil.collect.problems import ProblemError, documented, problem_response
+from graphveil.collect.rate_limit import RateLimit
+from graphveil.collect.requests import (
+    EnrolmentRequest,
+    GoneError,
+    RowRequest,
+    definitions,
+)
+from graphveil.collect.service import Service
+from graphveil.collect.storage import Collection
+from graphveil.errors import StoreError
+from graphveil.version import __version__
+
+UNTRACED: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+
+
+def create_app(
+    collection: Collection, *, origins: Sequence[str] = (), rate_limit: RateLimit | None = None
+) -> FastAPI:
+    """Return the collector's application.
+
+    Parameters
+    ----------
+    collection
+        What reports are stored in.
+    origins
+        Origins of other pages that may call it; none by default.
+    rate_limit
+        How fast one credential may send; the usual limit by default.
+    """
+    service = Service(collection, rate_limit)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        housekeeping = [asyncio.create_task(work) for work in (service.sweep(), give_back_again_and_again())]
+        yield
+        for task in housekeeping:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        await run_in_threadpool(service.stop)
+
+    # Its pages of documentation would load scripts from elsewhere; the description itself is at /openapi.json.
+    app = FastAPI(
+        title="graphveil collector",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        # Traces would hold paths, with the ids of reports, beside addresses.
+        telemetry=UNTRACED,
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    _handle_problems(app, service)
+    add_device_routes(app, service)
+    add_operator_routes(app, collection)
+    _add_probes(app, service)
+    _describe(app)
+    app.add_middleware(Counted, metrics=service.metrics)
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    return app
+
+
+def _add_probes(app: FastAPI, service: Service) -> None:
+    """What whoever runs the collector asks it."""
+
+    @app.get("/healthz", summary="Whether the process runs")
+    async def health() -> dict[str, str]:
+        return {"status": "running"}
+
+    @app.get("/readyz", summary="Whether reports can be stored", responses=documented(503))
+    async def ready() -> dict[str, str]:
+        await service.ready()
+        return {"status": "ready"}
+
+    @app.get("/metrics", summary="Counts for Prometheus", response_class=Response)
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def _handle_problems(app: FastAPI, service: Service) -> None:
+    """Everything that is refused is told in one form."""
+
+    @app.exception_handler(ProblemError)
+    async def refused(_: Request, error: ProblemError) -> Response:
+        return error.response()
+
+    @app.exception_handler(StoreError)
+    async def unusable(_: Request, error: StoreError) -> Response:
+        return service.unusable(error)
+
+    @app.exception_handler(GoneError)
+    async def gone(_: Request, error: GoneError) -> Response:
+        return problem_response(400, "the request ended before all of it was here: send it again")
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        wrong = ["{}: {}".format(problem["loc"][-1], problem["msg"]) for problem in error.errors()[:3]]
+        return problem_response(422, "; ".join(wrong))
+
+    @app.exception_handler(Exception)
+    async def fault(_: Request, error: Exception) -> Response:
+        # The log has the rest: whoever asks is told nothing of it.
+        return problem_response(
+            500, "the collector cannot do this now: send the same again later, and tell whoever runs it"
+        )
+
+    @app.exception_handler(HTTPException)
+    async def other(_: Request, error: HTTPException) -> Response:
+        return problem_response(error.status_code, f"{error.detail}: see /openapi.json", error.headers)
+
+
+def _describe(app: FastAPI) -> None:
+    """OpenAPI, with how devices and operators prove who they are."""
+    described = app.openapi
+
+    def with_security() -> dict[str, Any]:
+        schema = described()
+        parts = schema.setdefault("components", {})
+        by_token = {"type": "http", "scheme": "bearer"}
+        parts["securitySchemes"] = {"device": by_token, "operator": by_token}
+        parts["schemas"] = {**definitions(EnrolmentRequest, RowRequest), **parts.get("schemas", {})}
+        return schema
+
+    app.__dict__["openapi"] = with_security

@@ -1,0 +1,241 @@
+"""Routes of devices: they enrol, ask what they are asked, send their answers, look things up, and are forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from sqlalchemy import distinct, func, select
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from graphveil.collect import roster
+from graphveil.collect.problems import ProblemError, documented
+from graphveil.collect.requests import (
+    ADDRESS,
+    PRIVATE,
+    CredentialRequest,
+    EnrolmentRequest,
+    RowRequest,
+    json_body,
+    parse_request,
+    read_address,
+    read_body,
+)
+from graphveil.collect.roster import Member, Refused
+from graphveil.collect.schema import REPORTS, ROUNDS
+from graphveil.collect.service import Service, acknowledged, unknown_credential
+from graphveil.collect.storage import Collection
+from graphveil.collect.writer import ArrivalOutcome, store_row
+from graphveil.privacy.people import people_digests
+
+# JSON of a device, without what grows with the number of attributes.
+MAX_JSON = 1 << 16
+REFUSED = {
+    Refused.USED: (
+        409,
+        "this token was used by another device, which is enrolled now: ask for a new one if that was not you",
+    ),
+    Refused.TAKEN: (
+        409,
+        "this device is enrolled for somebody else: use another device, or another file of books, for each person",
+    ),
+    Refused.TERMS: (
+        422,
+        "you agreed to other terms when you first enrolled, and they hold for good: enrol with the same ones",
+    ),
+}
+# A number of a row takes up to so many bytes.
+BYTES_A_NUMBER = 40
+DEVICE: dict[str, Any] = {"security": [{"device": []}]}
+BINARY: dict[str, Any] = {
+    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+}
+
+
+class UploadRoute(APIRoute):
+    """A route that FastAPI describes, and whose endpoint is given the request as it came."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the endpoint itself."""
+        return self.endpoint
+
+
+class People:
+    """The digests of a collection's people, computed once for each version of the graph."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._known: tuple[int, bytes] | None = None
+
+    def digests(self) -> bytes:
+        """Those of everybody in the current version, in the order of their numbers."""
+        version = max(self._collection.versions)
+        known = self._known
+        if known is None or known[0] != version:
+            ids = self._collection.public_graph(version).ids
+            known = self._known = version, people_digests(self._collection.settings.id, ids)
+        return known[1]
+
+
+def add_device_routes(app: FastAPI, service: Service) -> None:
+    """Add these routes."""
+    collection, writer, people = service.collection, service.writer, People(service.collection)
+
+    async def authenticate(request: Request) -> Member:
+        return await service.member(request.headers.raw)
+
+    device = Depends(authenticate)
+
+    async def send(request: Request) -> Response:
+        round, report = read_address(request.path_params["round"], request.path_params["report"])
+        return Response(status_code=await service.take(round, report, request.headers.raw, request.receive))
+
+    # First, because routes are tried in their order, and uploads are nearly all that a collector is asked.
+    app.router.add_api_route(
+        "/v1/rounds/{round}/reports/{report}",
+        send,
+        methods=["PUT"],
+        route_class_override=UploadRoute,
+        status_code=201,
+        summary="Send an answer; the same once more is the same",
+        responses={
+            200: {"description": "It was here already, the same bytes"},
+            **documented(401, 404, 409, 410, 413, 422, 429, 503),
+        },
+        openapi_extra={
+            **DEVICE,
+            "parameters": ADDRESS,
+            "requestBody": {"required": True, **BINARY},
+        },
+    )
+
+    @app.post(
+        "/v1/enrolment",
+        status_code=201,
+        summary="Take part, with a token that works once",
+        responses=documented(401, 409, 413, 422, 503),
+        openapi_extra=json_body(EnrolmentRequest),
+    )
+    async def enrol(request: Request) -> Response:
+        limit = MAX_JSON + 8 * collection.settings.dims
+        told = parse_request(EnrolmentRequest, await read_body(request.headers.raw, request.receive, limit))
+        agreed = told.agreement(collection.settings)
+        # Those who guess tokens must not be in the way of those who write.
+        if not await run_in_threadpool(service.invited, told.secret):
+            raise ProblemError(
+                401, "this token is not known: copy the whole of it, or ask the person who invited you"
+            )
+        own = bytes.fromhex(told.credential_hash)
+        member = await writer.run(lambda connection: roster.enrol(connection, told.secret, own, agreed))
+        if isinstance(member, Refused):
+            raise ProblemError(*REFUSED[member])
+        answer = {
+            "collection": collection.settings.id,
+            "pseudonym": member.pseudonym.hex(),
+            "user": member.node,
+            "key": collection.key.public.hex(),
+        }
+        return JSONResponse(answer, 201, PRIVATE)
+
+    @app.put(
+        "/v1/credential",
+        status_code=204,
+        summary="Register a credential that the device has drawn, once, by one that an earlier collector made",
+        responses=documented(401, 413, 422, 429, 503),
+        openapi_extra={"security": [{"device": []}], **json_body(CredentialRequest)},
+    )
+    async def register(request: Request) -> Response:
+        node, former = service.derived_holder(request.headers.raw)
+        told = parse_request(
+            CredentialRequest, await read_body(request.headers.raw, request.receive, MAX_JSON)
+        )
+        own = bytes.fromhex(told.credential_hash)
+        if not await writer.run(lambda connection: roster.register_credential(connection, node, former, own)):
+            raise unknown_credential()
+        return Response(status_code=204)
+
+    @app.get("/v1/collection", summary="What is collected, why, and at which cap")
+    async def offer() -> dict[str, Any]:
+        versions = await run_in_threadpool(lambda: collection.versions)
+        people = versions[max(versions)]
+        return {**collection.settings.offered, "people": people, "key": collection.key.public.hex()}
+
+    @app.get(
+        "/v1/questions",
+        summary="The signed questions that this device has not answered",
+        responses=documented(401, 429, 503),
+        openapi_extra=DEVICE,
+    )
+    async def questions(member: Member = device) -> Response:
+        return JSONResponse(await run_in_threadpool(service.questions, member.node), headers=PRIVATE)
+
+    @app.put(
+        "/v1/row",
+        status_code=201,
+        summary="Give the raw row, as agreed to at enrolment",
+        responses={
+            200: {"description": "It was here already, the same row"},
+            **documented(401, 403, 409, 413, 422, 429, 503),
+        },
+        openapi_extra={**DEVICE, **json_body(RowRequest)},
+    )
+    async def give_row(request: Request, member: Member = device) -> Response:
+        dims = collection.settings.dims
+        body = await read_body(request.headers.raw, request.receive, MAX_JSON + BYTES_A_NUMBER * dims)
+        numbers = parse_request(RowRequest, body).numbers(dims)
+        outcome = await writer.run(lambda connection: store_row(connection, member.node, numbers))
+        if outcome is ArrivalOutcome.FORGOTTEN:
+            raise ProblemError(403, "raw rows are taken from those alone who volunteered when they enrolled")
+        return Response(status_code=acknowledged(outcome))
+
+    @app.delete(
+        "/v1/me",
+        status_code=204,
+        summary="Be forgotten: what was sent is deleted, and what was learned with it is marked",
+        responses=documented(401, 429, 503),
+        openapi_extra=DEVICE,
+    )
+    async def forget(member: Member = device) -> Response:
+        await service.forget(member.node)
+        return Response(status_code=204)
+
+    @app.get("/v1/keys", summary="How the collection's key has passed from one to the next, signed by both")
+    async def look_up_keys() -> list[dict[str, str]]:
+        return [each.as_dict() for each in collection.successions]
+
+    @app.get(
+        "/v1/people",
+        summary="Digests of the ids of all people, in the order of their numbers, where people are asked for their links",
+        response_class=Response,
+        responses={200: BINARY, **documented(401, 404, 429, 503)},
+        openapi_extra=DEVICE,
+    )
+    async def look_up_people(_: Member = device) -> Response:
+        if not collection.settings.private_links:
+            raise ProblemError(404, "this collection asks nobody for links: see GET /v1/collection")
+        digests = await run_in_threadpool(people.digests)
+        return Response(digests, media_type="application/octet-stream", headers=PRIVATE)
+
+    @app.get(
+        "/v1/me",
+        summary="How many different answers of this device are here",
+        responses=documented(401, 429, 503),
+        openapi_extra=DEVICE,
+    )
+    async def look_up_own(member: Member = device) -> Response:
+        return JSONResponse(
+            {"answered": await run_in_threadpool(_answered, collection, member.node)}, headers=PRIVATE
+        )
+
+
+def _answered(collection: Collection, node: int) -> int:
+    """How many reports of a user there are. Rounds that ask the same share one, under one id."""
+    # By rounds, as reports are ordered: otherwise all of them would be looked through.
+    own = (REPORTS.c.round.in_(select(ROUNDS.c.number)), REPORTS.c.node == node)
+    counted = select(func.count(distinct(REPORTS.c.report))).where(*own)
+    with collection.database.reading() as connection:
+        return int(connection.execute(counted).scalar_one())
