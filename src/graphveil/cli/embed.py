@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import one_bar
+from graphveil.cli.console import one_bar, print_result
 from graphveil.cli.one_run import RunOfRows
 from graphveil.cli.options import with_options
 from graphveil.experiments.embedding import FORMATS, check_embedding, embed_experiment
@@ -67,8 +67,9 @@ def embed(
     fields = {name: about[name] for name in FIELDS}
     fields |= {"shape": [rows, columns], "file": str(out), "map": None if map_file is None else str(map_file)}
     fields |= {"privacy": about["privacy"], "statement": embedding.statement}
-    options.report(
+    print_result(
         {**fields, "seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()},
+        options.as_json,
         f"{rows} x {columns} numbers are in {out} ({file_size(out.stat().st_size)}).",
         *([] if map_file is None else [f"The map is in {map_file}."]),
         embedding.statement,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from graphveil.cli.console import on_interrupt, one_bar, say
+from graphveil.cli.console import on_interrupt, one_bar, print_result
 from graphveil.cli.options import AsJson, Computing, Options
 from graphveil.errors import InputError
 from graphveil.experiments.compute import RECORD, RowFiles, RowKind, compute_unit
@@ -66,12 +66,9 @@ class RunOfRows:
             "peak_mb": unit.peak_mb,
         }
         write_whole(file, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
-        self.report(
+        print_result(
             record,
+            self.as_json,
             f"{kind.capitalize()} are in {out}, a file a partition; what they cost is in {file}: {record['statement']}",
         )
         return True
-
-    def report(self, fields: dict[str, Any], *lines: str) -> None:
-        """Print ``fields`` with `--json`, and else ``lines``."""
-        say(*([json.dumps(fields, ensure_ascii=False)] if self.as_json else lines))
