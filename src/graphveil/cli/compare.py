@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,6 @@ import typer
 
 from graphveil.cli.console import print_result, warn
 from graphveil.cli.options import AsJson, with_options
-from graphveil.cli.results import Earlier
 from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare as compared
 from graphveil.experiments.report import comparison_page, results_table
@@ -31,7 +29,6 @@ def compare(
         ),
     ],
     selection: Selection,
-    earlier: Earlier = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write results and comparison to one page, .html.")
     ] = None,
@@ -57,8 +54,7 @@ def compare(
             f"no run has left a result in {results_file()} yet: run methods first, as in "
             "`graphveil run base --data town --epsilon 2`"
         )
-    among = replace(selection, earlier=earlier)
-    comparison = compared([find_result(name, kept, among) for name in names])
+    comparison = compared([find_result(name, kept, selection) for name in names])
     if out is not None:
         write_whole(out, comparison_page(comparison, TITLE))
     whole = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,9 +15,6 @@ from graphveil.experiments.embedding import FORMATS, check_embedding, embed_expe
 from graphveil.files import FIGURES, check_output
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
-
-# What `--json` says of where an embedding comes from.
-FIELDS = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "version")
 
 
 @with_options
@@ -64,7 +61,7 @@ def embed(
         embedding = embed_experiment(spec, dims=dims, inside=inside, map_file=map_file)
     embedding.save(out)
     about, (rows, columns) = embedding.about(), embedding.shape
-    fields = {name: about[name] for name in FIELDS}
+    fields: dict[str, Any] = spec.about()
     fields |= {"shape": [rows, columns], "file": str(out), "map": None if map_file is None else str(map_file)}
     fields |= {"privacy": about["privacy"], "statement": embedding.statement}
     print_result(

@@ -14,7 +14,6 @@ from graphveil.experiments.compute import RECORD, RowFiles, RowKind, compute_uni
 from graphveil.experiments.experiment import Experiment
 from graphveil.files import write_whole
 from graphveil.graphs.load import large_shards
-from graphveil.version import __version__
 
 # What an interrupt says where workers write checkpoints.
 CHECKPOINTS_KEPT = (
@@ -51,12 +50,9 @@ class RunOfRows:
         files.make_folder()
         with one_bar() as inside, on_interrupt(CHECKPOINTS_KEPT), engine.open():
             unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
+        about = spec.about()
         record = {
-            "method": spec.method,
-            "data": spec.data,
-            "epsilon": spec.budgets.epsilon,
-            "seed": spec.seed,
-            "version": __version__,
+            **{name: about[name] for name in ("method", "data", "epsilon", "seed", "version")},
             "folder": str(out),
             "kind": kind,
             "privacy": unit.privacy.to_dict(),

@@ -30,10 +30,6 @@ from graphveil.plugins import unknown_name
 
 TITLE = "graphveil: kept results"
 Names = list[str] | None
-Earlier = Annotated[
-    bool,
-    typer.Option("--earlier", help="Also those of which a later result of the same experiment is there."),
-]
 
 
 @with_options
@@ -43,7 +39,6 @@ def results(
         list[int] | None, typer.Argument(help="Only the results with these numbers (the first column).")
     ] = None,
     selection: Selection,
-    earlier: Earlier = False,
     sort: Annotated[
         str, typer.Option(help=f"By what to sort: {', '.join(ORDERS)}. Dates and scores: the highest first.")
     ] = "number",
@@ -79,7 +74,7 @@ def results(
     if out is not None:
         check_output(out, (*EXPORTS, *PAGES), "--out")
     # A number names a result, be there a later one or not.
-    selection = replace(selection, earlier=earlier or bool(numbers))
+    selection = replace(selection, earlier=selection.earlier or bool(numbers))
     _check_asked(bool(numbers or selection.filters), delete, yes, bool(add_tag or remove_tag), out, as_json)
     store = ResultStore(results_file())
     kept = store.results(warn)

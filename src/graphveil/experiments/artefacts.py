@@ -21,7 +21,6 @@ from graphveil.files import MAX_TEXT, memory_limit, read_arrays, write_whole, wr
 from graphveil.graphs.tables import TableFile
 from graphveil.graphs.users import Users
 from graphveil.privacy.record import Privacy, artefact_statement
-from graphveil.version import __version__
 
 CSV, NPZ, PARQUET, TENSORS = ".csv", ".npz", ".parquet", ".pt"
 # The name of what is known of an artefact: in an archive, and in the metadata of a .parquet file.
@@ -108,15 +107,9 @@ def about_run(
     # As a file gives them back: lists for tuples.
     settings = json.loads(json.dumps({**given, **spec.resolved_settings.model_dump()}, default=str))
     return {
-        "method": spec.method,
-        "data": spec.data,
-        "task": spec.task,
-        "epsilon": spec.budgets.epsilon,
-        "mechanism": None if spec.budgets.epsilon is None else spec.budgets.mechanism,
-        "backbone": spec.backbone,
+        **spec.about(),
         "seed": spec.seed + run,
         "settings": settings,
-        "version": __version__,
         "users": graph.node_count,
         "edges": None if private_links else graph.edge_count,
         "privacy": privacy,

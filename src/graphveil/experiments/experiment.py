@@ -47,6 +47,7 @@ from graphveil.methods.terms import (
     options_of,
 )
 from graphveil.plugins import is_reference, unknown_name
+from graphveil.version import __version__
 
 
 def check_data(source: str) -> None:
@@ -181,6 +182,20 @@ class Experiment:
         """The options, by name, that are not what they are where nothing is said."""
         plain = options_of(self.defaults)
         return {name: value for name, value in options_of(self).items() if value != plain[name]}
+
+    def about(self) -> dict[str, Any]:
+        """Return what results and files say of it: its names, its budget for features, its seed, and this version."""
+        private = self.budgets.epsilon is not None
+        return {
+            "method": self.method,
+            "data": self.data,
+            "task": self.task,
+            "epsilon": self.budgets.epsilon,
+            "mechanism": self.budgets.mechanism if private else None,
+            "backbone": self.backbone,
+            "seed": self.seed,
+            "version": __version__,
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process is sent: the fields, and nothing that was looked up here."""

@@ -185,22 +185,17 @@ class Result(BaseModel):
     ) -> Result:
         """Return what finished units say; ``given`` are graph and users, where they were given as objects."""
         parts = {part: _units_of(units, part) for part in PARTS}
-        method, budgets = parts["method"], experiment.budgets
+        method, known = parts["method"], {**experiment.about(), "version": version}
         if not method:
             raise InputError(f"no run of {experiment.method} on {experiment.data} is finished")
+        if experiment.method == "structure":
+            known["backbone"] = None
         own = _scores(method)
         gains = {part: _gain(method, others) for part, others in parts.items()}
         # What was computed is not refused, whatever it is.
         result = cls.model_construct(
-            method=experiment.method,
-            data=experiment.data,
-            task=experiment.task,
+            **known,
             metric=metric,
-            epsilon=budgets.epsilon,
-            mechanism=None if budgets.epsilon is None else budgets.mechanism,
-            backbone=None if experiment.method == "structure" else experiment.backbone,
-            seed=experiment.seed,
-            version=version,
             **{name: getattr(own, name) for name in ("runs", "mean", "low", "high")},
             control=_scores(parts["control"], also=True) if parts["control"] else None,
             structure=_structure(parts["structure"]),

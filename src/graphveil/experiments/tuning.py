@@ -42,7 +42,6 @@ from graphveil.methods import find_method, method_names
 from graphveil.methods.job import Progress
 from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
 from graphveil.plugins import held
-from graphveil.version import __version__
 
 Point = dict[str, Any]
 
@@ -287,19 +286,12 @@ class TuningResult:
         """Return the result in the form that `--json` prints."""
         spec, budgets, defaults = self.spec, self.spec.budgets, self.defaults
         return {
-            "method": spec.method,
-            "data": spec.data,
-            "task": spec.task,
+            **spec.about(),
             "metric": self.best.metric,
-            "epsilon": budgets.epsilon,
-            "mechanism": budgets.mechanism if budgets.epsilon is not None else None,
-            "backbone": spec.backbone,
             "label_epsilon": budgets.label_epsilon,
             "link_epsilon": budgets.link_epsilon,
             **spec.chosen,
-            "seed": spec.seed,
             "runs": spec.runs,
-            "version": __version__,
             "settings": self.settings,
             "validation": self.best.to_dict(),
             "defaults": {
