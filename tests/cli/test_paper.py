@@ -118,9 +118,9 @@ def test_runs_of_another_version_are_reused_only_if_they_may_be(capsys, monkeypa
         assert status(quick) == 0
     first, compute = capsys.readouterr().out, runner_module.compute_unit
 
-    def refused_only(spec, *rest):
+    def refused_only(unit, *rest):
         """The cell whose mechanism refuses its options has left nothing to reuse."""
-        return compute(spec, *rest) if spec.mechanism_options else pytest.fail("ran again")
+        return compute(unit, *rest) if unit.spec.mechanism_options else pytest.fail("ran again")
 
     with monkeypatch.context() as context:
         context.setattr(runner_module, "compute_unit", refused_only)
@@ -300,7 +300,7 @@ def test_an_interrupted_sweep_says_how_far_it_came(capsys, monkeypatch, tmp_path
     def run_unit(*arguments):
         if len(seen) == 3:
             raise KeyboardInterrupt
-        seen.append(arguments[1])
+        seen.append(arguments[0])
         return compute(*arguments)
 
     monkeypatch.setattr(runner_module, "compute_unit", run_unit)
@@ -319,7 +319,7 @@ def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
     def run_unit(*arguments):
         if len(seen) == 3:
             raise KeyboardInterrupt
-        seen.append(arguments[1])
+        seen.append(arguments[0])
         return compute(*arguments)
 
     monkeypatch.setattr(runner_module, "compute_unit", run_unit)

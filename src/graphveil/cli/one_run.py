@@ -12,6 +12,7 @@ from graphveil.cli.options import AsJson, Computing, Options
 from graphveil.errors import InputError
 from graphveil.experiments.compute import RECORD, RowFiles, RowKind, compute_unit
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import RunUnit
 from graphveil.files import write_whole
 from graphveil.graphs.load import large_shards
 
@@ -49,7 +50,7 @@ class RunOfRows:
         files, file = RowFiles(out, kind), out / RECORD
         files.make_folder()
         with one_bar() as inside, on_interrupt(CHECKPOINTS_KEPT), engine.open():
-            unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
+            unit = compute_unit(RunUnit(spec), inside, engine, files)
         about = spec.about()
         record = {
             **{name: about[name] for name in ("method", "data", "epsilon", "seed", "version")},

@@ -27,7 +27,7 @@ from graphveil.experiments.artefacts import (
 )
 from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.run_figures import embedding_map
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.files import check_format, check_output
 from graphveil.graphs import Users
 from graphveil.methods.job import Progress
@@ -158,11 +158,11 @@ def embed_experiment(
     if given is not None:
         spec.check_given(given[0])
     with learn.one_thread():
-        ready = open_unit(spec, "method", 0, inside, given)
+        ready = open_unit(RunUnit(spec, given=given), inside)
         whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
     values = whole if dims is None else reduce_columns(whole, dims)
     reduced_from = None if dims is None else whole.shape[1]
-    embedding = Embedding(values=values, reduced_from=reduced_from, **about_run(spec, ready, 0, "embedding"))
+    embedding = Embedding(values=values, reduced_from=reduced_from, **about_run(ready, "embedding"))
     if map_file is not None:
         ready.job.say("drawing the map", 1.0)
         embedding_map(spec, values, ready.job.graph).write(map_file)

@@ -268,7 +268,7 @@ class Result(BaseModel):
 
     def predictions(self, run: int = 0) -> Predictions:
         """Return what the method predicts for every user in one of its runs."""
-        return predictions_of(self.experiment, run, *self.learned(run))
+        return predictions_of(*self.learned(run))
 
     def per_class(self, run: int = 0) -> tuple[ClassScore, ...]:
         """Return precision, recall and F1 of each class among the test users of a run; the users' side counts."""
@@ -293,7 +293,7 @@ class Result(BaseModel):
             check_predictions(self.experiment)
             score = self._score(run)
             ready, outcome = learn_again(self.experiment, run, self._given)
-            check_same_score(self.experiment, run, ready, outcome, score)
+            check_same_score(ready, outcome, score)
             self._learned[run] = ready, outcome
         return self._learned[run]
 
@@ -306,7 +306,7 @@ class Result(BaseModel):
             scores = {part: scores for part in PARTS if (scores := self.scores(part))}
             score_figure(self.experiment, self.metric, scores).write(path)
         else:
-            RUN_FIGURES[kind](self.experiment, *self.learned(0)).write(path)
+            RUN_FIGURES[kind](*self.learned(0)).write(path)
 
     def table(self) -> str:
         """Return the result as a table with its sentences, as `graphveil run` prints it."""

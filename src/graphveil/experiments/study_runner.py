@@ -14,7 +14,7 @@ from graphveil.engine.pool import UnitLostError
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
 from graphveil.experiments.compute import remove_checkpoints
 from graphveil.experiments.database import RESULTS
-from graphveil.experiments.experiment import Experiment, Given, Part, input_digest, take_data
+from graphveil.experiments.experiment import Experiment, Given, Part, take_data
 from graphveil.experiments.experiment_file import experiment_fields
 from graphveil.experiments.measures import PARTS, Reading
 from graphveil.experiments.result import Result
@@ -22,7 +22,7 @@ from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.runner import Ahead, Inside, parts_of, run_experiment, units_left
 from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
 from graphveil.experiments.study_result import CellOutput, StudyResult
-from graphveil.experiments.unit import UnitResult
+from graphveil.experiments.unit import RunUnit, UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs.users import Users
 from graphveil.plugins import held
@@ -231,7 +231,8 @@ def run_cells(
         ahead = Ahead(pool, lambda spec: _left(spec, used, skip))
         for place, spec in enumerate(experiments):
             watcher.begin(spec, before, total)
-            ahead.coming = _together(experiments, alone, place + 1)
+            # A graph that is given is sent along with each unit: nothing of it begins before its turn.
+            ahead.coming = _together(experiments, alone, place + 1) if given is None else ()
 
             def watch(
                 _unit: UnitResult, done: int, _total: int, spec: Experiment = spec, before: int = before
@@ -274,7 +275,7 @@ def run_cells(
         return results, False
 
 
-def _left(spec: Experiment, store: UnitStore, skip: tuple[Part, ...]) -> list[tuple[Part, int]]:
+def _left(spec: Experiment, store: UnitStore, skip: tuple[Part, ...]) -> list[RunUnit]:
     """The units of an experiment that the store does not hold."""
     parts = _parts(spec, skip)
     return units_left(spec, parts, store.find(spec, parts))
@@ -284,7 +285,7 @@ def _forget(experiments: Sequence[Experiment], skip: tuple[Part, ...], engine: E
     """Forget trainings that were interrupted; what cannot be run says so when its turn comes."""
     for spec in experiments:
         with suppress(GraphveilError):
-            remove_checkpoints(spec, units_left(spec, _parts(spec, skip), ()), engine.workers)
+            remove_checkpoints(units_left(spec, _parts(spec, skip), ()), engine.workers)
 
 
 def _together(experiments: Sequence[Experiment], alone: Sequence[bool], place: int) -> Sequence[Experiment]:
@@ -296,8 +297,8 @@ def _together(experiments: Sequence[Experiment], alone: Sequence[bool], place: i
 def _keep_finished(ahead: Ahead, store: UnitStore) -> None:
     """Keep what was computed before its turn when an interrupt came, unless its data have changed since."""
     for begun, unit in ahead.finished():
-        if input_digest(begun.spec, begun.part) == begun.digest:
-            store.add(begun.spec, unit)
+        if begun.unit.digest == begun.digest:
+            store.add(begun.unit.spec, unit)
 
 
 NAME = "sweep"
