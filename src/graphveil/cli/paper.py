@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from graphveil.checks import check_whole
 from graphveil.cli.console import RUNS_KEPT, interrupted, one_bar, print_result, say
 from graphveil.cli.options import AllRuns, AsJson, Computing, Options, with_options
 from graphveil.cli.studies import run_options, section_parts, study_bars
@@ -117,8 +118,7 @@ def paper(
         check_output(page, PAGES, "--page")
     options = run_options(computing, tolerant=True)
     options.engine.check_units("a table")
-    if runs is not None and runs < 1:
-        raise InputError(f"--runs must be at least 1, got {runs}")
+    check_whole(1 if runs is None else runs, "--runs", least=1)
     given = FigureInput(runs=runs, quick=quick)
     done: list[PaperResult] = []
     with options.engine.open():

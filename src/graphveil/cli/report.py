@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from graphveil.checks import check_whole
 from graphveil.cli.audit import progress
 from graphveil.cli.console import say, warn
 from graphveil.errors import InputError
@@ -43,8 +44,7 @@ def report(
 
     Example: graphveil report results/ --out report.html --title "Cora, ten runs" --no-energy
     """
-    if hops < 1:
-        raise InputError(f"hops must be at least 1, got {hops}")
+    check_whole(hops, "--hops", least=1)
     check_output(out, option="--out")
     found = read_results(results, warn) if results else earlier()
     with progress() as tell:

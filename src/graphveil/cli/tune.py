@@ -16,11 +16,9 @@ from graphveil.cli.console import (
     say_reused,
 )
 from graphveil.cli.options import AsJson, Computing, Options, default_file, with_options
-from graphveil.engine.engine import Engine
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.experiments.tuning import (
-    SearchSpace,
     TrialStore,
     TuningResult,
     check_search,
@@ -95,35 +93,28 @@ def tune(
         # It would be read as JSON, and any other as TOML.
         check_format(file, (".toml",), "--out")
     with on_interrupt("no trial is finished, and the same command begins anew"):
-        tuned = watched(experiment, space, trials, computing.jobs, engine, computing.any_version)
+        store = TrialStore(results_file(), computing.any_version)
+        title, total = f"{experiment.method} on {experiment.data}", min(trials, space.size)
+        with say_reused(store), progress_bars(title, total, steps=engine.inside(computing.jobs)) as bars:
+
+            def watch(tuned: TuningResult) -> None:
+                bars.count(len(tuned.trials), what=f"{title}, best {points(tuned.best.score)}")
+
+            tuned = tune_experiment(
+                experiment,
+                trials=trials,
+                jobs=computing.jobs,
+                engine=engine,
+                store=store,
+                watch=watch,
+                inside=bars.step,
+            )
     write_settings(tuned, file)
     files = {"file": str(file), "command": command(experiment, file)}
     print_result({**tuned.to_dict(), **files}, as_json, *shown(tuned, file))
     if tuned.interrupted:
         done = f"{len(tuned.trials)} of {tuned.total} trials are finished and kept"
         raise interrupted(f"{done}, the same command goes on from there")
-
-
-def watched(
-    spec: Experiment, space: SearchSpace, trials: int, jobs: int | None, engine: Engine, any_version: bool
-) -> TuningResult:
-    """Search with a progress bar on stderr, keeping every finished trial on disk."""
-    store = TrialStore(results_file(), any_version)
-    title, total = f"{spec.method} on {spec.data}", min(trials, space.size)
-    with say_reused(store), progress_bars(title, total, steps=engine.inside(jobs)) as bars:
-
-        def watch(tuned: TuningResult) -> None:
-            bars.count(len(tuned.trials), what=f"{title}, best {points(tuned.best.score)}")
-
-        return tune_experiment(
-            spec,
-            trials=trials,
-            jobs=jobs,
-            engine=engine,
-            store=store,
-            watch=watch,
-            inside=bars.step,
-        )
 
 
 def shown(tuned: TuningResult, file: Path) -> list[Table | str]:

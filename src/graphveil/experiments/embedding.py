@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
+from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.experiments.artefacts import (
     EMBEDDING,
@@ -38,12 +39,6 @@ FORMATS = (NPZ, PARQUET)
 BLOCK = 4096
 
 
-def check_dims(dims: Any) -> None:
-    """Reject a number of columns that no table could have."""
-    if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
-        raise InputError(f"--dims must be an integer of at least 1, got {dims!r}")
-
-
 def reduce_columns(values: NDArray[np.float32], dims: int) -> NDArray[np.float32]:
     """Return the rows in the coordinates of the ``dims`` largest singular values, the largest first.
 
@@ -53,7 +48,7 @@ def reduce_columns(values: NDArray[np.float32], dims: int) -> NDArray[np.float32
     >>> reduce_columns(np.array([[3, 4], [6, 8]], dtype=np.float32), 1).tolist()
     [[5.0], [10.0]]
     """
-    check_dims(dims)
+    check_whole(dims, "--dims", least=1)
     most = min(values.shape)
     if dims > most:
         rows, columns = values.shape
@@ -173,4 +168,4 @@ def check_embedding(spec: Experiment, dims: int | None) -> None:
     """Reject what cannot be embedded, before anything heavy is imported."""
     spec.check()
     if dims is not None:
-        check_dims(dims)
+        check_whole(dims, "--dims", least=1)

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from graphveil.checks import check_whole
 from graphveil.errors import InputError, UnknownNameError, option_name
 from graphveil.graphs.convert import from_pyg
 from graphveil.graphs.graph import Graph
@@ -298,8 +299,7 @@ class Experiment:
             check_norms(method)
         self._check_turnout()
         self._check_volunteers()
-        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
-            raise InputError(f"--runs must be an integer of at least 1, got {self.runs!r}")
+        check_whole(self.runs, "--runs", least=1)
         check_seed(self.seed, self.runs)
         self.machine.check()
         check_data(self.data)

@@ -281,18 +281,14 @@ def known_before(graph: Graph) -> Graph:
     return replace(graph.without_edges().without_panel(), recipe=None, ids=None)
 
 
-def _applicable() -> list[str]:
-    """Return the methods whose models can be applied to users who join later."""
-    return [name for name in method_names() if find_method(name).applies_later]
-
-
 def check_model(spec: Experiment) -> None:
     """Reject what cannot be applied to users who join later."""
     check_predictions(spec)
     method = spec.resolved_method
     if not method.applies_later:
+        others = [name for name in method_names() if find_method(name).applies_later]
         raise InputError(
-            f"{method.name} {method.not_later}, so there is no model of it: take {', '.join(_applicable())}, or run {method.name} again "
+            f"{method.name} {method.not_later}, so there is no model of it: take {', '.join(others)}, or run {method.name} again "
             "when people have joined"
         )
     if spec.budgets.private_links:

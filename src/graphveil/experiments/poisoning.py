@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -19,6 +19,7 @@ from graphveil.experiments.analysis import AnalysisResult
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit
+from graphveil.methods.job import Progress
 from graphveil.number_format import counted, percent, rounded
 
 # The stream of a run's seed by which malicious users are drawn.
@@ -119,7 +120,7 @@ def advise_poisoning(
     spec: Experiment,
     shares: Sequence[float],
     target: int | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> PoisoningAdvice:
     """Run a method with no malicious users and with each share of them; they want others taken for the target class.
 

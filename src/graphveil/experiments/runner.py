@@ -24,6 +24,7 @@ from graphveil.graphs import Users
 from graphveil.graphs.identity import content_digest, data_digest
 from graphveil.graphs.load import large_shards
 from graphveil.methods import Method
+from graphveil.methods.job import Progress
 from graphveil.methods.method import take_method
 from graphveil.plugins import held
 
@@ -91,10 +92,8 @@ class Ahead:
                 self._begun[key] = Begun(unit, digest, future)
 
 
-# Told of each finished unit, and of how many there are in all.
+# Called with each finished unit, how many are finished, and how many there are in all.
 Watcher = Callable[[UnitResult, int, int], None]
-# Told what is being done inside a unit and which share of it is done (only without parallel processes).
-Inside = Callable[[str, float], None]
 
 
 def run(
@@ -108,7 +107,7 @@ def run(
     resume: bool = False,
     store: UnitStore | None = None,
     watch: Watcher | None = None,
-    inside: Inside | None = None,
+    inside: Progress | None = None,
     **options: Any,
 ) -> Result:
     """Run a method and compare it with its control. ``data`` is a name or a path, a graph with its ``users``, or PyG's Data.
@@ -166,7 +165,7 @@ def run_experiment(
     engine: Engine = HERE,
     store: UnitStore | None = None,
     watch: Watcher | None = None,
-    inside: Inside | None = None,
+    inside: Progress | None = None,
     given: Given | None = None,
     skip: tuple[Part, ...] = (),
     reuse: bool = False,
@@ -228,7 +227,7 @@ def units_left(
     return [RunUnit(spec, part, run, given) for run, part in units if (part, run) not in have]
 
 
-def _serial(todo: list[RunUnit], inside: Inside | None, engine: Engine) -> Iterator[UnitResult]:
+def _serial(todo: list[RunUnit], inside: Progress | None, engine: Engine) -> Iterator[UnitResult]:
     with engine.open():
         for unit in todo:
             yield compute_unit(unit, inside, engine)

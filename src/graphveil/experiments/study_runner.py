@@ -19,12 +19,13 @@ from graphveil.experiments.experiment_file import experiment_fields
 from graphveil.experiments.measures import PARTS, Reading
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
-from graphveil.experiments.runner import Ahead, Inside, parts_of, run_experiment, units_left
+from graphveil.experiments.runner import Ahead, parts_of, run_experiment, units_left
 from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
 from graphveil.experiments.study_result import CellOutput, StudyResult
 from graphveil.experiments.unit import RunUnit, UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs.users import Users
+from graphveil.methods.job import Progress
 from graphveil.plugins import held
 
 
@@ -72,7 +73,7 @@ class StudyWatcher:
     """Told how far experiments are. This one says nothing."""
 
     # Told what is done inside a unit and which share of it is done, where units are computed in this process.
-    inside: Inside | None = None
+    inside: Progress | None = None
 
     def begin(self, experiment: Experiment, done: int, total: int) -> None:
         """Hear that an experiment begins, with so many units of all experiments done."""
@@ -181,12 +182,8 @@ class FreshStore(UnitStore):
         super().add(spec, unit)
         self.added.add(spec.key(unit.part, unit.run))
 
-    def find(
-        self, spec: Experiment, parts: list[Part], alone: bool = False, workers: int | None = None
-    ) -> list[UnitResult]:
-        """Return the units of this experiment that were added since."""
-        wanted = [(part, run) for part in parts for run in range(spec.runs)]
-        return self._find(spec, [unit for unit in wanted if spec.key(*unit) in self.added], alone, workers)
+    def looks_for(self, spec: Experiment, part: Part, run: int) -> bool:
+        return spec.key(part, run) in self.added
 
 
 def unit_count(

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -138,15 +139,15 @@ class UnitStore(RecordStore):
 
         What several workers have learned together differs by rounding: only as many ``workers`` find it again.
         """
-        return self._find(spec, [(part, run) for part in parts for run in range(spec.runs)], alone, workers)
-
-    def _find(
-        self, spec: Experiment, wanted: list[Unit], alone: bool, workers: int | None = None
-    ) -> list[UnitResult]:
+        wanted = [unit for unit in product(parts, range(spec.runs)) if self.looks_for(spec, *unit)]
         source = this_version().source
         rows = select(self.file, FIND, *((*_key(spec, *unit, workers), source) for unit in wanted))
         chosen = [self._chosen(each, unit, alone) for each, unit in zip(rows, wanted, strict=True)]
         return [unit for unit in chosen if unit is not None]
+
+    def looks_for(self, spec: Experiment, part: Part, run: int) -> bool:
+        """Return whether a unit is looked for at all."""
+        return True
 
     def _chosen(self, rows: list[tuple[Any, ...]], wanted: Unit, alone: bool) -> UnitResult | None:
         """The first that can be read and may be used."""
