@@ -12,8 +12,7 @@ from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare as compared
 from graphveil.experiments.report import comparison_page, results_table
-from graphveil.experiments.result_store import ResultStore, Selection, find_result
-from graphveil.experiments.unit_store import results_file
+from graphveil.experiments.result_store import Selection, find_result, kept_results
 from graphveil.files import PAGES, check_output, write_whole
 
 TITLE = "graphveil: comparison of kept results"
@@ -48,12 +47,7 @@ def compare(
         raise InputError(f"a comparison needs at least 2 results, got {len(names)}: name another one")
     if out is not None:
         check_output(out, PAGES, "--out")
-    kept = ResultStore(results_file()).results(warn)
-    if not kept:
-        raise InputError(
-            f"no run has left a result in {results_file()} yet: run methods first, as in "
-            "`graphveil run base --data town --epsilon 2`"
-        )
+    kept = kept_results(warn)
     comparison = compared([find_result(name, kept, selection) for name in names])
     if out is not None:
         write_whole(out, comparison_page(comparison, TITLE))

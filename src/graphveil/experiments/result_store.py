@@ -16,7 +16,7 @@ from graphveil.errors import InputError, StoreError
 from graphveil.experiments.database import RESULTS, change, insert, select
 from graphveil.experiments.result import LISTED, MEASURED, OTHER_PARTS, Result
 from graphveil.experiments.table import Column, Kind, Table
-from graphveil.experiments.unit_store import RecordOrigin, now, this_version
+from graphveil.experiments.unit_store import RecordOrigin, now, results_file, this_version
 from graphveil.files import PARQUET, read_text, write_whole
 from graphveil.methods.terms import option
 from graphveil.number_format import value_text
@@ -124,6 +124,21 @@ class ResultStore:
             ("DELETE FROM tags WHERE result = ?", chosen),
             ("DELETE FROM results WHERE id = ?", chosen),
         )
+
+
+def kept_results(skipped: Skipped, instead: str = "") -> list[StoredResult]:
+    """Return the results of all earlier runs; refused where there is none, with what to do ``instead``.
+
+    ``skipped`` is told of damaged ones.
+    """
+    file = results_file()
+    results = ResultStore(file).results(skipped)
+    if not results:
+        raise InputError(
+            f"no run has left a result in {file} yet: run a method first, as in "
+            f"`graphveil run base --data town --epsilon 2`{instead}"
+        )
+    return results
 
 
 def latest(results: Sequence[AnyResult]) -> list[AnyResult]:
