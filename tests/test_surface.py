@@ -406,3 +406,12 @@ print(sorted(heavy & {name.split(".")[0] for name in sys.modules}))
 def test_importing_graphveil_and_reporting_needs_numpy_and_pydantic_only():
     done = subprocess.run([sys.executable, "-c", CLIENT], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_class_name_is_used_once():
+    places: dict[str, list[str]] = {}
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(file.relative_to(SOURCE)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

@@ -212,6 +212,8 @@ def test_of_many_silent_peers_those_who_came_first_must_go(monkeypatch):
     monkeypatch.setattr(house_module, "MOST_AT_DOOR", 2)
     with House(People()) as house:
         inside = WorkerQuestion(house.address)
+        # Who has been answered has shown the key, as far as the house knows.
+        inside.report(PLAN, None)
         with connected(house.address) as first, connected(house.address), connected(house.address):
             with suppress(ConnectionResetError):
                 while first.recv(1024):

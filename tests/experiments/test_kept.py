@@ -70,7 +70,7 @@ def test_a_sweep_over_a_given_graph_is_kept_cell_by_cell():
     )
     assert len(found.at(4.0).scores()) == 2
     assert len(kept()) == 2
-    assert found.rows()[0][0] == "1"
+    assert found.tables[0].texts[0][0] == "1"
 
 
 def test_a_sweep_that_is_not_to_be_kept_leaves_nothing():

@@ -84,7 +84,7 @@ class PageRankDenoiser:
     ``alpha`` is above 0 and below 1, ``r`` within 0 and 1, ``r_max`` above 0, ``algorithm`` one of auto, push, power and
     chebyshev. Estimates are n users x d features, and so is Ẑ.
 
-    >>> PageRank(alpha=0.2, r=0.5, r_max=1e-3).terms(1e-3)
+    >>> PageRankDenoiser(alpha=0.2, r=0.5, r_max=1e-3).terms(1e-3)
     {'power': 30, 'chebyshev': 10}
     """
 

@@ -354,6 +354,7 @@ def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | N
         mechanism_options=spec.mechanism_options,
         link_options=spec.link_options,
         backbone=spec.backbone,
+        predicts=spec.resolved_task,
         progress=progress,
     )
     return unit.role.job(job)

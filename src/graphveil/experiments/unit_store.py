@@ -79,7 +79,7 @@ def now() -> str:
 def _origins(records: dict[int, RecordOrigin]) -> str:
     """How many there are of each version.
 
-    >>> _origins({1: Origin("1.0", "ab" * 32), 2: Origin("1.0", "ab" * 32)})
+    >>> _origins({1: RecordOrigin("1.0", "ab" * 32), 2: RecordOrigin("1.0", "ab" * 32)})
     '2 (graphveil 1.0, source abababababab)'
     """
     counts = sorted(Counter(map(str, records.values())).items())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphveil.graphs.links import KnownLinks, LinkPairs, Pairs
 from graphveil.graphs.metrics import area_under_curve
-from graphveil.linear.pairs import weighted_products, weights_gradient
+from graphveil.linear.wide_products import weighted_products, weights_gradient
 
 Rows = NDArray[np.float32]
 # Shares of the score that the public columns may start with: chosen by the validation pairs.

@@ -30,6 +30,6 @@ if TYPE_CHECKING:
     from graphveil.linear.partitioned import other_ends as other_ends
     from graphveil.linear.sparse import SparseMatrix as SparseMatrix
     from graphveil.linear.walks import walk_distances as walk_distances
-    from graphveil.linear.pairs import weighted_products as weighted_products
+    from graphveil.linear.wide_products import weighted_products as weighted_products
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -208,6 +208,8 @@ class Job:
     # Who may have private links, where other links are public and are the graph's edges; None: all links are private.
     private_users: NDArray[np.int64] | None = None
     backbone: str = "gcn"
+    # What is to be predicted; where nobody says it, links if some are held out of the graph, else classes.
+    predicts: Task | None = None
     # How training and validation labels were randomized, where they are private.
     label_mechanism: LabelMechanism | None = None
     # Where the norms of feature rows are learned too: the reports, once they are there.
@@ -232,7 +234,7 @@ class Job:
     @property
     def task(self) -> Task:
         """What is to be predicted."""
-        return task_of(self.graph)
+        return task_of(self.graph) if self.predicts is None else self.predicts
 
     @property
     def output_count(self) -> int:
