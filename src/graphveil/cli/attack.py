@@ -88,14 +88,14 @@ class ModelOptions:
 
     def refuse_without_method(self) -> None:
         """Refuse what is about a model where none is attacked."""
-        given = [
-            name
-            for name, value in (("--feature-epsilon", self.feature_epsilon), ("--backbone", self.backbone))
-            if value
-        ]
-        if given or self.seen != "scores":
+        about_models = {
+            "--feature-epsilon": self.feature_epsilon,
+            "--backbone": self.backbone,
+            "--seen": self.seen != "scores",
+        }
+        for name in (name for name, value in about_models.items() if value):
             raise InputError(
-                f"{(given or ['--seen'])[0]} is about a model, and reports are attacked: give --method too, for example --method base"
+                f"{name} is about a model, and reports are attacked: give --method too, for example --method base"
             )
 
 
