@@ -180,10 +180,10 @@ class FreshStore(UnitStore):
 
     def add(self, spec: Experiment, unit: UnitResult) -> None:
         super().add(spec, unit)
-        self.added.add(spec.key(unit.part, unit.run))
+        self.added.add(RunUnit(spec, unit.part, unit.run).key)
 
-    def looks_for(self, spec: Experiment, part: Part, run: int) -> bool:
-        return spec.key(part, run) in self.added
+    def looks_for(self, unit: RunUnit) -> bool:
+        return unit.key in self.added
 
 
 def unit_count(
