@@ -274,7 +274,7 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
             "x.pdf has the unsupported format .pdf: use .svg or .png",
         ),
         (["sweep", "small.toml", "--out", "nowhere/x.svg"], "nowhere is not a folder"),
-        (["sweep", "small.toml", "--jobs", "0"], "jobs must be at least 1"),
+        (["sweep", "small.toml", "--jobs", "0"], "jobs must be an integer of at least 1"),
         (["sweep", "small.toml", "--runs", "0"], "runs must be an integer of at least 1"),
         (["sweep", "small.toml", "--set", "speed=1"], "there is no setting 'speed' here"),
         (["sweep", "ppgnn-hops", "--set", "hops=1"], "ppgnn-hops sweeps settings.hops"),
