@@ -23,6 +23,7 @@ def test_demo_prints_a_table_and_writes_a_report(small, tmp_path, capsys):
     printed = " ".join(capsys.readouterr().out.split())
     for words in ("ε = 2", "ε = 8", "structure", "without privacy", "The audit: 4 of 4 claims of ε hold"):
         assert words in printed
+    assert "\\n" not in printed and "control the same with blinded answers" in printed
     html = out.read_text()
     assert html.startswith("<!doctype html>")
     assert html.count("<svg") == 2 and ">The town</h2>" in html

@@ -80,7 +80,9 @@ def show(demo: Demo, out: Path) -> None:
     bounds += [f"without privacy: {scored(demo.plain)}"] if demo.plain else []
     console.print(f" {'; '.join(bounds)}. All in percent of test users, ± half of the 95% interval.")
     console.print()
-    console.print(MEANING)
+    # A console shows a line feed that stands in a text as two letters.
+    for line in MEANING.splitlines():
+        console.print(line)
     console.print()
     broken = sum(not audited.holds for audited in demo.audits)
     if demo.audits:
