@@ -23,7 +23,7 @@ from graphveil.engine.learning import joined
 from graphveil.engine.part_work import PartOutcome, PartWork, learn_part, stripped
 from graphveil.engine.process_crew import ProcessCrew
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import learn_unit, open_unit
+from graphveil.experiments.unit import RunUnit, learn_unit, open_unit
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import cut_part
 
@@ -101,7 +101,7 @@ def by_workers(
     cases: Sequence[Case], workers: int, divide: Callable[[Graph, int], Division] = divide_graph
 ) -> list[tuple[Any, Any]]:
     """The first run of each case as it was ready, and what workers learned in it; they are started once for all cases."""
-    ready = [open_unit(spec, part, 0) for spec, part in cases]
+    ready = [open_unit(RunUnit(spec, part)) for spec, part in cases]
     divided = [divide(each.job.graph, workers) for each in ready]
     with ExitStack() as stack:
         houses = [stack.enter_context(House(each.job.users)) for each in ready]
@@ -131,7 +131,7 @@ def _learn_each(tasks: Sequence[PartWork], world: Any, progress: Any) -> list[Pa
 
 def _in_one_process(spec: Experiment, part: str) -> tuple[Any, float]:
     with learn.one_thread():
-        ready, outcome = learn_unit(spec, part, 0)
+        ready, outcome = learn_unit(RunUnit(spec, part))
     return outcome.scores, ready.users.evaluate(outcome.scores, ready.graph)
 
 

@@ -115,9 +115,9 @@ def watched(diary, arguments):
         cells_module.run_cells,
     )
 
-    def run_unit(spec, part, run, *rest):
-        diary.write("computes", spec.key(part, run))
-        return compute(spec, part, run, *rest)
+    def run_unit(unit, *rest):
+        diary.write("computes", unit.key)
+        return compute(unit, *rest)
 
     def telling_spec(spec, *, watch, **options):
         def told(unit, done, total):
@@ -228,11 +228,11 @@ def check_computed_once(diary):
         finished |= {key} if what == "finished" else set()
 
 
-def tiny_unit(spec, part, run, *_rest):
+def tiny_unit(unit, *_rest):
     """What stands for learning where only the store is looked at: a score that follows from what is asked for."""
     time.sleep(0.002)
     seconds = dict.fromkeys(("report", "denoise", "train", "total"), 0.002)
-    return UnitResult(part, run, tiny_score(spec.key(part, run)), "tiny", Privacy(), seconds, 1.0)
+    return UnitResult(unit.part, unit.run, tiny_score(unit.key), "tiny", Privacy(), seconds, 1.0)
 
 
 def tiny_score(key):

@@ -23,7 +23,7 @@ import numpy as np
 from graphveil import learn
 from graphveil.errors import GraphveilError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import OpenUnit, open_unit
+from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import veil
 from graphveil.methods.public_numbers import PublicNumbers, unlabelled_rows, within_reach
@@ -121,7 +121,7 @@ def measured(graph: MeasuredGraph, done: Collection[tuple[str, ...]]) -> list[di
             )
             try:
                 with learn.one_thread(), patch.object(veil, "taught_by_panel", taught):
-                    ready = open_unit(spec, "method", 0, None, given)
+                    ready = open_unit(RunUnit(spec, given=given))
                     if posterior is None:
                         posterior = structure_posterior(ready.job)
                     line = one_line(spec, ready, posterior, taught)

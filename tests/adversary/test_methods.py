@@ -8,7 +8,7 @@ import pytest
 import graphveil as gv
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.methods import find_method, method_names
 
 
@@ -19,7 +19,7 @@ def public(what):
 @pytest.fixture(scope="module")
 def ready():
     spec = Experiment.of("base", "town", epsilon=1.0, runs=1, data_options={"users": 160})
-    return open_unit(spec)
+    return open_unit(RunUnit(spec))
 
 
 def test_the_users_of_a_method_offer_one_thing(ready):
@@ -32,7 +32,7 @@ def test_a_job_holds_neither_users_nor_books(name, part):
     method = find_method(name)
     epsilon = 1.0 if method.reports_features else None
     spec = Experiment.of(name, "town", epsilon=epsilon, runs=1, data_options={"users": 160})
-    job = open_unit(spec, part, 0).job
+    job = open_unit(RunUnit(spec, part)).job
     for field in fields(job):
         value = getattr(job, field.name)
         assert not isinstance(value, (gv.Users, gv.Ledger)), field.name

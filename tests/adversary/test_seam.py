@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 import graphveil as gv
 from graphveil.errors import BudgetError, InputError, PrivacyError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import Users, hold_out_links
 from graphveil.mechanisms import register
 from graphveil.mechanisms.registry import unregister
@@ -109,7 +109,7 @@ def test_a_method_s_own_code_never_sees_private_labels_or_links(name, monkeypatc
     monkeypatch.setattr(type(method), "feature_plans", watching)
     epsilon = 1.0 if method.reports_features else None
     options = {"label_epsilon": 1.0, "link_epsilon": 4.0, "data_options": {"users": 160}}
-    open_unit(Experiment.of(name, "town", epsilon=epsilon, runs=1, **options))
+    open_unit(RunUnit(Experiment.of(name, "town", epsilon=epsilon, runs=1, **options)))
     assert seen
     assert not any(labels for labels, _ in seen)
     assert all(edges == 0 for _, edges in seen)

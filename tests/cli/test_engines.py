@@ -73,7 +73,7 @@ def test_a_wrong_address_is_one_sentence(command, capsys):
             "--engine must be local, ray, ray://HOST:PORT or ray://auto, got 'dask'",
         ),
         ([*RUN, "--engine", "ray://head"], "ray://head is no address: give ray://HOST:PORT"),
-        ([*RUN, "--engine", "ray", "--jobs", "0"], "--jobs must be at least 1, got 0"),
+        ([*RUN, "--engine", "ray", "--jobs", "0"], "--jobs must be an integer of at least 1, got 0"),
         (["sweep", "ppgnn-hops", "--engine", "ray", "--workers", "2"], "leave --workers out"),
         (["paper", "ppgnn", "--engine", "ray", "--workers", "2"], "leave --workers out"),
         (["tune", "base", *BASE, "--engine", "ray", "--workers", "2"], "leave --workers out"),

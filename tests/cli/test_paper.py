@@ -118,9 +118,9 @@ def test_runs_of_another_version_are_reused_only_if_they_may_be(capsys, monkeypa
         assert status(quick) == 0
     first, compute = capsys.readouterr().out, runner_module.compute_unit
 
-    def refused_only(spec, *rest):
+    def refused_only(unit, *rest):
         """The cell whose mechanism refuses its options has left nothing to reuse."""
-        return compute(spec, *rest) if spec.mechanism_options else pytest.fail("ran again")
+        return compute(unit, *rest) if unit.spec.mechanism_options else pytest.fail("ran again")
 
     with monkeypatch.context() as context:
         context.setattr(runner_module, "compute_unit", refused_only)
@@ -300,7 +300,7 @@ def test_an_interrupted_sweep_says_how_far_it_came(capsys, monkeypatch, tmp_path
     def run_unit(*arguments):
         if len(seen) == 3:
             raise KeyboardInterrupt
-        seen.append(arguments[1])
+        seen.append(arguments[0])
         return compute(*arguments)
 
     monkeypatch.setattr(runner_module, "compute_unit", run_unit)
@@ -319,7 +319,7 @@ def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
     def run_unit(*arguments):
         if len(seen) == 3:
             raise KeyboardInterrupt
-        seen.append(arguments[1])
+        seen.append(arguments[0])
         return compute(*arguments)
 
     monkeypatch.setattr(runner_module, "compute_unit", run_unit)
@@ -341,7 +341,7 @@ def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
         (["paper", "nobody"], "no paper is named 'nobody': choose one of small"),
         (["paper", "small/two"], "small has no table named 'two': choose one of one"),
         (["paper", "small", "--data", "cora"], "no table here has 'cora': choose from town, lastfm"),
-        (["paper", "small", "--jobs", "0"], "jobs must be at least 1"),
+        (["paper", "small", "--jobs", "0"], "jobs must be an integer of at least 1"),
         (["paper", "--quick"], "name a paper, or give --every"),
         (["paper", "--page", "x.html"], "name a paper, or give --every"),
         (["paper", "small", "--every"], "--every runs all papers, so none is named"),
@@ -513,7 +513,7 @@ def test_a_page_that_is_not_quick_does_not_say_so(capsys, tmp_path):
 
 def test_the_number_of_runs_can_be_set_and_must_make_sense(capsys):
     assert status(["paper", "small", "--runs", "0"]) == 2
-    assert "runs must be at least 1" in capsys.readouterr().err
+    assert "--runs must be an integer of at least 1" in capsys.readouterr().err
 
 
 FIGURES = """
@@ -647,7 +647,7 @@ def test_an_interrupt_leaves_out_the_figures_that_are_not_finished(capsys, figur
         (["small/errors", "--data", "town"], "small/errors is computed without a graph: leave --data out"),
         (["small/walks", "--data", "cora"], "cora is not here: `graphveil data get cora`, or put cora.npz"),
         (["small/walks", "--data", "town", "--data", "cora"], "walks is of one graph: name one with --data"),
-        (["small/walks", "--runs", "0"], "runs must be at least 1"),
+        (["small/walks", "--runs", "0"], "--runs must be an integer of at least 1"),
     ],
 )
 def test_a_mistake_about_figures_exits_with_2_and_one_line(arguments, words, capsys, figures):

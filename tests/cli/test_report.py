@@ -54,7 +54,7 @@ def test_a_run_keeps_its_result_in_the_cache(tmp_path):
     [
         ([], "no run has left a result"),
         (["nowhere.json"], "nowhere.json is not there"),
-        (["--hops", "0"], "hops must be at least 1, got 0"),
+        (["--hops", "0"], "hops must be an integer of at least 1, got 0"),
         (["--out", "nowhere/report.html"], "nowhere is not a folder"),
         (["--out", "."], "is a folder: name a file in it"),
     ],

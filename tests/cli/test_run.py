@@ -234,7 +234,7 @@ def test_a_range_is_needed_and_can_be_given(capsys, tmp_path):
         (["run", "base", "--data", "town", "--epsilon", "1", "--backbone", "x"], "no backbone is named 'x'"),
         (
             ["run", "base", "--data", "town", "--epsilon", "1", "--jobs", "0"],
-            "jobs must be at least 1, got 0",
+            "jobs must be an integer of at least 1, got 0",
         ),
         (
             ["run", "base", "--data", "town", "--epsilon", "1", "--runs", "0"],

@@ -238,7 +238,7 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
     def run_unit(*arguments):
         if len(seen) == 7:
             raise KeyboardInterrupt
-        seen.append(arguments[1:3])
+        seen.append((arguments[0].part, arguments[0].run))
         return compute(*arguments)
 
     monkeypatch.setattr(runner_module, "compute_unit", run_unit)
@@ -249,7 +249,9 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
     assert not (tmp_path / "small.svg").exists()
     rest = []
     monkeypatch.setattr(
-        runner_module, "compute_unit", lambda *arguments: rest.append(arguments[1:3]) or compute(*arguments)
+        runner_module,
+        "compute_unit",
+        lambda *arguments: rest.append((arguments[0].part, arguments[0].run)) or compute(*arguments),
     )
     assert status(["sweep", "small.toml"]) == 0
     # The second cell shares structure with the first, and one of its units was finished.
@@ -272,7 +274,7 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
             "x.pdf has the unsupported format .pdf: use .svg or .png",
         ),
         (["sweep", "small.toml", "--out", "nowhere/x.svg"], "nowhere is not a folder"),
-        (["sweep", "small.toml", "--jobs", "0"], "jobs must be at least 1"),
+        (["sweep", "small.toml", "--jobs", "0"], "jobs must be an integer of at least 1"),
         (["sweep", "small.toml", "--runs", "0"], "runs must be an integer of at least 1"),
         (["sweep", "small.toml", "--set", "speed=1"], "there is no setting 'speed' here"),
         (["sweep", "ppgnn-hops", "--set", "hops=1"], "ppgnn-hops sweeps settings.hops"),

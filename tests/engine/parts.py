@@ -14,7 +14,7 @@ from graphveil.engine.dividing import Division
 from graphveil.engine.learning import learn_in_parts
 from graphveil.engine.process_crew import ProcessCrew
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import learn_unit, open_unit
+from graphveil.experiments.unit import RunUnit, learn_unit, open_unit
 
 
 def small_spec(method="base", **options):
@@ -24,12 +24,12 @@ def small_spec(method="base", **options):
 
 def in_one_process(spec, part="method"):
     with learn.one_thread():
-        return learn_unit(spec, part, 0)
+        return learn_unit(RunUnit(spec, part))
 
 
 def in_parts(spec, workers, part="method", load=None, **options):
     """The same by workers; with the job as it was ready, whose books tell what was spent."""
-    ready = open_unit(spec, part, 0)
+    ready = open_unit(RunUnit(spec, part))
     crew = options.pop("crew", None) or ProcessCrew()
     load = load or spec.load_code
     return ready, learn_in_parts(ready.method.name, ready.job, crew, workers, load, **options)

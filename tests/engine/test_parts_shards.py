@@ -8,6 +8,7 @@ from graphveil.engine.process_crew import ProcessCrew
 from graphveil.engine.shard_users import ShardUsers, shard_part
 from graphveil.experiments.compute import ShardTask, run_shard_unit
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import RunUnit
 from graphveil.graphs import Town
 from graphveil.graphs.shards import write_town
 from graphveil.graphs.world import ALONE
@@ -27,8 +28,8 @@ def test_workers_learn_what_one_process_learns_from_disk(shards):
     settings = {"epochs": 4, "about": "neighbours"}
     spec = Experiment.of("veil", str(shards.path), epsilon=4.0, settings=settings)
     with learn.one_thread():
-        alone = run_shard_unit(ShardTask(spec, "method", 0, on_disk=True), 1)
-    found = run_shard_unit(ShardTask(spec, "method", 0), 2, ProcessCrew())
+        alone = run_shard_unit(ShardTask(RunUnit(spec), on_disk=True), 1)
+    found = run_shard_unit(ShardTask(RunUnit(spec)), 2, ProcessCrew())
     assert found.score == alone.score
     assert found.detail == alone.detail
     for name in ("answers_used", "asked_for_class", "model_nats"):

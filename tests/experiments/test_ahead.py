@@ -10,6 +10,7 @@ from graphveil.experiments.compute import compute_remote_unit
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.runner import DEPTH, Ahead, run_experiment
 from graphveil.experiments.study_runner import RunOptions, run_cells
+from graphveil.experiments.unit import RunUnit
 from graphveil.experiments.unit_store import UnitStore
 
 
@@ -27,25 +28,25 @@ class Pool:
     def __init__(self):
         self.asked = []
 
-    def submit(self, function, asked, part, number, *more):
+    def submit(self, function, unit, digest):
         assert function is compute_remote_unit
-        self.asked.append((asked.seed + number, part))
+        self.asked.append((unit.seed, unit.part))
         future = Future()
-        future.set_result((asked.seed + number, part))
+        future.set_result((unit.seed, unit.part))
         return future
 
 
 @pytest.fixture
 def ahead():
     pool = Pool()
-    found = Ahead(lambda: pool, lambda asked: [("method", number) for number in range(asked.runs)])
+    found = Ahead(lambda: pool, lambda asked: [RunUnit(asked, run=run) for run in range(asked.runs)])
     found.of = pool
     return found
 
 
 def taken(ahead, asked):
-    units = [("method", number) for number in range(asked.runs)]
-    return sorted(future.result() for future in ahead.take(asked, units, None))
+    units = [RunUnit(asked, run=run) for run in range(asked.runs)]
+    return sorted(future.result() for future in ahead.take(units))
 
 
 def test_units_of_the_next_begin_with_those_of_the_first(ahead):
@@ -83,7 +84,7 @@ def test_what_cannot_be_run_begins_nothing(ahead):
 def test_what_began_with_other_data_is_computed_anew(ahead, monkeypatch):
     ahead.coming = [spec(seed=7)]
     taken(ahead, spec())
-    monkeypatch.setattr("graphveil.experiments.compute.input_digest", lambda *_: "changed")
+    monkeypatch.setattr("graphveil.experiments.unit.input_digest", lambda *_: "changed")
     taken(ahead, spec(seed=7))
     assert ahead.of.asked.count((7, "method")) == 2
 
@@ -112,7 +113,7 @@ def test_an_interrupt_keeps_what_was_computed_before_its_turn(tmp_path, monkeypa
     specs, store = [spec(seed=seed) for seed in (0, 5)], UnitStore(tmp_path / "kept.sqlite")
 
     def stop(asked, *, ahead, **_):
-        for future in ahead.take(asked, [("method", 0)], None):
+        for future in ahead.take([RunUnit(asked)]):
             future.result()
         for begun in list(ahead._begun.values()):
             begun.future.result()

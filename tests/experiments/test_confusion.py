@@ -9,6 +9,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.run_figures import class_figure, confusion_figure
+from graphveil.experiments.unit import RunUnit
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
 
@@ -19,11 +20,12 @@ OUTCOME = Outcome(np.zeros((1, 2), dtype=np.float32), 0.0, 0.0, {})
 def counted(**counts):
     """A run whose users count so."""
     users = {name: lambda *_, count=count: count for name, count in counts.items()}
-    return SimpleNamespace(graph=SimpleNamespace(multilabel=False), users=SimpleNamespace(**users))
+    graph = SimpleNamespace(multilabel=False)
+    return SimpleNamespace(unit=RunUnit(SPEC), graph=graph, users=SimpleNamespace(**users))
 
 
 def confusion(counts):
-    return texts(confusion_figure(SPEC, counted(confusion=np.asarray(counts)), OUTCOME))
+    return texts(confusion_figure(counted(confusion=np.asarray(counts)), OUTCOME))
 
 
 def texts(drawing):
@@ -46,10 +48,10 @@ def test_many_classes_have_shades_alone():
 
 def test_each_class_has_a_line_and_what_it_is_about():
     scores = [ClassScore(0, 4, 2, 1), ClassScore(1, 3, 0, 0)]
-    said = texts(class_figure(SPEC, counted(per_class=scores), OUTCOME))
+    said = texts(class_figure(counted(per_class=scores), OUTCOME))
     assert {"0 (4)", "1 (3)", "precision", "recall", "F1"} <= set(said)
 
 
 def test_no_classes_are_refused():
     with pytest.raises(InputError, match="no classes"):
-        class_figure(SPEC, counted(per_class=()), OUTCOME)
+        class_figure(counted(per_class=()), OUTCOME)

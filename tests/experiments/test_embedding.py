@@ -11,7 +11,7 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.experiments import Experiment, embed_experiment, read_embedding
 from graphveil.experiments.artefacts import WRITERS, write_artefact
 from graphveil.experiments.embedding import reduce_columns
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.methods import Method, find_method, method_names
 from graphveil.methods import method as method_module
@@ -150,7 +150,7 @@ def test_links_are_embedded_from_those_of_training_alone(name):
 )
 def test_what_is_said_to_be_spent_is_what_the_ledger_says(name, options):
     spec = experiment_of(name, **options)
-    ready = open_unit(spec)
+    ready = open_unit(RunUnit(spec))
     ready.method.run(ready.job)
     ledger = ready.ledger
     found = embed_experiment(spec)

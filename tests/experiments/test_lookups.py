@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment
 from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.unit import run_unit
+from graphveil.experiments.unit import RunUnit, run_unit
 from graphveil.methods import method as methods
 
 
@@ -23,7 +23,7 @@ def test_a_unit_looks_its_method_up_once(monkeypatch):
     asked, find = [], methods._methods.find
     spec = small()
     monkeypatch.setattr(methods._methods, "find", lambda name: asked.append(name) or find(name))
-    run_unit(spec, "method", 0)
+    run_unit(RunUnit(spec))
     assert asked == ["base"]
 
 

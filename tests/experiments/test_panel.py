@@ -12,7 +12,7 @@ import graphveil as gv
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments import Experiment, ResultStore
 from graphveil.experiments.runner import parts_of, run_experiment
-from graphveil.experiments.unit import open_unit, run_unit
+from graphveil.experiments.unit import RunUnit, open_unit, run_unit
 from graphveil.experiments.unit_store import UnitStore
 from graphveil.graphs.load import load
 from graphveil.methods import Method
@@ -31,7 +31,7 @@ def experiment_of(method=METHOD, **options):
 
 
 def ready_of(part="method", run=0, given=None, **options):
-    return open_unit(experiment_of(**options), part, run, None, given)
+    return open_unit(RunUnit(experiment_of(**options), part, run, given=given))
 
 
 def marked():
@@ -160,8 +160,8 @@ def test_private_labels_are_reported_where_only_volunteers_count():
 
 def test_the_record_tells_of_volunteers_in_every_part_that_has_them():
     for part in ("method", "control", "unasked"):
-        assert run_unit(experiment_of(), part, 0).privacy.panel == PanelGiven(users=20)
-    assert run_unit(experiment_of(), "structure", 0).privacy.panel is None
+        assert run_unit(RunUnit(experiment_of(), part)).privacy.panel == PanelGiven(users=20)
+    assert run_unit(RunUnit(experiment_of(), "structure")).privacy.panel is None
 
 
 def spent_by(ready):
@@ -184,7 +184,7 @@ def test_a_volunteer_who_is_also_asked_is_charged_like_everybody():
 
 
 def test_the_sentence_and_the_cell_name_volunteers():
-    told = run_unit(experiment_of(), "method", 0).privacy
+    told = run_unit(RunUnit(experiment_of())).privacy
     assert told.sentence == (
         "20 volunteers gave their raw features; everybody else reported features at ε = 4; the server needs no trust "
         "but the volunteers'."
@@ -194,7 +194,7 @@ def test_the_sentence_and_the_cell_name_volunteers():
 
 
 def test_where_volunteers_are_asked_too_nobody_is_left_out_of_the_sentence():
-    unit = run_unit(experiment_of(settings={"ask_all": True}), "method", 0)
+    unit = run_unit(RunUnit(experiment_of(settings={"ask_all": True})))
     assert unit.privacy.panel == PanelGiven(users=20, asked=20)
     sentence = unit.privacy.sentence
     assert sentence.startswith(
@@ -203,7 +203,7 @@ def test_where_volunteers_are_asked_too_nobody_is_left_out_of_the_sentence():
 
 
 def test_where_nobody_is_asked_volunteers_are_named_alone():
-    told = run_unit(experiment_of(), "unasked", 0).privacy
+    told = run_unit(RunUnit(experiment_of(), "unasked")).privacy
     assert told.sentence == (
         "20 volunteers gave their raw features; nobody else reported anything private to this method's server."
     )

@@ -7,7 +7,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.poisoning import Harm, advise_poisoning
-from graphveil.experiments.unit import run_unit
+from graphveil.experiments.unit import RunUnit, run_unit
 
 TOWN = {"epochs": 2, "data.users": 200, "data.neighbourhood": 10, "data.degree": 8.0}
 
@@ -36,7 +36,7 @@ def test_careless_and_well_placed_liars_stand_beside_those_drawn_at_random(advic
 
 
 def test_without_liars_the_numbers_are_those_of_a_run(advice):
-    unit = run_unit(Experiment.of("base", "town", epsilon=2.0, settings=TOWN), "method", 0)
+    unit = run_unit(RunUnit(Experiment.of("base", "town", epsilon=2.0, settings=TOWN)))
     assert advice.lines[0].score == unit.score
 
 

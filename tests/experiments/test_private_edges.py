@@ -8,7 +8,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment
 from graphveil.experiments.experiment import input_digest
-from graphveil.experiments.unit import open_unit, run_unit
+from graphveil.experiments.unit import RunUnit, open_unit, run_unit
 
 SMALL = {"users": 240, "features": 16, "telling": 4, "kinds": 2, "neighbourhood": 20, "degree": 8.0}
 SMALL |= {"labelled": 0.3, "validated": 0.2}
@@ -25,16 +25,14 @@ def codes(pairs):
 
 
 def test_the_server_knows_public_links_alone():
-    ready = open_unit(experiment_of(settings={"private_edges": 0.25}))
+    ready = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25})))
     known = codes(ready.job.graph.pairs())
     private = set(ready.job.private_users.tolist())
     assert known == {pair for pair in codes(ready.graph.pairs()) if not set(pair) <= private}
 
 
 def test_the_plan_lists_public_links_and_private_users():
-    ready = open_unit(
-        experiment_of(settings={"private_edges": 0.25, "tree_share": 0.2}), "method", 0, None, None
-    )
+    ready = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25, "tree_share": 0.2})))
     plan = ready.job.questions.links
     assert plan.mechanism == "edgerr" and plan.options["tree_share"] == 0.2
     assert codes(np.array(plan.options["public"]).reshape(-1, 2)) == codes(ready.job.graph.pairs())
@@ -43,7 +41,7 @@ def test_the_plan_lists_public_links_and_private_users():
 
 
 def test_public_links_stay_in_the_private_graph():
-    ready = open_unit(experiment_of(settings={"private_edges": 0.25}))
+    ready = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25})))
     job = ready.method.begin(ready.job)
     assert codes(ready.job.graph.pairs()) <= codes(job.graph.pairs())
     assert job.graph_numbers["links_public"] == len(ready.job.graph.pairs())
@@ -57,34 +55,34 @@ def test_public_links_stay_in_the_private_graph():
 @pytest.mark.parametrize("part", ["method", "control", "structure", "edgeless"])
 def test_every_part_runs_on_the_same_public_links(part):
     spec = experiment_of(settings={"private_edges": 0.25})
-    ready = open_unit(spec, part, 0)
-    assert codes(ready.job.graph.pairs()) == codes(open_unit(spec).job.graph.pairs())
-    found = run_unit(spec, part, 0)
+    ready = open_unit(RunUnit(spec, part))
+    assert codes(ready.job.graph.pairs()) == codes(open_unit(RunUnit(spec)).job.graph.pairs())
+    found = run_unit(RunUnit(spec, part))
     assert 0 <= found.score <= 1
     links = found.privacy.links
     assert (links is None) == (part == "edgeless")
 
 
 def test_without_private_links_only_a_curator_need_not_be_trusted():
-    local = run_unit(experiment_of(link_epsilon=None), "method", 0).privacy
-    curated = run_unit(experiment_of(settings={"private_edges": 0.25}), "method", 0).privacy
+    local = run_unit(RunUnit(experiment_of(link_epsilon=None))).privacy
+    curated = run_unit(RunUnit(experiment_of(settings={"private_edges": 0.25}))).privacy
     assert (local.trust, curated.trust) == ("local", "curator")
     assert curated.links.epsilon == 2.0
 
 
 def test_with_public_links_left_hops_stay_where_nobody_is_asked_for_links():
-    some = open_unit(experiment_of(settings={"private_edges": 0.25}), "edgeless", 0)
-    none = open_unit(experiment_of(settings={"private_edges": 1.0}), "edgeless", 0)
+    some = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25}), "edgeless"))
+    none = open_unit(RunUnit(experiment_of(settings={"private_edges": 1.0}), "edgeless"))
     assert some.job.settings.hops > 0 and none.job.settings.hops == 0
 
 
 def test_any_method_takes_some_links_as_private():
     spec = experiment_of("base", {"link.private_edges": 0.25}, link_mechanism="edgerr")
-    assert run_unit(spec, "method", 0).also["links_public"] > 0
+    assert run_unit(RunUnit(spec)).also["links_public"] > 0
 
 
 def test_links_are_predicted_with_some_of_them_private():
-    found = run_unit(experiment_of(settings={"private_edges": 0.5}, task="link"), "method", 0)
+    found = run_unit(RunUnit(experiment_of(settings={"private_edges": 0.5}, task="link")))
     assert 0 <= found.score <= 1 and found.also["links_public"] > 0
 
 
@@ -133,20 +131,16 @@ def test_other_pairs_in_the_file_are_another_experiment(tmp_path):
 def test_the_walk_tells_how_far_it_is():
     heard = []
     ready = open_unit(
-        experiment_of(settings={"private_edges": 0.25}),
-        "method",
-        0,
-        lambda what, share: heard.append(what),
-        None,
+        RunUnit(experiment_of(settings={"private_edges": 0.25})), lambda what, share: heard.append(what)
     )
     ready.method.begin(ready.job)
     assert {"a dendrogram of public links", "a dendrogram of private links"} <= set(heard)
 
 
 def test_a_result_says_what_no_audit_covers():
-    told = run_unit(experiment_of(settings={"private_edges": 0.25}), "method", 0).privacy
+    told = run_unit(RunUnit(experiment_of(settings={"private_edges": 0.25}))).privacy
     assert "The walk that finds a dendrogram" in told.beyond_audit[0]
     assert [one.exact for one in told.rounds if one.subject == "links"] == [None]
     assert "No audit covers this: the walk" in told.sentence
-    sure = run_unit(experiment_of(settings={"private_edges": 0.25, "tree_share": 0.0}), "method", 0).privacy
+    sure = run_unit(RunUnit(experiment_of(settings={"private_edges": 0.25, "tree_share": 0.0}))).privacy
     assert "beyond_audit" not in sure.to_dict()

@@ -33,7 +33,7 @@ def learned():
 @pytest.mark.parametrize("kind", RUN_FIGURES)
 def test_every_kind_is_drawn_and_says_which_run_it_is(kind, learned, monkeypatch):
     monkeypatch.setattr(run_figures, "MOST_ON_MAP", 40)
-    said = re.findall(r"<text[^>]*>(.*?)</text>", RUN_FIGURES[kind](SPEC, *learned).svg())
+    said = re.findall(r"<text[^>]*>(.*?)</text>", RUN_FIGURES[kind](*learned).svg())
     assert any(text.startswith("base on town, ε = 4") for text in said)
 
 
@@ -62,7 +62,7 @@ def test_a_curve_has_every_epoch_and_ends_in_what_was_taken(learned):
 def test_who_is_taken_for_another_is_counted(learned):
     ready, outcome = learned
     wrong = int((outcome.scores.argmax(axis=1) != ready.users.raw.labels).sum())
-    svg = RUN_FIGURES["graph"](SPEC, ready, outcome).svg()
+    svg = RUN_FIGURES["graph"](ready, outcome).svg()
     assert f">predicted, {wrong} of 240 wrong</text>" in svg
 
 
@@ -70,9 +70,9 @@ def test_a_method_without_a_curve_says_so(learned):
     ready, outcome = learned
     bare = type(outcome)(outcome.scores, 0.0, 0.0, {})
     with pytest.raises(InputError, match="keeps no curve"):
-        RUN_FIGURES["training"](SPEC, ready, bare)
+        RUN_FIGURES["training"](ready, bare)
     with pytest.raises(InputError, match="nothing to map"):
-        RUN_FIGURES["map"](SPEC, ready, bare)
+        RUN_FIGURES["map"](ready, bare)
 
 
 def test_the_command_writes_the_figure(tmp_path, capsys):

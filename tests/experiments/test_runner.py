@@ -11,7 +11,7 @@ from graphveil.experiments import Experiment, UnitStore, run_experiment
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments.compute import compute_unit
 from graphveil.experiments.runner import parts_of
-from graphveil.experiments.unit import run_unit
+from graphveil.experiments.unit import RunUnit, run_unit
 
 SMALL = {"users": 400, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SETTINGS = {"epochs": 5}
@@ -111,7 +111,7 @@ def test_jobs_change_no_number(result):
 
 
 def test_run_i_is_the_first_run_of_seed_s_plus_i(result):
-    later = run_unit(SPEC.having(seed=1, runs=1), "method", 0)
+    later = run_unit(RunUnit(SPEC.having(seed=1, runs=1)))
     assert later.score == result.scores()[1]
 
 
@@ -158,11 +158,11 @@ def test_another_setting_is_another_experiment(result, store):
 def test_an_interrupt_returns_what_there_is(monkeypatch):
     calls = []
 
-    def interrupted(spec, part, number, *rest):
-        calls.append(part)
+    def interrupted(unit, *rest):
+        calls.append(unit.part)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return compute_unit(spec, part, number, *rest)
+        return compute_unit(unit, *rest)
 
     monkeypatch.setattr(runner_module, "compute_unit", interrupted)
     partial = run_experiment(SPEC)
@@ -271,7 +271,7 @@ def test_a_file_that_was_changed_is_loaded_again(tmp_path):
         random = np.random.default_rng(users)
         labels, edges = random.integers(0, 2, users), random.integers(0, users, (120, 2))
         np.savez(file, edges=edges, x=random.random((users, 5)), y=labels, range=(0, 1))
-        unit = run_unit(Experiment.of("base", str(file), epsilon=1.0, settings=SETTINGS), "method", 0)
+        unit = run_unit(RunUnit(Experiment.of("base", str(file), epsilon=1.0, settings=SETTINGS)))
         counts.append(unit.privacy.rounds[0].users)
     assert counts == [60, 80]
 

@@ -18,6 +18,7 @@ from graphveil.experiments.compute import (
     run_shard_unit,
 )
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import RunUnit
 from graphveil.graphs import Users, load
 from graphveil.graphs.shards import (
     PartReports,
@@ -52,7 +53,7 @@ def experiment_of(folder, method="lpgnn", **options):
 
 
 def learned(folder, *, on_disk, method="lpgnn", part="method"):
-    return learn_shards(ShardTask(experiment_of(folder, method), part, 0, on_disk=on_disk), ALONE)
+    return learn_shards(ShardTask(RunUnit(experiment_of(folder, method), part), on_disk=on_disk), ALONE)
 
 
 @pytest.mark.parametrize("method", ["base", "lpgnn", "upgnet", "ldpge"])
@@ -65,8 +66,8 @@ def test_links_on_disk_give_what_links_in_memory_give(folder, method):
 
 def test_workers_give_what_one_process_gives_and_all_users_count(folder):
     spec = experiment_of(folder)
-    alone = run_shard_unit(ShardTask(spec, "method", 0, on_disk=True), 1)
-    shared = run_shard_unit(ShardTask(spec, "method", 0), 2, ProcessCrew())
+    alone = run_shard_unit(ShardTask(RunUnit(spec), on_disk=True), 1)
+    shared = run_shard_unit(ShardTask(RunUnit(spec)), 2, ProcessCrew())
     assert shared.score == pytest.approx(alone.score, abs=0.002)
     assert alone.privacy == shared.privacy
     assert [each.users for each in shared.privacy.rounds] == [600]
@@ -132,16 +133,16 @@ def test_reports_that_were_collected_are_learned_from_without_what_users_hold(fo
     finish_reports(public, plan, 600, 600)
     simulated = learned(public, on_disk=True)
     shutil.rmtree(public / "users")
-    unit = compute_unit(spec, "method", 0)
+    unit = compute_unit(RunUnit(spec))
     assert unit.score == simulated.taken.outcome.validation_score
     with pytest.raises(InputError, match="holds no reports to this question"):
-        compute_unit(spec.having(epsilon=2.0), "method", 0)
+        compute_unit(RunUnit(spec.having(epsilon=2.0)))
 
 
 @pytest.mark.parametrize(("kind", "column"), [("predictions", "class"), ("embeddings", "embedding")])
 def test_rows_are_written_by_partition(folder, tmp_path, kind, column):
     out = RowFiles(tmp_path / "out", kind)
-    unit = run_shard_unit(ShardTask(experiment_of(folder), "method", 0, on_disk=True, out=out), 1)
+    unit = run_shard_unit(ShardTask(RunUnit(experiment_of(folder)), on_disk=True, out=out), 1)
     files = sorted((tmp_path / "out").iterdir())
     assert [file.name for file in files] == [f"part-{number:04d}.parquet" for number in range(PARTITIONS)]
     rows = [parquet.read_table(file) for file in files]
@@ -196,7 +197,7 @@ def _whole(folder):
 )
 def test_what_is_not_learned_from_shards_is_refused(folder, options, why):
     with pytest.raises(InputError, match=why):
-        compute_unit(experiment_of(folder, **options), "method", 0)
+        compute_unit(RunUnit(experiment_of(folder, **options)))
 
 
 def test_more_workers_than_partitions_are_refused(folder):
@@ -219,4 +220,4 @@ class NobodyStarts:
 
 def test_more_workers_than_partitions_are_refused_before_they_start(folder):
     with pytest.raises(InputError, match=f"has {PARTITIONS} partitions, and each of 4 workers needs one"):
-        run_shard_unit(ShardTask(experiment_of(folder), "method", 0), 4, NobodyStarts())
+        run_shard_unit(ShardTask(RunUnit(experiment_of(folder))), 4, NobodyStarts())

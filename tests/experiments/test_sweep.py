@@ -70,11 +70,11 @@ def counted(monkeypatch):
     seen = {"units": [], "stop": None}
     compute = runner_module.compute_unit
 
-    def run_unit(spec, part, run, *more):
+    def run_unit(unit, *more):
         if len(seen["units"]) == seen["stop"]:
             raise KeyboardInterrupt
-        seen["units"].append((part, run))
-        return compute(spec, part, run, *more)
+        seen["units"].append((unit.part, unit.run))
+        return compute(unit, *more)
 
     monkeypatch.setattr(runner_module, "compute_unit", run_unit)
     return seen

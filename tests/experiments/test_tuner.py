@@ -14,7 +14,7 @@ from graphveil.experiments import Experiment, tune_experiment
 from graphveil.experiments import tuning as tuner
 from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.tuning import SearchSpace, TrialStore, TuningTrial, read_trial, suggest
-from graphveil.experiments.unit import Validation, run_unit, validate_unit
+from graphveil.experiments.unit import RunUnit, Validation, run_unit, validate_unit
 from graphveil.graphs import Users
 from graphveil.methods import find_method, method_names
 
@@ -100,7 +100,7 @@ def test_the_default_of_gamma_is_the_mechanisms(mechanism):
 def test_a_searched_gamma_reaches_the_mechanism():
     spec = Experiment.of("ppgnn", "town", epsilon=2.0, settings={"epochs": 1, "hops": 1}, data_options=SMALL)
     told = [
-        run_unit(spec.having(settings={**spec.settings, **more}), "method", 0).privacy.level.epsilon
+        run_unit(RunUnit(spec.having(settings={**spec.settings, **more}))).privacy.level.epsilon
         for more in ({}, {"mechanism.gamma": 0.1}, {"mechanism.gamma": 0.9})
     ]
     assert told[0] == told[1] != told[2]
@@ -222,7 +222,7 @@ def test_validation_is_what_a_run_sees_of_its_validation_users(monkeypatch):
 
     monkeypatch.setattr(find_method("base"), "run", remember)
     found = validate_unit(SPEC, 0)
-    run_unit(SPEC, "method", 0)
+    run_unit(RunUnit(SPEC))
     assert np.array_equal(learned[0].scores, learned[1].scores)
     assert (found.score, found.loss) == (learned[0].validation_score, learned[0].validation_loss)
 

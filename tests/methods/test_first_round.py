@@ -1,5 +1,5 @@
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.methods.togl import FirstRound
 
 TOWN = Experiment.of(
@@ -8,7 +8,7 @@ TOWN = Experiment.of(
 
 
 def plans(whole):
-    return FirstRound(whole).feature_plans(open_unit(TOWN).job)
+    return FirstRound(whole).feature_plans(open_unit(RunUnit(TOWN)).job)
 
 
 def test_it_asks_once_with_the_share_of_the_first_round():

@@ -10,7 +10,7 @@ import pytest
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.learn import Topology, signal
 from graphveil.methods import find_method
@@ -54,7 +54,7 @@ def made_ready(given=None, part="method", **options):
     spec = Experiment.of(
         "heterorr", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options}
     )
-    return open_unit(spec, part, 0, None, given)
+    return open_unit(RunUnit(spec, part, given=given))
 
 
 def heard(ready):
@@ -171,7 +171,7 @@ def test_there_are_few_different_shares(numbers):
     spec = Experiment.of(
         "heterorr", "given", epsilon=4.0, settings={**QUICK, "importance": file, "keep": "all"}
     )
-    _, listener = heard(open_unit(spec, "method", 0, None, given))
+    _, listener = heard(open_unit(RunUnit(spec, given=given)))
     assert len(set(listener.answers[0].mechanism.channels)) <= LEVELS
 
 
@@ -190,7 +190,7 @@ def test_other_values_have_ten_bins():
     pairs = np.random.default_rng(1).integers(0, 60, (200, 2))
     given = from_arrays(pairs, rows, np.arange(60) % 2, range=(0, 1), seed=0)
     spec = Experiment.of("heterorr", "given", epsilon=4.0, settings={**QUICK, **FLAT})
-    _, listener = heard(open_unit(spec, "method", 0, None, given))
+    _, listener = heard(open_unit(RunUnit(spec, given=given)))
     assert listener.plans[0].options["bins"] == 10
 
 

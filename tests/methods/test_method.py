@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.errors import InputError, PrivacyError, UnknownNameError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs.convert import from_arrays
 from graphveil.learn import BACKBONES
 from graphveil.methods import BACKBONE_NAMES, Job, Settings, find_method, method_names, register_method
@@ -126,7 +126,7 @@ def test_some_methods_foretell_their_first_question():
 @pytest.mark.parametrize("name", FORETOLD)
 def test_a_first_question_that_is_foretold_is_the_one_that_is_asked(name):
     options = {"data_options": {"users": 200}, "label_epsilon": 1.0}
-    ready = open_unit(Experiment.of(name, "town", epsilon=1.0, **options))
+    ready = open_unit(RunUnit(Experiment.of(name, "town", epsilon=1.0, **options)))
     with pytest.raises(FirstAskedError) as asked:
         ready.method.run(replace(ready.job, users=UntilFeatures(ready.job.users)))
     assert asked.value.args[0] == ready.job.questions.features[0]

@@ -5,7 +5,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.experiments import Experiment, run_experiment
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import load
 from graphveil.methods import find_method
 from graphveil.methods.trial import Trial, declared, learn, make_job, small_data
@@ -42,7 +42,7 @@ def test_every_user_is_booked_the_own_level_s_budget():
 
 
 def test_labels_cost_besides():
-    ready = open_unit(experiment_of(label_epsilon=1.5, settings={"epochs": 2}))
+    ready = open_unit(RunUnit(experiment_of(label_epsilon=1.5, settings={"epochs": 2})))
     ready.method.run(ready.job)
     spent, levels = ready.ledger.spent, ready.users.raw.levels
     asked = ready.graph.train | ready.graph.validation
@@ -54,22 +54,20 @@ def test_labels_cost_besides():
     [("strict", {1}), ("relaxed", {4}), ("bimodal", {1, 4}), ("uniform", {1, 2, 3, 4})],
 )
 def test_levels_are_distributed_as_asked(distribution, found):
-    ready = open_unit(experiment_of(levels=4, level_distribution=distribution))
+    ready = open_unit(RunUnit(experiment_of(levels=4, level_distribution=distribution)))
     assert set(ready.users.raw.levels.tolist()) == found
 
 
 def test_levels_come_from_a_file_or_with_the_users(tmp_path):
     given = np.arange(300) % 3 + 1
     np.save(tmp_path / "levels.npy", given)
-    ready = open_unit(
-        experiment_of(levels=3, level_distribution=str(tmp_path / "levels.npy")), "method", 0, None, None
-    )
+    ready = open_unit(RunUnit(experiment_of(levels=3, level_distribution=str(tmp_path / "levels.npy"))))
     np.testing.assert_array_equal(ready.users.raw.levels, given)
     graph, users = load("town", **SMALL)
     data = (graph, users.with_levels(given))
-    ready = open_unit(experiment_of(levels=3), "method", 0, None, data)
+    ready = open_unit(RunUnit(experiment_of(levels=3), given=data))
     np.testing.assert_array_equal(ready.users.raw.levels, given)
-    drawn = open_unit(experiment_of(levels=3, level_distribution="strict"), "method", 0, None, data)
+    drawn = open_unit(RunUnit(experiment_of(levels=3, level_distribution="strict"), given=data))
     assert set(drawn.users.raw.levels.tolist()) == {1}
 
 
@@ -120,11 +118,7 @@ def test_levels_that_make_no_sense_are_refused(options, match):
 
 def test_norms_cost_besides_and_are_part_of_every_level_s_budget():
     ready = open_unit(
-        experiment_of(levels=3, norm_epsilon=1.5, norm_bound=9.0, settings={"epochs": 2}),
-        "method",
-        0,
-        None,
-        None,
+        RunUnit(experiment_of(levels=3, norm_epsilon=1.5, norm_bound=9.0, settings={"epochs": 2}))
     )
     ready.method.run(ready.job)
     spent, levels = ready.ledger.spent, ready.users.raw.levels

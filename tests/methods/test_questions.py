@@ -3,7 +3,7 @@ import pytest
 
 from graphveil.errors import PrivacyError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import check_cost
+from graphveil.experiments.unit import RunUnit, check_cost
 from graphveil.graphs import Users
 from graphveil.methods.job import Questions
 from graphveil.privacy import Plan
@@ -76,11 +76,11 @@ def test_groups_that_overlap_cost_both():
 
 def test_groups_that_overlap_are_refused_before_anybody_is_asked():
     spec = Experiment.of("base", "town", epsilon=2.0)
-    check_cost(spec, "method", Questions(classes=(group((2, 3)), group((4, 5), classes=3))))
+    check_cost(RunUnit(spec), Questions(classes=(group((2, 3)), group((4, 5), classes=3))))
     with pytest.raises(
         PrivacyError, match="asks for epsilon 4 about features, more than the 2 that it was given"
     ):
-        check_cost(spec, "method", Questions(classes=(group((2, 3)), group((3, 4), classes=3))))
+        check_cost(RunUnit(spec), Questions(classes=(group((2, 3)), group((3, 4), classes=3))))
 
 
 def test_a_label_is_paid_besides_by_those_who_are_asked_for_both():

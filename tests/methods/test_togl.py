@@ -11,7 +11,7 @@ import pytest
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment
-from graphveil.experiments.unit import open_unit, run_unit
+from graphveil.experiments.unit import RunUnit, open_unit, run_unit
 from graphveil.graphs import load
 from graphveil.learn import Topology
 from graphveil.mechanisms import mechanism
@@ -55,7 +55,7 @@ class Listener(Recorder):
 def made_ready(part="method", given=None, **options):
     settings = {**QUICK, **options.pop("settings", {})}
     spec = Experiment.of("togl", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options})
-    return open_unit(spec, part, 0, None, given)
+    return open_unit(RunUnit(spec, part, given=given))
 
 
 def heard(ready):
@@ -153,7 +153,7 @@ def test_what_round_1_told_counts_where_the_second_is_chosen():
     for learn_from in ("second", "both"):
         settings = {**QUICK, "pool": 8, "rho": "auto", "learn_from": learn_from}
         spec = Experiment.of("togl", "town", epsilon=8.0, data_options=town, settings=settings)
-        shares.append(rounds(open_unit(spec))[1].options["from_pool"])
+        shares.append(rounds(open_unit(RunUnit(spec)))[1].options["from_pool"])
     assert shares[0] < shares[1]
 
 
@@ -203,7 +203,7 @@ def test_only_rounds_must_leave_some_values_out(split):
     spec = Experiment.of(
         "togl", "town", epsilon=8.0, data_options=few, settings={**QUICK, **AUTO, "split": split}
     )
-    plans = rounds(open_unit(spec))
+    plans = rounds(open_unit(RunUnit(spec)))
     assert not plans[0].model_copy(update={"epsilon": 8.0}).build().names_dimensions
     assert all(plan.build().asking.count < 3 for plan in plans)
 
@@ -364,7 +364,7 @@ def test_a_small_town_is_asked_for_what_tells_its_kinds():
     for seed in range(3):
         spec = Experiment.of("togl", "town", epsilon=8.0, seed=seed, data_options=town, settings=settings)
         for part, told in (("method", found), ("control", blind)):
-            second = rounds(open_unit(spec, part, 0, None, (graph, users)))[1]
+            second = rounds(open_unit(RunUnit(spec, part, given=(graph, users))))[1]
             told.append(len(telling & set(second.options.get("pool", []))))
             assert part == "control" or second.options["from_pool"] > 0.4 * second.build().asking.count
     assert np.mean(found) >= 5 and np.mean(blind) <= 4
@@ -377,7 +377,7 @@ def test_other_settings_pass_the_suite(name, settings, check):
 
 def test_privacy_of_a_run_counts_both_rounds():
     spec = Experiment.of("togl", "town", epsilon=3.0, data_options=SMALL, settings=QUICK)
-    assert run_unit(spec, "method", 0).privacy.features == Cost(epsilon=3.0)
+    assert run_unit(RunUnit(spec)).privacy.features == Cost(epsilon=3.0)
 
 
 # Settings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from graphveil.checks import check_number
 from graphveil.cli.analysis import print_analysis
-from graphveil.cli.console import first_sentences, on_interrupt, one_bar, say, show_table
+from graphveil.cli.console import first_sentences, on_interrupt, one_bar, print_result
 from graphveil.cli.options import AsJson, Options, parse_numbers, with_options
 from graphveil.experiments.budget_advice import advise_budget
 from graphveil.experiments.experiment import Experiment
@@ -67,10 +66,7 @@ def _advise(context: typer.Context, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     advice = first_sentences(context)
-    if as_json:
-        say(json.dumps({"advice": advice}, ensure_ascii=False))
-        return
-    show_table(Table(("advise", "what it says"), tuple(advice.items())))
+    print_result({"advice": advice}, as_json, Table(("advise", "what it says"), advice.items()))
 
 
 @advise_app.command("levels")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from graphveil.cli.console import one_bar, say, show_table, written
+from graphveil.cli.console import one_bar, print_result
 from graphveil.experiments.analysis import AnalysisResult, DrawnResult
+from graphveil.experiments.table import Table
 from graphveil.files import PAGES
 from graphveil.methods.job import Progress
 
@@ -17,11 +17,7 @@ Drawn = TypeVar("Drawn", bound=DrawnResult)
 
 def print_analysis(result: AnalysisResult, as_json: bool) -> None:
     """Print the table of an analysis and the sentences below it, or its JSON."""
-    if as_json:
-        say(json.dumps(result.to_dict(), ensure_ascii=False))
-        return
-    show_table(result.table())
-    say(*result.sentences())
+    print_result(result.to_dict(), as_json, result.table(), *result.sentences())
 
 
 def draw_analysis(run: Callable[[Progress], Drawn], out: Path | None, as_json: bool) -> Drawn:
@@ -30,10 +26,11 @@ def draw_analysis(run: Callable[[Progress], Drawn], out: Path | None, as_json: b
         result = run(progress)
     if out is not None:
         result.write(out)
-    if as_json:
-        say(json.dumps({**result.to_dict(), **written(out)}, ensure_ascii=False))
-        return result
-    print_analysis(result, as_json)
+    files: dict[str, str | None] = {"figure": None, "page": None}
+    shown: list[Table | str] = [result.table(), *result.sentences()]
     if out is not None:
-        say(f"The {'page' if out.suffix in PAGES else 'figure'} is in {out}.")
+        kind = "page" if out.suffix in PAGES else "figure"
+        files[kind] = str(out)
+        shown.append(f"The {kind} is in {out}.")
+    print_result({**result.to_dict(), **files}, as_json, *shown)
     return result

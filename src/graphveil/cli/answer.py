@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import confirm, quote, say
+from graphveil.cli.console import confirm, print_result, quote, say
 from graphveil.cli.options import AsJson, parse_numbers
 from graphveil.client import Agreement, Calls, Cap, Device, Http, Inquiry, Offer, enrol, give_row, visit
 from graphveil.client.consent_text import cost_text, question_text, terms_text
@@ -142,7 +141,7 @@ def answer(
     if row_given:
         give_row(books, calls, agreement.collection, held)
     summary = VisitSummary.of(books, agreement.collection, seen, row_given)
-    say(*([json.dumps(summary.to_dict())] if as_json else summary.sentences))
+    print_result(summary.to_dict(), as_json, *summary.sentences)
     if summary.failed:
         raise typer.Exit(FAILED if summary.claim_broken else MISTAKEN)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +14,7 @@ from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.attributes import outer_settings
-from graphveil.cli.console import say, show_table
+from graphveil.cli.console import print_result
 from graphveil.cli.options import AsJson, DataName, RangePair, parse_settings, range_option, with_options
 from graphveil.errors import ClaimError, InputError
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
@@ -89,14 +88,14 @@ class ModelOptions:
 
     def refuse_without_method(self) -> None:
         """Refuse what is about a model where none is attacked."""
-        given = [
-            name
-            for name, value in (("--feature-epsilon", self.feature_epsilon), ("--backbone", self.backbone))
-            if value
-        ]
-        if given or self.seen != "scores":
+        about_models = {
+            "--feature-epsilon": self.feature_epsilon,
+            "--backbone": self.backbone,
+            "--seen": self.seen != "scores",
+        }
+        for name in (name for name, value in about_models.items() if value):
             raise InputError(
-                f"{(given or ['--seen'])[0]} is about a model, and reports are attacked: give --method too, for example --method base"
+                f"{name} is about a model, and reports are attacked: give --method too, for example --method base"
             )
 
 
@@ -143,15 +142,12 @@ def _attacks(
         *(("/".join(each.subjects), each) for each in ATTACKS.values()),
         *(("a method", each) for each in MODEL_ATTACKS.values()),
     ]
-    if as_json:
-        told = [
-            {"name": each.name, "on": on, "summary": each.summary, "game": each.game, "unit": each.unit}
-            for on, each in listed
-        ]
-        say(json.dumps({"attacks": told}, ensure_ascii=False))
-        return
-    rows = tuple((each.name, on, each.summary) for on, each in listed)
-    show_table(Table(("attack", "on", "what is guessed"), rows))
+    attacks = [
+        {"name": each.name, "on": on, "summary": each.summary, "game": each.game, "unit": each.unit}
+        for on, each in listed
+    ]
+    rows = ((each["name"], each["on"], each["summary"]) for each in attacks)
+    print_result({"attacks": attacks}, as_json, Table(("attack", "on", "what is guessed"), rows))
 
 
 @attack_app.command("attribute")

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import say, show_table, warn
+from graphveil.cli.console import print_result, warn
 from graphveil.cli.options import AsJson, with_options
-from graphveil.cli.results import Earlier
-from graphveil.cli.results import show as show_results
 from graphveil.errors import InputError
-from graphveil.experiments.comparison import Comparison
 from graphveil.experiments.comparison import compare as compared
-from graphveil.experiments.report import comparison_page
-from graphveil.experiments.result_store import ResultStore, Selection, find_result
-from graphveil.experiments.unit_store import results_file
+from graphveil.experiments.report import comparison_page, results_table
+from graphveil.experiments.result_store import Selection, find_result, kept_results
 from graphveil.files import PAGES, check_output, write_whole
 
 TITLE = "graphveil: comparison of kept results"
@@ -34,7 +28,6 @@ def compare(
         ),
     ],
     selection: Selection,
-    earlier: Earlier = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write results and comparison to one page, .html.")
     ] = None,
@@ -54,34 +47,16 @@ def compare(
         raise InputError(f"a comparison needs at least 2 results, got {len(names)}: name another one")
     if out is not None:
         check_output(out, PAGES, "--out")
-    kept = ResultStore(results_file()).results(warn)
-    if not kept:
-        raise InputError(
-            f"no run has left a result in {results_file()} yet: run methods first, as in "
-            "`graphveil run base --data town --epsilon 2`"
-        )
-    among = replace(selection, earlier=earlier)
-    comparison = compared([find_result(name, kept, among) for name in names])
+    kept = kept_results(warn)
+    comparison = compared([find_result(name, kept, selection) for name in names])
     if out is not None:
         write_whole(out, comparison_page(comparison, TITLE))
-    if as_json:
-        whole = {
-            "results": [each.listing() for each in comparison.results],
-            "comparisons": [pair.to_dict() for pair in comparison.pairs],
-            "sentences": comparison.sentences,
-            "file": None if out is None else str(out),
-        }
-        say(json.dumps(whole, ensure_ascii=False))
-    else:
-        show(comparison)
-        if out is not None:
-            say(f"The page is in {out}.")
-
-
-def show(comparison: Comparison) -> None:
-    """The results, how they compare, and how to read that."""
-    show_results(list(comparison.results))
-    say()
-    show_table(comparison.table())
-    for sentence in comparison.sentences:
-        say(sentence)
+    whole = {
+        "results": [each.listing() for each in comparison.results],
+        "comparisons": [pair.to_dict() for pair in comparison.pairs],
+        "sentences": comparison.sentences,
+        "file": None if out is None else str(out),
+    }
+    written = () if out is None else (f"The page is in {out}.",)
+    tables = (results_table(comparison.results), "", comparison.table())
+    print_result(whole, as_json, *tables, *comparison.sentences, *written)

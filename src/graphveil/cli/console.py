@@ -6,13 +6,13 @@ Every command prints by `say`, `warn` and `Console`, and nothing else prints: a 
 from __future__ import annotations
 
 import inspect
+import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import typer
@@ -34,7 +34,6 @@ from rich.text import Text
 
 from graphveil.errors import InputError, visible, visible_lines
 from graphveil.experiments.table import Table
-from graphveil.files import PAGES
 
 # Words that somebody else wrote begin with this on every line.
 MARGIN = "  | "
@@ -124,6 +123,27 @@ def show_facts(facts: Mapping[str, str]) -> None:
         if fact:
             shown.add_row(escape(name), escape(fact))
     Console().print(shown)
+
+
+def print_result(content: Any, as_json: bool, *shown: Table | str, wrapped: bool = False) -> None:
+    """Print a result as one JSON object, or as tables and lines.
+
+    Parameters
+    ----------
+    content
+        What `--json` prints.
+    as_json
+        Whether `--json` was given.
+    shown
+        What is printed without it.
+    wrapped
+        Whether long texts in tables are broken at the screen's width.
+    """
+    for each in (json.dumps(content, ensure_ascii=False),) if as_json else shown:
+        if isinstance(each, Table):
+            show_table(each, wrapped=wrapped)
+        else:
+            say(each)
 
 
 INTERRUPTED = 130
@@ -245,11 +265,3 @@ def _keep_brackets(thing: Any, name: str) -> None:
     text = getattr(thing, name, None)
     if text:
         setattr(thing, name, escape(text))
-
-
-def written(file: Path | None) -> dict[str, str | None]:
-    """What `--json` says of a figure or a page."""
-    names: dict[str, str | None] = {"figure": None, "page": None}
-    if file is not None:
-        names["page" if file.suffix in PAGES else "figure"] = str(file)
-    return names

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.console import say, show_facts, show_table
+from graphveil.cli.console import print_result, say, show_facts
 from graphveil.cli.options import AsJson
 from graphveil.experiments.table import Table
 from graphveil.graphs.catalogue import Listing, catalogue, describe
@@ -30,9 +29,6 @@ def list_graphs(as_json: AsJson = False) -> None:
     Example: graphveil data list
     """
     listings = catalogue()
-    if as_json:
-        say(json.dumps({"graphs": [asdict(listing) for listing in listings]}))
-        return
     rows = [
         (
             listing.name,
@@ -43,7 +39,8 @@ def list_graphs(as_json: AsJson = False) -> None:
         for listing in listings
     ]
     head = ("name", "users", "edges", "features", "classes", "range", "where")
-    show_table(Table.of(head, rows, text=("range", "where")))
+    graphs = [asdict(listing) for listing in listings]
+    print_result({"graphs": graphs}, as_json, Table.of(head, rows, text=("range", "where")))
 
 
 @data_app.command("info")
@@ -62,7 +59,7 @@ def show_info(
     """
     listing = describe(name)
     if as_json:
-        say(json.dumps(asdict(listing)))
+        print_result(asdict(listing), as_json)
         return
     facts: dict[str, Any] = {**asdict(listing), "labels": ", ".join(listing.labels)}
     facts |= {key: _number(facts[key]) for key in ("users", "edges", "features", "classes")}

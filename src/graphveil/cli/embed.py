@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.console import one_bar
+from graphveil.cli.console import one_bar, print_result
 from graphveil.cli.one_run import RunOfRows
 from graphveil.cli.options import with_options
 from graphveil.experiments.embedding import FORMATS, check_embedding, embed_experiment
 from graphveil.files import FIGURES, check_output
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
-
-# What `--json` says of where an embedding comes from.
-FIELDS = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "version")
 
 
 @with_options
@@ -64,11 +61,12 @@ def embed(
         embedding = embed_experiment(spec, dims=dims, inside=inside, map_file=map_file)
     embedding.save(out)
     about, (rows, columns) = embedding.about(), embedding.shape
-    fields = {name: about[name] for name in FIELDS}
+    fields: dict[str, Any] = spec.about()
     fields |= {"shape": [rows, columns], "file": str(out), "map": None if map_file is None else str(map_file)}
     fields |= {"privacy": about["privacy"], "statement": embedding.statement}
-    options.report(
+    print_result(
         {**fields, "seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()},
+        options.as_json,
         f"{rows} x {columns} numbers are in {out} ({file_size(out.stat().st_size)}).",
         *([] if map_file is None else [f"The map is in {map_file}."]),
         embedding.statement,

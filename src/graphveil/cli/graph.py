@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.console import on_interrupt, one_bar, say, show_facts, show_table
+from graphveil.cli.console import on_interrupt, one_bar, print_result, show_facts, show_table
 from graphveil.cli.options import AsJson, RangePair, parse_settings, range_option
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
@@ -154,7 +153,7 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
     shards = open_shards(folder)
     told = facts(shards)
     if as_json:
-        say(json.dumps(told))
+        print_result(told, as_json)
         return
     lines = {
         "name": told["name"],
@@ -185,12 +184,11 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
 
 def _say(shards: Shards, as_json: bool) -> None:
     told = facts(shards)
-    if as_json:
-        say(json.dumps(told))
-        return
-    say(
+    print_result(
+        told,
+        as_json,
         f"{shards.path}: {told['users']:,} users and {told['links']:,} links in {shards.partition_count} partitions by "
-        f"{told['partitioner']}; {told['cut']:.1%} of the links are cut, the largest partition has {told['balance']:.3f} times the mean"
+        f"{told['partitioner']}; {told['cut']:.1%} of the links are cut, the largest partition has {told['balance']:.3f} times the mean",
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from graphveil.checks import check_number
-from graphveil.cli.console import say, show_table, warn
+from graphveil.cli.console import print_result, say, warn
+from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.mechanism_figure import EPSILON, mechanism_drawing
 from graphveil.experiments.table import Table
@@ -28,7 +28,7 @@ def mechanisms(
     epsilon: Annotated[
         float | None, typer.Option(help="The budget to draw it at, 1 if none is given.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the mechanisms: their names, what they report, whom one has to trust, and how.
 
@@ -44,15 +44,10 @@ def mechanisms(
     if epsilon is not None:
         raise InputError("--epsilon is the budget to draw a mechanism at: give --plot FILE.svg too")
     entries = [load_entry(each) for each in (all_names(warn) if name is None else [name])]
-    if as_json:
-        fields = [
-            {"name": entry.name, "subject": entry.subject, "trust": entry.trust, "summary": entry.summary}
-            for entry in entries
-        ]
-        say(json.dumps({"mechanisms": fields}, ensure_ascii=False))
-        return
-    rows = tuple((entry.name, entry.subject, entry.trust, entry.summary) for entry in entries)
-    show_table(Table(("mechanism", "reports", "trust", "how"), rows), wrapped=True)
+    names = ("name", "subject", "trust", "summary")
+    listed = [{name: getattr(entry, name) for name in names} for entry in entries]
+    table = Table(("mechanism", "reports", "trust", "how"), (tuple(each.values()) for each in listed))
+    print_result({"mechanisms": listed}, as_json, table, wrapped=True)
 
 
 def draw(name: str | None, file: Path, epsilon: float) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import json
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from graphveil.cli.console import Console, say, show_table, warn
+from graphveil.cli.console import Console, print_result, say, show_table, warn
 from graphveil.cli.options import AsJson
 from graphveil.experiments.table import Table
 from graphveil.methods import Method, all_method_names, load_method
@@ -37,11 +36,7 @@ def methods(
     chosen = all_method_names(warn) if name is None else [name]
     loaded = {each: load_method(each) for each in chosen}
     if as_json:
-        say(
-            json.dumps(
-                {"methods": [told(each, method) for each, method in loaded.items()]}, ensure_ascii=False
-            )
-        )
+        print_result({"methods": [about(each, method) for each, method in loaded.items()]}, as_json)
         return
     console = Console(highlight=False)
     if name is not None:
@@ -55,8 +50,8 @@ def methods(
         show_settings(each, method, console)
 
 
-def told(name: str, method: Method) -> dict[str, Any]:
-    """What `--json` says of a method."""
+def about(name: str, method: Method) -> dict[str, Any]:
+    """Return what `--json` says of a method."""
     return {
         "name": name,
         "summary": method.summary,
@@ -93,15 +88,12 @@ def show_page(name: str, method: Method, console: Console, *, settings_alone: bo
 
 def asks(method: Method) -> list[str]:
     """What a method asks users for, what it predicts, and with which options, in sentences."""
-    said = []
+    said = ["It asks nobody about features."]
     if method.reads_features:
-        said.append("It reads raw features, and claims no privacy for them.")
+        said = ["It reads raw features, and claims no privacy for them."]
     elif method.reports_features:
-        said.append(
-            f"It asks users about their features at --epsilon, by {method.mechanism} unless --mechanism names another one."
-        )
-    else:
-        said.append("It asks nobody about features.")
+        by = f"{method.mechanism} unless --mechanism names another one"
+        said = [f"It asks users about their features at --epsilon, by {by}."]
     if method.reports_levels:
         said.append(
             f"Users may choose one of {method.level_count} privacy levels each (--levels, --budgets)."

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from graphveil.cli.console import on_interrupt, one_bar, say
+from graphveil.cli.console import on_interrupt, one_bar, print_result
 from graphveil.cli.options import AsJson, Computing, Options
 from graphveil.errors import InputError
 from graphveil.experiments.compute import RECORD, RowFiles, RowKind, compute_unit
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import RunUnit
 from graphveil.files import write_whole
 from graphveil.graphs.load import large_shards
-from graphveil.version import __version__
 
 # What an interrupt says where workers write checkpoints.
 CHECKPOINTS_KEPT = (
@@ -50,13 +50,10 @@ class RunOfRows:
         files, file = RowFiles(out, kind), out / RECORD
         files.make_folder()
         with one_bar() as inside, on_interrupt(CHECKPOINTS_KEPT), engine.open():
-            unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
+            unit = compute_unit(RunUnit(spec), inside, engine, files)
+        about = spec.about()
         record = {
-            "method": spec.method,
-            "data": spec.data,
-            "epsilon": spec.budgets.epsilon,
-            "seed": spec.seed,
-            "version": __version__,
+            **{name: about[name] for name in ("method", "data", "epsilon", "seed", "version")},
             "folder": str(out),
             "kind": kind,
             "privacy": unit.privacy.to_dict(),
@@ -66,12 +63,9 @@ class RunOfRows:
             "peak_mb": unit.peak_mb,
         }
         write_whole(file, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
-        self.report(
+        print_result(
             record,
+            self.as_json,
             f"{kind.capitalize()} are in {out}, a file a partition; what they cost is in {file}: {record['statement']}",
         )
         return True
-
-    def report(self, fields: dict[str, Any], *lines: str) -> None:
-        """Print ``fields`` with `--json`, and else ``lines``."""
-        say(*([json.dumps(fields, ensure_ascii=False)] if self.as_json else lines))

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 
 import typer
 
-from graphveil.checks import short
+from graphveil.checks import check_whole, short
 from graphveil.engine.crew import EVERY
 from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
@@ -363,8 +363,7 @@ class Computing:
     @cached_property
     def resolved_engine(self) -> Engine:
         """The engine of --engine and --workers, where these options go together."""
-        if self.jobs is not None and self.jobs < 1:
-            raise InputError(f"--jobs must be at least 1, got {self.jobs}")
+        check_whole(1 if self.jobs is None else self.jobs, "--jobs", least=1)
         if self.jobs is not None and self.workers is not None:
             raise InputError(
                 "--workers share one run after the other, so --jobs has no meaning beside it: leave one of them out"
@@ -387,6 +386,9 @@ SHORT = {
 }
 
 
+NAMED = ("backbone", "task")
+
+
 def default_file(spec: Experiment, suffix: str = ".toml", budgets: Sequence[float] = ()) -> Path:
     """METHOD-DATA-epsE.toml in this folder, with whatever else is not as usual in its name; ``budgets`` where there are several.
 
@@ -403,12 +405,10 @@ def default_file(spec: Experiment, suffix: str = ".toml", budgets: Sequence[floa
         by = Path(chosen["level_distribution"]).stem
         unused += [] if spec.has_levels and by != "uniform" else ["level_distribution"]
         chosen["level_distribution"] = by
-    told = {name: value for name, value in chosen.items() if name not in unused}
-    first: dict[str, Any] = {name: told.pop(name) for name in ("epsilon", "mechanism") if name in told}
-    first |= {"epsilon": tuple(budgets)} if budgets else {}
-    for name in ("mechanism",):
-        first |= {name: plain_name(first[name])} if name in first else {}
-    own: dict[str, Any] = {name: getattr(spec, name) for name in ("backbone", "task")}
-    first |= {name: plain_name(value) for name, value in own.items() if value != getattr(plain, name)}
-    words = [f"-{SHORT.get(name, name)}{exact_text(value, '_')}" for name, value in {**first, **told}.items()]
+    chosen |= {"epsilon": tuple(budgets)} if budgets else {}
+    chosen |= {name: getattr(spec, name) for name in NAMED if getattr(spec, name) != getattr(plain, name)}
+    first = {name: chosen[name] for name in ("epsilon", "mechanism", *NAMED) if name in chosen}
+    shown = {name: value for name, value in (first | chosen).items() if name not in unused}
+    shown |= {name: plain_name(shown[name]) for name in ("mechanism", *NAMED) if name in shown}
+    words = [f"-{SHORT.get(name, name)}{exact_text(value, '_')}" for name, value in shown.items()]
     return Path(f"{plain_name(spec.method)}-{data}{''.join(words)}{suffix}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,16 +9,17 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import RUNS_KEPT, interrupted, one_bar, say, show_table
+from graphveil.checks import check_whole
+from graphveil.cli.console import RUNS_KEPT, interrupted, one_bar, print_result, say
 from graphveil.cli.options import AllRuns, AsJson, Computing, Options, with_options
-from graphveil.cli.studies import run_options, show_section, study_bars
+from graphveil.cli.studies import run_options, section_parts, study_bars
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.computed_figures import FigureInput
-from graphveil.experiments.figure import Chart
 from graphveil.experiments.paper_result import FigureResult, PaperResult, compute_paper_figure, papers_page
 from graphveil.experiments.papers import Paper, PaperFigure, PaperSelection, papers, select, select_every
 from graphveil.experiments.study_result import UNFINISHED, StudyResult
 from graphveil.experiments.study_runner import RunOptions, run_studies, run_study
+from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, PAGES, check_output, write_whole
 from graphveil.number_format import counted
 
@@ -118,8 +118,7 @@ def paper(
         check_output(page, PAGES, "--page")
     options = run_options(computing, tolerant=True)
     options.engine.check_units("a table")
-    if runs is not None and runs < 1:
-        raise InputError(f"--runs must be at least 1, got {runs}")
+    check_whole(1 if runs is None else runs, "--runs", least=1)
     given = FigureInput(runs=runs, quick=quick)
     done: list[PaperResult] = []
     with options.engine.open():
@@ -128,14 +127,10 @@ def paper(
             done.append(run_paper(selection, drawn, given, everything, options, stopped))
     if page is not None:
         write_whole(page, papers_page(done))
-    if as_json:
-        whole = {"papers": [result.to_dict() for result in done]} if every else done[0].to_dict()
-        say(json.dumps(whole, ensure_ascii=False))
-    else:
-        for result in done:
-            show(result)
-        if page is not None:
-            say("", f"The page is in {page}.")
+    whole = {"papers": [result.to_dict() for result in done]} if every else done[0].to_dict()
+    shown = [part for result in done for part in paper_parts(result)]
+    shown += [] if page is None else ["", f"The page is in {page}."]
+    print_result(whole, as_json, *shown)
     if done and done[-1].interrupted:
         raise interrupted(state_words(done))
 
@@ -235,61 +230,41 @@ def state_words(done: Sequence[PaperResult]) -> str:
 def list_papers(as_json: bool) -> None:
     """Print the papers that come with graphveil, their tables and their figures."""
     known = papers()
-    if as_json:
-        whole = {paper.name: paper.parts for paper in known}
-        others = {paper.name: dict(paper.others) for paper in known}
-        say(json.dumps({"papers": whole, "others": others}, ensure_ascii=False))
-        return
+    lines = []
     for paper in known:
-        say(f"{paper.name}: {paper.title} ({paper.source})")
-        for table in paper.tables:
-            say(f"  {paper.name + '/' + table.name:<24}{table.title}; {', '.join(table.graphs)}")
-        for figure in paper.figures:
-            say(f"  {paper.name + '/' + figure.name:<24}{figure.about}")
-        for name, what in paper.others.items():
-            say(f"  {name:<24}not run: {what}")
+        lines.append(f"{paper.name}: {paper.title} ({paper.source})")
+        parts = {table.name: f"{table.title}; {', '.join(table.graphs)}" for table in paper.tables}
+        parts |= {figure.name: figure.about for figure in paper.figures}
+        lines += [f"  {paper.name + '/' + name:<24}{about}" for name, about in parts.items()]
+        lines += [f"  {name:<24}not run: {what}" for name, what in paper.others.items()]
+    whole = {paper.name: paper.parts for paper in known}
+    others = {paper.name: dict(paper.others) for paper in known}
+    print_result({"papers": whole, "others": others}, as_json, *lines)
 
 
-def show(result: PaperResult) -> None:
-    """Print a line for each printed number, and the tables of each figure."""
-    say(f"{result.selection.paper.title} ({result.selection.paper.source})")
+def paper_parts(result: PaperResult) -> list[Table | str]:
+    """Return a line for each printed number, and the tables of each figure."""
+    shown: list[Table | str] = [f"{result.selection.paper.title} ({result.selection.paper.source})"]
     for table in result.tables:
         for section in table.sections:
-            say()
-            show_section(section)
+            shown += ["", *section_parts(section)]
     for figure in result.figures:
-        say("", figure.figure.heading)
-        show_figure(figure, result.quick)
-    if result.not_run:
-        say("", result.not_run)
+        shown += ["", figure.figure.heading, *figure_parts(figure, result.quick)]
+    return [*shown, "", result.not_run] if result.not_run else shown
 
 
-def show_figure(result: FigureResult, quick: bool) -> None:
-    """Print a table for each panel, what follows from them, and where the figure is."""
+def figure_parts(result: FigureResult, quick: bool) -> list[Table | str]:
+    """Return a table for each panel, what follows from them, and where the figure is."""
     if not result.has_numbers:
-        say(result.missing)
-        return
-    for remark in result.remarks:
-        say(remark)
+        return [result.missing]
+    shown: list[Table | str] = [*result.remarks]
     for section in [] if result.study is None else result.study.sections:
-        show_section(section)
-    if result.points is not None:
-        show_table(result.points)
+        shown += section_parts(section)
+    shown += [] if result.points is None else [result.points]
     if result.computed is not None:
-        show_chart(result.computed, quick)
-    if result.figure.note:
-        say(result.figure.note)
-    if result.file is not None:
-        say(f"The figure is in {result.file}.")
-
-
-def show_chart(chart: Chart, quick: bool) -> None:
-    """Print a table for each panel, and what follows from them."""
-    if quick:
-        say(QUICK_FIGURE)
-    for panel in chart.panels:
-        say("", f"{panel.title}: {panel.y_label}")
-        show_table(panel.table())
-    say()
-    for sentence in chart.findings:
-        say(sentence)
+        shown += [QUICK_FIGURE] if quick else []
+        for panel in result.computed.panels:
+            shown += ["", f"{panel.title}: {panel.y_label}", panel.table()]
+        shown += ["", *result.computed.findings]
+    shown += [result.figure.note] if result.figure.note else []
+    return shown if result.file is None else [*shown, f"The figure is in {result.file}."]

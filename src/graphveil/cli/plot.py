@@ -35,7 +35,7 @@ def plot(
     check_output(out, FIGURES, "--out")
     check_predictions(experiment)
     with one_bar() as inside:
-        ready, outcome = learn_again(experiment, 0, None, inside)
+        learned = learn_again(experiment, 0, None, inside)
         inside(f"drawing {kind}", 1.0)
-        RUN_FIGURES[kind](experiment, ready, outcome).write(out)
+        RUN_FIGURES[kind](*learned).write(out)
     say(f"The figure is in {out}.")

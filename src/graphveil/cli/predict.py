@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import one_bar
+from graphveil.cli.console import one_bar, print_result
 from graphveil.cli.one_run import RunOfRows
 from graphveil.cli.options import with_options
 from graphveil.experiments.artefacts import record_file
@@ -52,8 +52,9 @@ def predict(
     about, record = predictions.about(), record_file(out)
     del about["settings"]
     took = {"seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()}
-    options.report(
+    print_result(
         {**about, "file": str(out), "record": str(record), **took},
+        options.as_json,
         f"Predictions are in {out} ({file_size(out.stat().st_size)}): {predictions.summary}.",
         f"Probabilities are {predictions.calibration}.",
         f"What it cost is in {record}: {predictions.statement}",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from graphveil.checks import check_whole
 from graphveil.cli.audit import progress
 from graphveil.cli.console import say, warn
-from graphveil.errors import InputError
 from graphveil.experiments.report import HOPS, TITLE, write_report
-from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import ResultStore, latest, read_results
-from graphveil.experiments.unit_store import results_file
+from graphveil.experiments.result_store import kept_results, latest, read_results
 from graphveil.files import check_output
 from graphveil.number_format import counted
 
@@ -43,22 +40,9 @@ def report(
 
     Example: graphveil report results/ --out report.html --title "Cora, ten runs" --no-energy
     """
-    if hops < 1:
-        raise InputError(f"hops must be at least 1, got {hops}")
+    check_whole(hops, "--hops", least=1)
     check_output(out, option="--out")
-    found = read_results(results, warn) if results else earlier()
+    found = read_results(results, warn) if results else kept_results(warn, ", or name files with results")
     with progress() as tell:
         write_report(out, found, title=title, energy=energy, hops=hops, tell=tell)
     say(f"The report of {counted(len(latest(found)), 'result')} is in {out}.")
-
-
-def earlier() -> Sequence[Result]:
-    """Return what earlier runs have kept."""
-    file = results_file()
-    found = ResultStore(file).results(warn)
-    if not found:
-        raise InputError(
-            f"no run has left a result in {file} yet: run a method first, as in "
-            "`graphveil run base --data town --epsilon 2`, or name files with results"
-        )
-    return found

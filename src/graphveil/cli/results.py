@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import confirm, say, show_table, warn
+from graphveil.cli.console import confirm, print_result, say, show_table, warn
 from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.report import results_page, results_table
@@ -31,10 +30,6 @@ from graphveil.plugins import unknown_name
 
 TITLE = "graphveil: kept results"
 Names = list[str] | None
-Earlier = Annotated[
-    bool,
-    typer.Option("--earlier", help="Also those of which a later result of the same experiment is there."),
-]
 
 
 @with_options
@@ -44,7 +39,6 @@ def results(
         list[int] | None, typer.Argument(help="Only the results with these numbers (the first column).")
     ] = None,
     selection: Selection,
-    earlier: Earlier = False,
     sort: Annotated[
         str, typer.Option(help=f"By what to sort: {', '.join(ORDERS)}. Dates and scores: the highest first.")
     ] = "number",
@@ -80,7 +74,7 @@ def results(
     if out is not None:
         check_output(out, (*EXPORTS, *PAGES), "--out")
     # A number names a result, be there a later one or not.
-    selection = replace(selection, earlier=earlier or bool(numbers))
+    selection = replace(selection, earlier=selection.earlier or bool(numbers))
     _check_asked(bool(numbers or selection.filters), delete, yes, bool(add_tag or remove_tag), out, as_json)
     store = ResultStore(results_file())
     kept = store.results(warn)
@@ -96,12 +90,14 @@ def results(
         chosen = with_numbers(kept, tagged)
     chosen = sort_results(chosen, sort, reverse)
     if out is not None:
-        write(out, chosen)
+        if out.suffix in PAGES:
+            write_whole(out, results_page(chosen, TITLE))
+        else:
+            write_export(out, chosen)
         say(f"{counted(len(chosen), 'result')} {'is' if len(chosen) == 1 else 'are'} in {out}.")
-    elif as_json:
-        say(json.dumps({"results": [each.listing() for each in chosen]}, ensure_ascii=False))
     else:
-        show(chosen)
+        tables = [results_table(chosen)] if chosen else []
+        print_result({"results": [each.listing() for each in chosen]}, as_json, *tables)
     say_what_is_hidden(chosen, kept, selection)
 
 
@@ -126,31 +122,15 @@ def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as
     """Delete results, after asking."""
     count = counted(len(chosen), "result")
     if chosen and not yes:
-        show(chosen, err=True)
+        show_table(results_table(chosen), err=True)
         if not confirm(f"Delete {count}?", "nothing was deleted: give --yes too"):
             say("Nothing was deleted.", err=True)
             return
     numbers = [each.number for each in chosen]
     if numbers:
         store.delete(numbers)
-    if as_json:
-        say(json.dumps({"deleted": numbers}))
-    else:
-        say(f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted.")
-
-
-def write(out: Path, chosen: list[StoredResult]) -> None:
-    """Write results in the form that a file's name says."""
-    if out.suffix in PAGES:
-        write_whole(out, results_page(chosen, TITLE))
-    else:
-        write_export(out, chosen)
-
-
-def show(chosen: list[StoredResult], err: bool = False) -> None:
-    """Results as a table; on stderr where it is a question."""
-    if chosen:
-        show_table(results_table(chosen), err=err)
+    said = f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted."
+    print_result({"deleted": numbers}, as_json, said)
 
 
 def say_what_is_hidden(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from graphveil.audit.examine import Audit
 from graphveil.audit.statement import PrivacyStatement, StatedPlan
 from graphveil.channels.sampling import SeededWords
 from graphveil.cli.audit import progress
-from graphveil.cli.console import say
+from graphveil.cli.console import print_result
 from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.statement import statement_page
@@ -71,9 +70,6 @@ def statement(
         made = PrivacyStatement.of(asked, audited, facts)
     if html is not None:
         write_whole(html, statement_page(made))
-    if as_json:
-        say(json.dumps(made.to_dict(), ensure_ascii=False))
-    else:
-        say(f"The statement is in {html}. {made.headline}")
+    print_result(made.to_dict(), as_json, f"The statement is in {html}. {made.headline}")
     if not made.holds:
         raise typer.Exit(DOES_NOT_HOLD)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from graphveil.cli.console import RUNS_KEPT, Bars, on_interrupt, progress_bars, say, say_reused, show_table
+from graphveil.cli.console import RUNS_KEPT, Bars, on_interrupt, print_result, progress_bars, say_reused
 from graphveil.cli.options import Computing
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.page import Section
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.study_runner import RunOptions, StudyWatcher
+from graphveil.experiments.table import Table
 
 
 class BarWatcher(StudyWatcher):
@@ -59,26 +59,17 @@ def run_options(computing: Computing, *, tolerant: bool = False) -> RunOptions:
     )
 
 
-def show_section(section: Section) -> None:
-    """Print a table below its title, and what is to be said about it."""
-    say(section.title, *section.text)
-    if section.table is not None:
-        show_table(section.table)
-    for note in section.notes:
-        say(note)
+def section_parts(section: Section) -> list[Table | str]:
+    """Return a table below its title, and what is to be said about it."""
+    table = [] if section.table is None else [section.table]
+    return [section.title, *section.text, *table, *section.notes]
 
 
 def show_study(result: StudyResult, file: Path, as_json: bool, drawn: str = "figure") -> None:
     """Draw a finished study to a file, and print all that came of it; ``drawn`` is what the picture is called."""
     if not result.interrupted:
         result.chart.write(file)
-    if as_json:
-        figure = None if result.interrupted else str(file)
-        say(json.dumps({**result.to_dict(), "figure": figure}, ensure_ascii=False))
-        return
-    for section in result.sections:
-        show_section(section)
-    if not result.interrupted:
-        say(f"The {drawn} is in {file}.")
-    for remark in result.study.remarks:
-        say(remark)
+    figure = None if result.interrupted else str(file)
+    shown = [part for section in result.sections for part in section_parts(section)]
+    shown += [] if result.interrupted else [f"The {drawn} is in {file}."]
+    print_result({**result.to_dict(), "figure": figure}, as_json, *shown, *result.study.remarks)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import interrupted, resume_words, say
+from graphveil.cli.console import interrupted, print_result, resume_words
 from graphveil.cli.options import (
     AllRuns,
     AsJson,
@@ -93,7 +92,8 @@ def sweep(
     Example: graphveil sweep ppgnn-hops --engine ray://auto
     """
     if name is None:
-        list_sweeps(as_json)
+        titles = {name: read_sweep(file).title for name, file in packaged(FOLDER).items()}
+        print_result({"sweeps": titles}, as_json, *(f"{name:<22}{title}" for name, title in titles.items()))
         return
     chosen = find_sweep(name)
     if measure is not None:
@@ -117,13 +117,3 @@ def sweep(
         if study.measure.read is None:
             kept = "computed anew by the same command"
         raise interrupted(f"{len(result.finished)} of {todo} cells are finished and {kept}")
-
-
-def list_sweeps(as_json: bool) -> None:
-    """The sweeps that come with graphveil."""
-    titles = {name: read_sweep(file).title for name, file in packaged(FOLDER).items()}
-    if as_json:
-        say(json.dumps({"sweeps": titles}, ensure_ascii=False))
-        return
-    for name, title in titles.items():
-        say(f"{name:<22}{title}")

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from graphveil.cli.console import (
-    Console,
     interrupted,
     on_interrupt,
+    print_result,
     progress_bars,
-    say,
     say_reused,
-    show_table,
 )
 from graphveil.cli.options import AsJson, Computing, Options, default_file, with_options
-from graphveil.engine.engine import Engine
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.experiments.tuning import (
-    SearchSpace,
     TrialStore,
     TuningResult,
     check_search,
@@ -99,62 +93,47 @@ def tune(
         # It would be read as JSON, and any other as TOML.
         check_format(file, (".toml",), "--out")
     with on_interrupt("no trial is finished, and the same command begins anew"):
-        tuned = watched(experiment, space, trials, computing.jobs, engine, computing.any_version)
+        store = TrialStore(results_file(), computing.any_version)
+        title, total = f"{experiment.method} on {experiment.data}", min(trials, space.size)
+        with say_reused(store), progress_bars(title, total, steps=engine.inside(computing.jobs)) as bars:
+
+            def watch(tuned: TuningResult) -> None:
+                bars.count(len(tuned.trials), what=f"{title}, best {points(tuned.best.score)}")
+
+            tuned = tune_experiment(
+                experiment,
+                trials=trials,
+                jobs=computing.jobs,
+                engine=engine,
+                store=store,
+                watch=watch,
+                inside=bars.step,
+            )
     write_settings(tuned, file)
-    if as_json:
-        extra = {"file": str(file), "command": command(experiment, file)}
-        say(json.dumps({**tuned.to_dict(), **extra}, ensure_ascii=False))
-    else:
-        show(tuned, file)
+    files = {"file": str(file), "command": command(experiment, file)}
+    print_result({**tuned.to_dict(), **files}, as_json, *shown(tuned, file))
     if tuned.interrupted:
         done = f"{len(tuned.trials)} of {tuned.total} trials are finished and kept"
         raise interrupted(f"{done}, the same command goes on from there")
 
 
-def watched(
-    spec: Experiment, space: SearchSpace, trials: int, jobs: int | None, engine: Engine, any_version: bool
-) -> TuningResult:
-    """Search with a progress bar on stderr, keeping every finished trial on disk."""
-    store = TrialStore(results_file(), any_version)
-    title, total = f"{spec.method} on {spec.data}", min(trials, space.size)
-    with say_reused(store), progress_bars(title, total, steps=engine.inside(jobs)) as bars:
-
-        def watch(tuned: TuningResult) -> None:
-            bars.count(len(tuned.trials), what=f"{title}, best {points(tuned.best.score)}")
-
-        return tune_experiment(
-            spec,
-            trials=trials,
-            jobs=jobs,
-            engine=engine,
-            store=store,
-            watch=watch,
-            inside=bars.step,
-        )
-
-
-def show(tuned: TuningResult, file: Path) -> None:
-    """Print the best settings beside the defaults, and how to use them."""
+def shown(tuned: TuningResult, file: Path) -> list[Table | str]:
+    """Return the best settings beside the defaults, and how to use them."""
     best, defaults, spec = tuned.best, tuned.defaults, tuned.spec
-    console = Console(soft_wrap=True, highlight=False)
     rows = [
         (key, exact_text(tuned.space.defaults[key]), exact_text(value)) for key, value in best.point.items()
     ]
     reached = points(None if defaults is None else defaults.score)
     rows.append((f"validation {best.metric}", reached, points(best.score)))
-    show_table(Table.of([f"{spec.method} on {spec.data}", "default", "best"], rows))
     kind = "all" if tuned.total == tuned.space.size else f"of {tuned.space.size} in the grid"
-    console.print(
-        f"{len(tuned.trials)} of {tuned.total} trials ({kind}), {counted(spec.runs, 'run')} each; test labels were not read."
-    )
-    if best is defaults:
-        console.print("The defaults are the best of what was tried.")
-    for sentence in tuned.failed:
-        console.print(f"refused, {escape(sentence)}")
-    console.print(
-        f"The settings are in {escape(str(file))}. To use them, on other seeds than they were chosen on:"
-    )
-    console.print(f"  {escape(command(spec, file))}")
+    return [
+        Table.of([f"{spec.method} on {spec.data}", "default", "best"], rows),
+        f"{len(tuned.trials)} of {tuned.total} trials ({kind}), {counted(spec.runs, 'run')} each; test labels were not read.",
+        *(["The defaults are the best of what was tried."] if best is defaults else []),
+        *(f"refused, {sentence}" for sentence in tuned.failed),
+        f"The settings are in {file}. To use them, on other seeds than they were chosen on:",
+        f"  {command(spec, file)}",
+    ]
 
 
 def command(spec: Experiment, file: Path) -> str:

@@ -26,7 +26,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
 from graphveil.experiments.parts import PARTS, run_parts
-from graphveil.experiments.unit import PreparedUnit, prepare_unit
+from graphveil.experiments.unit import PreparedUnit, RunUnit, prepare_unit
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.panel import Panel
@@ -172,7 +172,7 @@ def learn_collection(
     """
     check_collected(spec)
     given = _sides(collection, spec)
-    prepared = prepare_unit(spec, "method", 0, progress, given)
+    prepared = prepare_unit(RunUnit(spec, given=given), progress)
     roster, count = collection.roster(), given[0].node_count
     ledger = _open_books(roster, count, collection.rounds())
     users = CollectedUsers(
@@ -187,7 +187,8 @@ def learn_collection(
     parts: dict[Part, Outcome] = {"method": outcome}
     for part in _beside(spec, prepared.graph):
         blinded = BlindedUsers(users.replayed, count, spec.seed)
-        parts[part] = _run(prepare_unit(spec, part, 0, progress, given), PARTS[part].users(blinded))
+        beside = prepare_unit(RunUnit(spec, part, given=given), progress)
+        parts[part] = _run(beside, PARTS[part].users(blinded))
     books = _open_books(roster, count, collection.rounds())
     for each in collection.rounds():
         charge_round(books, each.plan, each.asked)
@@ -214,7 +215,7 @@ def learned_alone(
 
     ``reports`` are those to its questions in their order, where they come from somewhere else than the collection.
     """
-    prepared = prepare_unit(learned.spec, "method", 0, None, _sides(collection, learned.spec))
+    prepared = prepare_unit(RunUnit(learned.spec, given=_sides(collection, learned.spec)))
     told = [each.reports for each in learned.replayed] if reports is None else reports
     return _run(prepared, Replay(list(told)))
 

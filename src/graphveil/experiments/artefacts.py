@@ -21,7 +21,6 @@ from graphveil.files import MAX_TEXT, memory_limit, read_arrays, write_whole, wr
 from graphveil.graphs.tables import TableFile
 from graphveil.graphs.users import Users
 from graphveil.privacy.record import Privacy, artefact_statement
-from graphveil.version import __version__
 
 CSV, NPZ, PARQUET, TENSORS = ".csv", ".npz", ".parquet", ".pt"
 # The name of what is known of an artefact: in an archive, and in the metadata of a .parquet file.
@@ -92,14 +91,12 @@ class Artefact:
         return dict(create_model(cls.__name__, **types).model_validate(about))
 
 
-def about_run(
-    spec: Experiment, ready: OpenUnit, run: int, what: str, *, simulated: bool = True, drawn: str = ""
-) -> dict[str, Any]:
-    """Return the fields of `Artefact` for what run ``run`` of an experiment has made; ``what`` it is, in a word.
+def about_run(ready: OpenUnit, what: str, *, simulated: bool = True, drawn: str = "") -> dict[str, Any]:
+    """Return the fields of `Artefact` for what a run of an experiment has made; ``what`` it is, in a word.
 
     Reports are ``simulated`` from the run's seed, unless devices have sent them; ``drawn`` says it where only some are.
     """
-    privacy = ready.privacy()
+    spec, seed, privacy = ready.unit.spec, ready.unit.seed, ready.privacy()
     private_links = spec.budgets.link_epsilon is not None
     graph = ready.job.graph
     known = bool((graph.labels >= 0).any())
@@ -108,19 +105,13 @@ def about_run(
     # As a file gives them back: lists for tuples.
     settings = json.loads(json.dumps({**given, **spec.resolved_settings.model_dump()}, default=str))
     return {
-        "method": spec.method,
-        "data": spec.data,
-        "task": spec.task,
-        "epsilon": spec.budgets.epsilon,
-        "mechanism": None if spec.budgets.epsilon is None else spec.budgets.mechanism,
-        "backbone": spec.backbone,
-        "seed": spec.seed + run,
+        **spec.about(),
+        "seed": seed,
         "settings": settings,
-        "version": __version__,
         "users": graph.node_count,
         "edges": None if private_links else graph.edge_count,
         "privacy": privacy,
-        "statement": artefact_statement(privacy, spec.seed + run if simulated else None, public, what, drawn),
+        "statement": artefact_statement(privacy, seed if simulated else None, public, what, drawn),
     }
 
 

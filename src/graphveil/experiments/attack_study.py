@@ -18,7 +18,7 @@ from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import Chart, ChartPanel, Drawing, Role, Series
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import load_data, open_unit
+from graphveil.experiments.unit import RunUnit, load_data, open_unit
 from graphveil.graphs import Graph, Users
 from graphveil.mechanisms import Reports
 from graphveil.methods.tasks import Outcome
@@ -94,7 +94,7 @@ class ExperimentLearner:
         part: Part = "control" if blind else "method"
         with learn.one_thread():
             ready, other = (
-                open_unit(replace(self.spec, seed=each), part, 0, None, (graph, users))
+                open_unit(RunUnit(replace(self.spec, seed=each), part, given=(graph, users)))
                 for each in (seed, label_seed)
             )
             answering = LabelsApart(ready.job.users, other.job.users)

@@ -19,7 +19,7 @@ from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import INK, METHOD, RULE, TITLE_SIZE, WIDTH, Drawing, line_style
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import OpenUnit, open_unit, respondents
+from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit, respondents
 from graphveil.learn.ranking import (
     Ranking,
     Scores,
@@ -81,11 +81,12 @@ class FirstRoundAnswers:
 
 def ask_first_round(spec: Experiment, part: Part, run: int, whole: bool) -> FirstRoundAnswers:
     """Ask the first round of togl, and for labels or norms where these are private; the budget declared is just that."""
-    ready = open_unit(spec, part, run)
+    unit = RunUnit(spec, part, run)
+    ready = open_unit(unit)
     method = FirstRound(whole)
     questions = method.questions(ready.job)
     ledger = questions.open_ledger(ready.users)
-    users = respondents(spec, part, ready.users, ledger, spec.seed + run)
+    users = respondents(unit, ready.users, ledger)
     job = method.begin(replace(ready.job, users=users, questions=questions))
     reports = job.users.report(*job.questions.features)
     return FirstRoundAnswers(

@@ -16,7 +16,7 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.figure import HEIGHT, INK, METHOD, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import Graph, Users
 from graphveil.methods.gain_model import GainModel, Situation, find_gain_model
 from graphveil.methods.job import Progress
@@ -265,7 +265,7 @@ def advise_budget(
         raise InputError("no budget is given: name one or more, such as --epsilon 1,2,4")
     spec.check()
     with learn.one_thread():
-        ready = open_unit(spec, "method", 0, progress, given)
+        ready = open_unit(RunUnit(spec, given=given), progress)
         job = replace(ready.job, users=Nobody())
         ready.method.prepare(job)
         view = PublicView.of(job)

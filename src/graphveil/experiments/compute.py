@@ -20,9 +20,16 @@ from graphveil.engine.learning import learn_in_parts, worker_numbers
 from graphveil.engine.part_work import Keeping, PartOutcome, learn_on, loaded
 from graphveil.engine.shard_users import ShardUsers, partitions_of, shard_part
 from graphveil.errors import InputError
-from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest
-from graphveil.experiments.parts import PARTS
-from graphveil.experiments.unit import UnitResult, check_cost, make_job, open_unit, run_unit, score_unit
+from graphveil.experiments.experiment import Experiment, check_same
+from graphveil.experiments.unit import (
+    RunUnit,
+    UnitResult,
+    check_cost,
+    make_job,
+    open_unit,
+    run_unit,
+    score_unit,
+)
 from graphveil.experiments.unit_store import results_file, this_version
 from graphveil.graphs.load import large_shards
 from graphveil.graphs.part import GraphPart
@@ -39,22 +46,18 @@ from graphveil.privacy.record import Privacy, privacy_record
 CHECKPOINTS = "checkpoints"
 
 
-def unit_checkpoints(
-    spec: Experiment, part: Part, run: int, workers: int | None = None, every: int = EVERY
-) -> Keeping:
+def unit_checkpoints(unit: RunUnit, workers: int | None = None, every: int = EVERY) -> Keeping:
     """Return where the trainings of an unfinished unit are kept: in a folder named by all that they depend on."""
-    inputs = (spec.key(part, run), input_digest(spec, part), this_version().source, workers)
+    inputs = (unit.key, unit.digest, this_version().source, workers)
     name = hashlib.sha256(repr(inputs).encode()).hexdigest()[:32]
     return Keeping(results_file().parent / CHECKPOINTS / name, every)
 
 
-def remove_checkpoints(
-    spec: Experiment, units: Iterable[tuple[Part, int]], workers: int | None = None
-) -> None:
+def remove_checkpoints(units: Iterable[RunUnit], workers: int | None = None) -> None:
     """Remove the checkpoints of units that are done, or are to begin anew."""
     if (results_file().parent / CHECKPOINTS).is_dir():
-        for part, run in units:
-            _remove(unit_checkpoints(spec, part, run, workers).folder)
+        for unit in units:
+            _remove(unit_checkpoints(unit, workers).folder)
 
 
 def _remove(folder: Path) -> None:
@@ -131,9 +134,7 @@ class ShardTask:
     ``on_disk`` leaves the links there, in a process alone. Into ``out`` go predictions or embeddings, a file a partition.
     """
 
-    spec: Experiment
-    part: Part
-    run: int
+    unit: RunUnit
     keeping: Keeping | None = None
     on_disk: bool = False
     out: RowFiles | None = None
@@ -141,16 +142,16 @@ class ShardTask:
     @property
     def method(self) -> str:
         """The name of the method that learns."""
-        return PARTS[self.part].method_of(self.spec).name
+        return self.unit.role.method_of(self.unit.spec).name
 
     @property
     def most_gigabytes(self) -> float | None:
         """What a worker may take."""
-        return self.spec.machine.max_memory
+        return self.unit.spec.machine.max_memory
 
     def shards(self) -> Shards:
         """Open the sharded graph."""
-        return open_shards(Path(self.spec.data).expanduser())
+        return open_shards(Path(self.unit.spec.data).expanduser())
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def run_shard_unit(
     """Learn from a sharded graph and score it, by a crew of workers, or in this process where there is no crew."""
     start = time.perf_counter()
     shards = task.shards()
-    check_shards(task.spec, shards)
+    check_shards(task.unit.spec, shards)
     partitions_of(shards, 0, workers)
     if crew is None:
         outcomes = [learn_shards(task, ALONE, progress)]
@@ -181,8 +182,8 @@ def run_shard_unit(
     stages = {stage: max(each.outcome.seconds[stage] for each in taken) for stage in first.seconds}
     tested, asked = sum(each.tested for each in outcomes), sum(each.asked for each in outcomes)
     return UnitResult(
-        task.part,
-        task.run,
+        task.unit.part,
+        task.unit.run,
         sum(each.hits for each in outcomes) / tested if tested else first.validation_score,
         first.detail,
         _joined_privacy([each.privacy for each in outcomes]),
@@ -209,22 +210,22 @@ def check_shards(spec: Experiment, shards: Shards) -> None:
 
 def learn_shards(task: ShardTask, world: World, progress: Progress | None = None) -> ShardOutcome:
     """Learn as one worker of a world, from the partitions that fall to it."""
-    spec, seed = task.spec, task.spec.seed + task.run
+    unit, spec = task.unit, task.unit.spec
     idle = loaded(partial(_load, spec), task.most_gigabytes)
     check_backbone(spec.backbone)
     shards, method = task.shards(), find_method(task.method)
     part = shard_part(shards, world, on_disk=task.on_disk)
     public = part.without_labels() if spec.budgets.private_labels else part
     assert isinstance(public, GraphPart)
-    job = make_job(spec, task.part, method, public, seed, None)
+    job = make_job(unit, method, public)
     questions = method.questions(job)
-    check_cost(spec, task.part, questions)
+    check_cost(unit, questions)
     users = ShardUsers(
         shards,
         part,
         partitions_of(shards, world.rank, world.size),
-        seed,
-        blind=PARTS[task.part].blind,
+        unit.seed,
+        blind=unit.role.blind,
         unsound=not entry(spec.budgets.mechanism).sound,
     )
     users.open(questions.needed(part.node_count), questions.cost.delta)
@@ -258,57 +259,43 @@ def _joined_privacy(records: Sequence[Privacy]) -> Privacy:
 
 
 def compute_unit(
-    spec: Experiment,
-    part: Part,
-    run: int,
-    progress: Progress | None = None,
-    given: Given | None = None,
-    engine: Engine = HERE,
-    out: RowFiles | None = None,
+    unit: RunUnit, progress: Progress | None = None, engine: Engine = HERE, out: RowFiles | None = None
 ) -> UnitResult:
-    """Compute part ``part`` of run ``run``, in this process or by the engine's workers; a large sharded graph is read where it lies.
+    """Compute a unit, in this process or by the engine's workers; a large sharded graph is read where it lies.
 
     Checkpoints of workers are removed when the unit is done. Into ``out`` go predictions or embeddings of a sharded graph.
     """
-    shards = None if given is not None else large_shards(spec.data)
+    named = unit.given is None
+    shards = large_shards(unit.spec.data) if named else None
     if engine.workers is None and shards is None:
-        return run_unit(spec, part, run, progress, given)
+        return run_unit(unit, progress)
     crew = None if engine.workers is None else engine.crew()
-    keeping = None
-    if given is None:
-        keeping = unit_checkpoints(spec, part, run, engine.workers, engine.checkpoint_every)
+    keeping = unit_checkpoints(unit, engine.workers, engine.checkpoint_every) if named else None
     if shards is not None:
-        task = ShardTask(spec, part, run, keeping, on_disk=crew is None, out=out)
-        unit = run_shard_unit(task, engine.workers or 1, crew, progress)
+        task = ShardTask(unit, keeping, on_disk=crew is None, out=out)
+        result = run_shard_unit(task, engine.workers or 1, crew, progress)
     else:
         assert crew is not None and engine.workers is not None
         start = time.perf_counter()
-        ready = open_unit(spec, part, run, progress, given)
+        ready = open_unit(unit, progress)
         name, host = ready.method.name, engine.host()
         outcome = learn_in_parts(
-            name, ready.job, crew, engine.workers, spec.load_code, host=host, keeping=keeping
+            name, ready.job, crew, engine.workers, unit.spec.load_code, host=host, keeping=keeping
         )
-        unit = score_unit(spec, part, run, ready, outcome, start)
+        result = score_unit(ready, outcome, start)
     if keeping is not None:
         _remove(keeping.folder)
-    return unit
+    return result
 
 
-def remote_digest(spec: Experiment, part: Part, given: Given | None) -> str | None:
-    """Return what the data are that another process is to read; None where they are sent along."""
-    return input_digest(spec, part) if given is None else None
-
-
-def compute_remote_unit(
-    spec: Experiment, part: Part, run: int, given: Given | None, digest: str | None
-) -> UnitResult:
+def compute_remote_unit(unit: RunUnit, digest: str | None) -> UnitResult:
     """Compute a unit in another process, where the data must be those of the digest."""
-    check_elsewhere(spec, part, digest)
-    return compute_unit(spec, part, run, None, given)
+    check_elsewhere(unit, digest)
+    return compute_unit(unit)
 
 
-def check_elsewhere(spec: Experiment, part: Part, digest: str | None) -> None:
+def check_elsewhere(unit: RunUnit, digest: str | None) -> None:
     """Load an experiment's names in the process that computes, and refuse other data than those of the digest."""
-    spec.load_code()
+    unit.spec.load_code()
     if digest is not None:
-        check_same(spec, digest, part)
+        check_same(unit.spec, digest, unit.part)

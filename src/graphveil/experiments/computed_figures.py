@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -12,11 +12,9 @@ from typing import Any
 
 from graphveil.errors import InputError
 from graphveil.experiments.figure import Chart
+from graphveil.methods.job import Progress
 from graphveil.number_format import NONE
 from graphveil.plugins import unknown_name
-
-# What is computed now, and which share of all is done.
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
         yield demo
     watch("drawing the town", next(done), steps)
     spec = demo.shown.experiment
-    yield replace(demo, town=graph_figure(spec, *learn_again(spec, 0, None)).svg())
+    yield replace(demo, town=graph_figure(*learn_again(spec, 0, None)).svg())
 
 
 def summary(result: Result, part: str = "method") -> Summary | None:

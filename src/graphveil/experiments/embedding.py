@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
+from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.experiments.artefacts import (
     EMBEDDING,
@@ -27,7 +28,7 @@ from graphveil.experiments.artefacts import (
 )
 from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.run_figures import embedding_map
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.files import check_format, check_output
 from graphveil.graphs import Users
 from graphveil.methods.job import Progress
@@ -36,12 +37,6 @@ from graphveil.methods.job import Progress
 FORMATS = (NPZ, PARQUET)
 # Rows that are multiplied in double precision at once.
 BLOCK = 4096
-
-
-def check_dims(dims: Any) -> None:
-    """Reject a number of columns that no table could have."""
-    if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
-        raise InputError(f"--dims must be an integer of at least 1, got {dims!r}")
 
 
 def reduce_columns(values: NDArray[np.float32], dims: int) -> NDArray[np.float32]:
@@ -53,7 +48,7 @@ def reduce_columns(values: NDArray[np.float32], dims: int) -> NDArray[np.float32
     >>> reduce_columns(np.array([[3, 4], [6, 8]], dtype=np.float32), 1).tolist()
     [[5.0], [10.0]]
     """
-    check_dims(dims)
+    check_whole(dims, "--dims", least=1)
     most = min(values.shape)
     if dims > most:
         rows, columns = values.shape
@@ -158,11 +153,11 @@ def embed_experiment(
     if given is not None:
         spec.check_given(given[0])
     with learn.one_thread():
-        ready = open_unit(spec, "method", 0, inside, given)
+        ready = open_unit(RunUnit(spec, given=given), inside)
         whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
     values = whole if dims is None else reduce_columns(whole, dims)
     reduced_from = None if dims is None else whole.shape[1]
-    embedding = Embedding(values=values, reduced_from=reduced_from, **about_run(spec, ready, 0, "embedding"))
+    embedding = Embedding(values=values, reduced_from=reduced_from, **about_run(ready, "embedding"))
     if map_file is not None:
         ready.job.say("drawing the map", 1.0)
         embedding_map(spec, values, ready.job.graph).write(map_file)
@@ -173,4 +168,4 @@ def check_embedding(spec: Experiment, dims: int | None) -> None:
     """Reject what cannot be embedded, before anything heavy is imported."""
     spec.check()
     if dims is not None:
-        check_dims(dims)
+        check_whole(dims, "--dims", least=1)

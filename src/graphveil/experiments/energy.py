@@ -15,7 +15,7 @@ from graphveil.experiments.figure import HEIGHT, LINES, TEXT_SIZE, TITLE_SIZE, W
 from graphveil.experiments.page import Section
 from graphveil.experiments.result import Result
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import job_levels, respondents, with_levels
+from graphveil.experiments.unit import RunUnit, job_levels, respondents, with_levels
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import Job
 from graphveil.methods.terms import Budgets
@@ -135,8 +135,8 @@ def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: b
         )
     # Each user may spend what the plan claims at most: nothing else is asked here.
     ledger = users.open_ledger(plan.claim.epsilon, plan.claim.delta)
-    asked = respondents(spec, "control" if blind else "method", users, ledger, spec.seed)
-    estimate = asked.report(plan).estimate()
+    unit = RunUnit(spec, "control" if blind else "method")
+    estimate = respondents(unit, users, ledger).report(plan).estimate()
     return EnergyCurve(
         None if blind else spec.budgets.epsilon,
         denoise.energy_over_hops(estimate, graph, hops, sketch=SKETCH).relative,

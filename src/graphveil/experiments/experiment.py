@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from graphveil.checks import check_whole
 from graphveil.errors import InputError, UnknownNameError, option_name
 from graphveil.graphs.convert import from_pyg
 from graphveil.graphs.graph import Graph
@@ -47,6 +48,7 @@ from graphveil.methods.terms import (
     options_of,
 )
 from graphveil.plugins import is_reference, unknown_name
+from graphveil.version import __version__
 
 
 def check_data(source: str) -> None:
@@ -182,6 +184,20 @@ class Experiment:
         plain = options_of(self.defaults)
         return {name: value for name, value in options_of(self).items() if value != plain[name]}
 
+    def about(self) -> dict[str, Any]:
+        """Return what results and files say of it: its names, its budget for features, its seed, and this version."""
+        private = self.budgets.epsilon is not None
+        return {
+            "method": self.method,
+            "data": self.data,
+            "task": self.task,
+            "epsilon": self.budgets.epsilon,
+            "mechanism": self.budgets.mechanism if private else None,
+            "backbone": self.backbone,
+            "seed": self.seed,
+            "version": __version__,
+        }
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process is sent: the fields, and nothing that was looked up here."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
@@ -283,8 +299,7 @@ class Experiment:
             check_norms(method)
         self._check_turnout()
         self._check_volunteers()
-        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
-            raise InputError(f"--runs must be an integer of at least 1, got {self.runs!r}")
+        check_whole(self.runs, "--runs", least=1)
         check_seed(self.seed, self.runs)
         self.machine.check()
         check_data(self.data)

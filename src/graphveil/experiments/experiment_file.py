@@ -26,7 +26,10 @@ def read_settings(file: Path, method: str) -> dict[str, Any]:
 
     A file that was tuned for another method is refused. Whether the settings exist is for the method to say.
     """
-    content = _parsed(file)
+    read = read_json if file.suffix == ".json" else read_toml
+    content = read(file, "name a TOML or JSON file of settings")
+    if not isinstance(content, dict):
+        raise InputError(f'{file} must hold an object of settings, like {{"lr": 0.01}}')
     if SETTINGS not in content:
         return flat(content)
     header, settings = content.get(HEADER, {}), content[SETTINGS]
@@ -44,14 +47,6 @@ def read_settings(file: Path, method: str) -> dict[str, Any]:
             f"{file} was tuned for {header['method']}, not for {method}: tune {method}, or run {header['method']} with it"
         )
     return flat(settings)
-
-
-def _parsed(file: Path) -> dict[str, Any]:
-    read = read_json if file.suffix == ".json" else read_toml
-    content = read(file, "name a TOML or JSON file of settings")
-    if not isinstance(content, dict):
-        raise InputError(f'{file} must hold an object of settings, like {{"lr": 0.01}}')
-    return content
 
 
 def flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:

@@ -172,7 +172,6 @@ NEEDLESS = re.compile(
     re.DOTALL,
 )
 FONTS = re.compile(r"'DejaVu Sans'[^;\"]*sans-serif")
-SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')
 BLACK = ("black", "k", "#000000")
 # Names that matplotlib draws at random end so.
 RANDOM_NAME = re.compile(r'\bid="(\w*[0-9a-f]{10})"')

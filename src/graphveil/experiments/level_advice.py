@@ -10,7 +10,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.analysis import AnalysisResult
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import open_unit
+from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs.levels import expected_shares
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.level_errors import LevelError, level_errors
@@ -71,7 +71,7 @@ def advise_levels(spec: Experiment) -> LevelAdvice:
         raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
     # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
     shares = expected_shares(len(spec.level_budgets()), spec.levels.level_distribution or "uniform")
-    ready = open_unit(spec)
+    ready = open_unit(RunUnit(spec))
     (built,) = ready.mechanisms
     assert isinstance(built, PersonalMechanism)
     errors = tuple(level_errors(ready.graph, built, shares))

@@ -16,7 +16,7 @@ from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.parts import PARTS as RUN_PARTS
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import parts_of
-from graphveil.experiments.unit import OpenUnit, UnitResult, load_data, open_unit
+from graphveil.experiments.unit import OpenUnit, RunUnit, UnitResult, load_data, open_unit
 from graphveil.graphs import Graph
 from graphveil.learn.ranking import degree_correlations
 from graphveil.mechanisms import Reports
@@ -159,7 +159,7 @@ def _degree_correlation(spec: Experiment) -> Reading:
     if "analysis" in type(spec.resolved_settings).model_fields:
         return _single(rank_attributes(spec).degree_correlation)
     spec.check()
-    ready = open_unit(spec)
+    ready = open_unit(RunUnit(spec))
     correlations = degree_correlations(ready.users.raw.rows(), ready.graph.degrees)
     return _single(np.abs(correlations).mean(), "attributes at random")
 
@@ -171,7 +171,7 @@ def _attack(spec: Experiment, kind: str, attribute: int | None = None) -> Readin
     parts = [part for part in parts_of(spec) if RUN_PARTS[part].asks_features]
     attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, RAW)}
     for run, part in product(range(spec.runs), parts):
-        ready = open_unit(spec, part, run)
+        ready = open_unit(RunUnit(spec, part, run))
         reports = _overheard(ready) if ready.method.reports_features else None
         seen = {part: reports} | ({RAW: None} if part == "method" and reports is not None else {})
         for name, heard in seen.items():

@@ -22,7 +22,7 @@ from graphveil.experiments.predictions import (
     check_same_score,
     predictions_of,
 )
-from graphveil.experiments.unit import OpenUnit, make_job, open_unit
+from graphveil.experiments.unit import OpenUnit, RunUnit, make_job, open_unit
 from graphveil.files import check_output
 from graphveil.graphs.divide import MAX_CLASSES
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask, labelled
@@ -105,9 +105,9 @@ class Model:
         later = self._ask(joined, seed) if isinstance(joined, Users) else tuple(joined)
         count = graph.node_count
         answers = self._with_joined(later, count - self.users)
-        method = self.spec.resolved_method
+        method, unit = self.spec.resolved_method, RunUnit(self.spec, run=self.seed - self.spec.seed)
         with learn.one_thread():
-            job = make_job(self.spec, "method", method, self._grown(graph), self.seed, None)
+            job = make_job(unit, method, self._grown(graph))
             raw = None
             if method.reads_features:
                 if people is None:
@@ -121,6 +121,7 @@ class Model:
         anything = np.logical_or.reduce(answered)
         complete = all(each.reports.answered is None for each in answers)
         ready = OpenUnit(
+            unit,
             method,
             job.graph,
             people or Users(None, job.graph.labels),
@@ -132,8 +133,6 @@ class Model:
             partial=self.collected and not anything.all(),
         )
         return predictions_of(
-            self.spec,
-            self.seed - self.spec.seed,
             ready,
             outcome,
             test=self._test_users(job.graph, people),
@@ -263,11 +262,11 @@ def train_model(
     """
     check_model(spec)
     with learn.one_thread():
-        ready = open_unit(spec, "method", run, None, given)
+        ready = open_unit(RunUnit(spec, run=run, given=given))
         recorder = _Recorder(ready.job.users)
         outcome = ready.method.run(replace(ready.job, users=recorder, keep_trained=True))
     if score is not None:
-        check_same_score(spec, run, ready, outcome, score)
+        check_same_score(ready, outcome, score)
     if outcome.trained is None:
         raise InputError(
             f"{spec.method} has trained no backbone here, so there is no model: take another method, like base"
@@ -282,18 +281,14 @@ def known_before(graph: Graph) -> Graph:
     return replace(graph.without_edges().without_panel(), recipe=None, ids=None)
 
 
-def _applicable() -> list[str]:
-    """Return the methods whose models can be applied to users who join later."""
-    return [name for name in method_names() if find_method(name).applies_later]
-
-
 def check_model(spec: Experiment) -> None:
     """Reject what cannot be applied to users who join later."""
     check_predictions(spec)
     method = spec.resolved_method
     if not method.applies_later:
+        others = [name for name in method_names() if find_method(name).applies_later]
         raise InputError(
-            f"{method.name} {method.not_later}, so there is no model of it: take {', '.join(_applicable())}, or run {method.name} again "
+            f"{method.name} {method.not_later}, so there is no model of it: take {', '.join(others)}, or run {method.name} again "
             "when people have joined"
         )
     if spec.budgets.private_links:

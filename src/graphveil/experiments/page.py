@@ -103,17 +103,11 @@ class Section:
     level: int = 2
     notes: tuple[str, ...] = ()
 
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The texts of its table, if it has one."""
-        return () if self.table is None else tuple(cell for row in self.table.texts for cell in row)
-
     def with_words(self, change: Callable[[str], str]) -> Section:
-        """The section with its sentences and the cells of its table put in other words."""
+        """Return the section with its sentences and the cells of its table put in other words."""
+        text = tuple(map(change, self.text))
         table = None if self.table is None else self.table.with_words(change)
-        return replace(
-            self, text=tuple(map(change, self.text)), table=table, notes=tuple(map(change, self.notes))
-        )
+        return replace(self, text=text, table=table, notes=tuple(map(change, self.notes)))
 
     def html(self, mark: str) -> str:
         """The section as HTML, with a name that the contents refer to."""

@@ -16,7 +16,6 @@ from graphveil.experiments.papers import POINT_HEAD, PaperFigure, PaperSelection
 from graphveil.experiments.study import (
     QUICK_EPOCHS,
     missing_graph,
-    missing_graphs_in,
     shorten_missing_graphs,
 )
 from graphveil.experiments.study_result import UNFINISHED, CellResult, StudyResult, printed_head, printed_row
@@ -197,10 +196,15 @@ def comparison_sentence(outcomes: Sequence[CellResult]) -> str:
 
 def _with_missing_graphs_once(sections: Sequence[Section]) -> list[Section]:
     """The sections, where what to do about a graph that is not here stands once, at their end."""
-    texts = [text for section in sections for text in (*section.text, *section.cells)]
-    said = tuple(dict.fromkeys(f"{sentence}." for text in texts for sentence in missing_graphs_in(text)))
-    brief = [section.with_words(shorten_missing_graphs) for section in sections]
-    return [*brief, *([Section(MISSING, said)] if said else [])]
+    advice: dict[str, None] = {}
+
+    def shorten(text: str) -> str:
+        shortened, sentences = shorten_missing_graphs(text)
+        advice.update(dict.fromkeys(f"{sentence}." for sentence in sentences))
+        return shortened
+
+    brief = [section.with_words(shorten) for section in sections]
+    return [*brief, *([Section(MISSING, tuple(advice))] if advice else [])]
 
 
 def _paper_sections(result: PaperResult) -> list[Section]:

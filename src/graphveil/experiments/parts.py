@@ -34,14 +34,6 @@ class FeaturesUnasked:
         return self._users.report(plan)
 
 
-def _as_it_is(job: Job) -> Job:
-    return job
-
-
-def _answering(users: Respondents) -> Respondents:
-    return users
-
-
 @dataclass(frozen=True)
 class RunPart:
     """One part of a run.
@@ -66,8 +58,8 @@ class RunPart:
 
     title: str
     runs: Callable[[Experiment, bool], bool]
-    job: Callable[[Job], Job] = _as_it_is
-    users: Callable[[Respondents], Respondents] = _answering
+    job: Callable[[Job], Job] = lambda job: job
+    users: Callable[[Respondents], Respondents] = lambda users: users
     blind: bool = False
     asks_features: bool = True
     method: str = ""

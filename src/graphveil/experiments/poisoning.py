@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -18,7 +18,8 @@ from graphveil.errors import InputError
 from graphveil.experiments.analysis import AnalysisResult
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import OpenUnit, open_unit
+from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit
+from graphveil.methods.job import Progress
 from graphveil.number_format import counted, percent, rounded
 
 # The stream of a run's seed by which malicious users are drawn.
@@ -119,7 +120,7 @@ def advise_poisoning(
     spec: Experiment,
     shares: Sequence[float],
     target: int | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> PoisoningAdvice:
     """Run a method with no malicious users and with each share of them; they want others taken for the target class.
 
@@ -130,7 +131,7 @@ def advise_poisoning(
     _check(spec, shares)
     all_shares = (0.0, *(each for each in shares if each))
     lines: dict[float, list[Poisoned]] = {share: [] for share in all_shares}
-    first = open_unit(spec)
+    first = open_unit(RunUnit(spec))
     # What cannot be measured is refused before anything is learned.
     chosen, influences, forged = _target(first, target), _influences(first), True
     import_module("graphveil.learn.registry")
@@ -189,16 +190,17 @@ def _influences(ready: OpenUnit) -> tuple[Influence, ...]:
 
 def _poisoned(spec: Experiment, run: int, share: float, target: int) -> tuple[Poisoned, bool]:
     """One run with each kind of malicious users among those who answer, and whether all that was sent was forged."""
-    ready = open_unit(spec, "method", run)
+    unit = RunUnit(spec, run=run)
+    ready = open_unit(unit)
     count = round(share * ready.graph.node_count)
     drawn = np.random.default_rng([ready.job.seed, STREAM]).permutation(ready.graph.node_count)[:count]
     harm, forged = _harm(ready, drawn, target)
     careless = placed = harm
     if count:
         # Users answer on a ledger, so whoever asks them again needs users anew.
-        careless, _ = _harm(open_unit(spec, "method", run), drawn, target, careless=True)
+        careless, _ = _harm(open_unit(unit), drawn, target, careless=True)
         heavy = np.argsort(-weights_in_means(ready.graph), kind="stable")[:count]
-        placed, _ = _harm(open_unit(spec, "method", run), heavy, target)
+        placed, _ = _harm(open_unit(unit), heavy, target)
     return Poisoned(harm.score, harm.drawn_in, share, count, careless, placed), forged
 
 

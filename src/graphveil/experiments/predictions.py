@@ -24,7 +24,7 @@ from graphveil.experiments.artefacts import (
     write_artefact,
 )
 from graphveil.experiments.experiment import Experiment, Given
-from graphveil.experiments.unit import OpenUnit, learn_unit
+from graphveil.experiments.unit import OpenUnit, RunUnit, learn_unit
 from graphveil.files import check_output
 from graphveil.graphs.graph import Graph, Mask
 from graphveil.graphs.part import Group
@@ -149,7 +149,7 @@ def predict_experiment(
     check_predictions(spec)
     if given is not None:
         spec.check_given(given[0])
-    return predictions_of(spec, run, *learn_again(spec, run, given, inside))
+    return predictions_of(*learn_again(spec, run, given, inside))
 
 
 def learn_again(
@@ -157,14 +157,14 @@ def learn_again(
 ) -> tuple[OpenUnit, Outcome]:
     """Return what the method learns in one run, as `run_unit` runs it."""
     with learn.one_thread():
-        return learn_unit(spec, "method", run, inside, given)
+        return learn_unit(RunUnit(spec, run=run, given=given), inside)
 
 
-def check_same_score(spec: Experiment, run: int, ready: OpenUnit, outcome: Outcome, score: float) -> None:
+def check_same_score(ready: OpenUnit, outcome: Outcome, score: float) -> None:
     """Reject what was learned again where its score is not that of the run."""
-    if spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
+    if ready.unit.spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
         raise InputError(
-            f"run {run} comes to another score than it had: data or graphveil have changed since, so run it again"
+            f"run {ready.unit.run} comes to another score than it had: data or graphveil have changed since, so run it again"
         )
 
 
@@ -178,8 +178,6 @@ def check_predictions(spec: Experiment) -> None:
 
 
 def predictions_of(
-    spec: Experiment,
-    run: int,
     ready: OpenUnit,
     outcome: Outcome,
     *,
@@ -192,15 +190,15 @@ def predictions_of(
     ``test`` are those who test, where it is not the split that says so. Users from ``joined_from`` on have joined since the training.
     ``origin`` says where reports come from, as `about_run` takes it.
     """
-    graph = ready.graph
+    graph, budgets = ready.graph, ready.unit.spec.budgets
     judged = graph if test is None else replace(graph, test=test)
-    rows, calibration = calibrated_rows(outcome, graph, private_labels=spec.budgets.private_labels)
+    rows, calibration = calibrated_rows(outcome, graph, private_labels=budgets.private_labels)
     parts = parts_of_split(graph)
     if joined_from is not None:
         parts[joined_from:] = JOINED
     tested = int(judged.test.sum())
     return Predictions(
-        **about_run(spec, ready, run, "predictions", **origin),
+        **about_run(ready, "predictions", **origin),
         metric=graph.metric,
         score=ready.users.evaluate(outcome.scores, judged) if tested else None,
         tested=tested,

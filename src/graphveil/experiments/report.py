@@ -328,18 +328,15 @@ def _series(result: Result) -> str:
 
 def _other_budgets(result: Result) -> list[str]:
     """The budgets of labels and links, where these are private."""
-    budgets = {"label": _label_epsilon(result), "link": _link_epsilon(result)}
+    budgets = {what: _epsilon_of(result, what) for what in ("label", "link")}
     return [f"{what} {budget(epsilon)}" for what, epsilon in budgets.items() if epsilon is not None]
 
 
-def _label_epsilon(result: Result) -> float | None:
-    spent = (result.privacy or Privacy()).labels
-    return result.experiment.budgets.label_epsilon or (spent.epsilon if spent else None)
-
-
-def _link_epsilon(result: Result) -> float | None:
-    spent = (result.privacy or Privacy()).links
-    return result.experiment.budgets.link_epsilon or (spent.epsilon if spent else None)
+def _epsilon_of(result: Result, what: str) -> float | None:
+    """The budget of a label or a link: as the experiment says it, else as it was spent."""
+    spent = getattr(result.privacy or Privacy(), f"{what}s")
+    asked: float | None = getattr(result.experiment.budgets, f"{what}_epsilon")
+    return asked or (spent.epsilon if spent else None)
 
 
 def _epsilon(epsilon: float | None) -> str:
@@ -354,8 +351,8 @@ def _mean(scores: Summary | None) -> str:
 CELLS: dict[str, Callable[[Result], str]] = {
     METHOD: _method,
     "ε": lambda result: _epsilon(result.epsilon),
-    "label ε": lambda result: _epsilon(_label_epsilon(result)),
-    "link ε": lambda result: _epsilon(_link_epsilon(result)),
+    "label ε": lambda result: _epsilon(_epsilon_of(result, "label")),
+    "link ε": lambda result: _epsilon(_epsilon_of(result, "link")),
     "mean": lambda result: points(result.mean),
     "interval": low_to_high,
     "gain": lambda result: gained(result.gain),

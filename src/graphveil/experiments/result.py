@@ -185,22 +185,17 @@ class Result(BaseModel):
     ) -> Result:
         """Return what finished units say; ``given`` are graph and users, where they were given as objects."""
         parts = {part: _units_of(units, part) for part in PARTS}
-        method, budgets = parts["method"], experiment.budgets
+        method, known = parts["method"], {**experiment.about(), "version": version}
         if not method:
             raise InputError(f"no run of {experiment.method} on {experiment.data} is finished")
+        if experiment.method == "structure":
+            known["backbone"] = None
         own = _scores(method)
         gains = {part: _gain(method, others) for part, others in parts.items()}
         # What was computed is not refused, whatever it is.
         result = cls.model_construct(
-            method=experiment.method,
-            data=experiment.data,
-            task=experiment.task,
+            **known,
             metric=metric,
-            epsilon=budgets.epsilon,
-            mechanism=None if budgets.epsilon is None else budgets.mechanism,
-            backbone=None if experiment.method == "structure" else experiment.backbone,
-            seed=experiment.seed,
-            version=version,
             **{name: getattr(own, name) for name in ("runs", "mean", "low", "high")},
             control=_scores(parts["control"], also=True) if parts["control"] else None,
             structure=_structure(parts["structure"]),
@@ -273,7 +268,7 @@ class Result(BaseModel):
 
     def predictions(self, run: int = 0) -> Predictions:
         """Return what the method predicts for every user in one of its runs."""
-        return predictions_of(self.experiment, run, *self.learned(run))
+        return predictions_of(*self.learned(run))
 
     def per_class(self, run: int = 0) -> tuple[ClassScore, ...]:
         """Return precision, recall and F1 of each class among the test users of a run; the users' side counts."""
@@ -298,7 +293,7 @@ class Result(BaseModel):
             check_predictions(self.experiment)
             score = self._score(run)
             ready, outcome = learn_again(self.experiment, run, self._given)
-            check_same_score(self.experiment, run, ready, outcome, score)
+            check_same_score(ready, outcome, score)
             self._learned[run] = ready, outcome
         return self._learned[run]
 
@@ -311,7 +306,7 @@ class Result(BaseModel):
             scores = {part: scores for part in PARTS if (scores := self.scores(part))}
             score_figure(self.experiment, self.metric, scores).write(path)
         else:
-            RUN_FIGURES[kind](self.experiment, *self.learned(0)).write(path)
+            RUN_FIGURES[kind](*self.learned(0)).write(path)
 
     def table(self) -> str:
         """Return the result as a table with its sentences, as `graphveil run` prints it."""

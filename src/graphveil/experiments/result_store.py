@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,8 +16,9 @@ from graphveil.errors import InputError, StoreError
 from graphveil.experiments.database import RESULTS, change, insert, select
 from graphveil.experiments.result import LISTED, MEASURED, OTHER_PARTS, Result
 from graphveil.experiments.table import Column, Kind, Table
-from graphveil.experiments.unit_store import RecordOrigin, now, this_version
+from graphveil.experiments.unit_store import RecordOrigin, now, results_file, this_version
 from graphveil.files import PARQUET, read_text, write_whole
+from graphveil.methods.terms import option
 from graphveil.number_format import value_text
 from graphveil.plugins import unknown_name
 
@@ -125,6 +126,21 @@ class ResultStore:
         )
 
 
+def kept_results(skipped: Skipped, instead: str = "") -> list[StoredResult]:
+    """Return the results of all earlier runs; refused where there is none, with what to do ``instead``.
+
+    ``skipped`` is told of damaged ones.
+    """
+    file = results_file()
+    results = ResultStore(file).results(skipped)
+    if not results:
+        raise InputError(
+            f"no run has left a result in {file} yet: run a method first, as in "
+            f"`graphveil run base --data town --epsilon 2`{instead}"
+        )
+    return results
+
+
 def latest(results: Sequence[AnyResult]) -> list[AnyResult]:
     """Return one result an experiment: the last one, and an interrupted one only where no other is there."""
     chosen: dict[str, AnyResult] = {}
@@ -223,31 +239,17 @@ class Selection:
     Of the same experiment the last result is selected, unless ``earlier`` ones are too, or a tag names one.
     """
 
-    method: list[str] | None = field(
-        default=None, metadata={"help": "Only results of this method; may be repeated."}
+    method: list[str] | None = option(None, "Only results of this method; may be repeated.")
+    data: list[str] | None = option(None, "Only those on this graph; may be repeated.")
+    task: list[str] | None = option(None, "Only those of this task; may be repeated.")
+    mechanism: list[str] | None = option(None, "Only those of this mechanism; may be repeated.")
+    backbone: list[str] | None = option(None, "Only those of this backbone; may be repeated.")
+    epsilon: list[float] | None = option(None, "Only those at this budget; may be repeated.")
+    seed: list[int] | None = option(None, "Only those whose first run has this seed; may be repeated.")
+    tag: list[str] | None = option(None, "Only those with this tag; may be repeated.")
+    earlier: bool = option(
+        False, "Also those of which a later result of the same experiment is there.", "--earlier"
     )
-    data: list[str] | None = field(
-        default=None, metadata={"help": "Only those on this graph; may be repeated."}
-    )
-    task: list[str] | None = field(
-        default=None, metadata={"help": "Only those of this task; may be repeated."}
-    )
-    mechanism: list[str] | None = field(
-        default=None, metadata={"help": "Only those of this mechanism; may be repeated."}
-    )
-    backbone: list[str] | None = field(
-        default=None, metadata={"help": "Only those of this backbone; may be repeated."}
-    )
-    epsilon: list[float] | None = field(
-        default=None, metadata={"help": "Only those at this budget; may be repeated."}
-    )
-    seed: list[int] | None = field(
-        default=None, metadata={"help": "Only those whose first run has this seed; may be repeated."}
-    )
-    tag: list[str] | None = field(
-        default=None, metadata={"help": "Only those with this tag; may be repeated."}
-    )
-    earlier: bool = False
 
     @property
     def filters(self) -> dict[str, list[Any]]:

@@ -94,11 +94,11 @@ MOST_NUMBERS = 12
 STRONGEST = 0.75
 # More users could not be told apart.
 MOST_DRAWN, MOST_ON_MAP = 240, 1000
-RunFigure = Callable[[Experiment, OpenUnit, Outcome], Drawing]
+RunFigure = Callable[[OpenUnit, Outcome], Drawing]
 Classes = NDArray[np.int64]
 
 
-def confusion_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
+def confusion_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw test users of each class (rows) by the class that they were given (columns): shares of rows as shades, in percent."""
     chosen = predicted_classes(outcome, several=ready.graph.multilabel)
     counts = ready.users.confusion(chosen, ready.graph)
@@ -130,11 +130,11 @@ def confusion_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Dra
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlabel("class that was given")
     axes.set_ylabel("true class (test users)")
-    axes.set_title(f"{_title(spec)}: percent of each class", fontsize=TITLE_SIZE)
+    axes.set_title(f"{_title(ready.unit.spec)}: percent of each class", fontsize=TITLE_SIZE)
     return drawing
 
 
-def class_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
+def class_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw precision, recall and F1 of each class, one line a class; what is not defined is left out."""
     chosen = predicted_classes(outcome, several=ready.graph.multilabel)
     scores = ready.users.per_class(chosen, ready.graph)
@@ -155,26 +155,26 @@ def class_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing
     axes.axvline(100, color=INK.day, linewidth=0.8)
     axes.set_xlabel("percent of test users")
     axes.set_ylabel("class (users)")
-    axes.set_title(_title(spec), fontsize=TITLE_SIZE)
+    axes.set_title(_title(ready.unit.spec), fontsize=TITLE_SIZE)
     drawing.legend(columns=3)
     return drawing
 
 
-def graph_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
+def graph_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw some users who know each other, with truth and prediction; a wrong prediction has a ring."""
     _check_one_class(ready)
-    who = close_group(ready.graph, MOST_DRAWN, spec.seed)
+    who = close_group(ready.graph, MOST_DRAWN, ready.unit.seed)
     place = np.full(ready.graph.node_count, -1)
     place[who] = np.arange(len(who))
     pairs = place[ready.graph.pairs()].T
     pairs = pairs[:, (pairs >= 0).all(axis=0)]
-    places = spring_layout(pairs, len(who), spec.seed)
+    places = spring_layout(pairs, len(who), ready.unit.seed)
     # A simulation holds the truth of everybody, and no server code is given it.
     truth = np.asarray(ready.users.raw.labels)[who]
     predicted = predicted_classes(outcome, several=False)[who]
     wrong = truth != predicted
     drawing = Drawing((1.6 * WIDTH, 0.85 * WIDTH), 2, shared=False)
-    titles = (f"{_title(spec)}: truth", f"predicted, {int(wrong.sum())} of {len(truth)} wrong")
+    titles = (f"{_title(ready.unit.spec)}: truth", f"predicted, {int(wrong.sum())} of {len(truth)} wrong")
     for axes, classes, title in zip(drawing.axes, (truth, predicted), titles, strict=True):
         # One line that is broken between links: many lines would make a large file.
         links = np.full((pairs.shape[1], 3, 2), np.nan)
@@ -190,12 +190,16 @@ def graph_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing
     return drawing
 
 
-def map_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
+def map_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw a map of what was learned of each user, by predicted class."""
     _check_one_class(ready)
     if outcome.embedding is None:
-        raise InputError(f"{spec.method} learns no row of numbers for each user: there is nothing to map")
-    return _map(spec, outcome.embedding, predicted_classes(outcome, several=False), "by predicted class")
+        raise InputError(
+            f"{ready.unit.spec.method} learns no row of numbers for each user: there is nothing to map"
+        )
+    return _map(
+        ready.unit.spec, outcome.embedding, predicted_classes(outcome, several=False), "by predicted class"
+    )
 
 
 def embedding_map(spec: Experiment, values: NDArray[np.floating], known: Graph) -> Drawing:
@@ -243,11 +247,13 @@ def _hide_directions(axes: Any) -> None:
         spine.set_linewidth(0.6)
 
 
-def training_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Drawing:
+def training_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw training and validation loss, and the score on validation users of each epoch that was the best so far."""
     curve = outcome.curve
     if curve is None:
-        raise InputError(f"{spec.method} keeps no curve of its training: draw that of base, lpgnn or upgnet")
+        raise InputError(
+            f"{ready.unit.spec.method} keeps no curve of its training: draw that of base, lpgnn or upgnet"
+        )
     drawing = Drawing((1.6 * WIDTH, HEIGHT), 2, shared=False)
     losses, scores = drawing.axes
     epochs = range(1, len(curve.validation) + 1)
@@ -268,7 +274,7 @@ def training_figure(spec: Experiment, ready: OpenUnit, outcome: Outcome) -> Draw
         axes.set_xlabel("epoch")
     losses.set_ylabel("loss")
     scores.set_ylabel("validation users (%)")
-    losses.set_title(_title(spec), fontsize=TITLE_SIZE)
+    losses.set_title(_title(ready.unit.spec), fontsize=TITLE_SIZE)
     drawing.legend(columns=4, everywhere=True)
     return drawing
 

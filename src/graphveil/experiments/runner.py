@@ -7,43 +7,37 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.pool import Arriving, Pool, computed, uninterrupted, workers
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.compute import (
-    compute_remote_unit,
-    compute_unit,
-    remote_digest,
-    remove_checkpoints,
-)
+from graphveil.experiments.compute import compute_remote_unit, compute_unit, remove_checkpoints
 from graphveil.experiments.experiment import Experiment, Given, Part, check_unchanged, input_digest, take_data
 from graphveil.experiments.parts import run_parts
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
-from graphveil.experiments.unit import UnitResult, has_panel, load_data
+from graphveil.experiments.unit import RunUnit, UnitResult, has_panel, load_data
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs import Users
 from graphveil.graphs.identity import content_digest, data_digest
 from graphveil.graphs.load import large_shards
 from graphveil.methods import Method
+from graphveil.methods.job import Progress
 from graphveil.methods.method import take_method
 from graphveil.plugins import held
 
 # So many units a worker are begun before their turn.
 DEPTH = 4
 
-Units = Sequence[tuple[Part, int]]
-
 
 @dataclass(frozen=True)
 class Begun:
     """A unit that is being computed before its turn, and what it reads."""
 
-    spec: Experiment
-    part: Part
-    digest: str
+    unit: RunUnit
+    digest: str | None
     future: Future[UnitResult]
 
 
@@ -54,22 +48,23 @@ class Ahead:
     still those that it began with.
     """
 
-    def __init__(self, pool: Callable[[], Pool], todo: Callable[[Experiment], Units] = lambda _: ()) -> None:
+    def __init__(
+        self, pool: Callable[[], Pool], todo: Callable[[Experiment], Sequence[RunUnit]] = lambda _: ()
+    ) -> None:
         self.pool, self._todo = pool, todo
         # The experiments that come next, in their order.
         self.coming: Sequence[Experiment] = ()
         self._begun: dict[str, Begun] = {}
 
-    def take(self, spec: Experiment, units: Units, given: Given | None) -> set[Future[UnitResult]]:
-        """An experiment's own units, begun now or before; and units of those that come next."""
-        taken = {spec.key(part, number) for part, number in units}
-        futures = {self._own(spec, part, number, given) for part, number in units}
-        if given is None:
-            most = self.pool().count * DEPTH
-            for later in self.coming:
-                if len(self._begun) >= most:
-                    break
-                self._begin(later, taken)
+    def take(self, units: Sequence[RunUnit]) -> set[Future[UnitResult]]:
+        """Return an experiment's own units, begun now or before; and begin units of those that come next."""
+        taken = {unit.key for unit in units}
+        futures = {self._own(unit) for unit in units}
+        most = self.pool().count * DEPTH if self.coming else 0
+        for later in self.coming:
+            if len(self._begun) >= most:
+                break
+            self._begin(later, taken)
         return futures
 
     def finished(self) -> Iterator[tuple[Begun, UnitResult]]:
@@ -78,30 +73,27 @@ class Ahead:
             if begun.future.done() and not begun.future.cancelled() and begun.future.exception() is None:
                 yield begun, begun.future.result()
 
-    def _own(self, spec: Experiment, part: Part, number: int, given: Given | None) -> Future[UnitResult]:
-        begun, digest = self._begun.pop(spec.key(part, number), None), remote_digest(spec, part, given)
+    def _own(self, unit: RunUnit) -> Future[UnitResult]:
+        begun, digest = self._begun.pop(unit.key, None), unit.digest
         if begun is not None and begun.digest == digest:
             return begun.future
-        return self.pool().submit(compute_remote_unit, spec, part, number, given, digest)
+        return self.pool().submit(compute_remote_unit, unit, digest)
 
     def _begin(self, spec: Experiment, taken: set[str]) -> None:
         """Begin what nobody computes yet. What cannot be run says so when its turn comes."""
         try:
             spec.check()
-            wanted = [(spec.key(*unit), input_digest(spec, unit[0]), unit) for unit in self._todo(spec)]
+            wanted = [(unit.key, unit.digest, unit) for unit in self._todo(spec)]
         except GraphveilError:
             return
-        for key, digest, (part, number) in wanted:
+        for key, digest, unit in wanted:
             if key not in taken and key not in self._begun:
-                future = self.pool().submit(compute_remote_unit, spec, part, number, None, digest)
-                self._begun[key] = Begun(spec, part, digest, future)
+                future = self.pool().submit(compute_remote_unit, unit, digest)
+                self._begun[key] = Begun(unit, digest, future)
 
 
-Unit = tuple[Part, int]
-# Told of each finished unit, and of how many there are in all.
+# Called with each finished unit, how many are finished, and how many there are in all.
 Watcher = Callable[[UnitResult, int, int], None]
-# Told what is being done inside a unit and which share of it is done (only without parallel processes).
-Inside = Callable[[str, float], None]
 
 
 def run(
@@ -115,7 +107,7 @@ def run(
     resume: bool = False,
     store: UnitStore | None = None,
     watch: Watcher | None = None,
-    inside: Inside | None = None,
+    inside: Progress | None = None,
     **options: Any,
 ) -> Result:
     """Run a method and compare it with its control. ``data`` is a name or a path, a graph with its ``users``, or PyG's Data.
@@ -173,7 +165,7 @@ def run_experiment(
     engine: Engine = HERE,
     store: UnitStore | None = None,
     watch: Watcher | None = None,
-    inside: Inside | None = None,
+    inside: Progress | None = None,
     given: Given | None = None,
     skip: tuple[Part, ...] = (),
     reuse: bool = False,
@@ -199,17 +191,17 @@ def run_experiment(
         kept.check()
     inputs = {part: input_digest(spec, part) for part in parts} if kept is not None else {}
     done = kept.find(spec, parts, alone, engine.workers) if reuse and kept is not None else []
-    todo = units_left(spec, parts, done)
+    todo = units_left(spec, parts, done, given)
     if given is None:
-        over = [(unit.part, unit.run) for unit in done]
-        remove_checkpoints(spec, over if reuse else todo, engine.workers)
+        over = [RunUnit(spec, unit.part, unit.run) for unit in done]
+        remove_checkpoints(over if reuse else todo, engine.workers)
     total = len(done) + len(todo)
     if alone:
-        units = _alone(spec, todo, given)
+        units = _alone(todo)
     elif engine.outside(jobs, len(todo), shared=ahead is not None):
-        units = _parallel(spec, todo, jobs, engine, given, ahead)
+        units = _parallel(todo, jobs, engine, ahead)
     else:
-        units = _serial(spec, todo, inside, given, engine)
+        units = _serial(todo, inside, engine)
     try:
         for unit in units:
             done.append(unit)
@@ -226,47 +218,37 @@ def run_experiment(
     return _result(spec, done, given, time.perf_counter() - start, interrupted)
 
 
-def units_left(spec: Experiment, parts: Sequence[Part], done: Sequence[UnitResult]) -> list[Unit]:
-    """The units of an experiment that are not done, run after run."""
+def units_left(
+    spec: Experiment, parts: Sequence[Part], done: Sequence[UnitResult], given: Given | None = None
+) -> list[RunUnit]:
+    """Return the units of an experiment that are not done, run after run."""
     have = {(unit.part, unit.run) for unit in done}
-    return [(part, number) for number in range(spec.runs) for part in parts if (part, number) not in have]
+    units = product(range(spec.runs), parts)
+    return [RunUnit(spec, part, run, given) for run, part in units if (part, run) not in have]
 
 
-def _serial(
-    spec: Experiment,
-    todo: list[Unit],
-    inside: Inside | None,
-    given: Given | None,
-    engine: Engine,
-) -> Iterator[UnitResult]:
+def _serial(todo: list[RunUnit], inside: Progress | None, engine: Engine) -> Iterator[UnitResult]:
     with engine.open():
-        for part, number in todo:
-            yield compute_unit(spec, part, number, inside, given, engine)
+        for unit in todo:
+            yield compute_unit(unit, inside, engine)
 
 
-def _alone(spec: Experiment, todo: list[Unit], given: Given | None) -> Iterator[UnitResult]:
+def _alone(todo: list[RunUnit]) -> Iterator[UnitResult]:
     """One unit after the other, each in a fresh process."""
-    for part, number in todo:
+    for unit in todo:
         with workers(1) as pool:
-            unit = computed(
-                pool.submit(compute_remote_unit, spec, part, number, given, remote_digest(spec, part, given))
-            )
-        yield replace(unit, alone=True)
+            result = computed(pool.submit(compute_remote_unit, unit, unit.digest))
+        yield replace(result, alone=True)
 
 
 def _parallel(
-    spec: Experiment,
-    todo: list[Unit],
-    jobs: int | None,
-    engine: Engine,
-    given: Given | None,
-    ahead: Ahead | None,
+    todo: list[RunUnit], jobs: int | None, engine: Engine, ahead: Ahead | None
 ) -> Iterator[UnitResult]:
     """Units outside this process, in the order in which they finish. Nobody waits for shared ones after an interrupt."""
     with engine.pool(jobs, len(todo)) if ahead is None else nullcontext(ahead.pool()) as pool:
         if ahead is None:
             ahead = Ahead(lambda: pool)
-        waiting = ahead.take(spec, todo, given)
+        waiting = ahead.take(todo)
         try:
             for future in Arriving(waiting):
                 yield computed(future)

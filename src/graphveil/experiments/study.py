@@ -51,21 +51,19 @@ def missing_graph(data: str) -> str:
     return f"{data} is {NOT_HERE}: `graphveil data get {data}`, or put {data}.npz into the folder that GRAPHVEIL_DATA names"
 
 
-def missing_graphs_in(text: str) -> list[str]:
-    """Return what a text says to do about graphs that are not on this machine, in its order."""
-    return [match[0] for match in MISSING_GRAPH.finditer(text)]
+def shorten_missing_graphs(text: str) -> tuple[str, list[str]]:
+    """Return a text that names missing graphs without what to do about them, and what it says to do.
 
-
-def shorten_missing_graphs(text: str) -> str:
-    """Return a text that names missing graphs without what to do about them; of such a sentence alone two words are left.
+    Of such a sentence alone two words are left.
 
     >>> shorten_missing_graphs("Left out: lastfm is not here: `graphveil data get lastfm`, or put lastfm.npz into the folder "
-    ... "that GRAPHVEIL_DATA names.")
+    ... "that GRAPHVEIL_DATA names.")[0]
     'Left out: lastfm is not here.'
     """
-    if MISSING_GRAPH.fullmatch(text):
-        return NOT_HERE
-    return MISSING_GRAPH.sub(lambda match: f"{match['data']} is {NOT_HERE}", text)
+    sentences = [match[0] for match in MISSING_GRAPH.finditer(text)]
+    if sentences == [text]:
+        return NOT_HERE, sentences
+    return MISSING_GRAPH.sub(lambda match: f"{match['data']} is {NOT_HERE}", text), sentences
 
 
 # Where users and features come to more than so many entries, and each of them is answered, a run takes many minutes.

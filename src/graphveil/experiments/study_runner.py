@@ -14,17 +14,18 @@ from graphveil.engine.pool import UnitLostError
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
 from graphveil.experiments.compute import remove_checkpoints
 from graphveil.experiments.database import RESULTS
-from graphveil.experiments.experiment import Experiment, Given, Part, input_digest, take_data
+from graphveil.experiments.experiment import Experiment, Given, Part, take_data
 from graphveil.experiments.experiment_file import experiment_fields
 from graphveil.experiments.measures import PARTS, Reading
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
-from graphveil.experiments.runner import Ahead, Inside, parts_of, run_experiment, units_left
+from graphveil.experiments.runner import Ahead, parts_of, run_experiment, units_left
 from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
 from graphveil.experiments.study_result import CellOutput, StudyResult
-from graphveil.experiments.unit import UnitResult
+from graphveil.experiments.unit import RunUnit, UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs.users import Users
+from graphveil.methods.job import Progress
 from graphveil.plugins import held
 
 
@@ -72,7 +73,7 @@ class StudyWatcher:
     """Told how far experiments are. This one says nothing."""
 
     # Told what is done inside a unit and which share of it is done, where units are computed in this process.
-    inside: Inside | None = None
+    inside: Progress | None = None
 
     def begin(self, experiment: Experiment, done: int, total: int) -> None:
         """Hear that an experiment begins, with so many units of all experiments done."""
@@ -179,14 +180,10 @@ class FreshStore(UnitStore):
 
     def add(self, spec: Experiment, unit: UnitResult) -> None:
         super().add(spec, unit)
-        self.added.add(spec.key(unit.part, unit.run))
+        self.added.add(RunUnit(spec, unit.part, unit.run).key)
 
-    def find(
-        self, spec: Experiment, parts: list[Part], alone: bool = False, workers: int | None = None
-    ) -> list[UnitResult]:
-        """Return the units of this experiment that were added since."""
-        wanted = [(part, run) for part in parts for run in range(spec.runs)]
-        return self._find(spec, [unit for unit in wanted if spec.key(*unit) in self.added], alone, workers)
+    def looks_for(self, unit: RunUnit) -> bool:
+        return unit.key in self.added
 
 
 def unit_count(
@@ -231,7 +228,8 @@ def run_cells(
         ahead = Ahead(pool, lambda spec: _left(spec, used, skip))
         for place, spec in enumerate(experiments):
             watcher.begin(spec, before, total)
-            ahead.coming = _together(experiments, alone, place + 1)
+            # A graph that is given is sent along with each unit: nothing of it begins before its turn.
+            ahead.coming = _together(experiments, alone, place + 1) if given is None else ()
 
             def watch(
                 _unit: UnitResult, done: int, _total: int, spec: Experiment = spec, before: int = before
@@ -274,7 +272,7 @@ def run_cells(
         return results, False
 
 
-def _left(spec: Experiment, store: UnitStore, skip: tuple[Part, ...]) -> list[tuple[Part, int]]:
+def _left(spec: Experiment, store: UnitStore, skip: tuple[Part, ...]) -> list[RunUnit]:
     """The units of an experiment that the store does not hold."""
     parts = _parts(spec, skip)
     return units_left(spec, parts, store.find(spec, parts))
@@ -284,7 +282,7 @@ def _forget(experiments: Sequence[Experiment], skip: tuple[Part, ...], engine: E
     """Forget trainings that were interrupted; what cannot be run says so when its turn comes."""
     for spec in experiments:
         with suppress(GraphveilError):
-            remove_checkpoints(spec, units_left(spec, _parts(spec, skip), ()), engine.workers)
+            remove_checkpoints(units_left(spec, _parts(spec, skip), ()), engine.workers)
 
 
 def _together(experiments: Sequence[Experiment], alone: Sequence[bool], place: int) -> Sequence[Experiment]:
@@ -296,8 +294,8 @@ def _together(experiments: Sequence[Experiment], alone: Sequence[bool], place: i
 def _keep_finished(ahead: Ahead, store: UnitStore) -> None:
     """Keep what was computed before its turn when an interrupt came, unless its data have changed since."""
     for begun, unit in ahead.finished():
-        if input_digest(begun.spec, begun.part) == begun.digest:
-            store.add(begun.spec, unit)
+        if begun.unit.digest == begun.digest:
+            store.add(begun.unit.spec, unit)
 
 
 NAME = "sweep"

@@ -21,7 +21,7 @@ from graphveil.checks import check_whole
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.pool import Arriving, computed
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.compute import check_elsewhere, remote_digest
+from graphveil.experiments.compute import check_elsewhere
 from graphveil.experiments.database import insert, select
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
@@ -33,7 +33,7 @@ from graphveil.experiments.experiment import (
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
-from graphveil.experiments.unit import Validation, validate_unit
+from graphveil.experiments.unit import RunUnit, Validation, validate_unit
 from graphveil.experiments.unit_store import RecordOrigin, RecordStore, now, results_file, this_version
 from graphveil.files import toml_value, write_whole
 from graphveil.graphs import Users
@@ -42,7 +42,6 @@ from graphveil.methods import find_method, method_names
 from graphveil.methods.job import Progress
 from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
 from graphveil.plugins import held
-from graphveil.version import __version__
 
 Point = dict[str, Any]
 
@@ -287,19 +286,12 @@ class TuningResult:
         """Return the result in the form that `--json` prints."""
         spec, budgets, defaults = self.spec, self.spec.budgets, self.defaults
         return {
-            "method": spec.method,
-            "data": spec.data,
-            "task": spec.task,
+            **spec.about(),
             "metric": self.best.metric,
-            "epsilon": budgets.epsilon,
-            "mechanism": budgets.mechanism if budgets.epsilon is not None else None,
-            "backbone": spec.backbone,
             "label_epsilon": budgets.label_epsilon,
             "link_epsilon": budgets.link_epsilon,
             **spec.chosen,
-            "seed": spec.seed,
             "runs": spec.runs,
-            "version": __version__,
             "settings": self.settings,
             "validation": self.best.to_dict(),
             "defaults": {
@@ -406,7 +398,7 @@ class _Search:
 
     def __init__(self, empty: TuningResult, store: TrialStore | None, given: Given | None) -> None:
         self.result, self.store, self.given = empty, store, given
-        self.digest = remote_digest(empty.spec, "method", given)
+        self.digest = RunUnit(empty.spec, given=given).digest
         self.others: list[Point] = []
         self.read()
 
@@ -462,7 +454,7 @@ class _Search:
 def _try_elsewhere(
     spec: Experiment, point: Point, given: Given | None, digest: str | None
 ) -> tuple[Point, TuningTrial | GraphveilError]:
-    check_elsewhere(spec, "method", digest)
+    check_elsewhere(RunUnit(spec), digest)
     return point, _try(spec, point, given)
 
 

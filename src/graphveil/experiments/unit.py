@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import GraphveilError, InputError, PrivacyError
-from graphveil.experiments.experiment import Experiment, Given, Part
-from graphveil.experiments.parts import PARTS
+from graphveil.experiments.experiment import Experiment, Given, Part, input_digest
+from graphveil.experiments.parts import PARTS, RunPart
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.identity import data_digest
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
@@ -74,31 +74,56 @@ class Validation:
     loss: float
 
 
-def run_unit(
-    spec: Experiment,
-    part: Part,
-    run: int,
-    progress: Progress | None = None,
-    given: Given | None = None,
-) -> UnitResult:
-    """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
+@dataclass(frozen=True)
+class RunUnit:
+    """One part of one run of an experiment: split, reports and model all use its seed, S + run.
+
+    ``given`` are graph and users, where these are objects and not found by name.
+    """
+
+    spec: Experiment
+    part: Part = "method"
+    run: int = 0
+    given: Given | None = None
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return self.spec.seed + self.run
+
+    @property
+    def key(self) -> str:
+        """All that decides its numbers but the content of its data."""
+        return self.spec.key(self.part, self.run)
+
+    @property
+    def role(self) -> RunPart:
+        """What its part learns from, and who answers it."""
+        return PARTS[self.part]
+
+    @property
+    def digest(self) -> str | None:
+        """A digest of the data that another process is to read; None where they are sent along."""
+        return input_digest(self.spec, self.part) if self.given is None else None
+
+
+def run_unit(unit: RunUnit, progress: Progress | None = None) -> UnitResult:
+    """Run one part of one run, and score it."""
     start = time.perf_counter()
     with learn.one_thread():
-        ready, outcome = learn_unit(spec, part, run, progress, given)
-    return score_unit(spec, part, run, ready, outcome, start)
+        ready, outcome = learn_unit(unit, progress)
+    return score_unit(ready, outcome, start)
 
 
-def score_unit(
-    spec: Experiment, part: Part, run: int, ready: OpenUnit, outcome: Outcome, start: float
-) -> UnitResult:
-    """What was learned from ``start`` on, judged by the users: their test labels stay with them."""
+def score_unit(ready: OpenUnit, outcome: Outcome, start: float) -> UnitResult:
+    """Return what was learned from ``start`` on, judged by the users: their test labels stay with them."""
     with learn.one_thread():
-        score = spec.resolved_task.test_score(ready.graph, ready.users, outcome)
+        score = ready.unit.spec.resolved_task.test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
     return UnitResult(
-        part,
-        run,
+        ready.unit.part,
+        ready.unit.run,
         score,
         outcome.detail,
         ready.privacy(),
@@ -117,7 +142,7 @@ def validate_unit(
     The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
     """
     with learn.one_thread():
-        ready, outcome = learn_unit(spec, "method", run, progress, given)
+        ready, outcome = learn_unit(RunUnit(spec, "method", run, given), progress)
     gc.collect()
     metric, score = spec.resolved_task.validation(ready.graph, outcome, spec.budgets)
     return Validation(metric, score, outcome.validation_loss)
@@ -130,6 +155,7 @@ class PreparedUnit:
     ``users`` are those that were loaded, who judge what was learned; nobody answers the job's questions yet.
     """
 
+    unit: RunUnit
     method: Method
     graph: Graph
     users: Users
@@ -174,41 +200,35 @@ class OpenUnit(PreparedUnit):
         )
 
 
-def open_unit(
-    spec: Experiment,
-    part: Part = "method",
-    run: int = 0,
-    progress: Progress | None = None,
-    given: Given | None = None,
-) -> OpenUnit:
+def open_unit(unit: RunUnit, progress: Progress | None = None) -> OpenUnit:
     """Load, split, and let simulated users declare what the method will ask for.
 
     Run the job within `learn.one_thread`, for the numbers that `run_unit` has.
     """
-    prepared = prepare_unit(spec, part, run, progress, given)
-    method, users, seed = prepared.method, prepared.users, spec.seed + run
-    ledger, who = prepared.job.questions.open_ledger(users), who_answers(spec, users, seed)
+    prepared = prepare_unit(unit, progress)
+    method, users, turnout = prepared.method, prepared.users, unit.spec.turnout
+    ledger, who = prepared.job.questions.open_ledger(users), None
+    if not turnout.complete:
+        # The same users are silent in all parts of a run.
+        who = users.turnout(turnout.participation, unit.seed, turnout.silence)
     job = replace(
         prepared.job,
-        users=respondents(spec, part, users, ledger, seed, who),
+        users=respondents(unit, users, ledger, who),
         raw=users.raw.rows() if method.reads_features else None,
     )
-    return OpenUnit(method, prepared.graph, users, job, ledger, job.raw is not None, who)
+    return OpenUnit(unit, method, prepared.graph, users, job, ledger, job.raw is not None, who)
 
 
-def prepare_unit(
-    spec: Experiment,
-    part: Part = "method",
-    run: int = 0,
-    progress: Progress | None = None,
-    given: Given | None = None,
-) -> PreparedUnit:
+def prepare_unit(unit: RunUnit, progress: Progress | None = None) -> PreparedUnit:
     """Load, split, and see what the method will ask for; the job's graph is what is public before anybody answers."""
+    spec, seed = unit.spec, unit.seed
     check_backbone(spec.backbone)
-    seed = spec.seed + run
-    graph, users = _divided(spec, *(given or load_data(spec)), seed)
-    method = PARTS[part].method_of(spec)
-    graph = _with_volunteers(spec, part, graph, users, seed)
+    graph, users = unit.given or load_data(spec)
+    if spec.has_levels:
+        users = with_levels(spec, users, seed)
+    graph, users = spec.resolved_task.divide(graph, users, seed)
+    method = unit.role.method_of(spec)
+    graph = _with_volunteers(unit, graph, users)
     # A method's own code sees what is public, from the first question on.
     edges = None if spec.private_edges is None else divide_edges(graph, spec.private_edges, seed)
     public = public_part(
@@ -217,17 +237,11 @@ def prepare_unit(
         private_links=spec.budgets.private_links,
         edges=edges,
     )
-    job = make_job(spec, part, method, public, seed, progress)
+    job = make_job(unit, method, public, progress)
     job = replace(job, private_users=None if edges is None else edges.private_users)
     questions = method.questions(job)
-    check_cost(spec, part, questions)
-    return PreparedUnit(method, graph, users, replace(job, questions=questions))
-
-
-def who_answers(spec: Experiment, users: Users, seed: int) -> NDArray[np.bool_] | None:
-    """Who answers in the run of that seed; None where everybody does. The same users are silent in all its parts."""
-    turnout = spec.turnout
-    return None if turnout.complete else users.turnout(turnout.participation, seed, turnout.silence)
+    check_cost(unit, questions)
+    return PreparedUnit(unit, method, graph, users, replace(job, questions=questions))
 
 
 def has_panel(spec: Experiment, given: Given | None = None) -> bool:
@@ -243,21 +257,22 @@ def has_panel(spec: Experiment, given: Given | None = None) -> bool:
         return False
 
 
-def _with_volunteers(spec: Experiment, part: Part, graph: Graph, users: Users, seed: int) -> Graph:
+def _with_volunteers(unit: RunUnit, graph: Graph, users: Users) -> Graph:
     """The graph with the volunteers of this run; without any where their rows are not used, as structure uses none."""
-    if PARTS[part].method or not spec.uses_panel:
+    volunteers = unit.spec.volunteers.panel
+    if unit.role.method or not unit.spec.uses_panel:
         return graph.without_panel()
-    if spec.volunteers.panel is not None:
-        return with_panel(graph, users, spec.volunteers.panel, seed)
+    if volunteers is not None:
+        return with_panel(graph, users, volunteers, unit.seed)
     if graph.panel is not None:
         refuse_levels(users)
     return graph
 
 
-def check_cost(spec: Experiment, part: Part, questions: Questions) -> None:
+def check_cost(unit: RunUnit, questions: Questions) -> None:
     """Refuse a method that asks for more than it was given."""
-    budgets, features = spec.budgets, 0.0
-    if PARTS[part].asks_features and budgets.epsilon is not None:
+    spec, budgets, features = unit.spec, unit.spec.budgets, 0.0
+    if unit.role.asks_features and budgets.epsilon is not None:
         features = max(spec.level_budgets()) if spec.has_levels else budgets.epsilon
         features += budgets.norm_epsilon or 0.0
     given = {
@@ -274,42 +289,30 @@ def check_cost(spec: Experiment, part: Part, questions: Questions) -> None:
 
 
 def respondents(
-    spec: Experiment,
-    part: Part,
-    users: Users,
-    ledger: Ledger,
-    seed: int,
-    who: NDArray[np.bool_] | None = None,
+    unit: RunUnit, users: Users, ledger: Ledger, who: NDArray[np.bool_] | None = None
 ) -> Respondents:
-    """Users who answer on a ledger as this part of an experiment needs them; printed variants can be studied too."""
-    unsound = not entry(spec.budgets.mechanism).sound
+    """Return users who answer on a ledger as a unit needs them; printed variants can be studied too.
+
+    Parameters
+    ----------
+    who
+        Who answers, where not everybody does.
+    """
+    budgets, role = unit.spec.budgets, unit.role
+    unsound = not entry(budgets.mechanism).sound
     # Only what the experiment names: a method that writes a curator's plan by itself is refused.
-    curator = spec.budgets.private_links and entry(spec.budgets.link_mechanism).trust == "curator"
-    asked = users.answering(
-        ledger, seed=seed, blind=PARTS[part].blind, unsound=unsound, who=who, curator=curator
+    curator = budgets.private_links and entry(budgets.link_mechanism).trust == "curator"
+    return role.users(
+        users.answering(ledger, seed=unit.seed, blind=role.blind, unsound=unsound, who=who, curator=curator)
     )
-    return PARTS[part].users(asked)
 
 
-def learn_unit(
-    spec: Experiment,
-    part: Part = "method",
-    run: int = 0,
-    progress: Progress | None = None,
-    given: Given | None = None,
-) -> tuple[OpenUnit, Outcome]:
+def learn_unit(unit: RunUnit, progress: Progress | None = None) -> tuple[OpenUnit, Outcome]:
     """Split, ask and learn."""
-    ready = open_unit(spec, part, run, progress, given)
+    ready = open_unit(unit, progress)
     # What takes long to load is loaded before the method counts its seconds.
     import_module("graphveil.learn.registry")
     return ready, ready.method.run(ready.job)
-
-
-def _divided(spec: Experiment, graph: Graph, users: Users, seed: int) -> Given:
-    """The data with the split of that seed: of users, or of links."""
-    if spec.has_levels:
-        users = with_levels(spec, users, seed)
-    return spec.resolved_task.divide(graph, users, seed)
 
 
 def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
@@ -335,18 +338,16 @@ def _also(ready: OpenUnit, outcome: Outcome) -> dict[str, float]:
     return measured
 
 
-def make_job(
-    spec: Experiment, part: Part, method: Method, graph: Graph, seed: int, progress: Progress | None
-) -> Job:
-    """What a method is given, before anybody has declared a budget."""
-    settings = spec.resolved_settings
-    if PARTS[part].method:
+def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | None = None) -> Job:
+    """Return what a method is given, before anybody has declared a budget."""
+    spec, settings = unit.spec, unit.spec.resolved_settings
+    if unit.role.method:
         settings = method.settings_for({}, spec.data, spec.task, spec.budgets.mechanism)
     job = Job(
         graph,
         Nobody(),
         settings,
-        seed,
+        unit.seed,
         budgets=spec.budgets,
         levels=job_levels(spec),
         machine=replace(spec.machine, device=_device(spec.machine.device)),
@@ -356,7 +357,7 @@ def make_job(
         predicts=spec.resolved_task,
         progress=progress,
     )
-    return PARTS[part].job(job)
+    return unit.role.job(job)
 
 
 def job_levels(spec: Experiment) -> Levels:

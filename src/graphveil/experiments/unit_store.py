@@ -6,14 +6,15 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from graphveil.experiments.database import RESULTS, check_writable, insert, select
-from graphveil.experiments.experiment import Experiment, Part, input_digest
-from graphveil.experiments.unit import UnitResult
+from graphveil.experiments.experiment import Experiment, Part
+from graphveil.experiments.unit import RunUnit, UnitResult
 from graphveil.number_format import counted
 from graphveil.settings import settings
 from graphveil.version import __version__, source_digest
@@ -85,8 +86,6 @@ def _origins(records: dict[int, RecordOrigin]) -> str:
     return ", ".join(f"{count} ({origin})" for origin, count in counts)
 
 
-# One part of one run.
-Unit = tuple[Part, int]
 # What a result sums up over its units.
 STAGES = ("report", "denoise", "train")
 ADD = """INSERT OR REPLACE INTO units (setting, seed, part, data, source, version, time, unit)
@@ -127,7 +126,7 @@ class UnitStore(RecordStore):
 
     def add(self, spec: Experiment, unit: UnitResult) -> None:
         """Keep a finished unit; it is on the disk when this returns."""
-        key, origin = _key(spec, unit.part, unit.run, unit.workers), this_version()
+        key, origin = _key(RunUnit(spec, unit.part, unit.run), unit.workers), this_version()
         record = json.dumps({**vars(unit), "privacy": unit.privacy.to_dict()})
         insert(self.file, ADD, (*key, origin.source, origin.version, now(), record))
 
@@ -138,17 +137,18 @@ class UnitStore(RecordStore):
 
         What several workers have learned together differs by rounding: only as many ``workers`` find it again.
         """
-        return self._find(spec, [(part, run) for part in parts for run in range(spec.runs)], alone, workers)
-
-    def _find(
-        self, spec: Experiment, wanted: list[Unit], alone: bool, workers: int | None = None
-    ) -> list[UnitResult]:
+        units = (RunUnit(spec, part, run) for part, run in product(parts, range(spec.runs)))
+        wanted = [unit for unit in units if self.looks_for(unit)]
         source = this_version().source
-        rows = select(self.file, FIND, *((*_key(spec, *unit, workers), source) for unit in wanted))
+        rows = select(self.file, FIND, *((*_key(unit, workers), source) for unit in wanted))
         chosen = [self._chosen(each, unit, alone) for each, unit in zip(rows, wanted, strict=True)]
         return [unit for unit in chosen if unit is not None]
 
-    def _chosen(self, rows: list[tuple[Any, ...]], wanted: Unit, alone: bool) -> UnitResult | None:
+    def looks_for(self, unit: RunUnit) -> bool:
+        """Return whether a unit is looked for at all."""
+        return True
+
+    def _chosen(self, rows: list[tuple[Any, ...]], wanted: RunUnit, alone: bool) -> UnitResult | None:
         """The first that can be read and may be used."""
         other: dict[int, RecordOrigin] = {}
         for number, version, source, text in rows:
@@ -157,7 +157,7 @@ class UnitStore(RecordStore):
             if not ours and not self.reuse.any_version:
                 other = other or {number: origin}
                 continue
-            unit = read_unit(text, *wanted)
+            unit = read_unit(text, wanted)
             if unit is None:
                 self.reuse.broken.add(number)
             elif unit.alone or not alone:
@@ -167,20 +167,19 @@ class UnitStore(RecordStore):
         return None
 
 
-def read_unit(text: Any, part: Part, run: int) -> UnitResult | None:
-    """A unit as it was kept; None where the record is damaged. Which run it is depends on who asks."""
+def read_unit(text: Any, wanted: RunUnit) -> UnitResult | None:
+    """Return a unit as it was kept; None where the record is damaged. Which run it is depends on who asks."""
     try:
         unit = _UNIT.validate_json(text, strict=True)
     except (ValidationError, TypeError):
         return None
-    return replace(unit, part=part, run=run) if unit.seconds.keys() >= {*STAGES} else None
+    return replace(unit, part=wanted.part, run=wanted.run) if unit.seconds.keys() >= {*STAGES} else None
 
 
 _UNIT = TypeAdapter(UnitResult)
 
 
-def _key(spec: Experiment, part: Part, run: int, workers: int | None) -> tuple[str, str, str, str]:
+def _key(unit: RunUnit, workers: int | None) -> tuple[str, str, str, str | None]:
     """Setting, seed, part and data of a unit, and how many workers shared it. A seed may be larger than SQLite's integers."""
-    setting = spec.key(part, run)
-    shared = setting if workers is None else f"{setting} by {workers} workers"
-    return shared, str(spec.seed + run), part, input_digest(spec, part)
+    shared = unit.key if workers is None else f"{unit.key} by {workers} workers"
+    return shared, str(unit.seed), unit.part, unit.digest
