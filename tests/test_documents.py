@@ -9,8 +9,10 @@ import pytest
 from graphveil.cli import status
 from graphveil.experiments.measures import MEASURES
 from graphveil.experiments.study import read_sweep
+from graphveil.experiments.study_result import KINDS
 from graphveil.mechanisms.registry import _entries
 from graphveil.methods import check_method
+from graphveil.methods.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = [
@@ -32,12 +34,14 @@ def test_an_example_runs_as_written(code, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "example.py"
     file.write_text(code)
-    before = dict(_entries)
+    registries = (_entries, KINDS, MEASURES, TASKS)
+    before = [dict(registry._items) for registry in registries]
     try:
         runpy.run_path(str(file))
     finally:
-        _entries._items.clear()
-        _entries._items.update(before)
+        for registry, items in zip(registries, before, strict=True):
+            registry._items.clear()
+            registry._items.update(items)
     assert capsys.readouterr().err == ""
 
 

@@ -75,7 +75,7 @@ def test_a_file_that_changes_meanwhile_is_refused_by_processes(file):
     spec = whole(file, runs=2, control=False)
     spec.check()
     file.write_text(CODE + "\n")
-    units = runner_module._parallel(spec, [("method", 0), ("method", 1)], 2, Engine(), None, None)
+    units = runner_module._parallel([RunUnit(spec, "method", run) for run in range(2)], 2, Engine(), None)
     with pytest.raises(InputError, match="was changed while an experiment was running"):
         list(units)
 
