@@ -11,6 +11,7 @@ from graphveil.experiments.experiment import outside_digests
 from graphveil.experiments.report import _reads_features
 from graphveil.experiments.study import read_sweep
 from graphveil.experiments.tuning import SearchSpace, TrialStore, TuningTrial
+from graphveil.experiments.unit import RunUnit
 from graphveil.methods.base import Base
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
