@@ -169,7 +169,7 @@ def class_direction(rows: Any, labels: NDArray[np.int64], target: int) -> Floats
 
 
 def weights_in_means(graph: Graph) -> Floats:
-    """How much each user weighs in the means over their neighbours' neighbourhoods: Σ 1/degree over the own neighbours; public.
+    """How much each user weighs in the means over their neighbours' neighbourhoods: the sum of 1/degree over the user's neighbours; public.
 
     >>> from graphveil.graphs import from_arrays
     >>> weights_in_means(from_arrays(np.array([[0, 1], [0, 2]]), None, None)[0]).tolist()

@@ -207,7 +207,7 @@ ROUNDED = "exact, rounded up"
 
 
 class ExactText(str):
-    """An exact ε as it is shown, with its digits for whoever asks."""
+    """An exact ε as it is shown, with all its digits at hand."""
 
     digits: str
 

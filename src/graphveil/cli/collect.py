@@ -126,7 +126,7 @@ def collect_demo(
 
 @contextmanager
 def _ending() -> Iterator[None]:
-    """Whoever ends the process with SIGTERM has it cleaned up as by Ctrl-C."""
+    """Clean up after SIGTERM as after Ctrl-C."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -146,7 +146,7 @@ def collect_operator(
 ) -> None:
     """Make a token by which an operator sees the status of a collection, and closes rounds, over HTTP.
 
-    It is shown once: only its hash is stored. Everything else is done in the folder, by whoever may read it.
+    It is shown once: only its hash is stored. Everything else is done in the folder, by people who may read it.
 
     Example: graphveil collect operator survey ada
     """

@@ -89,7 +89,7 @@ def create_app(
 
 
 def _add_probes(app: FastAPI, service: Service) -> None:
-    """What whoever runs the collector asks it."""
+    """Requests of operators."""
 
     @app.get("/healthz", summary="Whether the process runs")
     async def health() -> dict[str, str]:
@@ -127,7 +127,7 @@ def _handle_problems(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(Exception)
     async def fault(_: Request, error: Exception) -> Response:
-        # The log has the rest: whoever asks is told nothing of it.
+        # The log has the rest; the client learns nothing of it.
         return problem_response(
             500, "the collector cannot do this now: send the same again later, and tell whoever runs it"
         )

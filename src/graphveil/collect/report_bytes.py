@@ -96,7 +96,7 @@ def read_messages(
     mechanism
         The mechanism of the plan.
     places
-        Where among the users asked whoever sent each message stands, shape (messages,).
+        Place of each message's sender among the users asked, shape (messages,).
     messages
         Reports of one user each.
     asked

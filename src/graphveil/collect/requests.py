@@ -56,7 +56,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class GoneError(Exception):
-    """Whoever was sending has gone before all of it was here: nobody waits for an answer."""
+    """The sender disconnected before the whole body arrived: nobody waits for an answer."""
 
 
 def read_address(number: str, report: str) -> tuple[int, str]:

@@ -264,7 +264,7 @@ def can_afford(plan: Plan, roster: Roster, before: Sequence[CapQuestion], now: i
 
 
 def _charged(asked: CapQuestion, roster: Roster, now: int) -> Truths:
-    """Who has this round in the own books; of a cap that is renewed, only what may have been answered since counts.
+    """Users whose books hold this round; of a cap that is renewed, only what may have been answered since counts.
 
     Of the enrolment only the day is known, so a period may begin up to a day earlier or later: the earlier one is taken.
     """

@@ -91,7 +91,7 @@ class AskedRound:
         )
 
     def check(self, envelope: Envelope, node: int) -> None:
-        """Refuse, with a MessageError, an answer that this user cannot have given to the own question."""
+        """Refuse, with a MessageError, an answer that this user cannot have given to this question."""
         if envelope.digest != self.digest(node):
             raise MessageError(
                 "the envelope answers another plan than this round asks: get the question anew, and answer that"

@@ -1,4 +1,4 @@
-"""Storing uploads in groups: whoever sends a report waits for the one transaction that makes all reports of the moment durable."""
+"""Storing uploads in groups: a sender waits for the one transaction that makes all reports of the moment durable."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Batches(Generic[Item, Done]):
         self._work, self._thread, self._gather = work, thread, gather
         self._waiting: list[tuple[Item, asyncio.Future[Done]]] = []
         self._running: asyncio.Task[None] | None = None
-        # How many shared the last batch: whoever was told then sends the next one now.
+        # How many shared the last batch: their senders send the next ones now.
         self._expected = 1
 
     async def add(self, item: Item) -> Done:

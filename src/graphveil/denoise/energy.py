@@ -21,7 +21,7 @@ from graphveil.mechanisms import Estimate
 class Components:
     """Orthonormal eigenvectors as columns of sparse matrices (users x components): of 1, and of -1.
 
-    ``bipartite`` says of each user whether the own component is.
+    ``bipartite`` says of each user whether their component is.
     """
 
     constant: Any

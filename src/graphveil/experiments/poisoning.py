@@ -197,7 +197,7 @@ def _poisoned(spec: Experiment, run: int, share: float, target: int) -> tuple[Po
     harm, forged = _harm(ready, drawn, target)
     careless = placed = harm
     if count:
-        # Users answer on a ledger, so whoever asks them again needs users anew.
+        # Users answer on a ledger: asking again needs fresh users.
         careless, _ = _harm(open_unit(unit), drawn, target, careless=True)
         heavy = np.argsort(-weights_in_means(ready.graph), kind="stable")[:count]
         placed, _ = _harm(open_unit(unit), heavy, target)

@@ -258,7 +258,7 @@ def run_cells(
                 # No other experiment could be kept either.
                 raise
             except GraphveilError as error:
-                # Where nobody computes, or whoever does has other versions, no other experiment could be computed either.
+                # Without workers, or with workers of other versions, no other experiment could be computed either.
                 nowhere = isinstance(error, EngineError) and not isinstance(error, UnitLostError)
                 if nowhere or not options.tolerant:
                     raise

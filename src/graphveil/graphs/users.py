@@ -28,7 +28,7 @@ SILENCES = ("random", "degree", "class")
 def draw_answering(
     users: int, participation: float, seed: int, by: NDArray[Any] | None = None
 ) -> NDArray[np.bool_]:
-    """Who of so many users answers: each with the same chance, or with one that falls with a number of the own.
+    """Who of so many users answers: each with the same chance, or with one that falls with a number they hold.
 
     With ``by`` the chance falls along the users in the order of these numbers, from P + δ to P - δ, δ = min(P, 1 - P); users with
     the same number have the same chance, and the mean chance is P.
@@ -52,7 +52,7 @@ def _middle_ranks(numbers: NDArray[Any]) -> NDArray[np.float64]:
 
 
 class Holder(Protocol):
-    """Whoever knows what users hold."""
+    """An object that knows what users hold."""
 
     def asked(self, plan: Plan) -> Any:
         """What a plan asks for, of those that it asks, in its order."""

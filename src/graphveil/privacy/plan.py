@@ -421,7 +421,7 @@ OWN = ("users", "lists", "offsets")
 
 
 def join_parts(plan: Plan, answered: Iterable[tuple[Plan, Reports]]) -> Reports:
-    """The reports to a whole plan from those to its parts, in whatever order they came; whoever is missing is silent.
+    """The reports to a whole plan from those to its parts, in whatever order they came; users who are missing are silent.
 
     A part must ask of its users what the whole asks of them, and its reports must answer it.
     """
