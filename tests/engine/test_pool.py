@@ -76,6 +76,25 @@ def test_an_interrupt_at_any_moment_leaves_no_future_locked():
     assert locked(futures) == 0
 
 
+def test_an_interrupt_that_does_not_wake_the_wait_is_still_seen():
+    # A signal that another thread receives is noted, but the main thread sleeps on: as where it comes just before the wait begins.
+    future, ended = Future(), threading.Event()
+    other = threading.Thread(target=ended.wait)
+    other.start()
+    interrupt = threading.Timer(0.2, signal.pthread_kill, (other.ident, signal.SIGINT))
+    rescue = threading.Timer(20, future.set_result, (None,))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.start()
+            rescue.start()
+            Arriving([future]).next()
+        assert not future.done()
+    finally:
+        rescue.cancel()
+        ended.set()
+        other.join()
+
+
 def test_an_interrupt_that_comes_meanwhile_takes_effect_at_the_end():
     seen = []
     with pytest.raises(KeyboardInterrupt), uninterrupted():
