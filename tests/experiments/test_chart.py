@@ -86,7 +86,7 @@ def drawn_lines(chart, panel=0):
 
 
 def test_a_page_says_title_and_findings_itself():
-    assert not {"Fig. 1", "One is below the other."} & set(texts(FIGURE.svg(headed=False)))
+    assert not {"Fig. 1", "One is below the other."} & set(texts(FIGURE.svg()))
 
 
 def test_a_companion_has_the_colour_of_the_line_before_it_and_a_dash():

@@ -12,7 +12,7 @@ from graphveil.experiments.figure import INK, METHOD, PAPER
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.paper_result import FigureResult, PaperResult, papers_page
-from graphveil.experiments.papers import find_parts
+from graphveil.experiments.papers import find_paper
 from graphveil.experiments.report import comparison_page, report_html, results_page
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.table import Table
@@ -44,7 +44,7 @@ def demo_page():
 
 def paper_page():
     parts = {part: Summary(0.8, 0.7, 0.9) for part in ("method", "control", "structure")}
-    ours, asked = Reading(parts, "as it is run here"), find_parts("upgnet")
+    ours, asked = Reading(parts, "as it is run here"), find_paper("upgnet")
     table = StudyResult.of(asked.tables[0], [ours] * len(asked.tables[0].cells))
     return papers_page([PaperResult(asked, (table,), (FigureResult(asked.figures[0], FIGURE),))])
 

@@ -190,7 +190,7 @@ class CampaignReport(DrawnResult):
     def page(self) -> str:
         campaign = self.campaign
         table = self._table("what is guessed", (BUDGET, *NUMBERS))
-        results = Section("What is found out", svg=self.drawing().svg(), table=table)
+        results = Section("What is found out", figure=self.drawing(), table=table)
         explained = Section("How to read it", tuple(self.explanation()))
         runs = counted(len(campaign.points[0].plays), "run")
         footer = f"graphveil {__version__}, seed {campaign.seed}, {runs} at each budget."

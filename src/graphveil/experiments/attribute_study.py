@@ -380,7 +380,7 @@ class RankingComparison(DrawnResult):
         return (found.high - found.low) / 2
 
     def page(self) -> str:
-        results = Section("The best attributes", svg=self.drawing().svg(), table=self.table())
+        results = Section("The best attributes", figure=self.drawing(), table=self.table())
         trusted = Section("How far it can be trusted", tuple(map(as_sentence, (*self.trust(), LOOKED_AT))))
         cost = Section("What it cost", (self._spent,))
         title = f"Attributes of {Path(self.spec.data).stem} at {budget(self.spec.budgets.epsilon)}"

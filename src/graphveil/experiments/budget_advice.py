@@ -229,7 +229,7 @@ class BudgetAdvice(DrawnResult):
             f"{self.data} at the budgets that were asked for."
         )
         sections = (
-            Section("What a budget would buy", (map_says,), self.drawing().svg(), table),
+            Section("What a budget would buy", (map_says,), self.drawing(), table),
             Section("What this rests on", self.grounds()),
         )
         rows_too = " and volunteers' rows" if self.volunteers else ""

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -76,25 +75,16 @@ def compute_figure(name: str, given: FigureInput) -> Chart:
 
 
 def _module(name: str) -> Any:
-    """The module of a figure."""
-    _load_package()
-    known = [file.stem.replace("_", "-") for file in sorted((REPRODUCE / "figures").glob("*.py"))]
-    if name not in known or not hasattr(module := import_module(_path(name)), "compute"):
-        figures = [each for each in known if hasattr(import_module(_path(each)), "compute")]
-        raise unknown_name("computed figure", name, figures)
+    """The module of a figure, wherever the command was started."""
+    if (folder := str(REPRODUCE.parent)) not in sys.path:
+        sys.path.append(folder)
+    known = [file.stem.replace("_", "-") for file in sorted((REPRODUCE / "figures").glob("[a-z]*.py"))]
+    if name not in known or not hasattr(module := _import(name), "compute"):
+        raise unknown_name(
+            "computed figure", name, [each for each in known if hasattr(_import(each), "compute")]
+        )
     return module
 
 
-def _path(name: str) -> str:
-    return f"reproduce.figures.{name.replace('-', '_')}"
-
-
-def _load_package() -> None:
-    """Make `reproduce` importable, wherever the command was started."""
-    if "reproduce" in sys.modules:
-        return
-    init = REPRODUCE / "__init__.py"
-    spec = spec_from_file_location("reproduce", init, submodule_search_locations=[str(REPRODUCE)])
-    assert spec is not None and spec.loader is not None
-    module = sys.modules["reproduce"] = module_from_spec(spec)
-    spec.loader.exec_module(module)
+def _import(name: str) -> Any:
+    return import_module(f"reproduce.figures.{name.replace('-', '_')}")

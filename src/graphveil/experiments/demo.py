@@ -11,7 +11,7 @@ from graphveil.audit import Audit, audit
 from graphveil.audit.findings import exact_epsilon, plain
 from graphveil.engine.engine import HERE
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import Chart, Role, Series, epsilon_chart
+from graphveil.experiments.figure import Chart, Drawing, Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
@@ -60,14 +60,14 @@ FOOTER = (
 class Demo:
     """The results so far: of both methods by budget, without privacy, and the audits of the mechanisms they used.
 
-    ``town`` shows some users of the town with what they are and what veil takes them for, as an SVG element.
+    ``town`` shows some users of the town with what they are and what veil takes them for.
     """
 
     veil: tuple[Result, ...] = ()
     base: tuple[Result, ...] = ()
     plain: Result | None = None
     audits: tuple[Audit, ...] = ()
-    town: str = ""
+    town: Drawing | None = None
 
     @property
     def private(self) -> tuple[Result, ...]:
@@ -150,7 +150,7 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
         yield demo
     watch("drawing the town", next(done), steps)
     spec = demo.shown.experiment
-    yield replace(demo, town=graph_figure(*learn_again(spec, 0, None)).svg())
+    yield replace(demo, town=graph_figure(*learn_again(spec, 0, None)))
 
 
 def summary(result: Result, part: str = "method") -> Summary | None:
@@ -271,7 +271,7 @@ def html(demo: Demo) -> str:
     asked = Table(ASKED_HEAD, tuple(asked_rows(demo)), frozenset({"users", "exact ε"}))
     sections = [
         *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
-        Section("What a budget buys", svg=chart(demo).svg(), table=scores, notes=(SCORED,)),
+        Section("What a budget buys", figure=chart(demo), table=scores, notes=(SCORED,)),
         Section(f"Who was asked what, at {budget(_epsilon(demo.shown))}", table=asked, notes=(ASKED,)),
         _audited(demo),
     ]

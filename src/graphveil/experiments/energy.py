@@ -209,7 +209,7 @@ def _measured(curves: Sequence[EnergyCurve], hops: int) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def picture(curves: Sequence[EnergyCurve], title: str) -> str:
+def picture(curves: Sequence[EnergyCurve], title: str) -> Drawing:
     """Draw energy over hops on two logarithmic scales: lines for budgets, crosses for the control."""
     split = any(curve.energies.mixing for curve in curves)
     ticks = _ticks(len(curves[0].energies.ska) - 1, 2)
@@ -236,7 +236,7 @@ def picture(curves: Sequence[EnergyCurve], title: str) -> str:
     drawing.axes[0].set_ylabel("energy (reports = 1)")
     drawing.figure.suptitle(title, fontsize=TITLE_SIZE)
     drawing.legend(columns=min(len(curves), 4))
-    return drawing.svg()
+    return drawing
 
 
 def table(curves: Sequence[EnergyCurve], hops: int) -> Table:

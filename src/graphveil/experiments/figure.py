@@ -494,9 +494,9 @@ class Chart:
         drawing.legend(min(LEGEND_COLUMNS, 2 * columns), everywhere=True)
         return drawing
 
-    def svg(self, *, headed: bool = True) -> str:
-        """Return the chart as an SVG element; a page says title and findings itself."""
-        return self.drawing(headed=headed).svg()
+    def svg(self) -> str:
+        """Return the chart as an SVG element for a page, which says title and findings itself."""
+        return self.drawing(headed=False).svg()
 
     def write(self, file: Path) -> None:
         """Write the chart to a file whose name ends in .svg or .png."""

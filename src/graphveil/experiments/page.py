@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from graphveil.experiments.figure import variables
+from graphveil.experiments.figure import Chart, Drawing, variables
 from graphveil.experiments.table import Table, escape
 
 # Nothing is fetched, and the browser holds that too.
@@ -94,11 +94,11 @@ WIDE = re.compile(r'viewBox="\S+ \S+ ([\d.]+) [\d.]+"')
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of some level, and below it a picture, sentences, a table, and notes: whatever is there of them."""
+    """A heading of some level, and below it a figure, sentences, a table, and notes: whatever is there of them."""
 
     title: str
     text: tuple[str, ...] = ()
-    svg: str = ""
+    figure: Chart | Drawing | None = None
     table: Table | None = None
     level: int = 2
     notes: tuple[str, ...] = ()
@@ -115,18 +115,19 @@ class Section:
         notes = "".join(f'<p class="note">{escape(paragraph)}</p>' for paragraph in self.notes)
         heading = f'<h{self.level} id="{mark}">{escape(self.title)}</h{self.level}>'
         table = self.table.html() if self.table else ""
-        return f"{heading}{picture(self.svg, self.title)}{sentences}{table}{notes}"
+        return f"{heading}{self._picture()}{sentences}{table}{notes}"
 
-
-def picture(svg: str, title: str) -> str:
-    """A picture in its frame: as wide as the screen, but no smaller than its letters can be read."""
-    found = WIDE.search(svg)
-    if found is None:
-        return svg
-    return (
-        f'<div class="picture" tabindex="0" role="img" aria-label="{escape(title)}" style="--wide: {found[1]}">'
-        f"{svg}</div>"
-    )
+    def _picture(self) -> str:
+        """The figure in its frame: as wide as the screen, but no smaller than its letters can be read."""
+        if self.figure is None:
+            return ""
+        svg = self.figure.svg()
+        found = WIDE.search(svg)
+        assert found is not None
+        return (
+            f'<div class="picture" tabindex="0" role="img" aria-label="{escape(self.title)}" style="--wide: {found[1]}">'
+            f"{svg}</div>"
+        )
 
 
 def page(title: str, headline: str, sections: Sequence[Section], footer: str, about: str = "") -> str:

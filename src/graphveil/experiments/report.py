@@ -204,8 +204,8 @@ def _by_graph(results: Sequence[StoredResult]) -> list[Section]:
 
 def _section(results: Sequence[Result], table: Table, figure: str) -> Section:
     drawn = lines(results)
-    svg = epsilon_chart(drawn, figure, results[0].metric).svg() if drawn else ""
-    return Section(_heading(results[0]), svg=svg, table=table)
+    chart = epsilon_chart(drawn, figure, results[0].metric) if drawn else None
+    return Section(_heading(results[0]), figure=chart, table=table)
 
 
 def _energy(name: str, results: Sequence[Result], hops: int, tell: Callable[[str], None]) -> list[Section]:

@@ -356,12 +356,6 @@ QUICK_TABLE = f"Quick: one run of at most {QUICK_EPOCHS} epochs, to see that it 
 PRINTED_PARTS = ("method", "control", "structure")
 
 
-def printed_head(study: Study) -> tuple[str, ...]:
-    """Return what stands above the numbers of `printed_row`."""
-    likewise = ("ours likewise",) if study.spread else ()
-    return "theirs", *likewise, "ours", *PRINTED_PARTS[1:]
-
-
 def printed_row(study: Study, outcome: CellResult) -> tuple[str, ...]:
     """Return row and column, theirs, ours in the same form where theirs has a spread, ours, control, structure and the note."""
     cell, unit = outcome.cell, outcome.cell.measure.unit
@@ -371,20 +365,18 @@ def printed_row(study: Study, outcome: CellResult) -> tuple[str, ...]:
 
 
 def _printed_sections(result: StudyResult) -> list[Section]:
-    """A line for each printed number, those of one row below its name, and what stands around the numbers."""
+    """A line for each printed number, and what stands around the numbers."""
     study = result.study
-    rows, before = [], ""
-    for row, *rest in (printed_row(study, outcome) for outcome in result.outcomes):
-        rows.append(["" if row == before else row, *rest])
-        before = row
-    table = Table.of(["", "", *printed_head(study), ""], rows)
+    numbers = ("theirs", *(("ours likewise",) if study.spread else ()), "ours", *PRINTED_PARTS[1:])
+    rows = (printed_row(study, outcome) for outcome in result.outcomes)
     ours = "[…] are 95% t-intervals of our means."
     around = f"The document's numbers have no interval here; {ours}"
     if study.spread:
         around = f"±: {SPREADS[study.spread].words}, theirs and ours; {ours}"
-    quick = (QUICK_TABLE,) if study.quick else ()
-    notes = (around, study.note) if study.note else (around,)
-    return [Section(study.title, quick, table=table, notes=notes)]
+    notes = (*([QUICK_TABLE] if study.quick else []), around, *([study.note] if study.note else []))
+    return [
+        Section(study.title, table=Table(("row", "column", *numbers, "note"), rows, numbers), notes=notes)
+    ]
 
 
 def _printed_dict(result: StudyResult) -> dict[str, Any]:
