@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from graphveil.checks import check_number
-from graphveil.cli.analysis import print_analysis
-from graphveil.cli.console import first_sentences, on_interrupt, one_bar, print_result
+from graphveil.cli.console import first_sentences, print_result
 from graphveil.cli.options import AsJson, Options, parse_numbers, with_options
+from graphveil.cli.studies import show_analysis
 from graphveil.experiments.budget_advice import advise_budget
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.level_advice import advise_levels
@@ -49,9 +49,7 @@ def poisoning_command(
     Example: graphveil advise poisoning veil --data town --epsilon 2 --share 0.05,0.2
     """
     shares = parse_numbers("share", share) or ()
-    with one_bar() as progress:
-        advice = advise_poisoning(experiment, shares, target, progress)
-    print_analysis(advice, as_json)
+    show_analysis(lambda progress: advise_poisoning(experiment, shares, target, progress), as_json)
 
 
 advise_app = typer.Typer()
@@ -90,9 +88,7 @@ def levels_command(
 
     Example: graphveil advise levels --data town --epsilon 0.5 --levels 4
     """
-    with on_interrupt():
-        advice = advise_levels(experiment)
-    print_analysis(advice, as_json)
+    show_analysis(lambda _: advise_levels(experiment), as_json)
 
 
 @advise_app.command("budget")
@@ -127,11 +123,8 @@ def budget_command(
         check_number(each, "--epsilon", above=0)
     if out is not None:
         check_output(out, PAGES, "--out")
-    with one_bar() as progress:
-        advice = advise_budget(experiment.having(epsilon=max(budgets)), budgets, progress)
-    if out is not None:
-        advice.write(out)
-    print_analysis(advice, as_json)
+    spec = experiment.having(epsilon=max(budgets))
+    show_analysis(lambda progress: advise_budget(spec, budgets, progress), as_json, out)
 
 
 advise_app.command("poisoning")(poisoning_command)

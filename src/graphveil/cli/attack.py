@@ -12,15 +12,16 @@ from graphveil.attacks.attribute import PRIORS, AttributeAttack
 from graphveil.attacks.campaign import AttackTarget, MechanismTarget, check_campaign, run_campaign
 from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
-from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.attributes import outer_settings
 from graphveil.cli.console import print_result
 from graphveil.cli.options import AsJson, DataName, RangePair, parse_settings, range_option, with_options
+from graphveil.cli.studies import show_analysis
 from graphveil.errors import ClaimError, InputError
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, PAGES, check_output
+from graphveil.methods.job import Progress
 from graphveil.methods.terms import option
 
 attack_app = typer.Typer()
@@ -220,13 +221,11 @@ def play(target: AttackTarget, terms: CampaignOptions) -> None:
     budgets = terms.budgets
     check_campaign(target, budgets, runs=terms.runs, seed=terms.seed)
     file = None if terms.out is None else check_output(terms.out, (*FIGURES, *PAGES), "--out")
-    report = draw_analysis(
-        lambda progress: CampaignReport(
-            run_campaign(target, budgets, runs=terms.runs, seed=terms.seed, watch=progress)
-        ),
-        file,
-        terms.as_json,
-    )
+
+    def run(progress: Progress) -> CampaignReport:
+        return CampaignReport(run_campaign(target, budgets, runs=terms.runs, seed=terms.seed, watch=progress))
+
+    report = show_analysis(run, terms.as_json, file, drawn=True)
     for point in report.campaign.points:
         if not point.holds:
             raise ClaimError(f"{report.title}: {point.verdict}")

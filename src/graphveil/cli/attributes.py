@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.options import AsJson, Options, parse_settings, with_options
+from graphveil.cli.studies import show_analysis
 from graphveil.errors import InputError
 from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
@@ -77,7 +77,9 @@ def attributes(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )
     file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
-    draw_analysis(lambda progress: compare_rankings(spec, top=top, progress=progress), file, as_json)
+    show_analysis(
+        lambda progress: compare_rankings(spec, top=top, progress=progress), as_json, file, drawn=True
+    )
 
 
 def outer_settings(pairs: list[str]) -> dict[str, Any]:

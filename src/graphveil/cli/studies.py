@@ -1,18 +1,31 @@
-"""What commands share that run studies: bars on stderr while they run, and their tables afterwards."""
+"""What commands share that run studies and analyses: bars on stderr while they run, and what they show afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from graphveil.cli.console import RUNS_KEPT, Bars, on_interrupt, print_result, progress_bars, say_reused
+from graphveil.cli.console import (
+    RUNS_KEPT,
+    Bars,
+    on_interrupt,
+    one_bar,
+    print_result,
+    progress_bars,
+    say_reused,
+)
 from graphveil.cli.options import Computing
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.page import Section
+from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.study_runner import RunOptions, StudyWatcher
 from graphveil.experiments.table import Table
+from graphveil.files import PAGES
+from graphveil.methods.job import Progress
+
+SomeAnalysis = TypeVar("SomeAnalysis", bound=Analysis)
 
 
 class BarWatcher(StudyWatcher):
@@ -73,3 +86,24 @@ def show_study(result: StudyResult, file: Path, as_json: bool, drawn: str = "fig
     shown = [part for section in result.sections for part in section_parts(section)]
     shown += [] if result.interrupted else [f"The {drawn} is in {file}."]
     print_result({**result.to_dict(), "figure": figure}, as_json, *shown, *result.study.remarks)
+
+
+def show_analysis(
+    run: Callable[[Progress], SomeAnalysis], as_json: bool, out: Path | None = None, *, drawn: bool = False
+) -> SomeAnalysis:
+    """Run an analysis below a progress bar, write its page or figure where a file is named, and print it.
+
+    One that can be ``drawn`` says in its JSON where its figure and its page are.
+    """
+    with one_bar() as progress:
+        result = run(progress)
+    kind = "page" if out is not None and out.suffix in PAGES else "figure"
+    files = {each: str(out) if out and each == kind else None for each in ("figure", "page")} if drawn else {}
+    shown: list[Table | str] = [result.title]
+    shown += [section.table for section in result.sections if section.table is not None]
+    shown += [result.headline, *(text for section in result.sections for text in section.text)]
+    if out is not None:
+        result.write(out)
+        shown.append(f"The {kind} is in {out}.")
+    print_result({**result.to_dict(), **files}, as_json, *shown)
+    return result

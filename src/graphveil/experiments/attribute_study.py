@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.experiments.analysis import DrawnResult, as_sentence
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import INK, METHOD, RULE, TITLE_SIZE, WIDTH, Drawing, line_style
-from graphveil.experiments.page import Section, page
+from graphveil.experiments.page import Analysis, Section, as_sentence
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit, respondents
 from graphveil.learn.ranking import (
@@ -158,7 +157,7 @@ class RankedAttribute:
 
 
 @dataclass(frozen=True, eq=False)
-class RankingComparison(DrawnResult):
+class RankingComparison(Analysis):
     """What the first round says of attributes, in every run of an experiment whose whole budget is spent on it.
 
     ``control`` ranks by blind reports, ``reference`` by raw features after the same hops. ``null`` is the mean score of an
@@ -246,7 +245,15 @@ class RankingComparison(DrawnResult):
         return self.ranking.scores.shape[1], self.ranking.top
 
     @property
-    def verdict(self) -> str:
+    def title(self) -> str:
+        return f"Attributes of {Path(self.spec.data).stem} at {budget(self.spec.budgets.epsilon)}"
+
+    @property
+    def footer(self) -> str:
+        return f"graphveil {__version__}, seed {self.spec.seed}, {counted(self.spec.runs, 'run')}."
+
+    @property
+    def headline(self) -> str:
         """Whether the ranking says more than its control."""
         agreement, top, given = self.agreement, self.ranking.top, budget(self.spec.budgets.epsilon)
         words = (
@@ -285,10 +292,16 @@ class RankingComparison(DrawnResult):
             "agreement": self.agreement,
             "fairness": self.fairness,
             "privacy": self.privacy,
-            "verdict": self.verdict,
+            "verdict": self.headline,
         }
 
-    def table(self) -> Table:
+    @property
+    def sections(self) -> list[Section]:
+        results = Section("The best attributes", figure=self.drawing, table=self._table())
+        trusted = Section("How far it can be trusted", tuple(map(as_sentence, (*self._trust(), LOOKED_AT))))
+        return [results, trusted, Section("What it cost", (Privacy.model_validate(self.privacy).sentence,))]
+
+    def _table(self) -> Table:
         """Return the best attributes, and the one that blind reports put first."""
         top, runs = self.ranking.top, self.spec.runs
         head = (
@@ -296,8 +309,9 @@ class RankingComparison(DrawnResult):
             *(f"in the top {top}", "correlation with degree"),
         )
         # What is listed starts with the first attributes of the ranking, without gaps.
-        best = self.listed[: max(PRINTED, top)]
-        places = [(str(place), each.title, each) for place, each in enumerate(best, 1)]
+        places = [
+            (str(place), each.title, each) for place, each in enumerate(self.listed[: max(PRINTED, top)], 1)
+        ]
         rows = [
             (
                 place,
@@ -312,14 +326,7 @@ class RankingComparison(DrawnResult):
         words = () if self.names is None else ("attribute",)
         return Table(head, rows, set(head).difference(words))
 
-    def sentences(self) -> list[str]:
-        return [*self.trust(), f"({LOOKED_AT})", self.verdict, self._spent]
-
-    @property
-    def _spent(self) -> str:
-        return Privacy.model_validate(self.privacy).sentence
-
-    def trust(self) -> list[str]:
+    def _trust(self) -> list[str]:
         """Return stability, agreement and fairness in words."""
         top, stability, agreement = self.ranking.top, self.stability, self.agreement
         stable = "one run has no stability to measure"
@@ -378,14 +385,6 @@ class RankingComparison(DrawnResult):
         found = t_interval(self.ranking.scores[:, attribute].tolist())
         assert found.low is not None and found.high is not None
         return (found.high - found.low) / 2
-
-    def page(self) -> str:
-        results = Section("The best attributes", figure=self.drawing(), table=self.table())
-        trusted = Section("How far it can be trusted", tuple(map(as_sentence, (*self.trust(), LOOKED_AT))))
-        cost = Section("What it cost", (self._spent,))
-        title = f"Attributes of {Path(self.spec.data).stem} at {budget(self.spec.budgets.epsilon)}"
-        footer = f"graphveil {__version__}, seed {self.spec.seed}, {counted(self.spec.runs, 'run')}."
-        return page(title, as_sentence(self.verdict), (results, trusted, cost), footer)
 
 
 def compare_rankings(

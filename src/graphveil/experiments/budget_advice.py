@@ -11,10 +11,9 @@ import numpy as np
 
 from graphveil import learn
 from graphveil.errors import InputError
-from graphveil.experiments.analysis import DrawnResult
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.figure import HEIGHT, INK, METHOD, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
-from graphveil.experiments.page import Section, page
+from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import Graph, Users
@@ -89,7 +88,7 @@ class BudgetLine:
 
 
 @dataclass(frozen=True, eq=False)
-class BudgetAdvice(DrawnResult):
+class BudgetAdvice(Analysis):
     """What is known of a graph, and what each budget would buy there. ``nats`` are those of a volunteer's row, where there are any."""
 
     data: str
@@ -116,8 +115,18 @@ class BudgetAdvice(DrawnResult):
             "left_out": self.model.without is not None,
         }
 
-    def table(self) -> Table:
-        """Return a row for each budget, in points over structure."""
+    @property
+    def title(self) -> str:
+        return f"graphveil: advice on a budget for {self.data}"
+
+    @property
+    def footer(self) -> str:
+        rows_too = " and volunteers' rows" if self.volunteers else ""
+        return f"Everything here follows from public numbers{rows_too}."
+
+    @property
+    def sections(self) -> list[Section]:
+        """A row for each budget, in points over structure, with the map; and what the numbers rest on."""
         head = (
             *("ε", "veil gains", "interval", "best other"),
             *(f"users for +{WORTH:g}", f"volunteers for +{WORTH:g}"),
@@ -130,10 +139,22 @@ class BudgetAdvice(DrawnResult):
                 NONE if self.view.town else f"≤ {OTHERS[1]:+g}",
                 NONE if self.volunteers else _needed(line.users_needed, f"> {MOST_TIMES:g} times"),
                 self._volunteers_needed(line.volunteers_needed),
+                line.verdict,
             )
             for line in self.lines
         )
-        return Table(head, rows, head)
+        who = "volunteers" if self.volunteers else "users like these, with as many labels each"
+        map_says = (
+            f"What veil would add to structure, in points, if there were more or fewer {who}. The line is +{WORTH:g} points; the marks are "
+            f"{self.data} at the budgets that were asked for."
+        )
+        bought = Section(
+            "What a budget would buy",
+            figure=self.drawing,
+            table=Table((*head, "verdict"), rows, head),
+            caption=map_says,
+        )
+        return [bought, Section("What this rests on", self.grounds())]
 
     def _volunteers_needed(self, count: int | None) -> str:
         """Say how many volunteers are needed: fewer than those who are there are not looked at, so they are enough at the most."""
@@ -141,16 +162,13 @@ class BudgetAdvice(DrawnResult):
         return enough + _needed(count, f"> {most_volunteers(self.view):,}")
 
     @property
-    def verdict(self) -> str:
+    def headline(self) -> str:
         """One sentence: each verdict with the budgets that it is said of."""
         said: dict[str, list[str]] = {}
         for line in self.lines:
             said.setdefault(line.verdict, []).append(f"{line.epsilon:g}")
         parts = (f"at ε = {', '.join(budgets)} {verdict}" for verdict, budgets in said.items())
         return f"{self.data}: {'; '.join(parts)}."
-
-    def sentences(self) -> tuple[str, ...]:
-        return (self.verdict, *self.grounds())
 
     def grounds(self) -> tuple[str, ...]:
         """Return what the numbers are and what they rest on."""
@@ -218,23 +236,6 @@ class BudgetAdvice(DrawnResult):
         axes.set_title(f"{self.data}: points over structure", fontsize=TITLE_SIZE)
         drawing.scale(shades, "points over structure")
         return drawing
-
-    def page(self) -> str:
-        plain = self.table()
-        verdicts = ((*row, line.verdict) for row, line in zip(plain.rows, self.lines, strict=True))
-        table = Table((*plain.columns, "verdict"), verdicts)
-        who = "volunteers" if self.volunteers else "users like these, with as many labels each"
-        map_says = (
-            f"What veil would add to structure, in points, if there were more or fewer {who}. The line is +{WORTH:g} points; the marks are "
-            f"{self.data} at the budgets that were asked for."
-        )
-        sections = (
-            Section("What a budget would buy", (map_says,), self.drawing(), table),
-            Section("What this rests on", self.grounds()),
-        )
-        rows_too = " and volunteers' rows" if self.volunteers else ""
-        rests = f"Everything here follows from public numbers{rows_too}."
-        return page(f"graphveil: advice on a budget for {self.data}", self.verdict, sections, rests)
 
 
 def signed(value: float) -> str:

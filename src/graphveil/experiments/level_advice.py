@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.analysis import AnalysisResult
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs.levels import expected_shares
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.level_errors import LevelError, level_errors
-from graphveil.number_format import percent, rounded
+from graphveil.number_format import budget, percent, rounded
 
 
 @dataclass(frozen=True)
-class LevelAdvice(AnalysisResult):
+class LevelAdvice(Analysis):
     """What each level costs on a graph, and the ε at which a chosen level itself is hidden: infinite where it is not."""
 
     data: str
@@ -34,7 +34,19 @@ class LevelAdvice(AnalysisResult):
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "level_epsilon": self.level_epsilon if self._hidden else None}
 
-    def table(self) -> Table:
+    @property
+    def title(self) -> str:
+        return f"privacy levels on {self.data}, {self.mechanism} at {budget(self.epsilon)}"
+
+    @property
+    def headline(self) -> str:
+        hidden = (
+            f"hidden up to ε = {rounded(self.level_epsilon, 4)}" if self._hidden else "not protected at all"
+        )
+        return f"the level that a user chose is {hidden}"
+
+    @property
+    def sections(self) -> list[Section]:
         head = (
             *("level", "ε", "users", "values answered"),
             *("error of one report", "without it and stricter ones"),
@@ -44,23 +56,15 @@ class LevelAdvice(AnalysisResult):
                 str(each.level),
                 f"{each.budget:g}",
                 percent(each.share, ".0f"),
-                rounded(each.answered),
-                rounded(each.own),
-                rounded(each.without),
+                *map(rounded, (each.answered, each.own, each.without)),
             )
             for each in self.levels
-        )
-        return Table(head, rows, head)
-
-    def sentences(self) -> list[str]:
-        hidden = (
-            f"hidden up to ε = {rounded(self.level_epsilon, 4)}" if self._hidden else "not protected at all"
         )
         errors = (
             f"Errors are root mean squares of a feature's estimate, in widths of its range. The mean over a neighbourhood, where all "
             f"are asked, has {rounded(self.levels[0].mean)}; the last column says what it has where a level and all stricter ones are not asked."
         )
-        return [errors, f"The level that a user chose is {hidden}."]
+        return [Section("What each level costs", (errors,), table=Table(head, rows, head))]
 
 
 def advise_levels(spec: Experiment) -> LevelAdvice:

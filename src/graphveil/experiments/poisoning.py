@@ -15,8 +15,8 @@ from graphveil.attacks.forging import ForgingUsers, class_direction, weights_in_
 from graphveil.attacks.influence import Influence, influence_of
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
-from graphveil.experiments.analysis import AnalysisResult
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit
 from graphveil.methods.job import Progress
@@ -54,7 +54,7 @@ class Poisoned(Harm):
 
 
 @dataclass(frozen=True)
-class PoisoningAdvice(AnalysisResult):
+class PoisoningAdvice(Analysis):
     """All shares that were looked at, the first of them 0."""
 
     data: str
@@ -73,7 +73,20 @@ class PoisoningAdvice(AnalysisResult):
             fields["moved"] = [each.moved(line.share) for each in self.influences]
         return whole
 
-    def table(self) -> Table:
+    @property
+    def title(self) -> str:
+        return f"malicious users of {self.method} on {self.data}"
+
+    @property
+    def headline(self) -> str:
+        honest, worst = self.lines[0], self.lines[-1]
+        return (
+            f"with {percent(worst.share)} of users colluding, {percent(worst.drawn_in)} of others are taken for class {self.target}, "
+            f"{percent(worst.placed.drawn_in)} where liars are placed well, and {percent(honest.drawn_in)} without any"
+        )
+
+    @property
+    def sections(self) -> list[Section]:
         head = (
             "malicious",
             *(f"mean moved ({each.mechanism})" for each in self.influences),
@@ -87,9 +100,6 @@ class PoisoningAdvice(AnalysisResult):
             scores = " / ".join(percent(each.score) for each in harms)
             drawn_in = " / ".join(percent(each.drawn_in) for each in harms)
             rows.append((percent(line.share), *moved, scores, drawn_in))
-        return Table(head, rows, head)
-
-    def sentences(self) -> list[str]:
         how = (
             "send the worst codes that a server takes"
             if self.forged
@@ -100,7 +110,8 @@ class PoisoningAdvice(AnalysisResult):
             f"class {self.target}, and {how}: drawn at random, and placed where their reports weigh most in the means of their neighbours. Careless ones send "
             "reports that say nothing. Others who know more, the trained model for one, may do worse."
         )
-        return [*map(_influence_sentence, self.influences), measured]
+        said = (*map(_influence_sentence, self.influences), measured)
+        return [Section("What they bring about", said, table=Table(head, rows, head))]
 
 
 def _influence_sentence(influence: Influence) -> str:

@@ -35,7 +35,6 @@ from graphveil.methods.tasks import Outcome
 from graphveil.number_format import budget
 from graphveil.statistics import t_interval
 
-STEPS = 120
 # t-SNE's perplexity, where there are enough users for it.
 PERPLEXITY = 30.0
 
@@ -58,23 +57,13 @@ def close_group(graph: Graph, most: int, seed: int) -> NDArray[np.int64]:
 
 
 def spring_layout(pairs: NDArray[np.int64], count: int, seed: int) -> NDArray[np.float64]:
-    """Return places of users (n x 2), whose links are ``pairs`` (2 x links), by Fruchterman and Reingold (1991).
+    """Return places of users (n x 2), whose links are ``pairs`` (2 x links), by Fruchterman and Reingold (1991)."""
+    import networkx
 
-    Links pull, everybody pushes, and steps grow smaller.
-    """
-    places = np.random.default_rng(seed).uniform(-0.5, 0.5, (count, 2))
-    length = (1.0 / max(count, 1)) ** 0.5
-    for step in range(STEPS):
-        apart = places[:, None, :] - places[None, :, :]
-        distance = np.maximum(np.sqrt((apart**2).sum(axis=2)), 1e-4)
-        move = (apart * (length / distance)[:, :, None] ** 2).sum(axis=1)
-        between = places[pairs[0]] - places[pairs[1]]
-        pull = between * (np.sqrt((between**2).sum(axis=1)) / length)[:, None]
-        np.add.at(move, pairs[0], -pull)
-        np.add.at(move, pairs[1], pull)
-        size = np.maximum(np.sqrt((move**2).sum(axis=1)), 1e-9)[:, None]
-        places += move / size * np.minimum(size, 0.1 * (1 - step / STEPS))
-    return places
+    graph = networkx.empty_graph(count)
+    graph.add_edges_from(pairs.T.tolist())
+    places = networkx.spring_layout(graph, seed=seed)
+    return np.array([places[user] for user in range(count)])
 
 
 def flat_map(rows: NDArray[np.floating], seed: int) -> NDArray[np.float64]:
