@@ -17,6 +17,7 @@ from graphveil.experiments.level_advice import advise_levels
 from graphveil.experiments.poisoning import advise_poisoning
 from graphveil.experiments.table import Table
 from graphveil.files import PAGES, check_output
+from graphveil.methods.terms import option
 
 
 @with_options
@@ -30,12 +31,8 @@ def poisoning_command(
             help={"runs": "How many runs.", "seed": "The seed of the first run."},
         ),
     ],
-    share: Annotated[
-        str, typer.Option(help="Shares of malicious users, with commas between them.")
-    ] = "0.01,0.05,0.1",
-    target: Annotated[
-        int | None, typer.Option(help="The class that they want others taken for; the rarest by default.")
-    ] = None,
+    share: str = option("0.01,0.05,0.1", "Shares of malicious users, with commas between them."),
+    target: int | None = option(None, "The class that they want others taken for; the rarest by default."),
     as_json: AsJson = False,
 ) -> None:
     """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
@@ -103,11 +100,9 @@ def budget_command(
             help={"seed": "The seed of the split, and of who volunteers."},
         ),
     ],
-    epsilon: Annotated[str, typer.Option(help="Budgets to look at, with commas between them.")] = "1,2,4,8",
+    epsilon: str = option("1,2,4,8", "Budgets to look at, with commas between them."),
     as_json: AsJson = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write a page, .html, with a map over users and ε.")
-    ] = None,
+    out: Path | None = option(None, "Also write a page, .html, with a map over users and ε."),
 ) -> None:
     """Say what veil would buy over structure at each budget, what +2 points would need, and when not to collect.
 

@@ -156,10 +156,9 @@ def _attacks(
 def attribute_command(
     *,
     reporters: ReportOptions,
-    prior: Annotated[
-        str,
-        typer.Option(help="How likely the planted values are: fair, or fitted to reports of real ones."),
-    ] = "fair",
+    prior: str = option(
+        "fair", "How likely the planted values are: fair, or fitted to reports of real ones."
+    ),
     terms: CampaignOptions,
 ) -> None:
     """Guess one value of a user from the own report, and from those of neighbours.

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from graphveil.cli.options import AsJson, Options, parse_settings, with_options
 from graphveil.cli.studies import show_analysis
 from graphveil.errors import InputError
 from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.files import FIGURES, PAGES, check_output
+from graphveil.methods.terms import option
 
 METHOD = "togl"
 
@@ -42,23 +41,17 @@ def attributes(
             },
         ),
     ],
-    analysis: Annotated[
-        str | None,
-        typer.Option(help="fda, sma, mutual-information, chi-square or pca; fda by default."),
-    ] = None,
-    hops: Annotated[
-        int | None,
-        typer.Option(help="K, hops of averaging before the analysis; by default 3, and 1 for the task link."),
-    ] = None,
-    top: Annotated[int, typer.Option(help="How many attributes count as the best.")] = 5,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Draw the best attributes: .svg or .png, or .html for a page with the numbers."),
-    ] = None,
+    analysis: str | None = option(None, "fda, sma, mutual-information, chi-square or pca; fda by default."),
+    hops: int | None = option(
+        None, "K, hops of averaging before the analysis; by default 3, and 1 for the task link."
+    ),
+    top: int = option(5, "How many attributes count as the best."),
+    setting: list[str] | None = option(
+        None, "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism.", "--set"
+    ),
+    out: Path | None = option(
+        None, "Draw the best attributes: .svg or .png, or .html for a page with the numbers."
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Rank attributes by what they say for the task, from the reports of togl's first round, beside its control.

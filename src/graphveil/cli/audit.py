@@ -16,32 +16,29 @@ from graphveil.audit.examine import Audit
 from graphveil.audit.findings import exact_epsilon
 from graphveil.channels.sampling import SeededWords
 from graphveil.cli.console import Console, print_result, say, show_table
-from graphveil.cli.options import AsJson
+from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
 from graphveil.mechanisms.registry import check_budget, check_dims, entry, load_entry, names
+from graphveil.methods.terms import option
 from graphveil.number_format import rounded_up
 from graphveil.privacy.plan import Plan
 
 DOES_NOT_HOLD = 1
 
 
+@with_options
 def audit(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="A name from `graphveil mechanisms`, or PATH.py:NAME for one of your own."),
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="The budget of a report; 1 unless a plan says it.")
-    ] = None,
-    dims: Annotated[
-        int | None,
-        typer.Option(help="How many values a row has (for labels: classes; levels: levels; links: users)."),
-    ] = None,
-    sampled: Annotated[int | None, typer.Option(help="How many of them a report is about.")] = None,
-    plan: Annotated[
-        Path | None, typer.Option(help="A plan as a JSON file: audit what it asks, with its own options.")
-    ] = None,
+    *,
+    name: str | None = option(
+        None, "A name from `graphveil mechanisms`, or PATH.py:NAME for one of your own.", positional=True
+    ),
+    epsilon: float | None = option(None, "The budget of a report; 1 unless a plan says it."),
+    dims: int | None = option(
+        None, "How many values a row has (for labels: classes; levels: levels; links: users)."
+    ),
+    sampled: int | None = option(None, "How many of them a report is about."),
+    plan: Path | None = option(None, "A plan as a JSON file: audit what it asks, with its own options."),
     collection: Annotated[
         Path | None,
         typer.Option(
@@ -49,24 +46,18 @@ def audit(
             help="With --plan: let this collection publish the plan if its audit holds. Name the mechanism too, whose code is run.",
         ),
     ] = None,
-    quick: Annotated[
-        bool | None,
-        typer.Option(
-            "--quick/--full",
-            help="2·10^5 draws (10^7 of what is cheap) and some sizes, or 10^7 and all sizes. Full for one mechanism, quick for "
-            "--all.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Repeat the same draws; without it, as a client draws.")
-    ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            help="How long the audit of a mechanism may take: 10 by default, 3 with --quick. What is not finished then does not hold."
-        ),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Audit every registered mechanism.")] = False,
+    quick: bool | None = option(
+        None,
+        "2·10^5 draws (10^7 of what is cheap) and some sizes, or 10^7 and all sizes. Full for one mechanism, quick for "
+        "--all.",
+        "--quick/--full",
+    ),
+    seed: int | None = option(None, "Repeat the same draws; without it, as a client draws."),
+    minutes: float | None = option(
+        None,
+        "How long the audit of a mechanism may take: 10 by default, 3 with --quick. What is not finished then does not hold.",
+    ),
+    everything: bool = option(False, "Audit every registered mechanism.", "--all"),
     as_json: AsJson = False,
 ) -> None:
     """Check that a mechanism keeps what it claims; exit status 1 where it does not.

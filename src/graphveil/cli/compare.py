@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from graphveil.cli.console import print_result, warn
 from graphveil.cli.options import AsJson, with_options
@@ -14,6 +11,7 @@ from graphveil.experiments.comparison import compare as compared
 from graphveil.experiments.report import comparison_page, results_table
 from graphveil.experiments.result_store import Selection, find_result, kept_results
 from graphveil.files import PAGES, check_output, write_whole
+from graphveil.methods.terms import option
 
 TITLE = "graphveil: comparison of kept results"
 
@@ -21,16 +19,13 @@ TITLE = "graphveil: comparison of kept results"
 @with_options
 def compare(
     *,
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            help="Two or more kept results: numbers that `graphveil results` lists, tags, or methods."
-        ),
-    ],
+    names: list[str] = option(
+        ...,
+        "Two or more kept results: numbers that `graphveil results` lists, tags, or methods.",
+        positional=True,
+    ),
     selection: Selection,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write results and comparison to one page, .html.")
-    ] = None,
+    out: Path | None = option(None, "Also write results and comparison to one page, .html."),
     as_json: AsJson = False,
 ) -> None:
     """Compare kept results, paired over seeds: mean difference, 95% t-interval and p value.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from graphveil.cli.console import print_result, say, show_facts
-from graphveil.cli.options import AsJson
+from graphveil.cli.options import AsJson, with_options
 from graphveil.experiments.table import Table
 from graphveil.graphs.catalogue import Listing, catalogue, describe
 from graphveil.graphs.download import get
+from graphveil.methods.terms import option
 
 data_app = typer.Typer(help="Graphs: which there are, what they hold, and how to get them.")
 
@@ -44,13 +45,14 @@ def list_graphs(as_json: AsJson = False) -> None:
 
 
 @data_app.command("info")
+@with_options
 def show_info(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="A name from `graphveil data list`, the path of an .npz file, or a function as FILE.py:NAME."
-        ),
-    ],
+    *,
+    name: str = option(
+        ...,
+        "A name from `graphveil data list`, the path of an .npz file, or a function as FILE.py:NAME.",
+        positional=True,
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Say what a graph holds, what is public of it, and where it is.
@@ -71,9 +73,11 @@ def show_info(
 
 
 @data_app.command("get")
+@with_options
 def get_graph(
-    name: Annotated[str, typer.Argument(help="A name from `graphveil data list`.")],
-    again: Annotated[bool, typer.Option("--again", help="Download even if it is here already.")] = False,
+    *,
+    name: str = option(..., "A name from `graphveil data list`.", positional=True),
+    again: bool = option(False, "Download even if it is here already.", "--again"),
 ) -> None:
     """Download a graph into your cache, once, and print where it is.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from graphveil.cli.console import Console, interrupted, progress_bars, say, show_table
+from graphveil.cli.options import with_options
 from graphveil.errors import InputError
 from graphveil.experiments.demo import (
     SMALL,
@@ -21,6 +21,7 @@ from graphveil.experiments.demo import (
 )
 from graphveil.experiments.table import Table
 from graphveil.files import check_output, write_whole
+from graphveil.methods.terms import option
 
 FAILED, WIDTH = 1, 110
 MEANING = """\
@@ -30,10 +31,12 @@ MEANING = """\
 [bold]control[/]  the same with blinded answers, which carry nothing: what graph and labels give to this method"""
 
 
+@with_options
 def demo(
-    out: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("graphveil-demo.html"),
-    runs: Annotated[int, typer.Option(help="How many runs for each budget.")] = 5,
-    jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 2,
+    *,
+    out: Path = option(Path("graphveil-demo.html"), "Where to write the report."),
+    runs: int = option(5, "How many runs for each budget."),
+    jobs: int = option(2, "How many processes; it changes no number."),
 ) -> None:
     """Collect, learn and audit on an embedded town: a table here, and a report as one HTML file.
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from graphveil.cli.console import one_bar, print_result
 from graphveil.cli.one_run import RunOfRows
 from graphveil.cli.options import with_options
 from graphveil.experiments.embedding import FORMATS, check_embedding, embed_experiment
 from graphveil.files import FIGURES, check_output
+from graphveil.methods.terms import option
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
 
@@ -20,23 +19,14 @@ from graphveil.settings import peak_megabytes
 @with_options
 def embed(
     *,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The file to write: .npz, or .parquet with pyarrow; of a large sharded graph, a new folder."
-        ),
-    ],
+    out: Path = option(
+        ..., "The file to write: .npz, or .parquet with pyarrow; of a large sharded graph, a new folder."
+    ),
     options: RunOfRows,
-    dims: Annotated[
-        int | None, typer.Option(help="Reduce the columns to so many by a truncated SVD; it costs nothing.")
-    ] = None,
-    map_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--map",
-            help="Also draw a map of the rows by t-SNE, with the classes that are known: .svg or .png.",
-        ),
-    ] = None,
+    dims: int | None = option(None, "Reduce the columns to so many by a truncated SVD; it costs nothing."),
+    map_file: Path | None = option(
+        None, "Also draw a map of the rows by t-SNE, with the classes that are known: .svg or .png.", "--map"
+    ),
 ) -> None:
     """Write what a method learns of each user, a row of numbers each, to a file that says what it cost.
 

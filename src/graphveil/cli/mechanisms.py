@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from graphveil.checks import check_number
 from graphveil.cli.console import print_result, say, warn
-from graphveil.cli.options import AsJson
+from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.mechanism_figure import EPSILON, mechanism_drawing
 from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, check_output
 from graphveil.mechanisms.registry import all_names, load_entry
+from graphveil.methods.terms import option
 
 
+@with_options
 def mechanisms(
-    name: Annotated[
-        str | None, typer.Argument(help="One mechanism, by its name or as FILE.py:NAME; without it, all.")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw what one answer can be, for a few inputs: a file that ends in .svg or .png."),
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="The budget to draw it at, 1 if none is given.")
-    ] = None,
+    *,
+    name: str | None = option(
+        None, "One mechanism, by its name or as FILE.py:NAME; without it, all.", positional=True
+    ),
+    plot: Path | None = option(
+        None, "Draw what one answer can be, for a few inputs: a file that ends in .svg or .png."
+    ),
+    epsilon: float | None = option(None, "The budget to draw it at, 1 if none is given."),
     as_json: AsJson = False,
 ) -> None:
     """List the mechanisms: their names, what they report, whom one has to trust, and how.

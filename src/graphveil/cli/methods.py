@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.markup import escape
 
 from graphveil.cli.console import Console, print_result, say, show_table, warn
-from graphveil.cli.options import AsJson
+from graphveil.cli.options import AsJson, with_options
 from graphveil.experiments.table import Table
 from graphveil.methods import Method, all_method_names, load_method
 from graphveil.methods.tasks import find_task
+from graphveil.methods.terms import option
 from graphveil.number_format import exact_text
 
 
+@with_options
 def methods(
-    name: Annotated[
-        str | None, typer.Argument(help="One method, by its name or as FILE.py:NAME; without it, all.")
-    ] = None,
+    *,
+    name: str | None = option(
+        None, "One method, by its name or as FILE.py:NAME; without it, all.", positional=True
+    ),
     as_json: AsJson = False,
-    settings: Annotated[
-        bool, typer.Option("--settings", help="List what each can be set to; of one method, that alone.")
-    ] = False,
+    settings: bool = option(False, "List what each can be set to; of one method, that alone.", "--settings"),
 ) -> None:
     """List the methods, or show one: what it does, what it asks users for, and what it can be set to.
 

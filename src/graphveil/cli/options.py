@@ -230,8 +230,9 @@ SPELLINGS = {
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the fields of its data classes as options, in their place, and puts them together.
 
-    A parameter of the command may be a data class, or `Annotated` with `Options` that say which of its fields are taken. What
-    `--help` says of a field stands in its metadata, or in its type as typer has it. Where the command has a parameter of the same
+    A parameter of the command may be a data class, or `Annotated` with `Options` that say which of its fields are taken; its own
+    options are parameters whose default is an `option`. What `--help` says of a field stands in its metadata, or in its type as typer
+    has it. Where the command has a parameter of the same
     name, that one is the option, and the field has its default. An experiment comes resolved.
 
     >>> from dataclasses import dataclass
@@ -252,14 +253,18 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     own = [name for name in taken if name not in groups]
     parameters: list[inspect.Parameter] = []
     for name, parameter in taken.items():
+        default: Any = parameter.default
         if name in groups:
             parameters += [each for each in _parameters(*groups[name]) if each.name not in own]
+        elif isinstance(default, Field):
+            parameters.append(_parameter(name, default.default, Annotated[hints[name], option_info(default)]))
         else:
-            parameters.append(_parameter(name, parameter.default, hints[name]))
+            parameters.append(_parameter(name, default, hints[name]))
+    defaults = {each.name: each.default for each in parameters}
 
     @wraps(command)
     def call(**given: Any) -> None:
-        values = {name: given.pop(name) for name in own if name in given}
+        values = {name: given.pop(name, defaults[name]) for name in own}
         for name, (group, options) in groups.items():
             values[name] = _instance(group, options, given)
         command(**values)
@@ -298,10 +303,11 @@ def _parameters(group: Any, options: Options) -> Iterator[inspect.Parameter]:
             if "help" in each.metadata:
                 written = str | None if kind == NUMBERS else kind
                 kind = Annotated[written, option_info(each, group, options.help.get(each.name))]
-            yield _parameter(each.name, inspect.Parameter.empty if default is ... else default, kind)
+            yield _parameter(each.name, default, kind)
 
 
 def _parameter(name: str, default: Any, kind: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is ... else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from graphveil.checks import check_whole
 from graphveil.cli.console import RUNS_KEPT, interrupted, one_bar, print_result, say
 from graphveil.cli.options import AllRuns, AsJson, Computing, Options, with_options
@@ -22,55 +20,38 @@ from graphveil.experiments.study_result import UNFINISHED, StudyResult
 from graphveil.experiments.study_runner import RunOptions, run_studies, run_study
 from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, PAGES, check_output, write_whole
+from graphveil.methods.terms import option
 from graphveil.number_format import counted
 
 
 @with_options
 def paper(
     *,
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            help="NAME, NAME/TABLE or NAME/FIGURE, with a .toml file of your own as NAME too; without it, papers, tables and "
-            "figures are listed."
-        ),
-    ] = None,
-    every: Annotated[bool, typer.Option("--every", help="Run all papers that come along.")] = False,
+    name: str | None = option(
+        None,
+        "NAME, NAME/TABLE or NAME/FIGURE, with a .toml file of your own as NAME too; without it, papers, tables and "
+        "figures are listed.",
+        positional=True,
+    ),
+    every: bool = option(False, "Run all papers that come along.", "--every"),
     everything: AllRuns = False,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="One run (two where they are compared) and few epochs, to see that it works."
-        ),
-    ] = False,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data",
-            help="Only the cells on this graph, may be repeated; a figure is computed from this one.",
-        ),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            help="Only this column of a table, by its label, may be repeated; figures have none and are left out.",
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None, typer.Option(help="How many runs a number; as many as its file says by default.")
-    ] = None,
+    quick: bool = option(
+        False, "One run (two where they are compared) and few epochs, to see that it works.", "--quick"
+    ),
+    data: list[str] | None = option(
+        None, "Only the cells on this graph, may be repeated; a figure is computed from this one."
+    ),
+    column: list[str] | None = option(
+        None,
+        "Only this column of a table, by its label, may be repeated; figures have none and are left out.",
+    ),
+    runs: int | None = option(None, "How many runs a number; as many as its file says by default."),
     computing: Annotated[Computing, Options(without=("checkpoint_every", "resume"))],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where to draw a figure, .svg or .png; NAME-FIGURE.svg in this folder by default, or on the page alone."
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None,
-        typer.Option(help="Also write all tables and figures that ran to one page, .html."),
-    ] = None,
+    out: Path | None = option(
+        None,
+        "Where to draw a figure, .svg or .png; NAME-FIGURE.svg in this folder by default, or on the page alone.",
+    ),
+    page: Path | None = option(None, "Also write all tables and figures that ran to one page, .html."),
     as_json: AsJson = False,
 ) -> None:
     """Run a printed table again: their number, ours with its 95% interval, and its control, side by side.

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from graphveil.cli.console import one_bar, say
 from graphveil.cli.one_run import OneRun
@@ -14,13 +11,14 @@ from graphveil.errors import InputError
 from graphveil.experiments.predictions import check_predictions, learn_again
 from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.files import FIGURES, check_output
+from graphveil.methods.terms import option
 
 
 @with_options
 def plot(
     *,
-    kind: Annotated[str, typer.Option(help=f"What to draw: {', '.join(RUN_FIGURES)}.")] = "confusion",
-    out: Annotated[Path, typer.Option(help="The file to write: .svg, which follows dark mode, or .png.")],
+    kind: str = option("confusion", f"What to draw: {', '.join(RUN_FIGURES)}."),
+    out: Path = option(..., "The file to write: .svg, which follows dark mode, or .png."),
     experiment: OneRun,
 ) -> None:
     """Draw one run: which classes are taken for which, scores of each class, users with truth and prediction, a map, training.

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from graphveil.cli.console import one_bar, print_result
 from graphveil.cli.one_run import RunOfRows
 from graphveil.cli.options import with_options
 from graphveil.experiments.artefacts import record_file
 from graphveil.experiments.predictions import check_predictions, check_predictions_file, predict_experiment
+from graphveil.methods.terms import option
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
 
@@ -20,12 +18,9 @@ from graphveil.settings import peak_megabytes
 @with_options
 def predict(
     *,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The file to write: .csv, or .parquet with pyarrow; of a large sharded graph, a new folder."
-        ),
-    ],
+    out: Path = option(
+        ..., "The file to write: .csv, or .parquet with pyarrow; of a large sharded graph, a new folder."
+    ),
     options: RunOfRows,
 ) -> None:
     """Write a class with its probability for every user to a file, and the privacy record beside it as FILE.json.

@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from graphveil.checks import check_whole
 from graphveil.cli.audit import progress
 from graphveil.cli.console import say, warn
+from graphveil.cli.options import with_options
 from graphveil.experiments.report import HOPS, TITLE, write_report
 from graphveil.experiments.result_store import kept_results, latest, read_results
 from graphveil.files import check_output
+from graphveil.methods.terms import option
 from graphveil.number_format import counted
 
 
+@with_options
 def report(
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Files that `graphveil run … --json` has written, files of results, or folders of them; "
-            "without any, the results of all earlier runs."
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("graphveil-report.html"),
-    title: Annotated[str, typer.Option(help="The title of the page.")] = TITLE,
-    energy: Annotated[
-        bool,
-        typer.Option(
-            "--energy/--no-energy", help="Also simulate collections, and show what hops do to them."
-        ),
-    ] = True,
-    hops: Annotated[int, typer.Option(help="How many hops to show the energy of.")] = HOPS,
+    *,
+    results: list[Path] | None = option(
+        None,
+        "Files that `graphveil run … --json` has written, files of results, or folders of them; "
+        "without any, the results of all earlier runs.",
+        positional=True,
+    ),
+    out: Path = option(Path("graphveil-report.html"), "Where to write the page."),
+    title: str = option(TITLE, "The title of the page."),
+    energy: bool = option(
+        True, "Also simulate collections, and show what hops do to them.", "--energy/--no-energy"
+    ),
+    hops: int = option(HOPS, "How many hops to show the energy of."),
 ) -> None:
     """Put results on one self-contained page: tables beside their controls, accuracy over ε, energy over hops.
 

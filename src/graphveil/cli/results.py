@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from graphveil.cli.console import confirm, print_result, say, show_table, warn
 from graphveil.cli.options import AsJson, with_options
@@ -25,6 +22,7 @@ from graphveil.experiments.result_store import (
 )
 from graphveil.experiments.unit_store import results_file
 from graphveil.files import PAGES, check_output, write_whole
+from graphveil.methods.terms import option
 from graphveil.number_format import counted
 from graphveil.plugins import unknown_name
 
@@ -35,26 +33,19 @@ Names = list[str] | None
 @with_options
 def results(
     *,
-    numbers: Annotated[
-        list[int] | None, typer.Argument(help="Only the results with these numbers (the first column).")
-    ] = None,
+    numbers: list[int] | None = option(
+        None, "Only the results with these numbers (the first column).", positional=True
+    ),
     selection: Selection,
-    sort: Annotated[
-        str, typer.Option(help=f"By what to sort: {', '.join(ORDERS)}. Dates and scores: the highest first.")
-    ] = "number",
-    reverse: Annotated[bool, typer.Option("--reverse", help="Sort the other way round.")] = False,
-    add_tag: Annotated[
-        Names, typer.Option(help="Give the selected results this tag; may be repeated.")
-    ] = None,
-    remove_tag: Annotated[Names, typer.Option(help="Take this tag from them; may be repeated.")] = None,
-    delete: Annotated[
-        bool, typer.Option("--delete", help="Delete the selected results, after asking.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write them to a file instead: .csv, .parquet, .json, or a page, .html."),
-    ] = None,
+    sort: str = option(
+        "number", f"By what to sort: {', '.join(ORDERS)}. Dates and scores: the highest first."
+    ),
+    reverse: bool = option(False, "Sort the other way round.", "--reverse"),
+    add_tag: Names = option(None, "Give the selected results this tag; may be repeated."),
+    remove_tag: Names = option(None, "Take this tag from them; may be repeated."),
+    delete: bool = option(False, "Delete the selected results, after asking.", "--delete"),
+    yes: bool = option(False, "Delete without asking.", "--yes"),
+    out: Path | None = option(None, "Write them to a file instead: .csv, .parquet, .json, or a page, .html."),
     as_json: AsJson = False,
 ) -> None:
     """List what earlier runs have kept: scores with 95% intervals, beside control and structure, and the gain.

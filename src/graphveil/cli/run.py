@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from graphveil.cli.console import Console, interrupted, resume_words, say, show_table
 from graphveil.cli.options import AsJson, Computing, Options, default_file, parse_numbers, with_options
 from graphveil.cli.studies import run_options, show_study, study_bars
@@ -18,6 +16,7 @@ from graphveil.experiments.study import Axis, Cell, Study
 from graphveil.experiments.study_result import BUDGETS
 from graphveil.experiments.study_runner import RunOptions, run_study, unit_count
 from graphveil.files import FIGURES, check_output
+from graphveil.methods.terms import option
 from graphveil.number_format import counted
 
 EPSILON = "epsilon"
@@ -27,19 +26,14 @@ EPSILON = "epsilon"
 def run(
     *,
     experiment: Annotated[Experiment, Options(default={"runs": 5})],
-    epsilon: Annotated[
-        str | None,
-        typer.Option(
-            help="The budget for features; several, with commas between them, give a table over ε and a curve.",
-        ),
-    ] = None,
+    epsilon: str | None = option(
+        None, "The budget for features; several, with commas between them, give a table over ε and a curve."
+    ),
     computing: Computing,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where to draw the curve over several budgets, .svg or .png; METHOD-DATA-epsE_E.svg in this folder by default."
-        ),
-    ] = None,
+    out: Path | None = option(
+        None,
+        "Where to draw the curve over several budgets, .svg or .png; METHOD-DATA-epsE_E.svg in this folder by default.",
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Run a method on a graph: users report, the server learns, and the result stands beside its control.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from graphveil.cli.console import interrupted, print_result, resume_words
 from graphveil.cli.options import (
     AllRuns,
@@ -24,45 +22,34 @@ from graphveil.experiments.measures import MEASURES
 from graphveil.experiments.study import FOLDER, find_sweep, read_sweep
 from graphveil.experiments.study_runner import run_study
 from graphveil.files import FIGURES, check_output
+from graphveil.methods.terms import option
 from graphveil.plugins import plain_name
 
 
 @with_options
 def sweep(
     *,
-    name: Annotated[
-        str | None, typer.Argument(help="A sweep by name, or a .toml file; without one, all are listed.")
-    ] = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data",
-            help="Another graph than the sweep names; of a sweep over graphs only these, may be repeated.",
-        ),
-    ] = None,
+    name: str | None = option(
+        None, "A sweep by name, or a .toml file; without one, all are listed.", positional=True
+    ),
+    data: list[str] | None = option(
+        None, "Another graph than the sweep names; of a sweep over graphs only these, may be repeated."
+    ),
     everything: AllRuns = False,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick",
-            help="One run of few epochs, on the first graph, at the first and the last value of x, to see that it works.",
-        ),
-    ] = False,
-    measure: Annotated[
-        str | None,
-        typer.Option(
-            help=f"What its value is, in place of what the sweep says: {', '.join(MEASURES)}, or FILE.py:NAME.",
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None, typer.Option(help="How many runs a cell; as the sweep says by default.")
-    ] = None,
+    quick: bool = option(
+        False,
+        "One run of few epochs, on the first graph, at the first and the last value of x, to see that it works.",
+        "--quick",
+    ),
+    measure: str | None = option(
+        None, f"What its value is, in place of what the sweep says: {', '.join(MEASURES)}, or FILE.py:NAME."
+    ),
+    runs: int | None = option(None, "How many runs a cell; as the sweep says by default."),
     computing: Annotated[Computing, Options(without=("checkpoint_every",))],
     setting: SettingPairs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Where to draw the figure, .svg or .png; NAME.svg in this folder by default."),
-    ] = None,
+    out: Path | None = option(
+        None, "Where to draw the figure, .svg or .png; NAME.svg in this folder by default."
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment over the values of one to three of its fields: tables, and a figure with controls and structure.
