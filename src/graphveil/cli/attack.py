@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -37,13 +37,11 @@ class ReportOptions:
     mechanism: str = option(
         "", "A mechanism from `graphveil mechanisms`, or FILE.py:NAME; the attack's own by default."
     )
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism; with --method also its settings.",
-        ),
-    ] = None
+    setting: list[str] | None = option(
+        None,
+        "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism; with --method also its settings.",
+        "--set",
+    )
     public_range: RangePair = None
 
     def target(self, attack: str | MechanismAttack) -> MechanismTarget:
@@ -110,12 +108,9 @@ class CampaignOptions:
     )
     runs: int = option(5, "How many runs; run i uses seed S + i for everything.")
     seed: int = option(0, "The seed S of the first run.")
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw attack, control, chance and bound: .svg or .png, or .html for a page with the numbers."
-        ),
-    ] = None
+    out: Path | None = option(
+        None, "Draw attack, control, chance and bound: .svg or .png, or .html for a page with the numbers."
+    )
     as_json: AsJson = False
 
     @property

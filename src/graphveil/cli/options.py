@@ -28,11 +28,6 @@ from graphveil.number_format import exact_text
 from graphveil.plugins import plain_name
 
 
-def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:
-    """The settings of a file, if one is given, and over them those of --set."""
-    return {**({} if file is None else read_settings(file, method)), **parse_settings(pairs)}
-
-
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """KEY=VALUE pairs, values as numbers, true, false, none, lists or text.
 
@@ -113,24 +108,21 @@ def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
         ) from None
 
 
-def parse_range(text: str) -> tuple[float, float]:
-    """LOW,HIGH as two numbers."""
+def range_option(text: str | None) -> dict[str, Any]:
+    """LOW,HIGH as what the loader is told of --range: nothing, where it is not given.
+
+    >>> range_option("0,1")
+    {'range': (0.0, 1.0)}
+    """
+    if text is None:
+        return {}
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
         raise InputError(
             f"--range takes LOW,HIGH, two numbers, got {text!r}: for example --range 0,1"
         ) from None
-    return low, high
-
-
-def range_option(text: str | None) -> dict[str, Any]:
-    """What the loader is told of --range: nothing, where it is not given.
-
-    >>> range_option("0,1")
-    {'range': (0.0, 1.0)}
-    """
-    return {} if text is None else {"range": parse_range(text)}
+    return {"range": (low, high)}
 
 
 # The type of an option that takes several numbers: it is written as text, with commas between them.
@@ -206,24 +198,17 @@ AllRuns = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """How a field is written that is no single value: its parameters, and how they are read for a method."""
-
-    parameters: Mapping[str, Any]
-    read: Callable[..., Any]
+def _read_settings(method: str, setting: list[str] | None, settings_file: Path | None) -> dict[str, Any]:
+    """The settings of a file, if one is given, and over them those of --set."""
+    stored = {} if settings_file is None else read_settings(settings_file, method)
+    return {**stored, **parse_settings(setting or [])}
 
 
-# Fields of an experiment that are written in another form than they have.
-SPELLINGS = {
-    "settings": Spelling(
-        {"setting": list[str] | None, "settings_file": SettingsFile},
-        lambda method, setting, settings_file: all_settings(method, settings_file, setting or []),
-    ),
-    "data_options": Spelling(
-        {"public_range": str | None}, lambda method, public_range: range_option(public_range)
-    ),
-    "control": Spelling({"no_control": bool}, lambda method, no_control: not no_control),
+# Fields of an experiment that are written in another form than they have: their parameters, and how they are read for a method.
+SPELLINGS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
+    "settings": ({"setting": list[str] | None, "settings_file": SettingsFile}, _read_settings),
+    "data_options": ({"public_range": str | None}, lambda method, public_range: range_option(public_range)),
+    "control": ({"no_control": bool}, lambda method, no_control: not no_control),
 }
 
 
@@ -294,7 +279,7 @@ def _parameters(group: Any, options: Options) -> Iterator[inspect.Parameter]:
             continue
         elif group is Experiment and each.name in SPELLINGS:
             info = option_info(each, group, options.help.get(each.name))
-            for name, written in SPELLINGS[each.name].parameters.items():
+            for name, written in SPELLINGS[each.name][0].items():
                 default = False if written is bool else None
                 shown = written if get_origin(written) is Annotated else Annotated[written, info]
                 yield _parameter(name, default, shown)
@@ -326,10 +311,10 @@ def _instance(group: Any, options: Options, given: dict[str, Any]) -> Any:
         elif not options.take(each.name):
             continue
         elif group is Experiment and each.name in SPELLINGS:
-            spelling = SPELLINGS[each.name]
-            written = {name: given.pop(name) for name in spelling.parameters if name in given}
-            if len(written) == len(spelling.parameters):
-                values[each.name] = spelling.read(values["method"], **written)
+            names, read = SPELLINGS[each.name]
+            written = {name: given.pop(name) for name in names if name in given}
+            if len(written) == len(names):
+                values[each.name] = read(values["method"], **written)
         elif each.name in given:
             value = given.pop(each.name)
             values[each.name] = parse_numbers(each.name, value) if kind == NUMBERS else value

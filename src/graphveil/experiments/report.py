@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphveil.errors import GraphveilError, UnknownNameError
+from graphveil.errors import UnknownNameError
 from graphveil.experiments.comparison import Comparison
-from graphveil.experiments.energy import HOW, MEANING, THEOREM, experiment_of, smoothing
+from graphveil.experiments.energy import HOW, MEANING, THEOREM, energy_sections
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.experiments.figure import Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
@@ -124,11 +124,8 @@ def report_html(
         _section(group, report_table(group), f"{graph_name(group[0])}, {group[0].task}")
         for group in _groups(shown, _heading).values()
     ]
-    energies = (
-        [each for name, group in graphs.items() for each in _energy(name, group, hops, tell)]
-        if energy
-        else []
-    )
+    asked = graphs.items() if energy else ()
+    energies = [each for name, group in asked for each in energy_sections(name, group, hops, tell)]
     sections += [READING, *([ENERGIES] if energies else []), *energies]
     return page(title, results_headline(shown), sections, FOOTER, about=_about(shown, len(graphs)))
 
@@ -206,19 +203,6 @@ def _section(results: Sequence[Result], table: Table, figure: str) -> Section:
     drawn = lines(results)
     chart = epsilon_chart(drawn, figure, results[0].metric) if drawn else None
     return Section(_heading(results[0]), figure=chart, table=table)
-
-
-def _energy(name: str, results: Sequence[Result], hops: int, tell: Callable[[str], None]) -> list[Section]:
-    """What hops do to such reports; a result whose method or mechanism is not known here is left out."""
-    experiments = []
-    for result in results:
-        try:
-            experiment = experiment_of(result)
-        except GraphveilError as error:
-            tell(f"{result.method} on {name} has no energy here: {error}")
-        else:
-            experiments += [] if experiment is None else [experiment]
-    return smoothing(name, experiments, hops, tell)
 
 
 def lines(results: Sequence[Result]) -> list[Series]:
