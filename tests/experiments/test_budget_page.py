@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil.experiments.budget_advice import BudgetLine, advise_budget
+from graphveil.experiments.advice import BudgetLine, advise_budget
 from graphveil.experiments.experiment import Experiment
 from graphveil.methods.simulated_answers import VolunteerRows
 

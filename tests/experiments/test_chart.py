@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from graphveil.experiments.computed_figures import spans
 from graphveil.experiments.figure import FREE, Chart, ChartPanel, Series, epsilon_chart, line_style
 from graphveil.statistics import Summary
+from reproduce.figures import spans
 
 ONE = Series("one", (1.0, 2.0), (Summary(0.5, 0.4, 0.6), None), "a note")
 OTHER = Series("other", (1.0, 4.0), (Summary(1.0, None, None), Summary(2.0, None, None)), role="companion")

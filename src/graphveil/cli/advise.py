@@ -11,9 +11,8 @@ from graphveil.checks import check_number
 from graphveil.cli.console import first_sentences, print_result
 from graphveil.cli.options import AsJson, Options, parse_numbers, with_options
 from graphveil.cli.studies import show_analysis
-from graphveil.experiments.budget_advice import advise_budget
+from graphveil.experiments.advice import advise_budget, advise_levels
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.level_advice import advise_levels
 from graphveil.experiments.poisoning import advise_poisoning
 from graphveil.experiments.table import Table
 from graphveil.files import PAGES, check_output

@@ -12,10 +12,9 @@ from graphveil.cli.console import RUNS_KEPT, interrupted, one_bar, print_result,
 from graphveil.cli.options import AllRuns, AsJson, Computing, Options, with_options
 from graphveil.cli.studies import run_options, section_parts, study_bars
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.computed_figures import FigureInput
 from graphveil.experiments.experiment_file import Fields
 from graphveil.experiments.paper_result import FigureResult, PaperResult, papers_page
-from graphveil.experiments.papers import Paper, PaperFigure, papers, select, select_every
+from graphveil.experiments.papers import FigureInput, Paper, PaperFigure, papers, select, select_every
 from graphveil.experiments.study_result import UNFINISHED, StudyResult
 from graphveil.experiments.study_runner import RunOptions, run_studies, run_study
 from graphveil.experiments.table import Table

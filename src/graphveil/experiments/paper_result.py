@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import GraphveilError
-from graphveil.experiments.computed_figures import FigureInput, compute_figure
 from graphveil.experiments.figure import Chart
 from graphveil.experiments.measures import SCORE
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.papers import POINT_HEAD, Paper, PaperFigure
+from graphveil.experiments.papers import POINT_HEAD, FigureInput, Paper, PaperFigure, compute_figure
 from graphveil.experiments.study import QUICK_EPOCHS, missing_graph, shorten_missing_graphs
 from graphveil.experiments.study_result import UNFINISHED, CellResult, StudyResult
 from graphveil.experiments.table import Table

@@ -1,14 +1,15 @@
-"""Papers: printed tables and figures with the experiments that stand for their numbers, read from TOML files."""
+"""Papers: printed tables and figures with the experiments or computations that stand for their numbers, read from TOML files."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.computed_figures import check_computation
 from graphveil.experiments.experiment_file import (
     SUFFIX,
     Fields,
@@ -22,11 +23,13 @@ from graphveil.experiments.experiment_file import (
     packaged,
     typed,
 )
+from graphveil.experiments.figure import Chart
 from graphveil.experiments.measures import SCORE, find_measure
 from graphveil.experiments.study import FOLDER as SWEEPS
 from graphveil.experiments.study import PRINTED, Cell, Study, find_sweep, missing_graph, read_spread
 from graphveil.experiments.study_result import PRINTED_PARTS, StudyResult
 from graphveil.files import read_toml
+from graphveil.methods.job import Progress
 from graphveil.number_format import NONE, PERCENT, Unit
 from graphveil.plugins import unknown_name
 from graphveil.statistics import Summary, t_interval
@@ -357,3 +360,58 @@ def _read_number(number: Any, unit: Unit, where: str) -> float | None:
         allowed = "from 0 to 100" if unit is PERCENT else "of at least 0"
         raise InputError(f'{where}: printed must be numbers {allowed} or "-", got {number!r}')
     return float(number)
+
+
+@dataclass(frozen=True)
+class FigureInput:
+    """What a figure is computed from: a graph, where it needs one, and so many runs, where it draws at random.
+
+    ``runs`` None is as many as the figure has. ``quick`` is one run at few values, to see that it works.
+    """
+
+    data: str = ""
+    runs: int | None = None
+    quick: bool = False
+    progress: Progress = lambda what, share: None
+
+
+# Beside `src`, in a copy of the project.
+REPRODUCE = Path(__file__).parents[3] / "reproduce"
+
+
+def check_computation(name: str, data: str) -> None:
+    """Refuse an unknown figure, and a graph that is missing or too many; an installed package knows no figures and refuses none."""
+    if not REPRODUCE.is_dir():
+        return
+    needs_graph = getattr(_module(name), "NEEDS_GRAPH", False)
+    if data and not needs_graph:
+        raise InputError(f"{name} is computed without a graph: leave data out")
+    if needs_graph and not data:
+        raise InputError(f"{name} is computed from a graph: name it as data")
+
+
+def compute_figure(name: str, given: FigureInput) -> Chart:
+    """Compute the figure that a file of `reproduce/figures` is about: "walk-distance" is that of walk_distance.py."""
+    if not REPRODUCE.is_dir():
+        raise InputError(
+            f"{name} is computed by a file of reproduce/figures, which comes with the project's source and not with the installed "
+            "package: run this in a copy of the project, installed with `pip install -e .`"
+        )
+    chart: Chart = _module(name).compute(given)
+    return chart
+
+
+def _module(name: str) -> Any:
+    """The module of a figure, wherever the command was started."""
+    if (folder := str(REPRODUCE.parent)) not in sys.path:
+        sys.path.append(folder)
+    known = [file.stem.replace("_", "-") for file in sorted((REPRODUCE / "figures").glob("[a-z]*.py"))]
+    if name not in known or not hasattr(module := _import(name), "compute"):
+        raise unknown_name(
+            "computed figure", name, [each for each in known if hasattr(_import(each), "compute")]
+        )
+    return module
+
+
+def _import(name: str) -> Any:
+    return import_module(f"reproduce.figures.{name.replace('-', '_')}")

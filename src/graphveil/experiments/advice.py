@@ -1,4 +1,4 @@
-"""Advice on a budget: what veil would gain over structure, from public numbers and measured gains."""
+"""Advice on levels and on a budget: what each level costs, and what veil would gain over structure, before anybody is asked."""
 
 from __future__ import annotations
 
@@ -17,12 +17,81 @@ from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import Graph, Users
+from graphveil.graphs.levels import expected_shares
+from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.gain_model import GainModel, Situation, find_gain_model
 from graphveil.methods.job import Progress
+from graphveil.methods.level_errors import LevelError, level_errors
 from graphveil.methods.public_numbers import PublicNumbers
 from graphveil.methods.public_view import PublicView
-from graphveil.number_format import NONE, counted, rounded
+from graphveil.number_format import NONE, budget, counted, percent, rounded
 from graphveil.privacy import Nobody
+
+
+@dataclass(frozen=True)
+class LevelAdvice(Analysis):
+    """What each level costs on a graph, and the ε at which a chosen level itself is hidden: infinite where it is not."""
+
+    data: str
+    epsilon: float | None
+    mechanism: str
+    levels: tuple[LevelError, ...]
+    level_epsilon: float
+
+    @property
+    def _hidden(self) -> bool:
+        return math.isfinite(self.level_epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "level_epsilon": self.level_epsilon if self._hidden else None}
+
+    @property
+    def title(self) -> str:
+        return f"privacy levels on {self.data}, {self.mechanism} at {budget(self.epsilon)}"
+
+    @property
+    def headline(self) -> str:
+        hidden = (
+            f"hidden up to ε = {rounded(self.level_epsilon, 4)}" if self._hidden else "not protected at all"
+        )
+        return f"the level that a user chose is {hidden}"
+
+    @property
+    def sections(self) -> list[Section]:
+        head = (
+            *("level", "ε", "users", "values answered"),
+            *("error of one report", "without it and stricter ones"),
+        )
+        rows = (
+            (
+                str(each.level),
+                f"{each.budget:g}",
+                percent(each.share, ".0f"),
+                *map(rounded, (each.answered, each.own, each.without)),
+            )
+            for each in self.levels
+        )
+        errors = (
+            f"Errors are root mean squares of a feature's estimate, in widths of its range. The mean over a neighbourhood, where all "
+            f"are asked, has {rounded(self.levels[0].mean)}; the last column says what it has where a level and all stricter ones are not asked."
+        )
+        return [Section("What each level costs", (errors,), table=Table(head, rows, head))]
+
+
+def advise_levels(spec: Experiment) -> LevelAdvice:
+    """Return what each level of a spec costs on its graph; nobody is asked."""
+    spec.check()
+    mechanism = spec.budgets.mechanism
+    if not spec.has_levels:
+        raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
+    # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
+    shares = expected_shares(len(spec.level_budgets()), spec.levels.level_distribution or "uniform")
+    ready = open_unit(RunUnit(spec))
+    (built,) = ready.mechanisms
+    assert isinstance(built, PersonalMechanism)
+    errors = tuple(level_errors(ready.graph, built, shares))
+    return LevelAdvice(spec.data, spec.budgets.epsilon, mechanism, errors, built.level_loss.epsilon)
+
 
 # A gain that is worth asking for, in points.
 WORTH = 2.0
