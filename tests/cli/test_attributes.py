@@ -110,7 +110,10 @@ MISTAKES = [
     ([*RANK, "--top", "0"], "top must be an integer of at least 1, got 0"),
     ([*RANK, "--analysis", "guess"], "setting analysis"),
     ([*RANK, "--hops", "-1"], "setting analysis_hops"),
-    ([*RANK, "--set", "rho=1"], "--set takes data.KEY and mechanism.KEY here, got 'rho'"),
+    (
+        [*RANK, "--set", "rho=1"],
+        "--set takes data.KEY and mechanism.KEY here, such as data.users=400, got 'rho'",
+    ),
     ([*RANK, "--range", "wide"], "--range takes LOW,HIGH"),
     ([*RANK, "--runs", "0"], "runs must be an integer of at least 1"),
     (

@@ -81,7 +81,7 @@ class ModelOptions:
         )
         if spec.resolved_method.reports_features and self.feature_epsilon is None:
             raise InputError(
-                f"{spec.method} reports features and needs a budget for them: give --feature-epsilon, for example 4"
+                f"{spec.method} reports features and needs a budget: give --feature-epsilon, such as 4"
             )
         return MethodTarget.of(attack, spec, self.seen)
 
@@ -94,7 +94,7 @@ class ModelOptions:
         }
         for name in (name for name, value in about_models.items() if value):
             raise InputError(
-                f"{name} is about a model, and reports are attacked: give --method too, for example --method base"
+                f"{name} is about a model, and reports are attacked: give --method too, such as base"
             )
 
 

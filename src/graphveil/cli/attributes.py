@@ -66,9 +66,7 @@ def attributes(
     spec = experiment.having(settings={**chosen, **outer_settings(setting or [])})
     check_ranking(spec, top)
     if spec.task == "link" and analysis not in (None, "fda"):
-        raise InputError(
-            "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
-        )
+        raise InputError("attributes are scored by fda where links are predicted: leave --analysis out")
     file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
     show_analysis(
         lambda progress: compare_rankings(spec, top=top, progress=progress), as_json, file, drawn=True
@@ -85,6 +83,6 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
     for key in settings:
         if not key.startswith((DATA_PREFIX, MECHANISM_PREFIX)):
             raise InputError(
-                f"--set takes data.KEY and mechanism.KEY here, got {key!r}: for example --set data.users=400"
+                f"--set takes data.KEY and mechanism.KEY here, such as data.users=400, got {key!r}"
             )
     return settings

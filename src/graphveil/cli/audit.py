@@ -79,9 +79,7 @@ def audit(
     Example: graphveil audit --all --json
     """
     if collection is not None and (plan is None or quick):
-        raise InputError(
-            "--collection keeps the full audit of a plan: give --plan FILE, and leave out --quick"
-        )
+        raise InputError("--collection keeps the full audit of a plan: give --plan FILE, leave out --quick")
     size: dict[str, Any] = {"epsilon": epsilon, "dims": dims, "sampled": sampled}
     subject: str | Plan | None = name
     if plan is not None:
@@ -95,9 +93,7 @@ def audit(
         if dims is not None:
             check_dims(dims, sampled)
         elif sampled is not None:
-            raise InputError(
-                "sampled needs dims: say how many values a row has, as in --dims 100 --sampled 4"
-            )
+            raise InputError("sampled needs dims, how many values a row has: for example --dims 100")
         if (name is None) != everything:
             raise InputError(
                 "name one mechanism, PATH.py:NAME, --plan FILE, or --all: `graphveil mechanisms` lists the names"

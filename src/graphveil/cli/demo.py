@@ -79,7 +79,7 @@ def show(demo: Demo, out: Path) -> None:
         console.print(more)
     console.print()
     show_table(Table.of(SMALL, small_rows(demo)))
-    bounds = [f"asking nobody (structure): {scored(demo.veil[0], 'structure')}"]
+    bounds = [f"asking nobody (structure): {scored(demo.structure)}"]
     bounds += [f"without privacy: {scored(demo.plain)}"] if demo.plain else []
     console.print(f" {'; '.join(bounds)}. All in percent of test users, ± half of the 95% interval.")
     console.print()

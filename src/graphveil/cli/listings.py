@@ -171,9 +171,7 @@ def mechanisms(
 def draw(name: str | None, file: Path, epsilon: float) -> None:
     """Draw one mechanism."""
     if name is None:
-        raise InputError(
-            "--plot draws one mechanism: name it, as in `graphveil mechanisms krr --plot krr.svg`"
-        )
+        raise InputError("--plot draws one mechanism: name it, as in `mechanisms krr --plot krr.svg`")
     check_number(epsilon, "--epsilon", above=0)
     check_output(file, FIGURES, "--plot")
     mechanism_drawing(name, epsilon).write(file)

@@ -56,7 +56,7 @@ class RunOfRows:
         if large_shards(spec.data) is None:
             if engine.workers is not None:
                 raise InputError(
-                    f"--workers write {kind} of sharded graphs that are too large for one process, and {spec.data} is none: leave --workers out"
+                    f"--workers is for sharded graphs too large for one process: leave it out for {spec.data}"
                 )
             return False
         spec.check()

@@ -104,7 +104,7 @@ def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise InputError(
-            f"--{option} takes numbers with commas between them, got {text!r}: for example --{option} 1,2,4"
+            f"--{option} takes numbers with commas between them, like 1,2,4, got {text!r}"
         ) from None
 
 
@@ -119,9 +119,7 @@ def range_option(text: str | None) -> dict[str, Any]:
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(
-            f"--range takes LOW,HIGH, two numbers, got {text!r}: for example --range 0,1"
-        ) from None
+        raise InputError(f"--range takes LOW,HIGH, two numbers like 0,1, got {text!r}") from None
     return {"range": (low, high)}
 
 
@@ -356,9 +354,7 @@ class Computing:
         """The engine of --engine and --workers, where these options go together."""
         check_whole(1 if self.jobs is None else self.jobs, "--jobs", least=1)
         if self.jobs is not None and self.workers is not None:
-            raise InputError(
-                "--workers share one run after the other, so --jobs has no meaning beside it: leave one of them out"
-            )
+            raise InputError("--workers share one run after the other: leave out --jobs, or --workers")
         if self.any_version and not self.resume:
             raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
         return Engine.of(self.engine, self.workers, self.checkpoint_every)

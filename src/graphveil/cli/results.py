@@ -113,9 +113,7 @@ def _check_asked(
     if yes and not delete:
         raise InputError("--yes has no meaning where nothing is deleted: give --delete too, or leave it out")
     if delete and (tagging or out is not None):
-        raise InputError(
-            "--delete is for itself: leave out --add-tag, --remove-tag and --out, or give them before"
-        )
+        raise InputError("--delete is for itself: leave out --add-tag, --remove-tag and --out")
     if out is not None and as_json:
         raise InputError("--out and --json say two places: leave one out")
     if (delete or tagging) and not selected:

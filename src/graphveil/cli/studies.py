@@ -168,9 +168,7 @@ def run(
         run_budgets(experiment, budgets, options, out, as_json)
         return
     if out is not None:
-        raise InputError(
-            "--out draws a curve over several budgets: give them with commas between them, for example --epsilon 0.5,1,2,4"
-        )
+        raise InputError("--out draws a curve over several budgets: give some, for example --epsilon 0.5,1,2")
     run_one(experiment if budgets is None else experiment.having(epsilon=budgets[0]), options, as_json)
 
 

@@ -11,14 +11,14 @@ from graphveil.audit import Audit, audit
 from graphveil.audit.findings import exact_epsilon, plain
 from graphveil.engine.engine import HERE
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import Chart, Drawing, Role, Series, epsilon_chart
+from graphveil.experiments.figure import Chart, Drawing, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
 from graphveil.experiments.run_figures import graph_figure
 from graphveil.experiments.runner import Ahead, run_experiment
 from graphveil.experiments.table import Table
-from graphveil.number_format import NONE, budget, counted, gained, points, reach
+from graphveil.number_format import NONE, Interval, budget, counted, gained, points, reach
 from graphveil.statistics import Summary, paired_gain, t_interval
 
 EPSILONS = (1.0, 2.0, 4.0)
@@ -77,7 +77,7 @@ class Demo:
     @property
     def structure(self) -> Summary | None:
         """What graph and labels alone give: the same in every experiment, so the first one's."""
-        return summary(self.veil[0], "structure") if self.veil else None
+        return self.veil[0].structure if self.veil else None
 
     def over_structure(self, result: Result) -> Summary | None:
         """What a result gains over asking nobody, paired over the runs that both have."""
@@ -100,15 +100,11 @@ class Demo:
 
     def exact(self, result: Result) -> str:
         """The largest exact ε of all that a result's users were asked by."""
-        found = {
-            audited.name: audited.exact.epsilon
-            for audited in self.audits
-            if audited.claimed.epsilon == _epsilon(result)
-        }
-        names = ASKED_BY[result.method]
-        if not set(names) <= set(found):
+        epsilon, names = _epsilon(result), ASKED_BY[result.method]
+        found = [each for each in self.audits if each.name in names and each.claimed.epsilon == epsilon]
+        if len(found) < len(names):
             return NONE
-        return exact_epsilon(max(found[name] for name in names), _epsilon(result))
+        return exact_epsilon(max(each.exact.epsilon for each in found), epsilon)
 
 
 def _epsilon(result: Result) -> float:
@@ -153,20 +149,12 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
     yield replace(demo, town=graph_figure(*learn_again(spec, 0, None)))
 
 
-def summary(result: Result, part: str = "method") -> Summary | None:
-    """The mean score of a part with its interval; None where it was not run."""
-    scores = result.scores(part)
-    return t_interval(scores) if scores else None
-
-
-def scored(result: Result, part: str = "method") -> str:
+def scored(score: Interval | None) -> str:
     """The mean score of a part in points, with half of its interval."""
-    score = summary(result, part)
     return NONE if score is None else f"{points(score.mean)}{reach(score)}"
 
 
 HEAD = ("budget", "method", "accuracy", "control", "gain", "over structure", "exact ε")
-WORDS = 2
 
 
 def rows(demo: Demo) -> list[tuple[str, ...]]:
@@ -178,10 +166,9 @@ def rows(demo: Demo) -> list[tuple[str, ...]]:
     # The largest budget first, and veil first in each.
     for result in sorted(demo.private, key=lambda result: -_epsilon(result)):
         gains = (gained(result.gain), gained(demo.over_structure(result)))
-        scores = (scored(result), scored(result, "control"))
+        scores = (scored(result), scored(result.control))
         table.append((budget(_epsilon(result)), result.method, *scores, *gains, demo.exact(result)))
-    nobody = scored(demo.veil[0], "structure") if demo.veil else NONE
-    return [*table, (NONE, "structure", nobody, NONE, NONE, NONE, "nobody asked")]
+    return [*table, (NONE, "structure", scored(demo.structure), NONE, NONE, NONE, "nobody asked")]
 
 
 SMALL = ("budget", "veil", "its control", "over asking nobody", "base", "its control")
@@ -189,13 +176,11 @@ SMALL = ("budget", "veil", "its control", "over asking nobody", "base", "its con
 
 def small_rows(demo: Demo) -> list[tuple[str, ...]]:
     """A line a budget, for a terminal."""
-    base = {_epsilon(result): (scored(result), scored(result, "control")) for result in demo.base}
+    base = {_epsilon(result): (scored(result), scored(result.control)) for result in demo.base}
     return [
         (
             budget(_epsilon(result)),
-            scored(result),
-            scored(result, "control"),
-            gained(demo.over_structure(result)),
+            *(scored(result), scored(result.control), gained(demo.over_structure(result))),
             *base.get(_epsilon(result), (NONE, NONE)),
         )
         for result in demo.veil
@@ -251,12 +236,12 @@ def chart(demo: Demo) -> Chart:
     """Draw accuracy over ε."""
     lines = []
     for name, results in (("veil", demo.veil), ("base", demo.base)):
-        epsilons = tuple(_epsilon(result) for result in results)
-        for label, part in ((name, "method"), (f"{name}, control (ε = 0)", "control")):
-            role: Role = "control" if part == "control" else "method"
-            curve = tuple(score for result in results if (score := summary(result, part)))
-            if curve and len(curve) == len(results):
-                lines.append(Series(label, epsilons, curve, role=role))
+        epsilons = tuple(map(_epsilon, results))
+        scores = [Summary(result.mean, result.low, result.high) for result in results]
+        controls = [result.control for result in results if result.control is not None]
+        lines += [Series(name, epsilons, tuple(scores), role="method")] if results else []
+        if controls and len(controls) == len(results):
+            lines.append(Series(f"{name}, control (ε = 0)", epsilons, tuple(controls), role="control"))
     if demo.structure is not None:
         lines.append(Series("structure: nobody asked", (), (demo.structure,), role="structure"))
     if demo.plain is not None:
@@ -267,38 +252,28 @@ def chart(demo: Demo) -> Chart:
 
 def html(demo: Demo) -> str:
     """Return the demonstration as a self-contained page."""
-    scores = Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:]))
-    asked = Table(ASKED_HEAD, tuple(asked_rows(demo)), frozenset({"users", "exact ε"}))
-    sections = [
-        *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
-        Section("What a budget buys", figure=chart(demo), table=scores, notes=(SCORED,)),
-        Section(f"Who was asked what, at {budget(_epsilon(demo.shown))}", table=asked, notes=(ASKED,)),
-        _audited(demo),
-    ]
-    return page(TITLE, headline(demo), sections, FOOTER, about=" ".join((difference(demo), TOWN)).strip())
-
-
-def _audited(demo: Demo) -> Section:
-    """One sentence on all audits, and a row for each; where a claim is broken, what was found."""
     broken = sum(not audited.holds for audited in demo.audits)
     found = "No audit was finished."
     if broken:
         found = f"{broken} of {len(demo.audits)} claims DO NOT HOLD: see below."
     elif demo.audits:
         found = f"All {counted(len(demo.audits), 'claim')} hold: no report is more than e^ε times as likely for one user's interests as for another's."
-    table = tuple(
+    audits = [
         (
-            audited.name,
-            plain(audited.claimed.epsilon),
-            exact_epsilon(audited.exact.epsilon, audited.claimed.epsilon),
-            "holds" if audited.holds else " ".join(("DOES NOT HOLD:", *audited.leaks)),
+            each.name,
+            plain(each.claimed.epsilon),
+            exact_epsilon(each.exact.epsilon, each.claimed.epsilon),
+            "holds" if each.holds else " ".join(("DOES NOT HOLD:", *each.leaks)),
         )
-        for audited in demo.audits
-    )
-    head = ("mechanism", "claimed ε", "exact ε", "verdict")
-    return Section(
-        "The audit of what was used",
-        (found,),
-        table=Table(head, table, frozenset(head[1:3])),
-        notes=(EXACT,),
-    )
+        for each in demo.audits
+    ]
+    audited = Table.of(("mechanism", "claimed ε", "exact ε", "verdict"), audits, text=("verdict",))
+    asked = Table.of(ASKED_HEAD, asked_rows(demo), text=("question",))
+    scores = Table.of(HEAD, rows(demo), text=("method",))
+    sections = [
+        *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
+        Section("What a budget buys", figure=chart(demo), table=scores, notes=(SCORED,)),
+        Section(f"Who was asked what, at {budget(_epsilon(demo.shown))}", table=asked, notes=(ASKED,)),
+        Section("The audit of what was used", (found,), table=audited, notes=(EXACT,)),
+    ]
+    return page(TITLE, headline(demo), sections, FOOTER, about=" ".join((difference(demo), TOWN)).strip())

@@ -137,9 +137,7 @@ def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: b
     plan = job.feature_plan()
     size = graph.node_count * plan.build().report_length * 8 / 1e9
     if size > MAX_GIGABYTES:
-        raise InputError(
-            f"{spec.budgets.mechanism} reports every value: {size:.1f} GB are too many for a report"
-        )
+        raise InputError(f"{spec.budgets.mechanism} reports every value: {size:.1f} GB are too many here")
     # Each user may spend what the plan claims at most: nothing else is asked here.
     ledger = users.open_ledger(plan.claim.epsilon, plan.claim.delta)
     unit = RunUnit(spec, "control" if blind else "method")

@@ -55,7 +55,7 @@ def _channel(built: Mechanism, name: str) -> FiniteChannel:
     """The channel of its first answer; what has none is refused."""
     if not built.finite or not built.answers:
         raise InputError(
-            f"{name} has no finite table, so there are no rows to draw: take one of which `graphveil audit` says an exact ε"
+            f"{name} has no finite table to draw: take one of which `graphveil audit` says an exact ε"
         )
     return built.answers[0].channel
 

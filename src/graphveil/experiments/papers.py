@@ -51,12 +51,11 @@ class PrintedPoint:
     def check(self, study: Study, where: str) -> None:
         """Refuse a point that the sweep does not have."""
         axes = study.axes
+        axes_said = f"name a value of each of its {len(axes)} axes"
         for place in (self.at, self.over or self.at):
             known = (value in axis.values for axis, value in zip(axes, place, strict=False))
             if len(place) != len(axes) or not all(known):
-                raise InputError(
-                    f"{where}: {study.name} has no point {list(place)!r}: name a value of each of its {len(axes)} axes"
-                )
+                raise InputError(f"{where}: {study.name} has no point {list(place)!r}: {axes_said}")
 
     def row(self, result: StudyResult) -> list[str]:
         """Return where it is, theirs, and ours with control and structure; what is missing is not run here."""
@@ -328,7 +327,7 @@ def _read_row(
     spreads = typed(row.table, "spreads", list, where, ["-"] * len(columns))
     if len(spreads) != len(columns) or ("spreads" in row.table and not spread):
         raise InputError(
-            f"{where}: spreads must be {len(columns)} numbers, in a table that says what its spread is"
+            f"{where}: spreads are {len(columns)} numbers, in a table that says what its spread is"
         )
     if unknown := [name for name in slow if name not in [column.label for column in columns]]:
         raise InputError(f"{where}: slow names {unknown[0]!r}, which is no column")

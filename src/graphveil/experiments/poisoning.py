@@ -174,12 +174,10 @@ def _check(spec: Experiment, shares: Sequence[float]) -> None:
         raise InputError("share must name at least one share of malicious users above 0, like 0.05")
     if not spec.resolved_method.reports_features:
         raise InputError(
-            f"{spec.method} asks nobody about features, so nobody can lie to it: take another method"
+            f"nobody can lie to {spec.method}, which asks about no features: take another method"
         )
     if not spec.resolved_task.learns_labels or spec.has_levels or spec.budgets.private_links:
-        raise InputError(
-            "malicious users are measured where classes are predicted from features, without levels and private links: take the task node"
-        )
+        raise InputError("malicious users are measured without levels and private links, on the task node")
 
 
 def _target(ready: OpenUnit, target: int | None) -> int:

@@ -183,9 +183,7 @@ def map_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw a map of what was learned of each user, by predicted class."""
     _check_one_class(ready)
     if outcome.embedding is None:
-        raise InputError(
-            f"{ready.unit.spec.method} learns no row of numbers for each user: there is nothing to map"
-        )
+        raise InputError(f"{ready.unit.spec.method} learns no embedding of users: there is nothing to map")
     return _map(
         ready.unit.spec, outcome.embedding, predicted_classes(outcome, several=False), "by predicted class"
     )
@@ -240,9 +238,7 @@ def training_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw training and validation loss, and the score on validation users of each epoch that was the best so far."""
     curve = outcome.curve
     if curve is None:
-        raise InputError(
-            f"{ready.unit.spec.method} keeps no curve of its training: draw that of base, lpgnn or upgnet"
-        )
+        raise InputError(f"{ready.unit.spec.method} keeps no training curve: draw that of base or upgnet")
     drawing = Drawing((1.6 * WIDTH, HEIGHT), 2, shared=False)
     losses, scores = drawing.axes
     epochs = range(1, len(curve.validation) + 1)
@@ -303,6 +299,4 @@ def _title(spec: Experiment) -> str:
 
 def _check_one_class(ready: OpenUnit) -> None:
     if ready.graph.multilabel:
-        raise InputError(
-            "users have several labels each, so they cannot be coloured by one: draw the classes"
-        )
+        raise InputError("users have several labels each and cannot be coloured by one: draw the classes")

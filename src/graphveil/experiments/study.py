@@ -303,7 +303,7 @@ class Study:
             runs, fewest = cell.experiment.runs, cell.measure.fewest
             if runs < fewest:
                 raise InputError(
-                    f"{self._where(cell)}: {cell.measure.name} needs at least {fewest} runs, got {runs}"
+                    f"{self._where(cell)}: {cell.measure.name} needs {fewest} runs or more, got {runs}"
                 )
 
     def _where(self, cell: Cell) -> str:
