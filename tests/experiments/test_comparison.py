@@ -111,7 +111,7 @@ def test_results_of_two_sources_with_one_version_are_told():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"data": "cora"}, "has the graph town and .* cora: only results with the same graph"),
+        ({"data": "cora"}, "has the graph town, .* cora: pair results of one graph"),
         ({"task": "link"}, "pair results of one task"),
         ({"metric": "f1"}, "pair results of one metric"),
         ({"data_digest": "e"}, "town changed between 1 .* and 2 .*: run the older one again"),

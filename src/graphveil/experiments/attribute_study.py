@@ -350,22 +350,15 @@ class RankingComparison(Analysis):
         drawing = Drawing((WIDTH, 1.6 + 0.27 * len(chosen)))
         axes = drawing.axes[0]
         for inside, colour in ((True, METHOD.day), (False, RULE.day)):
-            bars = [(at, each) for at, each in enumerate(chosen) if (each.attribute in truly) == inside]
+            bars = {at: each for at, each in enumerate(chosen) if (each.attribute in truly) == inside}
+            means = [each.score for each in bars.values()]
+            runs = [t_interval(self.ranking.scores[:, each.attribute].tolist()) for each in bars.values()]
+            reach = [(each.high or 0.0) - each.mean for each in runs] if several else None
+            label = f"{'' if inside else 'not '}among the top {top} without privacy"
             if bars:
-                axes.barh(
-                    [at for at, _ in bars],
-                    [each.score for _, each in bars],
-                    color=colour,
-                    label=f"{'' if inside else 'not '}among the top {top} without privacy",
-                    xerr=[self._half_interval(each.attribute) for _, each in bars] if several else None,
-                    ecolor=INK.day,
-                    capsize=2,
-                )
-        axes.axvline(
-            self.control.mean.max(),
-            label="the control's best (ε = 0)",
-            **line_style("control", flat=True),
-        )
+                axes.barh(list(bars), means, color=colour, label=label, xerr=reach, ecolor=INK.day, capsize=2)
+        control = line_style("control", flat=True)
+        axes.axvline(self.control.mean.max(), label="the control's best (ε = 0)", **control)
         axes.axvline(self.null.mean(), label="one that says nothing, on average", **line_style("chance"))
         axes.set_yticks(range(len(chosen)), [_short(each.title) for each in chosen])
         axes.invert_yaxis()
@@ -374,17 +367,10 @@ class RankingComparison(Analysis):
         analysis = spec.resolved_settings.model_dump()["analysis"]
         axes.set_xlabel(f"score ({analysis}), mean of {counted(spec.runs, 'run')}{interval}")
         axes.set_ylabel("attribute")
-        title = f"attributes of {Path(spec.data).stem} at {budget(spec.budgets.epsilon)}"
-        axes.set_title(title, fontsize=TITLE_SIZE)
+        axes.set_title(self.title, fontsize=TITLE_SIZE)
         axes.grid(visible=False, axis="y")
         drawing.legend(columns=2)
         return drawing
-
-    def _half_interval(self, attribute: int) -> float:
-        """Return half of the 95% t-interval of an attribute's mean score over runs."""
-        found = t_interval(self.ranking.scores[:, attribute].tolist())
-        assert found.low is not None and found.high is not None
-        return (found.high - found.low) / 2
 
 
 def compare_rankings(
@@ -395,7 +381,6 @@ def compare_rankings(
     raw: list[Scores] = []
     null: list[float] = []
     first: list[FirstRoundAnswers] = []
-    blind = 0
 
     def compare(answers: FirstRoundAnswers) -> None:
         if not first:
@@ -404,15 +389,10 @@ def compare_rankings(
         raw.append(_raw_scores(answers))
         say("ranking attributes", 0.8 * len(raw) / spec.runs)
 
-    def count(_: FirstRoundAnswers) -> None:
-        nonlocal blind
-        blind += 1
-        say("ranking by blind reports", 0.8 + 0.2 * blind / spec.runs)
-
-    check_ranking(spec, top)
     say("asking", 0.0)
     ranking = rank_attributes(spec, top=top, whole=True, watch=compare)
-    control = rank_attributes(spec, top=top, whole=True, part="control", watch=count)
+    say("ranking by blind reports", 0.8)
+    control = rank_attributes(spec, top=top, whole=True, part="control")
     reference = Ranking(np.stack(raw), ranking.correlations, top, tie_seeds(spec, "reference"))
     names = first[0].ready.graph.feature_names
     return RankingComparison(spec, ranking, control, reference, np.array(null), names, first[0].privacy)

@@ -141,7 +141,7 @@ def advise_poisoning(
     """
     _check(spec, shares)
     all_shares = (0.0, *(each for each in shares if each))
-    lines: dict[float, list[Poisoned]] = {share: [] for share in all_shares}
+    harms: dict[float, list[list[Harm]]] = {share: [] for share in all_shares}
     first = open_unit(RunUnit(spec))
     # What cannot be measured is refused before anything is learned.
     chosen, influences, forged = _target(first, target), _influences(first), True
@@ -151,19 +151,23 @@ def advise_poisoning(
             if progress is not None:
                 done = (run * len(all_shares) + place) / (spec.runs * len(all_shares))
                 progress(f"run {run + 1}, {share:.0%} malicious", done)
-            line, all_forged = _poisoned(spec, run, share, chosen)
-            lines[share].append(line)
+            kinds, all_forged = _harms(RunUnit(spec, run=run), _malicious(first, share), chosen)
+            harms[share].append(kinds)
             forged &= all_forged
-    return PoisoningAdvice(
-        spec.data,
-        spec.method,
-        first.graph.metric,
-        chosen,
-        spec.runs,
-        forged,
-        influences,
-        tuple(_mean(each) for each in lines.values()),
-    )
+    lines = []
+    for share, runs in harms.items():
+        pushing, careless, placed = (
+            Harm(*(float(np.mean([getattr(each, name) for each in kind])) for name in ("score", "drawn_in")))
+            for kind in zip(*runs, strict=True)
+        )
+        count = _malicious(first, share)
+        lines.append(Poisoned(pushing.score, pushing.drawn_in, share, count, careless, placed))
+    names = (spec.data, spec.method, first.graph.metric)
+    return PoisoningAdvice(*names, chosen, spec.runs, forged, influences, tuple(lines))
+
+
+def _malicious(ready: OpenUnit, share: float) -> int:
+    return round(share * ready.graph.node_count)
 
 
 def _check(spec: Experiment, shares: Sequence[float]) -> None:
@@ -197,20 +201,18 @@ def _influences(ready: OpenUnit) -> tuple[Influence, ...]:
     return tuple(dict.fromkeys(influence_of(plan) for plan in asked))
 
 
-def _poisoned(spec: Experiment, run: int, share: float, target: int) -> tuple[Poisoned, bool]:
-    """One run with each kind of malicious users among those who answer, and whether all that was sent was forged."""
-    unit = RunUnit(spec, run=run)
+def _harms(unit: RunUnit, count: int, target: int) -> tuple[list[Harm], bool]:
+    """One run with so many users who push the target, who are careless, and who are placed; and whether all that was sent was forged."""
     ready = open_unit(unit)
-    count = round(share * ready.graph.node_count)
     drawn = np.random.default_rng([ready.job.seed, STREAM]).permutation(ready.graph.node_count)[:count]
     harm, forged = _harm(ready, drawn, target)
-    careless = placed = harm
-    if count:
-        # Users answer on a ledger: asking again needs fresh users.
-        careless, _ = _harm(open_unit(unit), drawn, target, careless=True)
-        heavy = np.argsort(-weights_in_means(ready.graph), kind="stable")[:count]
-        placed, _ = _harm(open_unit(unit), heavy, target)
-    return Poisoned(harm.score, harm.drawn_in, share, count, careless, placed), forged
+    if not count:
+        return [harm, harm, harm], forged
+    # Users answer on a ledger: asking again needs fresh users.
+    careless, _ = _harm(open_unit(unit), drawn, target, careless=True)
+    heavy = np.argsort(-weights_in_means(ready.graph), kind="stable")[:count]
+    placed, _ = _harm(open_unit(unit), heavy, target)
+    return [harm, careless, placed], forged
 
 
 def _harm(
@@ -228,15 +230,3 @@ def _harm(
     others = graph.test & ~malicious & (labels != target)
     drawn_in = (outcome.scores.argmax(axis=1) == target)[others]
     return Harm(score, float(drawn_in.mean()) if drawn_in.size else 0.0), users.forged
-
-
-def _mean(lines: Sequence[Poisoned]) -> Poisoned:
-    careless, placed = (
-        _mean_harm([getattr(line, kind) for line in lines]) for kind in ("careless", "placed")
-    )
-    return replace(lines[0], **asdict(_mean_harm(lines)), careless=careless, placed=placed)
-
-
-def _mean_harm(harms: Sequence[Harm]) -> Harm:
-    scores, drawn_in = zip(*((each.score, each.drawn_in) for each in harms), strict=True)
-    return Harm(float(np.mean(scores)), float(np.mean(drawn_in)))
