@@ -12,7 +12,7 @@ import numpy as np
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.figure import HEIGHT, INK, METHOD, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
+from graphveil.experiments.figure import HEIGHT, INK, METHOD, TEXT_SIZE, WIDTH, Drawing
 from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
@@ -300,9 +300,8 @@ class BudgetAdvice(Analysis):
         axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
         axes.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
         axes.minorticks_off()
-        axes.set_xlabel("volunteers" if self.volunteers else "users")
-        axes.set_ylabel("privacy budget ε")
-        axes.set_title(f"{self.data}: points over structure", fontsize=TITLE_SIZE)
+        who = "volunteers" if self.volunteers else "users"
+        drawing.label(f"{self.data}: points over structure", who, "privacy budget ε")
         drawing.scale(shades, "points over structure")
         return drawing
 

@@ -15,7 +15,7 @@ from graphveil import learn
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import INK, METHOD, RULE, TITLE_SIZE, WIDTH, Drawing, line_style
+from graphveil.experiments.figure import INK, METHOD, RULE, WIDTH, Drawing, line_style
 from graphveil.experiments.page import Analysis, Section, as_sentence
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit, respondents
@@ -365,9 +365,8 @@ class RankingComparison(Analysis):
         axes.set_xlim(left=0)
         interval = ", with 95% intervals" if several else ""
         analysis = spec.resolved_settings.model_dump()["analysis"]
-        axes.set_xlabel(f"score ({analysis}), mean of {counted(spec.runs, 'run')}{interval}")
-        axes.set_ylabel("attribute")
-        axes.set_title(self.title, fontsize=TITLE_SIZE)
+        score = f"score ({analysis}), mean of {counted(spec.runs, 'run')}{interval}"
+        drawing.label(self.title, score, "attribute")
         axes.grid(visible=False, axis="y")
         drawing.legend(columns=2)
         return drawing

@@ -220,13 +220,19 @@ class Drawing:
         title = "\n".join(textwrap.wrap(title, int(0.75 * width)))
         self.figure.text(0.01, top, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
 
-    def legend(self, columns: int, *, everywhere: bool = False) -> None:
-        """What the lines of the first panel are, below all panels; ``everywhere``: and those of others that have other names.
+    def label(self, title: str, x: str = "", y: str = "") -> None:
+        """Write a title above the first panel, and what is shown along its axes."""
+        self.axes[0].set_title(title, fontsize=TITLE_SIZE)
+        self.axes[0].set(xlabel=x, ylabel=y)
+
+    def legend(self, columns: int) -> None:
+        """Say what the lines of all panels are, each name once, below them.
 
         It has so many ``columns`` at most, and no more than fit; long names are broken into lines.
         """
         handles, labels = self.axes[0].get_legend_handles_labels()
-        for axes in self.axes[1:] if everywhere else ():
+        for axes in self.axes[1:]:
+            # A name may stand several times in one panel, as that of a control does.
             named = set(labels)
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 if label not in named:
@@ -491,7 +497,7 @@ class Chart:
             axes.set_axis_off()
         if headed and self.title:
             drawing.heading(self.title, self.findings)
-        drawing.legend(min(LEGEND_COLUMNS, 2 * columns), everywhere=True)
+        drawing.legend(min(LEGEND_COLUMNS, 2 * columns))
         return drawing
 
     def svg(self) -> str:

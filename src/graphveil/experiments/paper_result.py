@@ -12,7 +12,7 @@ from graphveil.experiments.figure import Chart
 from graphveil.experiments.measures import SCORE
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.papers import POINT_HEAD, FigureInput, Paper, PaperFigure, compute_figure
-from graphveil.experiments.study import QUICK_EPOCHS, missing_graph, shorten_missing_graphs
+from graphveil.experiments.study import NOT_HERE, QUICK_EPOCHS, missing_graph
 from graphveil.experiments.study_result import UNFINISHED, CellResult, StudyResult
 from graphveil.experiments.table import Table
 from graphveil.number_format import NONE, counted
@@ -213,7 +213,7 @@ def papers_page(results: Sequence[PaperResult]) -> str:
     headline = comparison_sentence([outcome for table in tables for outcome in table.outcomes])
     if any(result.quick for result in results):
         headline = QUICK_PAGE
-    brief = _with_missing_graphs_once(sections)
+    brief = _with_missing_graphs_once(sections, [result.paper for result in results])
     return page(TITLE, headline or said.pop(), brief, FOOTER, about=" ".join(said))
 
 
@@ -237,14 +237,22 @@ def comparison_sentence(outcomes: Sequence[CellResult]) -> str:
     )
 
 
-def _with_missing_graphs_once(sections: Sequence[Section]) -> list[Section]:
+def _with_missing_graphs_once(sections: Sequence[Section], papers: Sequence[Paper]) -> list[Section]:
     """The sections, where what to do about a graph that is not here stands once, at their end."""
+    studies = [
+        study for paper in papers for study in (*paper.tables, *(each.study for each in paper.figures))
+    ]
+    graphs = [graph for study in studies if study for graph in study.graphs]
+    graphs += [figure.data for paper in papers for figure in paper.figures if figure.data]
+    missing = {graph: why for graph in graphs if (why := missing_graph(graph))}
     advice: dict[str, None] = {}
 
     def shorten(text: str) -> str:
-        shortened, sentences = shorten_missing_graphs(text)
-        advice.update(dict.fromkeys(f"{sentence}." for sentence in sentences))
-        return shortened
+        for graph, why in missing.items():
+            if why in text:
+                advice[f"{why}."] = None
+                text = NOT_HERE if text == why else text.replace(why, f"{graph} is {NOT_HERE}")
+        return text
 
     brief = [section.with_words(shorten) for section in sections]
     return [*brief, *([Section(MISSING, tuple(advice))] if advice else [])]

@@ -181,7 +181,7 @@ def _check(spec: Experiment, shares: Sequence[float]) -> None:
             f"nobody can lie to {spec.method}, which asks about no features: take another method"
         )
     if not spec.resolved_task.learns_labels or spec.has_levels or spec.budgets.private_links:
-        raise InputError("malicious users are measured without levels and private links, on the task node")
+        raise InputError("malicious users are measured without levels or private links: take the task node")
 
 
 def _target(ready: OpenUnit, target: int | None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +37,17 @@ def results_headline(results: Sequence[Result]) -> str:
         return f"{counted(len(results), 'result')}, none beside a control: {best.method} reaches {points(best.mean)} on {best.data}."
     if len(private) == 1:
         return _one(private[0])
-    return f"{_counts(private)}; {_largest(private)}."
+    most = max(private, key=lambda result: result.gain.mean if result.gain else 0.0)
+    at = f"{most.method} at {budget(most.epsilon)} on {most.data}"
+    return f"{_counts(private)}; the largest gain is that of {at}, {gained(most.gain)} points."
 
 
 def _one(result: Result) -> str:
     where = f"{result.method} on {result.data} at {budget(result.epsilon)}"
-    end = f": {NOTHING}" if gain_verdict(result) == NOTHING else ""
-    return f"{where}: {gained(result.gain)} points over its control{_nobody(result)}{end}."
-
-
-def _nobody(result: Result) -> str:
     over = result.gain_over_structure
-    return "" if over is None else f", and {gained(over)} over asking nobody"
+    nobody = "" if over is None else f", and {gained(over)} over asking nobody"
+    end = f": {NOTHING}" if gain_verdict(result) == NOTHING else ""
+    return f"{where}: {gained(result.gain)} points over its control{nobody}{end}."
 
 
 def _counts(private: Sequence[Result]) -> str:
@@ -60,11 +60,6 @@ def _counts(private: Sequence[Result]) -> str:
         better = sum(over.low is not None and over.low > 0 for over in compared)
         said += f", and {better or 'none'} clearly {'beats' if better < 2 else 'beat'} asking nobody"
     return said
-
-
-def _largest(private: Sequence[Result]) -> str:
-    best = max(private, key=lambda result: result.gain.mean if result.gain else 0.0)
-    return f"the largest gain is that of {best.method} at {budget(best.epsilon)} on {best.data}, {gained(best.gain)} points"
 
 
 def gain_verdict(result: Result) -> str | None:
@@ -254,17 +249,12 @@ def _heading(result: Result) -> str:
 def _privacy(result: Result) -> str:
     """What a user has spent, by subject."""
     spent = result.privacy
-    if spent is not None and not spent.raw and _reads_features(result.method):
-        # Results that were kept before records named what was read.
-        spent = spent.model_copy(update={"raw": ["features"]})
+    if spent is not None and not spent.raw:
+        with suppress(UnknownNameError):
+            if find_method(result.method).reads_features:
+                # Results that were kept before records named what was read.
+                spent = spent.model_copy(update={"raw": ["features"]})
     return NONE if spent is None else spent.cell
-
-
-def _reads_features(method: str) -> bool:
-    try:
-        return find_method(method).reads_features
-    except UnknownNameError:
-        return False
 
 
 def _method(result: Result) -> str:
