@@ -221,7 +221,7 @@ def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
 
 def _can_target(mechanism: Mechanism) -> TypeGuard[FeatureMechanism | PersonalMechanism]:
     """Whether a mechanism asks for some of the values, and can ask for some more often."""
-    return isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) and mechanism.names_dimensions
+    return isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) and mechanism.shape.names_dimensions
 
 
 register_method(Togl())
