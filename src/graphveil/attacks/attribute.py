@@ -27,8 +27,7 @@ from graphveil.attacks.game import (
 from graphveil.attacks.votes import attribute_inference
 from graphveil.channels.channel import FiniteChannel
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.levels import draw_levels
-from graphveil.graphs.users import Users
+from graphveil.graphs.users import Users, draw_levels
 from graphveil.mechanisms import (
     FeatureMechanism,
     ItemMechanism,

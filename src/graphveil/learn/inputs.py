@@ -14,8 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from graphveil.errors import InputError
-from graphveil.linear.polynomial import Composition, Input, Scaled
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import Composition, Input, Scaled, SparseMatrix
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.settings import available_gigabytes
 

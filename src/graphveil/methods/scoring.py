@@ -102,4 +102,4 @@ def _labels(job: Job, topology: Topology) -> Any:
     labels, known = (
         learn.tensor(array, job.device) for array in (graph.labels, graph.train | graph.validation)
     )
-    return denoise.spread_labels(labels, known, graph.class_count, hops).cpu().numpy()
+    return learn.spread_labels(labels, known, graph.class_count, hops).cpu().numpy()

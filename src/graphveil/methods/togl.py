@@ -21,7 +21,7 @@ from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
-    from graphveil.learn.targeting import Target
+    from graphveil.learn.attributes import Target
     from graphveil.learn.topology import Topology
 
 
