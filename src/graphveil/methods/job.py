@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from graphveil.channels.exact import Claim
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.links import no_known_links
-from graphveil.graphs.private_edges import DividedEdges
+from graphveil.graphs.links import DividedEdges, no_known_links
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.base import Mechanism, Subject
