@@ -17,7 +17,7 @@ from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import Graph, Users
-from graphveil.graphs.levels import expected_shares
+from graphveil.graphs.users import expected_shares
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.gain_model import GainModel, Situation, find_gain_model
 from graphveil.methods.job import Progress
@@ -336,7 +336,7 @@ def advise_budget(
     with learn.one_thread():
         ready = open_unit(RunUnit(spec, given=given), progress)
         job = replace(ready.job, users=Nobody())
-        ready.method.prepare(job)
+        ready.method.check(job)
         view = PublicView.of(job)
     model = find_gain_model("panel" if view.panel else "private", view.data)
     planned = model if view.panel else find_gain_model("planned", view.data)

@@ -19,7 +19,7 @@ from graphveil.experiments.figure import INK, METHOD, RULE, WIDTH, Drawing, line
 from graphveil.experiments.page import Analysis, Section, as_sentence
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit, respondents
-from graphveil.learn.ranking import (
+from graphveil.learn.attributes import (
     Ranking,
     Scores,
     chance_jaccard,

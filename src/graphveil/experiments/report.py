@@ -19,7 +19,7 @@ from graphveil.experiments.result_store import AnyResult, StoredResult, latest
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import SHOWN
 from graphveil.files import write_whole
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.number_format import NONE, budget, counted, gained, low_to_high, points
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
@@ -251,7 +251,7 @@ def _privacy(result: Result) -> str:
     spent = result.privacy
     if spent is not None and not spent.raw:
         with suppress(UnknownNameError):
-            if find_method(result.method).reads_features:
+            if METHODS.find(result.method).can.features == "raw":
                 # Results that were kept before records named what was read.
                 spent = spent.model_copy(update={"raw": ["features"]})
     return NONE if spent is None else spent.cell
