@@ -7,7 +7,7 @@ import pytest
 from graphveil.audit import audit
 from graphveil.audit.findings import exact_epsilon
 from graphveil.experiments.comparison import compare
-from graphveil.experiments.demo import Demo, html
+from graphveil.experiments.demo import Demo
 from graphveil.experiments.figure import INK, METHOD, PAPER
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.page import Section, page
@@ -39,7 +39,7 @@ def browser():
 
 def demo_page():
     demo = made_up()
-    return html(Demo(demo.veil, demo.base, demo.plain, (audit("krr", epsilon=4.0, quick=True),)))
+    return Demo(demo.veil, demo.base, demo.plain, (audit("krr", epsilon=4.0, quick=True),)).html()
 
 
 def paper_page():

@@ -16,7 +16,7 @@ from graphveil.cli.attributes import outer_settings
 from graphveil.cli.console import print_result
 from graphveil.cli.options import AsJson, DataName, RangePair, parse_settings, range_option, with_options
 from graphveil.cli.studies import show_analysis
-from graphveil.errors import ClaimError, InputError
+from graphveil.errors import ClaimError, InputError, option_name
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
@@ -84,18 +84,6 @@ class ModelOptions:
                 f"{spec.method} reports features and needs a budget: give --feature-epsilon, such as 4"
             )
         return MethodTarget.of(attack, spec, self.seen)
-
-    def refuse_without_method(self) -> None:
-        """Refuse what is about a model where none is attacked."""
-        about_models = {
-            "--feature-epsilon": self.feature_epsilon,
-            "--backbone": self.backbone,
-            "--seen": self.seen != "scores",
-        }
-        for name in (name for name, value in about_models.items() if value):
-            raise InputError(
-                f"{name} is about a model, and reports are attacked: give --method too, such as base"
-            )
 
 
 @dataclass(frozen=True)
@@ -193,11 +181,15 @@ def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: Campa
 
     Example: graphveil attack label --data town --epsilon 1
     """
-    if not model.method:
-        model.refuse_without_method()
-        play(reporters.target("label"), terms)
-    else:
+    if model.method:
         play(model.target("label", reporters), terms)
+        return
+    for name, default in {"feature_epsilon": None, "backbone": "", "seen": "scores"}.items():
+        if getattr(model, name) != default:
+            raise InputError(
+                f"{option_name(name)} is about a model, and reports are attacked: give --method too, such as base"
+            )
+    play(reporters.target("label"), terms)
 
 
 @attack_app.command("membership")

@@ -80,7 +80,17 @@ def results(
         check_output(out, (*EXPORTS, *PAGES), "--out")
     # A number names a result, be there a later one or not.
     selection = replace(selection, earlier=selection.earlier or bool(numbers))
-    _check_asked(bool(numbers or selection.filters), delete, yes, bool(add_tag or remove_tag), out, as_json)
+    tagging = bool(add_tag or remove_tag)
+    # What contradicts itself, and what would change everything by accident.
+    if yes and not delete:
+        raise InputError("--yes has no meaning where nothing is deleted: give --delete too, or leave it out")
+    if delete and (tagging or out is not None):
+        raise InputError("--delete is for itself: leave out --add-tag, --remove-tag and --out")
+    if out is not None and as_json:
+        raise InputError("--out and --json say two places: leave one out")
+    if (delete or tagging) and not (numbers or selection.filters):
+        what = "deleted" if delete else "tagged"
+        raise InputError(f"without a selection everything would be {what}: give numbers, --data, --tag …")
     store = ResultStore(results_file())
     kept = store.results(warn)
     chosen = selection.of(with_numbers(kept, numbers) if numbers else kept)
@@ -88,7 +98,7 @@ def results(
         delete_results(store, chosen, yes, as_json)
         say_what_is_hidden(chosen, kept, selection, "deleted")
         return
-    if add_tag or remove_tag:
+    if tagging:
         tagged = [each.number for each in chosen]
         store.tag(tagged, add=[check_tag(tag, kept) for tag in add_tag or ()], remove=remove_tag or ())
         kept = store.results()
@@ -104,21 +114,6 @@ def results(
         tables = [results_table(chosen)] if chosen else []
         print_result({"results": [each.listing() for each in chosen]}, as_json, *tables)
     say_what_is_hidden(chosen, kept, selection)
-
-
-def _check_asked(
-    selected: bool, delete: bool, yes: bool, tagging: bool, out: Path | None, as_json: bool
-) -> None:
-    """Refuse what contradicts itself, and what would change everything by accident."""
-    if yes and not delete:
-        raise InputError("--yes has no meaning where nothing is deleted: give --delete too, or leave it out")
-    if delete and (tagging or out is not None):
-        raise InputError("--delete is for itself: leave out --add-tag, --remove-tag and --out")
-    if out is not None and as_json:
-        raise InputError("--out and --json say two places: leave one out")
-    if (delete or tagging) and not selected:
-        what = "deleted" if delete else "tagged"
-        raise InputError(f"without a selection everything would be {what}: give numbers, --data, --tag …")
 
 
 def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as_json: bool) -> None:
