@@ -83,7 +83,7 @@ def test_settings_and_range_are_read(tmp_path):
 
 @pytest.mark.parametrize("wrong", [["--set", "lr"], ["--range", "1"]])
 def test_what_cannot_be_read_is_refused(wrong):
-    with pytest.raises(InputError, match="for example"):
+    with pytest.raises(InputError, match="takes (KEY=VALUE|LOW,HIGH)"):
         experiment_of_words("base", "--data", "town", *wrong)
 
 

@@ -1,4 +1,4 @@
-"""Advice on a budget as a page: everything in one file, with the map."""
+"""Advice on a budget as a page: everything in one file, with the chart."""
 
 import re
 from dataclasses import replace
@@ -17,15 +17,20 @@ def advice():
     return advise_budget(Experiment.of("veil", "town", epsilon=4.0, settings=settings), (1.0, 4.0))
 
 
-def test_a_page_stands_alone_and_has_table_and_map(advice):
+def test_a_page_stands_alone_and_has_table_and_chart(advice):
     text = advice.page()
     assert text.startswith("<!doctype html>") and text.count("<svg") == 1 and text.count("<table>") == 1
     assert not re.search(r'(src|href)="(?!#)', text)
     assert "do not collect" in text or "collect:" in text or "open:" in text
 
 
-def test_the_map_is_the_same_every_time(advice):
-    assert advice.drawing().svg() == advice.drawing().svg()
+def test_the_chart_has_the_budgets_that_were_asked_for_over_ten_times_fewer_and_more_users(advice):
+    (panel,) = advice.chart().panels
+    assert {"ε = 1", "ε = 4"} <= {series.label for series in panel.series}
+    assert (panel.x[0], panel.x[-1]) == (40.0, 4000.0)
+    at_hand = {series.label: series.at(400.0) for series in panel.series}
+    for line in advice.lines:
+        assert at_hand[f"ε = {line.epsilon:g}"].mean == line.gain
 
 
 def test_the_table_has_a_line_a_budget(advice):
@@ -53,7 +58,7 @@ def test_budgets_of_one_verdict_share_a_sentence(advice):
     assert said == "town: at ε = 1, 2 do not collect: asking nobody is as good."
 
 
-def test_the_map_is_over_volunteers_where_there_are_some(advice):
+def test_the_chart_is_over_volunteers_where_there_are_some(advice):
     settings = {"data.users": 400, "data.labelled": 0.5, "data.validated": 0.25, "epochs": 5}
     with_panel = advise_budget(
         Experiment.of("veil", "town", epsilon=4.0, panel=50, settings=settings), (4.0,)

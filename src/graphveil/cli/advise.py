@@ -101,7 +101,7 @@ def budget_command(
     ],
     epsilon: str = option("1,2,4,8", "Budgets to look at, with commas between them."),
     as_json: AsJson = False,
-    out: Path | None = option(None, "Also write a page, .html, with a map over users and ε."),
+    out: Path | None = option(None, "Also write a page, .html, with a chart over users and ε."),
 ) -> None:
     """Say what veil would buy over structure at each budget, what +2 points would need, and when not to collect.
 

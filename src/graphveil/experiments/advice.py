@@ -12,7 +12,7 @@ import numpy as np
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.figure import HEIGHT, INK, METHOD, TEXT_SIZE, WIDTH, Drawing
+from graphveil.experiments.figure import FREE, Chart, ChartPanel, Series
 from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
@@ -26,6 +26,7 @@ from graphveil.methods.public_numbers import PublicNumbers
 from graphveil.methods.public_view import PublicView
 from graphveil.number_format import NONE, budget, counted, percent, rounded
 from graphveil.privacy import Nobody
+from graphveil.statistics import Summary
 
 
 @dataclass(frozen=True)
@@ -114,11 +115,9 @@ OTHERS_IN_TOWNS = (
     "Other private methods gain in towns too: 8 points over structure by ppgnn at ε = 0.5 and 19 by togl at ε = 4 in the town as it "
     "comes. This is a stored fact, not a prediction."
 )
-# What the map shows: so many times as many users, and budgets.
-TIMES = (0.1, 10.0)
-BUDGETS = (0.5, 8.0)
-# Numbers along each side of the map, and how many shades it has.
-GRID, SHADES = 25, 10
+# What the chart shows: so many times as many users, and budgets besides those that are asked for.
+TIMES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+BUDGETS = (0.5, 2.0, 8.0)
 VERDICTS = {
     "no": "do not collect: asking nobody is as good",
     "yes": "collect: answers are worth their budget",
@@ -167,7 +166,7 @@ class BudgetAdvice(Analysis):
     volunteers: int
     nats: float | None
     lines: tuple[BudgetLine, ...]
-    # The curve and what it is asked about: what the map is drawn from.
+    # The curve and what it is asked about: what the chart is drawn from.
     model: GainModel = field(repr=False)
     view: PublicView = field(repr=False)
 
@@ -213,15 +212,15 @@ class BudgetAdvice(Analysis):
             for line in self.lines
         )
         who = "volunteers" if self.volunteers else "users like these, with as many labels each"
-        map_says = (
-            f"What veil would add to structure, in points, if there were more or fewer {who}. The line is +{WORTH:g} points; the marks are "
-            f"{self.data} at the budgets that were asked for."
+        caption = (
+            f"What veil would add to structure, in points, if there were more or fewer {who}: from a tenth to ten times as many as in "
+            f"{self.data}, at the budgets that were asked for and at some others."
         )
         bought = Section(
             "What a budget would buy",
-            figure=self.drawing,
+            figure=self.chart(),
             table=Table((*head, "verdict"), rows, head),
-            caption=map_says,
+            caption=caption,
         )
         return [bought, Section("What this rests on", self.grounds())]
 
@@ -259,51 +258,32 @@ class BudgetAdvice(Analysis):
         )
         return (known, *panel, rests, OTHERS_IN_TOWNS if self.view.town else OTHERS_SAID)
 
-    def drawing(self) -> Drawing:
-        """Draw users across, or volunteers where there are any, ε upwards, the gain as a shade."""
+    def chart(self) -> Chart:
+        """Draw the gain over users, or over volunteers where there are any: a line for each budget, and what is worth asking for."""
         view = self.view
-        users = self.volunteers or self.numbers.users
+        budgets = sorted({*BUDGETS, *(line.epsilon for line in self.lines)}, reverse=True)
+        places = tuple(times * (self.volunteers or self.numbers.users) for times in TIMES)
 
-        def gain(here: Situation, more: float) -> float:
+        def gain(here: Situation, more: float) -> Summary:
             count = max(round(more * view.panel), 1)
             there = view.with_volunteers(here, count) if view.panel else here.with_users(more)
-            return self.model.predict(there).gain
+            return Summary(self.model.predict(there).gain)
 
-        times = np.geomspace(*TIMES, GRID)
-        asked = [line.epsilon for line in self.lines]
-        budgets = np.geomspace(min(BUDGETS[0], *asked), max(BUDGETS[1], *asked), GRID)
-        gains = np.array(
-            [[gain(here, each) for each in times.tolist()] for here in map(view.at, budgets.tolist())]
-        )
-        drawing = Drawing((WIDTH, HEIGHT + 0.3))
-        axes = drawing.axes[0]
-        step = max(math.ceil(float(gains.max()) / SHADES), 1)
-        levels = np.arange(0, SHADES * step + 1, step)
-        # One colour, more of it where there is more to gain: so the map follows the mode of the page.
-        ramp = [(METHOD.day, share) for share in np.linspace(0.04, 0.85, SHADES).tolist()]
-        shades = axes.contourf(users * times, budgets, gains, levels=levels, colors=ramp)
-        if gains.min() < WORTH < gains.max():
-            axes.contour(users * times, budgets, gains, levels=[WORTH], colors=INK.day, linewidths=1.5)
-        for line in self.lines:
-            axes.plot([users], [line.epsilon], "o", color=INK.day, markersize=7, clip_on=False)
-            axes.annotate(
-                signed(line.gain),
-                (users, line.epsilon),
-                # At the upper edge it stands below its mark: above is the title.
-                (8, -16 if line.epsilon == budgets[-1] else 5),
-                textcoords="offset points",
-                fontsize=TEXT_SIZE,
-            )
-        axes.set_xscale("log")
-        axes.set_yscale("log", base=2)
-        ticks = [users * each for each in (0.1, 0.3, 1, 3, 10)]
-        axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
-        axes.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
-        axes.minorticks_off()
+        lines = [
+            Series(f"ε = {epsilon:g}", places, tuple(gain(view.at(epsilon), times) for times in TIMES))
+            for epsilon in budgets
+        ]
+        lines.append(Series(f"+{WORTH:g} points", (), (Summary(WORTH),), role="limit"))
         who = "volunteers" if self.volunteers else "users"
-        drawing.label(f"{self.data}: points over structure", who, "privacy budget ε")
-        drawing.scale(shades, "points over structure")
-        return drawing
+        panel = ChartPanel(
+            f"{self.data}: what veil adds to structure",
+            who,
+            "points over structure",
+            tuple(lines),
+            "x",
+            limits=FREE,
+        )
+        return Chart((panel,))
 
 
 def signed(value: float) -> str:

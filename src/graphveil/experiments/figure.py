@@ -251,14 +251,6 @@ class Drawing:
             fontsize=TEXT_SIZE,
         )
 
-    def scale(self, shades: Any, label: str) -> None:
-        """What the shades of the first panel mean, beside it."""
-        bar = self.figure.colorbar(shades, ax=self.axes[0])
-        bar.set_label(label, fontsize=TEXT_SIZE)
-        bar.ax.tick_params(labelsize=TEXT_SIZE, color=FAINT.day, labelcolor=INK.day)
-        bar.ax.set_facecolor(PAPER.day)
-        bar.outline.set_edgecolor(FAINT.day)
-
     def svg(self) -> str:
         """The SVG element, as large as it must be, in the colours that the page around it sets."""
         self._arrange()
