@@ -10,8 +10,8 @@ from graphveil.learn.label_propagation import training_labels
 from graphveil.learn.masked_labels import LABEL_SCALE, MASKS, LabelNetwork, draw_mask, mask, masked_inputs
 from graphveil.learn.masked_labels import fit_masked as fit_on
 from graphveil.learn.topology import dropout
+from tests.collectives import parted
 from tests.learn.graphs import as_graph, small_graph
-from tests.worlds import parted
 
 
 def targets_of(graph):

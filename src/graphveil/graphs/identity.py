@@ -14,9 +14,9 @@ import numpy as np
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.load import TOWNS, graph_file, is_sharded_source, outside_digest
-from graphveil.graphs.shards.manifest import sharded_files
 from graphveil.graphs.store import digest
 from graphveil.graphs.users import Users
+from graphveil.lazy import scale
 
 
 def data_digest(source: str, options: Mapping[str, Any]) -> str:
@@ -31,7 +31,7 @@ def data_digest(source: str, options: Mapping[str, Any]) -> str:
     if is_sharded_source(source):
         folder = Path(source).expanduser()
         told = hashlib.sha256()
-        for file in sharded_files(folder):
+        for file in scale().sharded_files(folder):
             told.update(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n".encode())
         return told.hexdigest()
     return file_digest(graph_file(source))

@@ -187,7 +187,7 @@ def fit_masked(
     held_out, everything = of_rows(targets, judges), inputs.everything[judges]
     best, step = (
         Best(held_out, schedule, progress),
-        Adam(model, schedule.lr, schedule.weight_decay, topology.world),
+        Adam(model, schedule.lr, schedule.weight_decay, topology.collective),
     )
     kept = copy.deepcopy(model.state_dict())
     for epoch in range(schedule.epochs):

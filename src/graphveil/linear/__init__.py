@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     )
     from graphveil.linear.push import Push as Push
     from graphveil.linear.polynomial import HopSeries as HopSeries
-    from graphveil.linear.partitioned import other_ends as other_ends
     from graphveil.linear.sparse import SparseMatrix as SparseMatrix
     from graphveil.linear.walks import walk_distances as walk_distances
     from graphveil.linear.wide_products import weighted_products as weighted_products
