@@ -7,7 +7,6 @@ import torch
 from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.graphs.part import GraphPart
-from graphveil.linear.polynomial import Polynomial
 from graphveil.linear.propagation import (
     gcn_matrix,
     mean_matrix,
@@ -16,7 +15,7 @@ from graphveil.linear.propagation import (
     sum_matrix,
     weighted_mean_matrix,
 )
-from graphveil.linear.sparse import csr_tensor
+from graphveil.linear.sparse import Polynomial, csr_tensor
 from graphveil.scale import partitioned_matrix as module
 from graphveil.scale.partitioned_graph import GraphPartition, cut_part
 from graphveil.scale.partitioned_matrix import NearLinks, Neighbours

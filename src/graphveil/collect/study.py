@@ -28,8 +28,7 @@ from graphveil.experiments.model import Model, PlanReports, check_model, check_s
 from graphveil.experiments.parts import PARTS, run_parts
 from graphveil.experiments.unit import PreparedUnit, RunUnit, prepare_unit
 from graphveil.graphs import Graph, Users
-from graphveil.graphs.graph import UNKNOWN
-from graphveil.graphs.panel import Panel
+from graphveil.graphs.graph import UNKNOWN, Panel
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
 from graphveil.mechanisms import Reports, entry
 from graphveil.methods.job import Progress
@@ -299,7 +298,7 @@ def _beside(spec: Experiment, graph: Graph) -> Sequence[Part]:
 
 
 def _run(prepared: PreparedUnit, users: Respondents, *, keep_trained: bool = False) -> Outcome:
-    import_module("graphveil.learn.registry")
+    import_module("graphveil.learn.backbones")
     with learn.one_thread():
         return prepared.method.run(replace(prepared.job, users=users, keep_trained=keep_trained))
 

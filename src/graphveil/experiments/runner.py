@@ -21,8 +21,7 @@ from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.unit import RunUnit, UnitResult, has_panel, load_data
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs import Users
-from graphveil.graphs.identity import content_digest, data_digest
-from graphveil.graphs.load import large_shards
+from graphveil.graphs.load import content_digest, data_digest, large_shards
 from graphveil.methods import Method
 from graphveil.methods.job import Progress
 from graphveil.methods.method import take_method
