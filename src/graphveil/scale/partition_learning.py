@@ -19,7 +19,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.engine import CHECKPOINT_EVERY
 from graphveil.graphs.collective import Collective
 from graphveil.methods.job import Job, Questions
-from graphveil.methods.method import check_parts, find_method
+from graphveil.methods.method import METHODS, check_parts
 from graphveil.methods.tasks import Outcome
 from graphveil.privacy import Nobody
 from graphveil.scale.partitioned_graph import GraphPartition, cut_part, divide_graph
@@ -42,7 +42,7 @@ def learn_in_parts(
 
     Users stay here: workers ask them by a connection to ``host``, an address of this machine.
     """
-    check_parts(find_method(method), job)
+    check_parts(METHODS.find(method), job)
     job.say("dividing the graph", 0.0)
     division = divide_graph(job.graph, count)
     bare = stripped(job)
@@ -179,9 +179,9 @@ def learn_on(
     watched = _Watched(progress if part.collective.rank == 0 else None, work.most_gigabytes)
     told = work.checkpoints
     checkpoints = None if told is None else learn.Checkpoints(told.folder, told.every, part.collective)
-    job = replace(job, graph=part, progress=watched, checkpoints=checkpoints)
+    job = replace(job, graph=part, progress=watched, training=replace(job.training, checkpoints=checkpoints))
     with learn.one_thread():
-        outcome = find_method(work.method).run(job)
+        outcome = METHODS.find(work.method).run(job)
     watched("done", 1.0)
     gc.collect()
     products = sum(getattr(made, "exchanges", 0) for made in part.cache.values())

@@ -22,7 +22,7 @@ from graphveil.graphs.users import SimulatedUsers
 from graphveil.mechanisms import Mechanism, Reports, entry
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.methods.job import Progress
 from graphveil.methods.method import check_backbone
 from graphveil.methods.tasks import Outcome
@@ -381,7 +381,7 @@ def learn_shards(task: ShardTask, collective: Collective, progress: Progress | N
     unit, spec = task.unit, task.unit.spec
     idle = loaded(partial(_load, spec), task.most_gigabytes)
     check_backbone(spec.backbone)
-    shards, method = task.shards(), find_method(task.method)
+    shards, method = task.shards(), METHODS.find(task.method)
     part = shard_part(shards, collective, on_disk=task.on_disk)
     public = part.without_labels() if spec.budgets.private_labels else part
     assert isinstance(public, GraphPartition)
