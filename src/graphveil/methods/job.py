@@ -24,7 +24,7 @@ from graphveil.methods.terms import Budgets, Levels, Machine, nested
 from graphveil.plugins import unknown_name
 from graphveil.privacy import Ledger, Plan, Respondents
 from graphveil.privacy.ledger import add_up, most_spent
-from graphveil.watching import listening
+from graphveil.progress import listening
 
 if TYPE_CHECKING:
     from graphveil.learn.checkpoints import Checkpoints
