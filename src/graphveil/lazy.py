@@ -12,9 +12,9 @@ from typing import Any
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return the ``__getattr__``, ``__dir__`` (PEP 562) and ``__all__`` of a package whose modules are loaded later.
 
-    The names are those that the package imports as themselves (``from graphveil.linear.sparse import SparseMatrix as SparseMatrix``), so
-    that they stand in one place, where type checkers read them too: below ``if TYPE_CHECKING:`` to be loaded when they are first
-    used, anywhere else to be loaded with the package. Modules are found by their own names as well.
+    The names are those that the package's ``if TYPE_CHECKING:`` block imports, so that they stand in one place, where type checkers read
+    them too, and those that it imports as themselves with the package (``from graphveil.audit import audit as audit``). Modules are
+    found by their own names as well.
 
     Parameters
     ----------
@@ -38,13 +38,14 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
 
 def _imported_names(package: str, file: Path) -> dict[str, str]:
     """Return the module of each name that a file exports; none for a name that is a module itself."""
-    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    later = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
     return {
         name.name: "" if node.module == package else str(node.module)
-        for node in nodes
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         for name in node.names
-        if name.asname == name.name
+        if node in later or name.asname == name.name
     }
 
 
