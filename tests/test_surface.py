@@ -18,7 +18,7 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "version",
-    "starting",
+    "interrupts",
     "errors",
     "extras",
     "checks",
@@ -26,7 +26,7 @@ ROOMS = [
     "number_format",
     "statistics",
     "files",
-    "watching",
+    "progress",
     "plugins",
     "suites",
     "settings",
