@@ -142,7 +142,7 @@ INSIDE_FUNCTIONS = {
     # Attacks are listed before anything heavy is there.
     "attacks/votes.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
-    "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    "methods/check.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
     "cli/audit.py": {"graphveil.collect.storage"},
     "cli/collect.py": {

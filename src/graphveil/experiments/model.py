@@ -32,9 +32,9 @@ from graphveil.mechanisms.rows import PublicRange
 from graphveil.methods.job import Questions, TrainingOptions
 from graphveil.methods.method import require
 from graphveil.methods.tasks import Trained
-from graphveil.methods.trial import Replay
 from graphveil.plugins import is_reference, plain_name
 from graphveil.privacy import Ledger, Plan, Respondents
+from graphveil.privacy.answering import Replay
 from graphveil.version import __version__
 
 

@@ -10,8 +10,7 @@ from graphveil.methods.method import BACKBONE_NAMES, METHODS, Capabilities, Meth
 from graphveil.methods.nonprivate import NonPrivate
 from graphveil.methods.ppgnn import Ppgnn
 from graphveil.methods.solitude import Solitude
-from graphveil.methods.structure import Structure, StructureSettings
-from graphveil.methods.structure_posterior import Posterior, structure_posterior
+from graphveil.methods.structure import Posterior, Structure, StructureSettings, structure_posterior
 from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.togl import Togl
 from graphveil.methods.training import train_backbone
