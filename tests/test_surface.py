@@ -140,7 +140,7 @@ INSIDE_FUNCTIONS = {
     "graphs/shards/partition.py": {"graphveil.graphs.shards.streaming", "pymetis"},
     "graphs/shards/whole.py": {"scipy.sparse"},
     # Attacks are listed before anything heavy is there.
-    "attacks/votes.py": {"scipy.sparse"},
+    "attacks/attribute.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/check.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.

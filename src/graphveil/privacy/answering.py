@@ -37,12 +37,19 @@ class Recorder:
     """Users who answer as usual while their reports are written down."""
 
     def __init__(self, users: Respondents) -> None:
-        self._users, self.answers = users, list[Reports]()
+        self._users = users
+        self.heard: list[tuple[Plan, Reports]] = []
 
     def report(self, plan: Plan) -> Reports:
-        """Answer, and remember the answer."""
-        self.answers.append(self._users.report(plan))
-        return self.answers[-1]
+        """Answer, and remember what was asked and answered."""
+        reports = self._users.report(plan)
+        self.heard.append((plan, reports))
+        return reports
+
+    @property
+    def answers(self) -> list[Reports]:
+        """The answers to all plans, in their order."""
+        return [reports for _, reports in self.heard]
 
 
 class Replay:
