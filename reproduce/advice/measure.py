@@ -27,7 +27,7 @@ from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import veil
 from graphveil.methods.structure import Posterior, scores_of, structure_posterior
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.veil import Veil
 from graphveil.methods.veil_advice import (
     PublicNumbers,
@@ -153,7 +153,7 @@ def one_line(spec: Experiment, ready: OpenUnit, posterior: Posterior, taught: On
     method = ready.method
     assert isinstance(method, Veil)
     method.check(ready.job)
-    outcome = method.learn_from(ready.job, posterior, Stopwatch())
+    outcome = method.learn_from(ready.job, posterior)
     alone = Outcome(scores_of(posterior.raw, several=False), 0.0, 0.0, {})
     graph, users = ready.graph, ready.users
     before, after = (spec.resolved_task.test_score(graph, users, each) for each in (alone, outcome))

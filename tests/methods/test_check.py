@@ -14,7 +14,6 @@ from graphveil.methods.check import CLASSES, USERS, trials_of
 from graphveil.methods.job import Questions, feature_plan
 from graphveil.methods.method import with_questions
 from graphveil.methods.nonprivate import NonPrivate
-from graphveil.methods.tasks import Stopwatch
 from graphveil.methods.training import train_backbone
 from graphveil.privacy import Respondents
 from tests.methods.suite import every_check, run_check
@@ -86,12 +85,11 @@ class Thief(Base):
     name, summary = "thief", "-"
 
     def learn(self, job: Job) -> Outcome:
-        watch = Stopwatch()
         job.users.report(feature_plan(job))
         holder = getattr(job.users, "_holder", None)
         unseen = np.zeros((job.graph.node_count, job.graph.feature_count))
         features = unseen if holder is None else holder.features
-        return train_backbone(job, raw_input(features.astype(np.float32)), watch)
+        return train_backbone(job, raw_input(features.astype(np.float32)))
 
 
 class Dense(Base):

@@ -15,7 +15,7 @@ from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.training import train_backbone
 
 Floats = NDArray[np.float64]
@@ -56,11 +56,9 @@ class Ppgnn(Method):
 
     def learn(self, job: Job) -> Outcome:
         settings: PpgnnSettings = job.settings
-        watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
-        with watch.stage("report"):
-            job.say("reporting", 0.0)
-            reports = job.users.report(*job.questions.features)
-        with watch.stage("denoise"):
+        topology = learn.Topology(job.graph, job.device)
+        reports = job.ask(*job.questions.features)
+        with job.stage("denoise"):
             inputs = learn.report_input(reports, settings.share, job.device, job.max_memory)
             if settings.aggregator == "kprop":
                 hops = denoise.KProp(settings.hops).operator(topology.unlooped)
@@ -73,7 +71,7 @@ class Ppgnn(Method):
                     levels = reports.mechanism.levels(reports)
                     weights[reports.places] = denoise.user_weights(levels, variances, settings.weights)
                 hops = denoise.FlexPropDenoiser(settings.hops).operator(job.graph, weights, job.device)
-        return train_backbone(job, linear.Composition(hops, inputs), watch, topology)
+        return train_backbone(job, linear.Composition(hops, inputs), topology)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from graphveil.graphs.metrics import area_under_curve, measure, micro_f1
 from graphveil.graphs.part import GraphPart, Group
 from graphveil.methods.job import Job
 from graphveil.methods.method import Capabilities, Method, Settings
-from graphveil.methods.tasks import LINK, Outcome, Stopwatch, graph_targets
+from graphveil.methods.tasks import LINK, Outcome, graph_targets
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -111,8 +111,8 @@ class Structure(Method):
             return _learn_links(job)
         # Its candidates count links, and do not weigh them.
         job = replace(job, graph=job.graph.unweighted())
-        graph, watch = job.graph, Stopwatch()
-        with watch.stage("train"):
+        graph = job.graph
+        with job.stage("train"):
             rows, detail = blended(job)
         held_out = Group.of(graph, graph.validation).rows(rows)
         loss = -validation_quality(graph, held_out, transition_of(job))[1]
@@ -120,8 +120,7 @@ class Structure(Method):
             scores_of(rows, several=graph.multilabel),
             loss,
             validation_score(graph, rows),
-            watch.seconds,
-            detail,
+            detail=detail,
         )
 
 
@@ -492,17 +491,14 @@ def rank_shares(known: Scores, scores: Scores) -> Scores:
 
 def _learn_links(job: Job) -> Outcome:
     """Score pairs by the blend that is best on validation pairs; the embedding is spectral."""
-    watch = Stopwatch()
-    job.say("links", 0.0)
-    with watch.stage("train"):
+    with job.stage("train", "links"):
         blend = LinkBlend(job.graph.unweighted(), job.settings.blend)
     job.say("links", 1.0)
     return Outcome(
         None,
         1 - blend.validation_score,
         blend.validation_score,
-        watch.seconds,
-        " + ".join(blend.chosen),
+        detail=" + ".join(blend.chosen),
         pair_scores=blend,
         embedding=blend.candidates.spectrum.embedding(EMBEDDING),
     )

@@ -29,7 +29,7 @@ from graphveil.methods.structure import (
     transition_of,
     validation_quality,
 )
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.veil_model import Around, PublicModel, read_weights, taught_by_panel, taught_by_reports
 from graphveil.privacy import Plan
 from graphveil.privacy.integer_model import integer_model
@@ -154,19 +154,17 @@ class Veil(Method):
         return replace(asked, features=(_teaching_plan(job, np.array(first)),), classes=(classes,))
 
     def learn(self, job: Job) -> Outcome:
-        watch = Stopwatch()
-        with watch.stage("train"):
+        with job.stage("train"):
             posterior = structure_posterior(job, job.settings)
-        return self.learn_from(job, posterior, watch)
+        return self.learn_from(job, posterior)
 
-    def learn_from(self, job: Job, posterior: Posterior, watch: Stopwatch) -> Outcome:
+    def learn_from(self, job: Job, posterior: Posterior) -> Outcome:
         """The same, from what graph and labels say of everybody."""
-        with watch.stage("train"):
+        with job.stage("train"):
             known = PublicKnowledge.of(job, posterior)
-        model, teachers = _taught(job, known, watch)
-        evidence, by_fold, asked = answers_evidence(job, known, model, teachers, watch)
-        with watch.stage("train"):
-            job.say("weighing answers", 0.0)
+        model, teachers = _taught(job, known)
+        evidence, by_fold, asked = answers_evidence(job, known, model, teachers)
+        with job.stage("train", "weighing answers"):
             ways = learn.with_answers(job.graph, known.prior, evidence, by_fold, known.judges)
             used = _best_of(ways, known, posterior, job.unasked)
         rows = posterior.raw if used is None else used.rows
@@ -178,8 +176,7 @@ class Veil(Method):
             scores_of(rows.astype(np.float32), several=False),
             float(known.judges.losses(np.asarray(rows, dtype=np.float64)).mean()),
             float((known.judges.group.rows(rows.argmax(axis=1)) == known.judges.labels).mean()),
-            watch.seconds,
-            detail,
+            detail=detail,
             embedding=learn.log_rows(np.asarray(rows, dtype=np.float64)).astype(np.float32),
             also=also,
         )
@@ -260,15 +257,14 @@ def _best_of(
     return ways[0] if known.metric(ways[0].rows) >= before else helped[0]
 
 
-def _taught(job: Job, known: PublicKnowledge, watch: Stopwatch) -> tuple[PublicModel | None, Whole]:
+def _taught(job: Job, known: PublicKnowledge) -> tuple[PublicModel | None, Whole]:
     """The public model, and who has answered to teach it; no model where nobody is there who could."""
     graph, settings, nobody = job.graph, job.settings, np.empty(0, dtype=np.int64)
     teacher = teacher_of(job)
     if teacher == "public":
         return read_weights(settings.weights, graph), nobody
     if teacher == "panel":
-        with watch.stage("train"):
-            job.say("learning from volunteers", 0.0)
+        with job.stage("train", "learning from volunteers"):
             return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
     assert job.budgets.epsilon is not None
     few = job.budgets.epsilon <= FEW_BUDGET
@@ -277,10 +273,8 @@ def _taught(job: Job, known: PublicKnowledge, watch: Stopwatch) -> tuple[PublicM
     teachers = teaching_users(
         graph, known.prior, settings.teachers, drawn, even=few, shared=shared_alone(job)
     )
-    with watch.stage("report"):
-        job.say("first round", 0.0)
-        reports = job.users.report(_teaching_plan(job, teachers))
-    with watch.stage("train"):
+    reports = job.ask(_teaching_plan(job, teachers), doing="first round")
+    with job.stage("train"):
         if int(graph.world.sum(np.array([reports.users]))[0]) == 0:
             return None, teachers
         return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
@@ -354,7 +348,7 @@ def _blank_model(classes: int, features: int, public: tuple[float, float]) -> Pu
 
 
 def answers_evidence(
-    job: Job, known: PublicKnowledge, model: PublicModel | None, teachers: Whole, watch: Stopwatch
+    job: Job, known: PublicKnowledge, model: PublicModel | None, teachers: Whole
 ) -> tuple[Floats, Floats, int]:
     """What volunteers' own rows and everybody's answers say of each class (n x C), the same for two folds, and how many were asked."""
     graph = job.graph
@@ -368,10 +362,8 @@ def answers_evidence(
     count = Group.of(graph, users).size
     if not count:
         return evidence, by_fold, 0
-    with watch.stage("report"):
-        job.say("asking for classes", 0.0)
-        asked = _ask(job, known, model, users)
-    with watch.stage("denoise"):
+    asked = _ask(job, known, model, users)
+    with job.stage("denoise"):
         if not Group.of(graph, asked.users).size:
             return evidence, by_fold, count
         judged, told = _judged(known, asked, model.about)
@@ -413,7 +405,7 @@ def _ask(job: Job, known: PublicKnowledge, model: PublicModel, users: Whole) -> 
     if model.about == "neighbours":
         logs = np.log(np.maximum(mean_of_all(job.graph, targets), SMALLEST))[lists] - logs
     plan = class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
-    reports = job.users.report(plan)
+    reports = job.ask(plan, doing="asking for classes")
     assert job.budgets.epsilon is not None
     least = 1 / (math.exp(job.budgets.epsilon) + count - 1)
     who = reports.places
