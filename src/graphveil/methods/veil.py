@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from graphveil import learn, linear
+from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import Group, mean_of_all
@@ -275,7 +275,7 @@ def _taught(job: Job, known: PublicKnowledge) -> tuple[PublicModel | None, Whole
     )
     reports = job.ask(_teaching_plan(job, teachers), doing="first round")
     with job.stage("train"):
-        if int(graph.world.sum(np.array([reports.users]))[0]) == 0:
+        if int(graph.collective.sum(np.array([reports.users]))[0]) == 0:
             return None, teachers
         return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
 
@@ -461,11 +461,11 @@ def _judged(known: PublicKnowledge, asked: ClassAnswers, about: str) -> tuple[Ju
     if about == "self":
         who, told, certainty = group.places, told[group.users], certainty[group.users]
     else:
-        counts, ends = linear.other_ends(graph, group.users)
+        counts, ends = graph.other_ends(group.users)
         who, told, certainty = np.repeat(group.places, counts), ends(told), ends(certainty)
     there = told[:, 0] >= 0
     who, told, certainty = (
-        graph.world.gather(np.ascontiguousarray(each[there])) for each in (who, told, certainty)
+        graph.collective.gather(np.ascontiguousarray(each[there])) for each in (who, told, certainty)
     )
     order = np.argsort(who, kind="stable")
     who, told, certainty = who[order], told[order], certainty[order]
