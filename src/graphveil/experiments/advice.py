@@ -19,11 +19,9 @@ from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.users import expected_shares
 from graphveil.mechanisms import PersonalMechanism
-from graphveil.methods.gain_model import GainModel, Situation, find_gain_model
 from graphveil.methods.job import Progress
-from graphveil.methods.level_errors import LevelError, level_errors
-from graphveil.methods.public_numbers import PublicNumbers
-from graphveil.methods.public_view import PublicView
+from graphveil.methods.ppgnn import LevelError, level_errors
+from graphveil.methods.veil_advice import GainModel, PublicNumbers, PublicView, Situation, find_gain_model
 from graphveil.number_format import NONE, budget, counted, percent, rounded
 from graphveil.privacy import Nobody
 from graphveil.statistics import Summary
