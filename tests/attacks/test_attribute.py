@@ -107,7 +107,7 @@ def test_shares_are_fitted_through_noise():
 
 def test_a_graph_without_features_is_refused():
     graph, users = gv.from_arrays([[0, 1], [1, 2]], None, [0, 1, 0, 1])
-    with pytest.raises(InputError, match="has no features, so there is nothing for attribute to attack"):
+    with pytest.raises(InputError, match="has no features: take another graph"):
         played("attribute", "multibit", 1.0, data=(graph, users))
 
 

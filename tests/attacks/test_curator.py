@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from graphveil.attacks.game import Reporting, dice_of, words_of
+from graphveil.attacks.game import REPORTS, Reporting, dice_of
 from graphveil.attacks.link import TOGETHER, Planted, curator_ratios, number_ratio, paired_off
+from graphveil.channels.sampling import SeededWords
 from tests.attacks.small import FALSE_ALARM, control_is_off_by, how_likely, people, played
 
 # No walk: all of ε goes to the counts.
@@ -41,7 +42,7 @@ def test_no_pair_tells_more_than_the_budget(name):
     mechanism = gv.mechanism(name, epsilon=2.0, dims=80, **({} if name == "lapgraph" else COUNTS))
     dice = dice_of(3)
     planted = Planted.of(Reporting(mechanism, graph, users), paired_off(mechanism, dice)[:TOGETHER], dice)
-    ratios = curator_ratios(mechanism, mechanism, planted, words_of(0))
+    ratios = curator_ratios(mechanism, mechanism, planted, SeededWords(0, REPORTS))
     assert len(ratios) == TOGETHER
     assert np.abs(ratios).max() <= 2.0 + 1e-9
 

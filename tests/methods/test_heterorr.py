@@ -240,7 +240,7 @@ def test_hops_matter():
 
 @pytest.mark.parametrize("name", ["multibit", "laplace"])
 def test_other_mechanisms_are_refused(name):
-    with pytest.raises(InputError, match=f"which featurerr alone can do: .* take base with {name}"):
+    with pytest.raises(InputError, match="which featurerr alone can do: .* take base"):
         made_ready(mechanism=name)
 
 

@@ -52,7 +52,7 @@ def test_how_many_values_are_sampled_can_be_set():
 
 def test_a_graph_without_features_is_refused():
     graph, users = tiny(features=None, range=None)
-    with pytest.raises(InputError, match="has no features to report"):
+    with pytest.raises(InputError, match="has no features: take another graph"):
         feature_plan(job_of(graph, users))
 
 

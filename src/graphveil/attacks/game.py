@@ -12,13 +12,12 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.sampling import SeededWords
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
@@ -160,11 +159,6 @@ class MechanismAttack(Attack[Reporting]):
         """The mechanism, as it would ask the users of a graph."""
 
 
-def words_of(seed: int, stream: int = REPORTS) -> SeededWords:
-    """What reports of a run are drawn from; the same words each time, so that a control differs in nothing else."""
-    return SeededWords(seed, stream)
-
-
 def dice_of(seed: int) -> np.random.Generator:
     """What secrets, targets and ties of a run are drawn from: never the words of reports."""
     return np.random.default_rng([seed, SECRETS])
@@ -204,17 +198,11 @@ def naturals(found: Mapping[str, tuple[float | None, float | None]]) -> dict[str
     }
 
 
-def features_mechanism(
-    attack: MechanismAttack, name: str, epsilon: float, graph: Graph, options: dict[str, Any]
-) -> Mechanism:
+def features_mechanism(name: str, epsilon: float, graph: Graph, options: dict[str, Any]) -> Mechanism:
     """A mechanism that reports features of a graph, as a method would ask for them."""
-    if graph.public_range is None:
-        raise InputError(
-            f"{graph.name} has no features, so there is nothing for {attack.name} to attack: take another graph"
-        )
     known = {
         "dims": graph.feature_count,
-        "range": (graph.public_range.low, graph.public_range.high),
+        "range": astuple(graph.feature_range),
         "binary": graph.binary and "points" not in options or None,
     }
     return mechanism(name, epsilon=epsilon, **accepted_by(name, known), **options)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.attacks.game import (
+    REPORTS,
     Deal,
     MechanismAttack,
     Natural,
@@ -18,9 +19,9 @@ from graphveil.attacks.game import (
     balanced,
     likeliest,
     naturals,
-    words_of,
 )
 from graphveil.attacks.model import Lesson, ModelAttack
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import LabelMechanism, Mechanism, mechanism
@@ -58,7 +59,9 @@ class LabelAttack(MechanismAttack):
         classes = dice.integers(0, len(logs), len(target.users))
 
         def guess(control: bool) -> Numbers:
-            return likeliest(logs[:, pair[control].randomize(classes, words_of(seed)).codes].T, dice)
+            return likeliest(
+                logs[:, pair[control].randomize(classes, SeededWords(seed, REPORTS)).codes].T, dice
+            )
 
         stakes = Stakes(len(logs), target.mechanism.claim.epsilon)
         return Deal(stakes, classes, guess, lambda: _natural(target, seed, dice))
@@ -68,7 +71,9 @@ def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[st
     """Real classes; in the control one's own report is blind, and neighbours' are what they are."""
     assert isinstance(target.mechanism, LabelMechanism)
     labels, transition = target.users.raw.labels, target.mechanism.transition
-    real, blind = (each.randomize(labels, words_of(seed)).codes.astype(np.int64) for each in target.pair)
+    real, blind = (
+        each.randomize(labels, SeededWords(seed, REPORTS)).codes.astype(np.int64) for each in target.pair
+    )
     known = labels >= 0
     logs, around = np.log(transition), neighbour_scores(transition, target.graph, real)
     found = {}

@@ -45,23 +45,26 @@ def backbone_digest(name: str) -> str | None:
     return None if point is None else package(point).digest
 
 
+# The values of each setting that are searched, and settings by task and data.
+Grid = dict[str, tuple[Any, ...]]
+Tuned = dict[str, dict[str, dict[str, Any]]]
 # What a setting says that leaves the choice open.
 AUTO: Final = "auto"
 # The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
 BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
 # All that UPGNET, PPGNN and TOGL search in training, put together: each has powers of ten of its own, PPGNN the larger
 # dropouts, PPGNN and TOGL no dropout and no weight decay. PPGNN's learning rate of 0 is left out: it learns nothing.
-TRAINING_GRID: dict[str, tuple[Any, ...]] = {
+TRAINING_GRID: Grid = {
     "lr": (1e-4, 1e-3, 1e-2, 1e-1),
     "weight_decay": (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
     "dropout": (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75),
 }
 # What methods that average over hops search besides: UPGNET's, of which PPGNN takes those up to 16.
-HOPS_GRID: dict[str, tuple[Any, ...]] = {"hops": (0, 2, 4, 8, 16, 32, 64)}
+HOPS_GRID: Grid = {"hops": (0, 2, 4, 8, 16, 32, 64)}
 # What is searched besides where labels are private.
-LABEL_GRID: dict[str, tuple[Any, ...]] = {"drop_hops": (2, 4, 8, 16, 32)}
+LABEL_GRID: Grid = {"drop_hops": (2, 4, 8, 16, 32)}
 # What is searched besides where users choose a privacy level: PPGNN's γ, an option of its mechanisms.
-LEVEL_GRID: dict[str, tuple[Any, ...]] = {"mechanism.gamma": (0.1, 0.3, 0.5, 0.7, 0.9)}
+LEVEL_GRID: Grid = {"mechanism.gamma": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
 
 class Settings(BaseModel):
@@ -85,6 +88,10 @@ class Settings(BaseModel):
     drop_hops: int = Field(
         8, ge=0, description="how many hops private labels are propagated before they are learned"
     )
+
+    def schedule(self, **more: Any) -> learn.Schedule:
+        """Return how a model is trained with these settings."""
+        return learn.Schedule(self.epochs, self.lr, self.weight_decay, self.patience, **more)
 
     @classmethod
     def of(cls, given: dict[str, Any] | None) -> Settings:
@@ -196,9 +203,9 @@ class Method(ABC):
     backbone: ClassVar[str] = "gcn"
     links: ClassVar[LinkUse] = LinkUse()
     # What `graphveil tune` searches: what the documents search, and what is ours.
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
+    grid: ClassVar[Grid] = {}
     # Settings that are better than the general ones on some data, by task: chosen on what validates there.
-    tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {"node": {}, "link": {}}
+    tuned: ClassVar[Tuned] = {"node": {}, "link": {}}
 
     @abstractmethod
     def learn(self, job: Job) -> Outcome:

@@ -1,46 +1,15 @@
-"""What methods that train a backbone have in common, and what those that ask for links have."""
+"""Train a job's backbone, which most methods end in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
-
-from graphveil import denoise, learn, linear
+from graphveil import learn, linear
 from graphveil.errors import InputError
 from graphveil.methods.job import Job
 from graphveil.methods.method import AUTO, ScaledSettings, Settings
 from graphveil.methods.tasks import Outcome, Trained
-
-# How much a weight is held to how plausible its pair is, and how much it is shrunk (Solitude's λ1 and λ2).
-PULL, SHRINK = 10.0, 0.8
-
-
-@dataclass(frozen=True)
-class WeighedLinks:
-    """Reported pairs that are plausible enough to stay, and the weights that they start from."""
-
-    reported: int
-    pattern: linear.PairPattern
-    objective: learn.LinkObjective
-    topology: learn.WeightedTopology
-
-
-def weighed_links(job: Job, pull: float = PULL, shrink: float = SHRINK) -> WeighedLinks:
-    """Ask for links, and weigh the reported pairs by how plausible they are; what is too implausible is dropped."""
-    plan = job.questions.links
-    assert plan is not None
-    links = denoise.ReportedLinks.of(job.users.report(plan))
-    job.say("weighing links", 0.0)
-    plausible = learn.tensor(links.plausibilities().astype(np.float32))
-    objective = learn.LinkObjective(plausible, pull, shrink)
-    kept = objective.rest() > 0
-    pattern = linear.PairPattern(links.pairs[kept.numpy()], links.users, job.device)
-    objective = replace(objective, reported=objective.reported[kept].to(job.device))
-    return WeighedLinks(
-        len(links.pairs), pattern, objective, learn.WeightedTopology(pattern, objective.rest())
-    )
 
 
 def train_backbone(
@@ -58,9 +27,7 @@ def train_backbone(
     """
     settings: Settings = job.settings
     topology = learn.Topology(job.graph, job.device) if topology is None else topology
-    schedule = learn.Schedule(
-        settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout, group_lasso
-    )
+    schedule = settings.schedule(input_dropout=input_dropout, group_lasso=group_lasso)
     if job.training.trained is not None:
         with job.stage("train"):
             return job.task.outcome(job, _applied(job, job.training.trained, inputs, topology))
@@ -69,17 +36,15 @@ def train_backbone(
             settings, lambda factor, schedule: _trained(job, inputs, topology, schedule, factor), schedule
         )
     outcome = job.task.outcome(job, fitted)
-    kept = None
-    if fitted.weights is not None:
-        kept = Trained(fitted.weights, fitted.factor, inputs.shape[1])
-    return replace(outcome, also=outcome.also | also, trained=kept)
+    kept = fitted.weights and Trained(fitted.weights, fitted.factor, inputs.shape[1])
+    return replace(outcome, also=outcome.also | also, trained=kept or None)
 
 
 def _applied(job: Job, trained: Trained, inputs: linear.Input, topology: learn.Topology) -> learn.Fitted:
     """What a backbone that was trained before makes of these inputs; nothing is learned, and nobody's label is looked at."""
     if inputs.shape[1] != trained.columns:
         raise InputError(
-            f"the model takes an input of {trained.columns} columns, and this one has {inputs.shape[1]}: apply it to the features that it was trained on"
+            f"the model takes {trained.columns} columns and got {inputs.shape[1]}: apply it to the features that it was trained on"
         )
     with learn.seeded(job.seed):
         model = _backbone(job, trained.columns)
@@ -109,7 +74,7 @@ def _trained(
             topology,
             job.task.goal(job, topology),
             schedule,
-            lambda done, most, _: job.say("training", done / most),
+            job.tell_epoch,
             keep_weights=job.training.keep,
             checkpoints=job.training.checkpoints,
         )

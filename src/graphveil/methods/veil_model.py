@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,10 +64,9 @@ class Around:
     @classmethod
     def of(cls, graph: Graph) -> Around:
         """The middle of the range where features are few or 0 is no end of it; else 0, where most values are."""
-        public = graph.public_range
-        assert public is not None
-        ends = (public.low, public.high)
-        return cls(public, 0.0 if graph.feature_count > FEW_FEATURES and 0.0 in ends else public.centre)
+        public = graph.feature_range
+        sparse = graph.feature_count > FEW_FEATURES and 0.0 in (public.low, public.high)
+        return cls(public, 0.0 if sparse else public.centre)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -126,8 +125,7 @@ def taught_by_reports(
         return _of_sketches(reports, found, noise, count, graph, chosen)
     offset = 0.0 if estimate.indices is None else estimate.offset
     found = replace(found, centre=found.centre + offset)
-    public = graph.public_range
-    assert public is not None
+    public = graph.feature_range
     width = public.high - public.low
     share = np.clip((found.centre - public.low) / width, LEAST_SHARE, 1 - LEAST_SHARE)
     spread = share * (1 - share) * width**2 / (1 if graph.binary else 3)
@@ -191,14 +189,5 @@ def read_weights(file: str | Path, graph: Graph) -> PublicModel:
     unit = held.get("unit", np.array(False))
     if unit.shape != () or unit.dtype.kind != "b":
         raise InputError(f"{path}: unit must be true or false, got {unit.dtype} of shape {unit.shape}")
-    public = graph.public_range
-    assert public is not None
-    model, scale = integer_model(
-        weights,
-        bias,
-        (public.low, public.high),
-        first=first,
-        first_bias=held.get("first_bias"),
-        unit=bool(unit),
-    )
-    return PublicModel(model, scale)
+    more: dict[str, Any] = {"first": first, "first_bias": held.get("first_bias"), "unit": bool(unit)}
+    return PublicModel(*integer_model(weights, bias, astuple(graph.feature_range), **more))
