@@ -19,7 +19,7 @@ from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import METHODS
 from graphveil.methods.method import BACKBONE_NAMES
 from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores, null_scores
-from graphveil.methods.togl import ToglSettings, split_of
+from graphveil.methods.togl import FirstRound, ToglSettings, split_of
 from graphveil.privacy.answering import Recorder, Replay
 from graphveil.privacy.record import Cost
 from tests.methods.suite import every_check, run_check
@@ -418,3 +418,20 @@ def test_other_numbers_and_words_are_refused_in_a_sentence(setting, words, capsy
     small = ("--set", "data.users=300", "--set", "epochs=1")
     assert status(["run", "togl", "--data", "town", "--epsilon", "4", *small, "--set", setting]) == 2
     assert f"Error: {words}" in capsys.readouterr().err
+
+
+TOWN = Experiment.of(
+    "togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25}
+)
+
+
+def plans(whole):
+    return FirstRound(whole).questions(open_unit(RunUnit(TOWN)).job).features
+
+
+def test_it_asks_once_with_the_share_of_the_first_round():
+    assert [plan.epsilon for plan in plans(whole=False)] == [1.0]
+
+
+def test_the_whole_budget_is_for_that_one_question():
+    assert [plan.epsilon for plan in plans(whole=True)] == [4.0]

@@ -21,11 +21,10 @@ from graphveil.mechanisms import Reports
 from graphveil.mechanisms.edgerr_builders import TREE_SHARE
 from graphveil.mechanisms.features import budget_shares
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
-from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Grid, Method
+from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Grid, Method, train_backbone
 from graphveil.methods.private_links import LinkUse
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 if TYPE_CHECKING:
     from graphveil.learn.topology import Topology

@@ -23,10 +23,10 @@ from graphveil.methods.method import (
     ScaledSettings,
     Settings,
     Tuned,
+    train_backbone,
     with_questions,
 )
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 # The document searches by a tool and does not say where; α and r are ours.
 PAGERANK_GRID: Grid = TRAINING_GRID | {

@@ -9,9 +9,8 @@ from pydantic import Field
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.methods.job import Job
-from graphveil.methods.method import RAW_ROWS, TRAINING_GRID, Capabilities, Method, Settings
+from graphveil.methods.method import RAW_ROWS, TRAINING_GRID, Capabilities, Method, Settings, train_backbone
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 
 class NonPrivateSettings(Settings):

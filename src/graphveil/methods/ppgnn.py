@@ -14,9 +14,8 @@ from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Grid, Method
+from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Grid, Method, train_backbone
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 Floats = NDArray[np.float64]
 

@@ -11,10 +11,9 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import Capabilities, Grid, Method
+from graphveil.methods.method import Capabilities, Grid, Method, at_best_scale, train_backbone
 from graphveil.methods.private_links import LinkUse
 from graphveil.methods.tasks import Outcome, node_targets
-from graphveil.methods.training import at_best_scale, train_backbone
 
 
 class SolitudeSettings(BaseSettings):

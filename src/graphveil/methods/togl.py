@@ -15,10 +15,9 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.registry import takes_levels
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
-from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Grid, Method, Tuned
+from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Grid, Method, Tuned, train_backbone
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
