@@ -154,7 +154,7 @@ def test_importance_of_a_round_is_how_far_scores_are_above_chance():
     ready = made_ready(settings={"gamma": 1.0, "keep": "all"})
     _, listener = heard(ready)
     topology, reports = Topology(ready.job.graph, ready.job.device), listener.answers[0]
-    scores = attribute_scores(ready.job, topology, reports)
+    scores = attribute_scores(ready.job, topology, reports.estimate())
     expected = signal(scores, null_scores(ready.job, topology, reports))
     assert 0 < (expected > 0).sum() < FEATURES
     found = np.array(listener.plans[1].options["shares"])

@@ -295,7 +295,7 @@ def divided_budget(job: Job, topology: Topology, first: list[Reports], epsilon: 
     settings: HeterorrSettings = job.settings
     if first:
         job.say("scoring attributes", 0.0)
-        scores = attribute_scores(job, topology, first[0])
+        scores = attribute_scores(job, topology, first[0].estimate())
         importance = learn.signal(scores, null_scores(job, topology, first[0]))
     else:
         importance = _public_numbers(job, "importance")

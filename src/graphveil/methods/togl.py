@@ -128,7 +128,7 @@ class Togl(Method):
         """What round 2 asks, from the reports of round 1."""
         settings: ToglSettings = job.settings
         asked = _targetable(second).asking.count
-        scores = attribute_scores(job, topology, first)
+        scores = attribute_scores(job, topology, first.estimate())
         if settings.pool == "top":
             return learn.printed_target(scores, asked, 0.5 if settings.rho == AUTO else float(settings.rho))
         rho = None if settings.rho == AUTO else float(settings.rho)
