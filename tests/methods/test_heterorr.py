@@ -249,7 +249,7 @@ def test_hops_matter():
 
 @pytest.mark.parametrize("name", ["multibit", "laplace"])
 def test_other_mechanisms_are_refused(name):
-    with pytest.raises(InputError, match="which featurerr alone can do: .* take base"):
+    with pytest.raises(InputError, match="heterorr works with featurerr alone: .* take base"):
         made_ready(mechanism=name)
 
 

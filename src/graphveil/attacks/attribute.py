@@ -120,8 +120,9 @@ def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[st
         "vote of neighbours, as printed": (votes[0], votes[1]),
         "own report, where it says nothing neighbours": (first[0], first[1]),
     }
-    if _answers(mechanism, real, levels) is not None:
-        own = [_own_guesses(mechanism, each, graph, users, levels, dice) for each in (real, control)]
+    answers = [_answers(mechanism, each, levels) for each in (real, control)]
+    own = [_own_guesses(target, each, dice) for each in answers if each is not None]
+    if own:
         found["own report, Bayes"] = (own[0], own[1])
     return naturals(found)
 
@@ -277,32 +278,24 @@ def item_ratios(mechanism: ItemMechanism, reports: Reports, targets: Numbers, ro
     return np.asarray(np.log(other + surplus * drawn(True)) - np.log(other + surplus * drawn(False)))
 
 
-def _own_guesses(
-    mechanism: Mechanism,
-    reports: Reports,
-    graph: Graph,
-    users: Users,
-    levels: Numbers | None,
-    dice: np.random.Generator,
-) -> float | None:
+def _own_guesses(target: Reporting, answers: _Answers, dice: np.random.Generator) -> float | None:
     """How well Bayes tells from users' own reports on which side of the middle the values are that they answer.
 
     How common values are is fitted to the reports.
     """
-    answers = _answers(mechanism, reports, levels)
-    assert answers is not None
+    users = target.users
     ratios = np.zeros(len(answers.codes))
     for number, channel in enumerate(answers.channels):
         mine = answers.numbers == number
         ratios[mine] = _side_ratios(channel, answers.codes[mine])[answers.codes[mine]]
     guessed = likelier(ratios, dice)
-    values = Rows(users.raw.rows(), mechanism.shape.dimensions)
+    values = Rows(users.raw.rows(), target.mechanism.shape.dimensions)
     # As many values a row as the longest report answers: looked up all at once.
     lengths = np.bincount(answers.users, minlength=len(users))
     slots = np.arange(len(answers.users)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     asked = np.zeros((len(users), int(lengths.max())), dtype=np.int32)
     asked[answers.users, slots] = answers.dims
-    truth = values.take(asked)[answers.users, slots] > graph.feature_range.centre
+    truth = values.take(asked)[answers.users, slots] > target.graph.feature_range.centre
     return balanced(guessed, truth)
 
 
@@ -378,9 +371,7 @@ def attribute_inference(
     if rounds is not None:
         estimates = [one.estimate() if isinstance(one, Reports) else one for one in rounds]
         if not estimates or any(one.shape[0] != graph.node_count for one in estimates):
-            raise InputError(
-                f"reports must be those of all {graph.node_count} users, in their order, one round at least"
-            )
+            raise InputError(f"reports must be those of all {graph.node_count} users, one round at least")
         seen = [_report_votes(one, graph) for one in estimates]
     adjacency, counts = _adjacency(graph), []
     for start in range(0, len(chosen), BLOCK):

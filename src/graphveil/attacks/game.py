@@ -208,6 +208,14 @@ def features_mechanism(name: str, epsilon: float, graph: Graph, options: dict[st
     return mechanism(name, epsilon=epsilon, **accepted_by(name, known), **options)
 
 
+def check_one_class(graph: Graph) -> None:
+    """Refuse a graph whose users do not have one class each."""
+    if graph.multilabel or graph.class_count < 2:
+        raise InputError(
+            f"users of {graph.name} do not have one class each: choose a label with data.label=0"
+        )
+
+
 def accepted_by(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
     """Those of some settings that a mechanism takes."""
     parameters = inspect.signature(entry(name).build).parameters
@@ -246,7 +254,5 @@ def guess_bound(
 def _checked_prior(prior: Sequence[float], count: int) -> list[float]:
     shares = [float(share) for share in prior]
     if len(shares) != count or min(shares) < 0 or abs(math.fsum(shares) - 1) > ROUNDING:
-        raise InputError(
-            f"prior must be {count} shares of at least 0 that add up to 1, got {', '.join(f'{share:g}' for share in shares)}"
-        )
+        raise InputError(f"prior must be {count} shares of at least 0 that add up to 1, got {shares}")
     return shares

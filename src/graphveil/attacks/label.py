@@ -17,12 +17,12 @@ from graphveil.attacks.game import (
     Reporting,
     Stakes,
     balanced,
+    check_one_class,
     likeliest,
     naturals,
 )
 from graphveil.attacks.model import Lesson, ModelAttack
 from graphveil.channels.sampling import SeededWords
-from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import LabelMechanism, Mechanism, mechanism
 from graphveil.mechanisms.base import Subject
@@ -46,11 +46,7 @@ class LabelAttack(MechanismAttack):
     )
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
-        if graph.multilabel or graph.class_count < 2:
-            raise InputError(
-                f"label inference guesses one of several classes, and users of {graph.name} have not one class each: take another "
-                "graph, or choose one label with data.label=0"
-            )
+        check_one_class(graph)
         return mechanism(name, epsilon=epsilon, classes=graph.class_count, **options)
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:

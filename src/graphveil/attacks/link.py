@@ -81,9 +81,7 @@ class LinkAttack(MechanismAttack):
         known: dict[str, Any] = {"dims": graph.node_count}
         if options.get(PRIVATE_EDGES) is not None:
             if not accepted_by(name, {"public": ()}):
-                raise InputError(
-                    f"{name} takes no {PRIVATE_EDGES}, all links are private: leave it out, or take edgerr"
-                )
+                raise InputError(f"{name} takes no {PRIVATE_EDGES}: leave it out, or take edgerr")
             edges = divide_edges(graph, options[PRIVATE_EDGES], seed)
             known |= {"public": edges.public.ravel(), "private_users": edges.private_users}
         built = mechanism(name, epsilon=epsilon, **known, **own)

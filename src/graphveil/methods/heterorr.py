@@ -336,9 +336,7 @@ def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.i
 def _check_mechanism(job: Job) -> None:
     """Refuse other mechanisms, which cannot divide a budget, and options that are settings here."""
     if job.budgets.mechanism != MECHANISM:
-        raise InputError(
-            f"heterorr divides a budget over attributes, which {MECHANISM} alone can do: leave --mechanism out, or take base"
-        )
+        raise InputError(f"heterorr works with {MECHANISM} alone: leave --mechanism out, or take base")
     if job.mechanism_options:
         given = ", ".join(f"mechanism.{key}" for key in job.mechanism_options)
         raise InputError(f"heterorr sets {MECHANISM} itself, by bins and decoding: leave out {given}")

@@ -201,6 +201,14 @@ class Job:
         if self.progress is not None:
             self.progress(what, share)
 
+    def raw_rows(self) -> Any:
+        """Return the raw features, for a method that claims no privacy."""
+        if self.raw is None:
+            raise InputError(
+                "this method learns from raw features, and these were not given: pass them as job.raw"
+            )
+        return self.raw
+
     def tell_epoch(self, done: int, most: int, loss: float) -> None:
         """Tell how far a training is."""
         self.say("training", done / most)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from graphveil import denoise, learn, linear
-from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of
 from graphveil.methods.method import (
@@ -256,8 +255,6 @@ class LdpgeRaw(PageRankMethod):
 
 
 def _scaled(job: Job) -> Any:
-    if job.raw is None:
-        raise InputError("ldpge-raw learns from raw features, and these were not given: pass them as job.raw")
     public = job.graph.public_range
     largest = 1.0 if public is None else max(abs(public.low), abs(public.high))
-    return job.raw * (1 / largest)
+    return job.raw_rows() * (1 / largest)

@@ -305,7 +305,7 @@ def _applied(job: Job, trained: Trained, inputs: linear.Input, topology: learn.T
     """What a backbone that was trained before makes of these inputs; nothing is learned, and nobody's label is looked at."""
     if inputs.shape[1] != trained.columns:
         raise InputError(
-            f"the model takes {trained.columns} columns and got {inputs.shape[1]}: apply it to the features that it was trained on"
+            f"the model takes {trained.columns} columns, got {inputs.shape[1]}: apply it to the same features"
         )
     with learn.seeded(job.seed):
         model = _backbone(job, trained.columns)
@@ -409,9 +409,7 @@ def check_job(method: Method, job: Job) -> None:
     if task.name not in method.can.tasks:
         own = " and ".join(TASKS.find(name).summary for name in method.can.tasks)
         able = ", ".join(name for name, other in METHODS.items() if task.name in other.can.tasks)
-        raise InputError(
-            f"{method.name} predicts {own}, not {task.summary}: take another task, or one of {able}"
-        )
+        raise InputError(f"{method.name} predicts {own}, not {task.summary}: take another task, or {able}")
     task.check_budgets(budgets)
     task.check(method.name, graph)
     if graph.multilabel and task.learns_labels:
@@ -434,12 +432,11 @@ def check_parts(method: Method, job: Job) -> None:
     """Refuse what several workers with a part of the graph each cannot learn."""
     if job.budgets.private_links or job.graph.panel is not None or job.budgets.norm_epsilon is not None:
         raise InputError(
-            "private links, volunteers and norms are not learned in parts: leave them out, or leave --workers out"
+            "workers cannot learn private links, volunteers or norms in parts: leave --workers out"
         )
     if job.backbone not in BY_PRODUCTS:
         raise InputError(
-            f"{job.backbone} weighs each edge itself, which needs every edge in one place, and each worker holds a part of the graph: "
-            f"take one of {', '.join(BY_PRODUCTS)}, or leave --workers out"
+            f"{job.backbone} weighs each edge itself, which workers with a part each cannot: take one of {', '.join(BY_PRODUCTS)}"
         )
     require(method, "parts", job.settings, job.task.name)
 
@@ -453,9 +450,7 @@ def _outside_method(name: str, member: Any) -> Method:
             raise InputError(f"{name} cannot be made without arguments: {error}") from None
     if not isinstance(member, Method):
         kind = member.__name__ if isinstance(member, type) else type(member).__name__
-        raise InputError(
-            f"{name} is not a method but a {kind}: name a subclass of graphveil.methods.Method, or an instance of one"
-        )
+        raise InputError(f"{name} is a {kind}, not a method: name a subclass of graphveil.methods.Method")
     own = getattr(member, "name", None)
     if not isinstance(own, str) or not own:
         raise InputError(f'{name} has no name: give its class one, like name = "mine"')

@@ -90,9 +90,7 @@ class Budgets:
         if self.norm_bound is None:
             return
         if self.norm_epsilon is None:
-            raise InputError(
-                "--norm-bound has no meaning where no norms are learned: give --norm-epsilon too"
-            )
+            raise InputError("--norm-bound has no meaning without norms: give --norm-epsilon too")
         low, high = NORM_BOUNDS
         check_number(self.norm_bound, "--norm-bound", least=low, most=high)
 

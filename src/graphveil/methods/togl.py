@@ -96,7 +96,7 @@ class Togl(Method):
         """Refuse mechanisms that cannot ask some attributes more often."""
         if job.settings.m_from == "total" and takes_levels(job.budgets.mechanism):
             raise InputError(
-                f"m_from must be round with {job.budgets.mechanism}, whose levels ask for different numbers of values"
+                f"m_from must be round with {job.budgets.mechanism}, whose levels ask for different numbers"
             )
         for plan in job.questions.features:
             _targetable(plan)

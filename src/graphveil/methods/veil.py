@@ -119,7 +119,7 @@ class Veil(Method):
         settings: VeilSettings = job.settings
         if settings.teach == "panel" and job.graph.panel is None:
             raise InputError(
-                "teach=panel needs volunteers: give --panel N, a graph file with a column panel, or take teach=private"
+                "teach=panel needs volunteers: give --panel N, or a graph file with a column panel"
             )
         if (settings.teach == "public") != (settings.weights is not None):
             raise InputError(
