@@ -60,7 +60,7 @@ def test_neighbours_tell_more_than_the_own_report_allows():
 
 def test_several_labels_a_user_are_refused():
     graph, users = gv.from_arrays([[0, 1], [1, 2]], None, np.eye(4, dtype=int))
-    with pytest.raises(InputError, match="have not one class each"):
+    with pytest.raises(InputError, match="do not have one class each"):
         played("label", "krr", 1.0, data=(graph, users))
 
 

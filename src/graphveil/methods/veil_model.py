@@ -111,7 +111,6 @@ def taught_by_reports(
     """The model that unbiased reports of some users of all workers teach: the class whose mean row is nearest."""
     users, collective = users[reports.places], graph.collective
     estimate = reports.mechanism.estimate(reports)
-    sketched = isinstance(reports.mechanism, PrivUnitMechanism)
     matrix = estimate.dense() if estimate.indices is None else estimate.to_scipy()
     noise = _second_moments(matrix, collective)
     chosen = "self" if about == "auto" else about
@@ -120,9 +119,9 @@ def taught_by_reports(
         other = learn.learn_means(matrix, targets("neighbours")[users], noise, collective)
         if clearly_more(other.signal, found.signal):
             chosen, found = "neighbours", other
-    if sketched:
-        count = int(collective.sum(np.array([len(users)]))[0])
-        return _of_sketches(reports, found, noise, count, graph, chosen)
+    if isinstance(reports.mechanism, PrivUnitMechanism):
+        noise_left = noise / max(int(collective.sum(np.array([len(users)]))[0]), 1)
+        return _of_sketches(reports.mechanism, found, noise_left, chosen)
     offset = 0.0 if estimate.indices is None else estimate.offset
     found = replace(found, centre=found.centre + offset)
     public = graph.feature_range
@@ -133,14 +132,11 @@ def taught_by_reports(
     return Around(public, 0.0).model(taught, chosen)
 
 
-def _of_sketches(
-    reports: Reports, means: Any, noise: Floats, count: int, graph: Graph, about: str
-) -> PublicModel:
+def _of_sketches(mechanism: PrivUnitMechanism, means: Any, noise: Floats, about: str) -> PublicModel:
     """The same, where rows were sketched: weights of sketches become weights of rows, whose length is nearly the same."""
-    mechanism = reports.mechanism
-    assert isinstance(mechanism, PrivUnitMechanism) and mechanism.sketch is not None
+    assert mechanism.sketch is not None
     # What is left of a unit row's square when the mean row is taken away, over all its numbers.
-    square = float((means.centre**2 - noise / max(count, 1)).sum())
+    square = float((means.centre**2 - noise).sum())
     spread = np.full(mechanism.size, max(1 - square, 0.1) / mechanism.size)
     taught = learn.teach_by_means(means, spread, unit=True)
     lifted = replace(taught, weights=mechanism.sketch.lifted(taught.weights))
