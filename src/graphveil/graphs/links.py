@@ -73,7 +73,7 @@ def hold_out_links(
     pairs = graph.pairs()
     if len(pairs) < FEWEST_LINKS:
         raise InputError(
-            f"link prediction needs at least {FEWEST_LINKS} links, this graph has {len(pairs)}: take a larger one"
+            f"link prediction needs {FEWEST_LINKS} links, this graph has {len(pairs)}: take a larger one"
         )
     random = np.random.default_rng([check_seed(seed), 3])
     linked = pairs[random.permutation(len(pairs))]
@@ -100,9 +100,9 @@ def known_links(graph: Graph, seed: int) -> Graph:
     """
     pairs = graph.pairs()
     if len(pairs) < FEWEST_LINKS:
+        more = "give a larger --link-epsilon, or another --link-mechanism"
         raise InputError(
-            f"link prediction needs at least {FEWEST_LINKS} links, and the private graph has {len(pairs)}: give a larger "
-            "--link-epsilon, or another --link-mechanism"
+            f"link prediction needs {FEWEST_LINKS} links, the private graph has {len(pairs)}: {more}"
         )
     random = np.random.default_rng([check_seed(seed), 6])
     order = random.permutation(len(pairs))
@@ -135,7 +135,7 @@ def non_links(graph: Graph, count: int, random: np.random.Generator) -> Pairs:
     there = nodes * (nodes - 1) // 2 - graph.edge_count
     if count > there:
         raise InputError(
-            f"{count} pairs that are no links were asked for, this graph has {there}: it is too dense for that"
+            f"{count} pairs that are not linked are needed, this graph has {there}: it is too dense"
         )
     links = pair_codes(graph.pairs(), nodes)
     if there < PLENTY * count:
@@ -170,7 +170,7 @@ def private_edges_file(given: Any) -> Path | None:
         if Path(given).is_file():
             return Path(given)
         raise InputError(
-            f"private_edges must be a share of all links or a file of pairs of users, and {given!r} is no file: name one that is there"
+            f"private_edges must be a share of all links or a file, and there is no file {given!r}"
         )
     check_number(given, "private_edges", above=0, most=1)
     return None
@@ -210,8 +210,9 @@ def _listed(file: Path, users: int) -> Pairs:
             int(word) if word.isascii() and word.isdecimal() and len(word) < 20 else users for word in words
         ]
         if len(numbers) > 2 or max(numbers) >= users or numbers[0] == numbers[-1] and len(numbers) == 2:
+            got = f"got {line.strip()[:40]!r}"
             raise InputError(
-                f"{file}, line {place}: two different numbers of users from 0 to {users - 1} are expected, or one, got {line.strip()[:40]!r}"
+                f"{file}, line {place} must name one user, or two different ones, 0..{users - 1}, {got}"
             )
         rows.append([*numbers, -1][:2])
     if not rows:

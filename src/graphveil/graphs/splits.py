@@ -122,9 +122,9 @@ def few_label_split(
 ) -> Split:
     """``per_class`` training users of each class, ``validation`` others in all; the rest tests."""
     if labels.ndim == 2:
+        one = f"choose one label with label=0..{labels.shape[1] - 1}"
         raise InputError(
-            "a split of few labels takes as many users of each class, and these users have several labels each: take "
-            f"split='random', or choose one label with label=0..{labels.shape[1] - 1}"
+            f"split='few' needs classes, these users have several labels each: take 'random', or {one}"
         )
     check_whole(per_class, "per_class", least=1)
     check_whole(validation, "validation", least=1)
@@ -139,8 +139,7 @@ def few_label_split(
     rest = order[~np.isin(order, train_users)]
     if len(rest) <= validation:
         raise InputError(
-            f"{len(rest)} users are left for validation and testing, and {validation} were asked for validation "
-            "alone: ask for fewer"
+            f"validation must be below {len(rest)}, the users who do not train, got {validation}"
         )
     return _masks(labels, train_users, rest[:validation], rest[validation:])
 
@@ -153,14 +152,10 @@ def check_split(split: Split, labels: Labels) -> Split:
             raise InputError(f"the {name} split is empty: give it some users with a label")
         unknown = int((~labelled(chosen)).sum())
         if unknown:
-            raise InputError(
-                f"the {name} split holds {unknown} users without a label (-1): leave them out of it"
-            )
+            raise InputError(f"the {name} split holds {unknown} users without a label (-1): leave them out")
     trained = labels[split.train]
     if (trained == trained[0]).all():
-        raise InputError(
-            "all training users have the same label, there is nothing to learn: label more users, or take another seed"
-        )
+        raise InputError("all training users have the same label: label more users, or take another seed")
     return split
 
 
@@ -189,9 +184,9 @@ def recipe_of(split: Any, given: GivenSplit | None = None) -> SplitRecipe:
 def check_private_labels(recipe: SplitRecipe | None) -> None:
     """Refuse a split that was drawn by labels which are to stay private: who trains, and the seed, would tell them."""
     if recipe is not None and recipe.reads_labels:
+        instead = "take split='random', which does not look at them, or masks that are public"
         raise InputError(
-            f"{type(recipe).__name__} chooses training users by their labels, which --label-epsilon keeps private: take "
-            "split='random', which does not look at them, or masks that are public"
+            f"{type(recipe).__name__} reads labels, which --label-epsilon keeps private: {instead}"
         )
 
 
@@ -200,9 +195,7 @@ def check_split_shares(train: Any, validation: Any, names: tuple[str, str] = ("t
     for share, name in zip((train, validation), names, strict=True):
         check_number(share, name, above=0, below=1)
     if not train + validation < 1:
-        raise InputError(
-            f"{' and '.join(names)} must be shares that leave some for testing, got {train} and {validation}"
-        )
+        raise InputError(f"{' and '.join(names)} must leave some for testing, got {train} and {validation}")
 
 
 def check_seed(seed: Any, runs: int = 1) -> int:

@@ -48,27 +48,25 @@ class Town:
             check_number(getattr(self, name), name, least=0, most=1)
         check_whole(self.telling, "telling", least=0, most=self.features, why="the number of features")
         if self.users < self.kinds * self.neighbourhood:
+            each = f"one neighbourhood of {self.neighbourhood} for each of {self.kinds} kinds"
             raise InputError(
-                f"{self.users} users do not fill one neighbourhood of {self.neighbourhood} for each of {self.kinds} kinds: "
-                "add users or make neighbourhoods smaller"
+                f"{self.users} users do not fill {each}: add users or make neighbourhoods smaller"
             )
         if self.degree * self.nearby >= self.neighbourhood - 1:
-            raise InputError(
-                f"degree must leave strangers in a neighbourhood of {self.neighbourhood}, got {self.degree!r}"
-            )
+            place = f"a neighbourhood of {self.neighbourhood}"
+            raise InputError(f"degree must leave strangers in {place}, got {self.degree!r}")
         check_split_shares(self.labelled, self.validated, ("labelled", "validated"))
+
+    def generate(self) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
+        """Return edges (E x 2, with repeats), binary features (users x features) and labels; linear in the size."""
+        random = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, 7])))
+        home, count = homes(self)
+        labels = random.permutation(np.arange(count) % self.kinds)[home]
+        friendships = draw_friendships(self, home, count, random)
+        return friendships, draw_interests(interest_rates(self, random), labels, random), labels
 
 
 _LEAST = {"users": 1, "features": 1, "telling": 0, "kinds": 2, "neighbourhood": 2, "seed": 0}
-
-
-def generate_town(plan: Town) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
-    """Edges (E x 2, with repeats), binary features (users x features) and labels; linear in the size."""
-    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([plan.seed, 7])))
-    home, count = homes(plan)
-    labels = random.permutation(np.arange(count) % plan.kinds)[home]
-    friendships = draw_friendships(plan, home, count, random)
-    return friendships, draw_interests(interest_rates(plan, random), labels, random), labels
 
 
 def homes(plan: Town) -> tuple[NDArray[np.int32], int]:
@@ -173,18 +171,15 @@ class LabelTown(Town):
         for name in ("hosted", "joins", "strays"):
             check_number(getattr(self, name), name, least=0, most=1)
 
-
-def generate_label_town(
-    plan: LabelTown,
-) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
-    """Edges (E x 2, with repeats), binary features (users x features) and labels (users x kinds); linear in the size."""
-    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([plan.seed, 8])))
-    home, count = homes(plan)
-    hosted = random.random((count, plan.kinds)) < plan.hosted
-    chance = np.where(hosted, plan.joins, plan.strays)[home]
-    members = random.random(chance.shape) < chance
-    edges = draw_friendships(plan, home, count, random)
-    return edges, _interests(plan, members, random), members.astype(np.int64)
+    def generate(self) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
+        """Return edges (E x 2, with repeats), binary features (users x features) and labels (users x kinds)."""
+        random = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, 8])))
+        home, count = homes(self)
+        hosted = random.random((count, self.kinds)) < self.hosted
+        chance = np.where(hosted, self.joins, self.strays)[home]
+        members = random.random(chance.shape) < chance
+        edges = draw_friendships(self, home, count, random)
+        return edges, _interests(self, members, random), members.astype(np.int64)
 
 
 def _interests(plan: LabelTown, members: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.sampling import SeededWords, SystemWords, Words
-from graphveil.checks import check_whole
+from graphveil.checks import check_array, check_whole
 from graphveil.errors import InputError, PrivacyError
 from graphveil.files import read_array, read_text
 from graphveil.graphs.graph import Graph, panel_of, shared_links
@@ -163,13 +163,12 @@ class Private:
             return self._lists(plan)
         if plan.subject == "label" and self.labels.ndim == 2:
             raise InputError(
-                "these users have several labels each, and a plan for labels asks for one class: choose one label when loading"
+                "these users have several labels each, a plan asks for one: choose it with label="
             )
         held = {"features": self.features, "label": self.labels, "level": self.levels}.get(plan.subject)
         if held is None:
-            raise InputError(
-                _MISSING.get(plan.subject, f"these users answer no question about {plan.subject}")
-            )
+            unknown = f"these users answer no question about {plan.subject}"
+            raise InputError(_MISSING.get(plan.subject, unknown))
         if not plan.build().personal:
             return self._of(plan, held)
         if self.levels is None:
@@ -262,8 +261,8 @@ class Users:
         mechanisms that do not keep their claim. ``who`` answers, a truth a user, where not everybody does: see `turnout`.
         ``curator`` says that somebody was trusted with everybody's data: without it a curator's mechanism is refused.
         """
-        if who is not None and (who.shape != (len(self),) or who.dtype != np.bool_):
-            raise InputError(f"who answers must be {len(self)} truths, one a user")
+        if who is not None:
+            check_array(who, "who", f"{len(self)} truths, one a user", "b", (len(self),))
         if ledger.users != len(self):
             raise InputError(f"the ledger has {ledger.users} users, these are {len(self)}")
         words = SystemWords() if seed is None else SeededWords(seed)
@@ -285,9 +284,7 @@ class Users:
             by = np.diff(raw.neighbours[0])
         if silence == "class":
             if raw.labels.ndim == 2:
-                raise InputError(
-                    "users have several labels each, so there are no later classes to be silent by: take silence random or degree"
-                )
+                raise InputError("users have several labels each, not classes: take silence random or degree")
             by = raw.labels
         return draw_answering(len(self), participation, seed, by)
 
@@ -342,9 +339,7 @@ class Users:
         """How many test users of each class (rows) were given each class (columns): counts alone, as `evaluate` counts hits."""
         self._check_predicted(predicted, graph)
         if graph.multilabel:
-            raise InputError(
-                "users have several labels each, so no class is mistaken for another: look at the scores of each label (per_class)"
-            )
+            raise InputError("users have several labels each, no class is taken for another: see per_class")
         return confusion_counts(predicted, self.raw.labels, graph.test, graph.class_count)
 
     def per_class(self, predicted: NDArray[np.int64], graph: Graph) -> tuple[ClassScore, ...]:
@@ -356,10 +351,8 @@ class Users:
         self._check_together(graph)
         if not graph.test.any():
             raise InputError("the test split is empty: there is nobody to evaluate on")
-        if predicted.shape != self.raw.labels.shape or predicted.dtype.kind not in "iu":
-            raise InputError(
-                f"predictions must be integers of shape {self.raw.labels.shape}, got {predicted.dtype} of shape {predicted.shape}"
-            )
+        shape = self.raw.labels.shape
+        check_array(predicted, "predictions", f"integers of shape {shape}", "iu", shape)
         if predicted.size and not 0 <= int(predicted.min()) <= int(predicted.max()) < graph.class_count:
             raise InputError(f"predicted classes must lie in 0..{graph.class_count - 1}")
 
@@ -373,13 +366,12 @@ class Users:
         test = self.raw.test_links
         if test is None:
             raise InputError(
-                "these users hold no test links: make them with hold_out_links(graph, users, seed)"
+                "these users hold no test links: make some with hold_out_links(graph, users, seed)"
             )
         leaked = shared_links(graph, test.linked)
         if leaked:
             raise PrivacyError(
-                f"the graph's edges hold {leaked} of the {len(test.linked)} test links: "
-                "learn from the training links alone"
+                f"the graph's edges hold {leaked} test links: learn from the training links alone"
             )
         pairs = np.concatenate([test.linked, test.unlinked])
         # In the order of the users' numbers, which says nothing about who is linked.
@@ -396,10 +388,10 @@ class Users:
         features = self.raw.rows()
         if not graph.test.any():
             raise InputError("the test split is empty: there is nobody to evaluate on")
-        array = np.asarray(predicted)
-        if array.shape != (len(self),) or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        array = check_array(predicted, "norms", f"{len(self)} numbers, one a user", "iuf", (len(self),))
+        if not np.isfinite(array).all():
             raise InputError(
-                f"norms must be {len(self)} finite numbers, one a user, got {array.dtype} of shape {array.shape}"
+                "norms must be finite, got some that are NaN or infinite: the model has diverged"
             )
         test = np.flatnonzero(graph.test)
         return float(np.abs(array[test] - row_norms(features[test])[:, 0]).mean())
@@ -422,10 +414,10 @@ _MISSING = {
 
 
 def _checked_levels(levels: Any, users: int) -> NDArray[np.int64]:
-    array = np.array(levels)
-    if array.shape != (users,) or array.dtype.kind not in "iu" or (users and int(array.min()) < 1):
-        raise InputError(f"levels must be {users} integers of at least 1, one a user")
-    array = array.astype(np.int64)
+    expected = f"{users} integers of at least 1, one a user"
+    array = check_array(levels, "levels", expected, "iu", (users,)).astype(np.int64)
+    if users and int(array.min()) < 1:
+        raise InputError(f"levels must be {expected}")
     array.setflags(write=False)
     return array
 
@@ -443,10 +435,8 @@ def draw_levels(users: int, levels: int, distribution: str = "uniform", seed: in
     [3, 3, 3, 3]
     """
     if distribution not in DISTRIBUTIONS:
-        raise InputError(
-            f"no distribution of levels is named {distribution!r}: choose one of {', '.join(DISTRIBUTIONS)}, "
-            f"or give a file of levels ({', '.join(SUFFIXES)})"
-        )
+        choices = f"{', '.join(DISTRIBUTIONS)}, or give a file of levels ({', '.join(SUFFIXES)})"
+        raise InputError(f"no distribution of levels is named {distribution!r}: choose one of {choices}")
     random = np.random.default_rng([check_seed(seed), 5])
     if distribution == "uniform":
         return random.integers(1, levels + 1, users)
@@ -478,11 +468,8 @@ def read_levels(file: str | Path, users: int) -> Levels:
     if path.suffix not in SUFFIXES:
         raise InputError(f"levels are read from files that end in {', '.join(SUFFIXES)}, got {path.name!r}")
     array = read_array(path, "a list of levels", NAMED) if path.suffix == ".npy" else _numbers(path)
-    if array.shape != (users,) or array.dtype.kind not in "iu":
-        raise InputError(
-            f"{path} must hold {users} integers, one level a user, got {array.dtype} of shape {array.shape}"
-        )
-    return array.astype(np.int64)
+    expected = f"{users} integers, one level a user"
+    return check_array(array, f"levels of {path}", expected, "iu", (users,)).astype(np.int64)
 
 
 def level_source(name: str) -> str | Path:
@@ -513,18 +500,13 @@ def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
     """
     train = np.flatnonzero(graph.train)
     check_whole(count, "--panel", least=1)
+    check_whole(count, "--panel", most=len(train), why="the number of training users")
     if users.raw.features is None:
         raise InputError(
             f"{graph.name} has no features, so volunteers have nothing to give: leave --panel out"
         )
     if graph.panel is not None:
-        raise InputError(
-            f"{graph.name} comes with {len(graph.panel)} volunteers of its own, and others cannot be drawn besides: leave --panel out"
-        )
-    if count > len(train):
-        raise InputError(
-            f"--panel must be at most {len(train)}, as volunteers are drawn from the training users, got {count}"
-        )
+        raise InputError(f"{graph.name} has {len(graph.panel)} volunteers of its own: leave --panel out")
     refuse_levels(users)
     drawn = np.random.default_rng([check_seed(seed), STREAM]).permutation(train)[:count]
     who = np.zeros(graph.node_count, dtype=bool)
@@ -535,6 +517,4 @@ def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
 def refuse_levels(users: Users) -> None:
     """Refuse volunteers among users who chose privacy levels: a row may tell the level, which nobody has made public."""
     if users.have_levels:
-        raise InputError(
-            "these users chose privacy levels, and volunteers give their row, not their level: leave out the panel, or the levels"
-        )
+        raise InputError("a row may tell a user's privacy level: leave out the panel, or the levels")

@@ -11,7 +11,6 @@ from graphveil import InputError
 from graphveil.graphs import Town, from_arrays, load
 from graphveil.graphs import tables as pair_table
 from graphveil.graphs.shards import edge_lists, files, load_whole, shard_files, write_shards
-from graphveil.graphs.town import generate_town
 from tests.graphs.shards.conftest import same_graph, same_users
 
 
@@ -28,7 +27,7 @@ TINY = 1e-6
 def town_file(tmp_path_factory):
     """A town with ids, as a file, whose edges have repeats and come in any order."""
     folder = tmp_path_factory.mktemp("files")
-    edges, features, labels = generate_town(Town(users=600, seed=4))
+    edges, features, labels = Town(users=600, seed=4).generate()
     edges = np.concatenate([edges, edges[:50, ::-1], [[7, 7]]])[
         np.random.default_rng(0).permutation(len(edges) + 51)
     ]

@@ -1,6 +1,6 @@
 """A town of any size, written partition by partition: nobody ever holds all of its links.
 
-The statistics are those of `generate_town`, the numbers are not. A partition is a range of whole neighbourhoods. What is drawn
+The statistics are those of `Town.generate`, the numbers are not. A partition is a range of whole neighbourhoods. What is drawn
 for it comes from random streams of its own, keyed by the seed and its number, so that it can be made alone:
 
     nearby links      drawn within the partition
@@ -39,7 +39,7 @@ from graphveil.graphs.tables import writing_table
 from graphveil.graphs.town import Town, draw_interests, interest_rates, pick_anywhere, pick_nearby
 from graphveil.mechanisms.reports import row_pointers
 
-# The streams of a seed; `generate_town` has the key 7.
+# The streams of a seed; `Town.generate` has the key 7.
 KEY = 9
 KINDS, RATES, NEARBY, ANYWHERE, INTERESTS, SPLIT = range(6)
 
