@@ -159,8 +159,8 @@ def raw_from_pyg(data: Data) -> Raw:
     if getattr(data, "edge_index", None) is None:
         raise InputError("this Data has no edge_index: a graph needs its edges")
     # PyG's masks have one entry a user, or a column a split.
-    *masks, panel = (getattr(data, f"{part}_mask", None) for part in ("train", "val", "test", "panel"))
-    whole = all(mask is not None for mask in masks)
+    masks: list[Any] = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
+    whole, panel = all(mask is not None for mask in masks), getattr(data, "panel_mask", None)
     labels = None if data.y is None else data.y.detach().cpu().numpy()
     if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]

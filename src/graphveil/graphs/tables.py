@@ -161,6 +161,7 @@ def writing_table(file: Path, *, plain: bool = False) -> Iterator[Callable[[Colu
 
     unpacked = {"compression": "none", "use_dictionary": False, "write_statistics": False}
     options = unpacked if plain else {"compression": "zstd"}
+    writer: Any = None
 
     def write(columns: Columns) -> None:
         nonlocal writer
@@ -171,7 +172,6 @@ def writing_table(file: Path, *, plain: bool = False) -> Iterator[Callable[[Colu
             writer = parquet.ParquetWriter(file, table.schema, **options)
         writer.write_table(table, row_group_size=max(len(table), 1))
 
-    writer: Any = None
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         yield write
