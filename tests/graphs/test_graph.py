@@ -139,7 +139,7 @@ def test_the_repr_counts_labels_where_users_have_several():
 
 @pytest.mark.parametrize("metric", ["accuracy", "roc_auc"])
 def test_several_labels_a_user_are_measured_by_f1_alone(metric):
-    with pytest.raises(InputError, match=rf"f1 measures it and not {metric}.*label=0\.\.1"):
+    with pytest.raises(InputError, match=rf"f1 measures, not {metric}.*label=0\.\.1"):
         several(metric=metric)
 
 

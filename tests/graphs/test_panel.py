@@ -91,7 +91,7 @@ def test_a_number_of_volunteers_that_is_none_is_refused(count):
 
 def test_more_volunteers_than_training_users_are_refused():
     with pytest.raises(
-        InputError, match="panel must be at most 20, as volunteers are drawn from the training"
+        InputError, match="panel must be an integer of at most 20, the number of training users"
     ):
         with_panel(*data(), 21, 0)
 
@@ -103,13 +103,13 @@ def test_volunteers_without_features_are_refused():
 
 
 def test_no_others_are_drawn_where_the_data_have_volunteers():
-    with pytest.raises(InputError, match="mine comes with 2 volunteers of its own"):
+    with pytest.raises(InputError, match="mine has 2 volunteers of its own"):
         with_panel(*data(panel=marked(1, 5)), 3, 0)
 
 
 def test_volunteers_among_users_with_levels_are_refused():
     graph, users = data()
-    with pytest.raises(InputError, match="give their row, not their level"):
+    with pytest.raises(InputError, match="a row may tell a user's privacy level"):
         with_panel(graph, users.with_levels(np.ones(COUNT, dtype=int)), 3, 0)
 
 

@@ -80,7 +80,7 @@ def test_telling_features_tell_and_the_others_do_not():
         ({"labelled": 0}, "labelled must be a number strictly between 0 and 1, got 0"),
         (
             {"labelled": 0.6, "validated": 0.4},
-            "labelled and validated must be shares that leave some for testing",
+            "labelled and validated must leave some for testing",
         ),
     ],
 )

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         HOA,
         AdaptiveResidual,
         Aggregator,
-        FlexPropDenoiser,
         KProp,
         Residual,
         user_weights,
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from graphveil.denoise.energy import (
         Components,
         HopEnergies,
-        dirichlet_energy,
         energy_over_hops,
         find_components,
     )

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from graphveil.checks import check_number, check_whole
 from graphveil.denoise.blocks import block_width, column_reader
 from graphveil.errors import InputError
-from graphveil.graphs.graph import Graph
-from graphveil.linear.propagation import edge_matrix, weighted_mean_matrix
+from graphveil.linear.propagation import edge_matrix
 from graphveil.linear.sparse import Columns, Polynomial, SparseMatrix, write
 from graphveil.mechanisms import Estimate
 
@@ -163,24 +162,13 @@ Weights = NDArray[np.float64]
 Weighting = Literal["printed", "inverse-variance"]
 
 
-class FlexPropDenoiser:
-    """Π^K x, Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself.
+def user_weights(levels: NDArray[np.int64], variances: Weights, weighting: Weighting) -> Weights:
+    """How much each of n users counts in FlexProp, from the reported levels (n numbers in 1..f) and the f variances of a report given each.
 
+    FlexProp (PPGNN) is Π^K x, Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: `KProp` along `weighted_mean_matrix`.
     PPGNN prints w_j = τ'_j, the reported level, within 1..f. It derives w_j = 1/σ²_j, which makes the variance of a mean of
     independent reports smallest (its Eq. 11), and calls that infeasible; but σ² given τ' is known in public, so it is not.
-    The optimum is that of one hop. ``hops`` is K.
-    """
-
-    def __init__(self, hops: int) -> None:
-        self.last = KProp(hops)
-
-    def operator(self, graph: Graph, weights: Weights, device: torch.device | str = "cpu") -> Polynomial:
-        """The hops along a graph of n users with a weight each (n numbers), as one linear map of n x k to n x k."""
-        return self.last.operator(weighted_mean_matrix(graph, weights, device=device))
-
-
-def user_weights(levels: NDArray[np.int64], variances: Weights, weighting: Weighting) -> Weights:
-    """How much each of n users counts, from the reported levels (n numbers in 1..f) and the f variances of a report given each.
+    The optimum is that of one hop.
 
     >>> user_weights(np.array([1, 2]), np.array([4.0, 1.0]), "inverse-variance").tolist()
     [0.25, 1.0]
@@ -189,5 +177,4 @@ def user_weights(levels: NDArray[np.int64], variances: Weights, weighting: Weigh
         return levels.astype(np.float64)
     if not (np.isfinite(variances).all() and (variances > 0).all()):
         raise InputError("variances must be positive and finite, one a level")
-    weights: Weights = 1 / variances[levels - 1]
-    return weights
+    return np.asarray(1 / variances[levels - 1])

@@ -109,8 +109,7 @@ class Denoised:
 
     def transposed_times(self, values: Tensor) -> Tensor:
         """Hᵀ V, for values V (users x columns)."""
-        hops = type(self.hops)(self.hops.matrix.transposed, self.hops.coefficients)
-        arrived = hops @ values.to(self.device, torch.float32).contiguous()
+        arrived = self.hops.transposed @ values.to(self.device, torch.float32).contiguous()
         reports = self.reports
         return (reports.transposed if isinstance(reports, SparseMatrix) else reports.T) @ arrived
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from torch import Tensor
 
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import SparseMatrix, csr_tensor
 
 
 class PairPattern:
@@ -80,11 +79,7 @@ class PairPattern:
 
     def csr(self, values: Tensor) -> Tensor:
         """A matrix of these values."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
-            return torch.sparse_csr_tensor(
-                self.starts, self.columns, values, size=(self.users,) * 2, check_invariants=False
-            )
+        return csr_tensor(self.starts, self.columns, values, (self.users,) * 2, self.device, trusted=True)
 
     def matrix(self, values: Tensor, transposed: Tensor | None = None) -> SparseMatrix:
         """A constant matrix; symmetric unless the values of its transpose are given."""

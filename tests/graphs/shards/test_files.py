@@ -270,7 +270,7 @@ def test_features_that_are_not_what_they_are_called_are_refused(tmp_path):
 def test_a_table_without_a_line_of_names_loses_no_link(tmp_path):
     file = tmp_path / "links.csv"
     file.write_text("0,1\n1,2\n")
-    refused(file, "begins with the numbers '0,1', and not with a line that names its columns", tmp_path)
+    refused(file, "begins with the numbers '0,1': put a line above them that names the columns", tmp_path)
     # Names may have digits in them.
     file.write_text("1st,2nd\n0,1\n1,2\n")
     assert shard_files(file, tmp_path / "named", partitions=1).manifest.entries == 4
