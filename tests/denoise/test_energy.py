@@ -196,5 +196,5 @@ def test_a_wrong_number_of_hops_is_refused(hops):
 
 
 def test_values_of_other_users_are_refused():
-    with pytest.raises(InputError, match=r"one row a user \(9 x columns\), got shape \(3, 2\)"):
+    with pytest.raises(InputError, match=r"values must be 9 rows, one a user, got the shape \(3, 2\)"):
         energy_over_hops(np.ones((3, 2)), wheel(), 0).ska[0]

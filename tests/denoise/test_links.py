@@ -72,19 +72,6 @@ def test_rare_counts_are_joined_with_smaller_ones():
     assert _joined(np.array([3, 2]), 30).tolist() == [0, 0]
 
 
-def test_common_neighbours_are_counted_for_reported_and_for_all_pairs():
-    graph = small_graph()[0]
-    links = ReportedLinks(graph.node_count, 0.1, graph.pairs()[:, ::-1].astype(np.int32))
-    links = ReportedLinks(links.users, 0.1, links.pairs[np.lexsort(links.pairs.T[::-1])])
-    common, totals = links._common_neighbours()
-    dense = np.zeros((graph.node_count,) * 2, dtype=int)
-    dense[tuple(graph.edge_list())] = 1
-    paths = dense @ dense
-    assert np.array_equal(common, paths[tuple(links.pairs.T)])
-    expected = np.bincount(paths[np.tril_indices(graph.node_count, -1)])
-    assert np.array_equal(totals[: len(expected)], expected) and not totals[len(expected) :].any()
-
-
 @pytest.mark.statistical
 def test_plausibilities_are_the_shares_of_links_that_are_there():
     """600 groups of 5 at ε = 4: within each of the values a binomial test at 6 deviations; seed fixed."""

@@ -29,7 +29,7 @@ def test_words_are_numbered_in_the_order_of_the_rows_over_all_batches(tmp_path, 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.csv", b"", "must begin with a line that names two columns"),
+        ("a.csv", b"", "must begin with a line that names its columns"),
         ("a.csv", b"a,b\nx\n", r"Expected 2 columns, got 1: x\): mend it"),
         ("a.csv", b"a,b\nx,\xff\n", "is not UTF-8 text: mend it"),
         ("a.csv", b"a\xff,b\nx,y\n", "is not UTF-8 text: mend it"),

@@ -98,7 +98,7 @@ def test_more_volunteers_than_training_users_are_refused():
 
 def test_volunteers_without_features_are_refused():
     graph, users = from_arrays(EDGES, None, LABELS)
-    with pytest.raises(InputError, match="mine has no features, so volunteers have nothing to give"):
+    with pytest.raises(InputError, match="mine has no features that volunteers could give"):
         with_panel(graph, users, 3, 0)
 
 
@@ -139,7 +139,7 @@ def test_a_column_that_is_no_truth_a_user_is_refused(panel):
 
 
 def test_marked_users_without_features_are_refused():
-    with pytest.raises(InputError, match="mine has no features, so volunteers have nothing to give"):
+    with pytest.raises(InputError, match="mine has no features that volunteers could give"):
         from_arrays(EDGES, None, LABELS, panel=marked(1))
 
 

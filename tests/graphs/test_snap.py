@@ -84,7 +84,7 @@ def test_an_archive_is_downloaded_and_unpacked(archive, places, monkeypatch):
 
 def test_an_archive_without_the_files_is_refused(archive):
     (archive / "large" / "musae_facebook_target.csv").unlink()
-    with pytest.raises(InputError, match=r"it has 0 files named \*facebook\*target\.csv"):
+    with pytest.raises(InputError, match=r"0 files are named \*facebook\*target\.csv"):
         read_snap(PAGES, 5, archive)
 
 

@@ -141,7 +141,7 @@ def test_a_random_split_of_several_labels_is_that_of_one_class_a_user():
 
 def test_a_split_of_few_labels_needs_one_class_a_user():
     with pytest.raises(
-        InputError, match=r"several labels each: take 'random', or choose one label with label=0\.\.1"
+        InputError, match=r"one label a user: take split='random', or choose one label with label=0\.\.1"
     ):
         few_label_split(np.stack([LABELS, LABELS], axis=1), 0, 1, 1)
 

@@ -11,14 +11,20 @@ from graphveil.learn.label_models import (
     MASKS,
     LabelNetwork,
     draw_mask,
-    mask,
     masked_inputs,
     training_labels,
+    without_hidden,
 )
 from graphveil.learn.label_models import fit_masked as fit_on
 from graphveil.learn.topology import dropout
 from tests.learn.graphs import as_graph, small_graph
 from tests.worlds import parted
+
+
+def mask(labels, train, share):
+    """Hide a share of the training users: the labels that are left, and who is hidden."""
+    hidden, _ = draw_mask(None, Group.alone(train.numpy()), share)
+    return without_hidden(labels, hidden, share, len(train)), hidden
 
 
 def targets_of(graph):

@@ -154,9 +154,7 @@ def _matrix(values: Any, nodes: int) -> Any:
     elif not hasattr(values, "shape"):
         values = np.asarray(values, dtype=np.float64)
     if len(values.shape) != 2 or values.shape[0] != nodes:
-        raise InputError(
-            f"values must have one row a user ({nodes} x columns), got shape {tuple(values.shape)}"
-        )
+        raise InputError(f"values must be {nodes} rows, one a user, got the shape {tuple(values.shape)}")
     return values.tocsc() if hasattr(values, "tocsc") else values
 
 

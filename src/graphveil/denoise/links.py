@@ -55,9 +55,7 @@ class ReportedLinks:
         if not isinstance(mechanism, LinkMechanism):
             raise InputError(f"links are read from reports of links, these are of {mechanism.subject}")
         if reports.asked != mechanism.size:
-            raise InputError(
-                f"a graph takes the reports of all {mechanism.size} users, these are {reports.asked}"
-            )
+            raise InputError(f"a graph takes reports of all {mechanism.size} users, not {reports.asked}")
         both = mechanism.ends == "both"
         pointers, codes = mechanism.neighbours(reports)
         users = np.repeat(reports.places.astype(np.int32), np.diff(pointers))
@@ -227,9 +225,7 @@ def refuse_too_many(mechanism: Mechanism, max_memory: float | None, *, dense: bo
     found = f"{name} reports about {mistaken:,.0f} of {pairs:,} pairs by mistake"
     fewer = "give a larger --link-epsilon, take --link-mechanism dprr, which reports about as many pairs as there are links"
     if mechanism.flip > DENSE and not dense:
-        raise InputError(
-            f"{found}, so the private graph says nearly nothing: {fewer}, or go on with --allow-dense"
-        )
+        raise InputError(f"{found}, which says nearly nothing: {fewer}, or go on with --allow-dense")
     if needed > allowed:
         limit = "this machine has left" if max_memory is None else "--max-memory allows"
         taken = f"which take {needed:.1f} GB, above the {allowed:.1f} GB that {limit}"

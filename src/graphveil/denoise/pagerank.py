@@ -131,9 +131,7 @@ class PageRankDenoiser:
         }
         roundings = largest * (2 + int(graph.degrees.max(initial=0)) / NEIGHBOURS) / self.alpha
         if self.r_max < DOUBLE * roundings:
-            raise InputError(
-                f"r_max must be at least {DOUBLE * roundings:.2g} here, got {self.r_max:g}: rounding"
-            )
+            raise InputError(f"rounding needs r_max of at least {DOUBLE * roundings:.2g}, got {self.r_max:g}")
         single = self.r_max >= SINGLE * roundings
         entry = 1.0 if single else DOUBLE_COST
         cells = (len(graph.indices) + graph.node_count) * estimate.shape[1]

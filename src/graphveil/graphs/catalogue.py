@@ -81,9 +81,7 @@ def describe(source: str) -> Listing:
     if is_sharded(stored.path):
         return _sharded(stored.path)
     if not stored.path.is_file():
-        raise InputError(
-            f"no graph is named {source!r}: see `graphveil data list`, or give the path of an .npz file"
-        )
+        raise InputError(f"no graph is named {source!r}: see `graphveil data list`, or name an .npz file")
     verify(stored.path)
     return _own(stored.path, stored.place)
 

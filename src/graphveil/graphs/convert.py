@@ -206,9 +206,7 @@ def _node_features(network: Any, nodes: list[Any], features: str | list[str]) ->
     for node in nodes:
         for attribute in names:
             if attribute not in network.nodes[node]:
-                raise InputError(
-                    f"node {node!r} has no attribute {attribute!r}: every node needs all features"
-                )
+                raise InputError(f"node {node!r} has no attribute {attribute!r}: give all nodes all features")
     if isinstance(features, str):
         rows = [network.nodes[node][features] for node in nodes]
     else:
@@ -216,9 +214,7 @@ def _node_features(network: Any, nodes: list[Any], features: str | list[str]) ->
     try:
         return np.array(rows, dtype=np.float64).reshape(len(nodes), -1)
     except (TypeError, ValueError):
-        raise InputError(
-            f"node features must be numbers, as many a node: see attribute {names[0]!r}"
-        ) from None
+        raise InputError(f"features must be numbers, as many a node: see attribute {names[0]!r}") from None
 
 
 def _node_labels(network: Any, nodes: list[Any], label: str) -> NDArray[np.int64]:

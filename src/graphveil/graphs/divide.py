@@ -81,7 +81,7 @@ def _volunteers(name: str, who: Any, features: Any, count: int) -> Panel | None:
             f"panel must be {count} truths, one a user, got {marked.dtype} of shape {marked.shape}"
         )
     if features is None and marked.any():
-        raise InputError(f"{name} has no features, so volunteers have nothing to give: leave --panel out")
+        raise InputError(f"{name} has no features that volunteers could give: leave --panel out")
     return None if features is None else panel_of(features, marked)
 
 

@@ -68,18 +68,14 @@ class Graph:
             one = f"leave metric out, or choose one label with label=0..{self.class_count - 1}"
             raise InputError(f"users have several labels each, which f1 measures, not {self.metric}: {one}")
         if self.metric == "roc_auc" and self.class_count != 2:
-            raise InputError(
-                f"roc_auc compares two classes, this graph has {self.class_count}: take accuracy"
-            )
+            raise InputError(f"roc_auc compares two classes, not {self.class_count}: take accuracy")
         names, features = self.feature_names, self.feature_count
         if names is not None and len(names) != features:
             raise InputError(f"feature_names must name all {features} features, got {len(names)}")
         if self.links is not None and (leaked := shared_links(self, self.links.validation.linked)):
             raise InputError(f"the graph's edges hold {leaked} of the links that validate: leave those out")
         if self.weights is not None and self.weights.shape != self.indices.shape:
-            raise InputError(
-                f"weights must be {len(self.indices)} numbers, one for each direction of an edge"
-            )
+            raise InputError(f"weights must be {len(self.indices)} numbers, one a direction of an edge")
         if self.panel is not None:
             _check_panel(self, self.panel)
         if self.ids is not None:
@@ -211,9 +207,7 @@ class Panel:
     def __post_init__(self) -> None:
         if self.rows.shape[0] != len(self.users):
             count = len(self.users)
-            raise InputError(
-                f"a panel must have one row for each of {count} volunteers, got {self.rows.shape[0]}"
-            )
+            raise InputError(f"a panel must have {count} rows, one a volunteer, got {self.rows.shape[0]}")
         if (np.diff(self.users) <= 0).any():
             raise InputError("volunteers must be sorted by their numbers, each once")
         sparse = hasattr(self.rows, "tocsr")

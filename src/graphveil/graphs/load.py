@@ -40,9 +40,7 @@ Loader = Callable[..., tuple[Graph, Users]]
 def _loader(name: str, member: Any) -> Loader:
     if not callable(member):
         kind = type(member).__name__
-        raise InputError(
-            f"{name} is a {kind}: name a function that returns a graph and its users, as gv.from_arrays does"
-        )
+        raise InputError(f"{name} is a {kind}: name a function that returns a graph and its users")
     return member  # type: ignore[no-any-return]
 
 
@@ -94,9 +92,7 @@ def load(
         _refuse(source, {**asked, **options}, ("split", "max_gigabytes"), "were settled when it was sharded")
         return load_whole(source, seed, split)
     if options:
-        raise InputError(
-            f"{source} takes no {', '.join(options)}: options of that kind are for {' and '.join(TOWNS)}"
-        )
+        raise InputError(f"{source} takes no {', '.join(options)}: only {' and '.join(TOWNS)} do")
     path = graph_file(source)
     verify(path)
     known = None if _is_path(source) else DATASETS.get(str(source))
@@ -156,9 +152,7 @@ def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph
         raise InputError(f"{source} cannot be loaded: {type(error).__name__}: {error}") from error
     if not (isinstance(loaded, tuple) and [type(part) for part in loaded] == [Graph, Users]):
         kind = type(loaded).__name__
-        raise InputError(
-            f"{source} must return a graph and its users, as gv.from_arrays does, it returned {kind}"
-        )
+        raise InputError(f"{source} must return a graph and its users, it returned {kind}")
     graph, users = loaded
     return (graph, users) if seeded else resplit(graph, users, seed)
 

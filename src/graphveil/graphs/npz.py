@@ -200,13 +200,9 @@ def _check_fit(raw: Raw, path: Path, max_gigabytes: float) -> None:
     if rows not in (None, users):
         raise InputError(f"{path}: features must have one row for each of {users} users, got {rows}")
     if raw.edges.size and not 0 <= int(raw.edges.min()) <= int(raw.edges.max()) < min(users, MAX_NODES):
-        raise InputError(
-            f"{path}: edges must name users 0..{min(users, MAX_NODES) - 1}: leave out the others"
-        )
+        raise InputError(f"{path}: edges must name users 0..{min(users, MAX_NODES) - 1}")
     if raw.panel is not None and len(raw.panel) != users:
-        raise InputError(
-            f"{path}: panel must be True or False for each of {users} users, got {len(raw.panel)}"
-        )
+        raise InputError(f"{path}: panel must be {users} truths, one a user, got {len(raw.panel)}")
     labels = raw.labels.size if raw.labels is not None and raw.labels.ndim == 2 else 0
     size = BYTES_A_USER * users + BYTES_A_FEATURE * raw.feature_count + BYTES_A_LABEL * labels
     check_gigabytes(path, size, max_gigabytes)

@@ -123,9 +123,7 @@ def few_label_split(
     """``per_class`` training users of each class, ``validation`` others in all; the rest tests."""
     if labels.ndim == 2:
         one = f"choose one label with label=0..{labels.shape[1] - 1}"
-        raise InputError(
-            f"split='few' needs classes, these users have several labels each: take 'random', or {one}"
-        )
+        raise InputError(f"split='few' needs one label a user: take split='random', or {one}")
     check_whole(per_class, "per_class", least=1)
     check_whole(validation, "validation", least=1)
     order = _shuffled(labels, seed, 2)
@@ -138,9 +136,7 @@ def few_label_split(
     train_users = by_class[(starts[:, None] + np.arange(per_class)).ravel()]
     rest = order[~np.isin(order, train_users)]
     if len(rest) <= validation:
-        raise InputError(
-            f"validation must be below {len(rest)}, the users who do not train, got {validation}"
-        )
+        raise InputError(f"validation must be below {len(rest)}, who do not train, got {validation}")
     return _masks(labels, train_users, rest[:validation], rest[validation:])
 
 
@@ -176,18 +172,14 @@ def recipe_of(split: Any, given: GivenSplit | None = None) -> SplitRecipe:
         if given is None:
             raise InputError("this data came without masks: split must be 'random', 'few' or a recipe")
         return given
-    raise InputError(
-        f"split must be 'random', 'few', 'given' or a recipe such as RandomSplit(), got {split!r}"
-    )
+    raise InputError(f"split must be 'random', 'few', 'given' or a recipe, got {split!r}")
 
 
 def check_private_labels(recipe: SplitRecipe | None) -> None:
     """Refuse a split that was drawn by labels which are to stay private: who trains, and the seed, would tell them."""
     if recipe is not None and recipe.reads_labels:
         instead = "take split='random', which does not look at them, or masks that are public"
-        raise InputError(
-            f"{type(recipe).__name__} reads labels, which --label-epsilon keeps private: {instead}"
-        )
+        raise InputError(f"{type(recipe).__name__} reads labels that are private: {instead}")
 
 
 def check_split_shares(train: Any, validation: Any, names: tuple[str, str] = ("train", "validation")) -> None:

@@ -144,9 +144,7 @@ def _features(path: Path, shape: tuple[int, int]) -> Any:
 def _file(folder: Path, stem: str, ending: str) -> Path:
     files = sorted(path for path in folder.rglob(f"*{stem}*{ending}") if path.is_file())
     if len(files) != 1:
-        raise InputError(
-            f"the archive has changed: it has {len(files)} files named *{stem}*{ending}, not one"
-        )
+        raise InputError(f"the archive has changed: {len(files)} files are named *{stem}*{ending}")
     return files[0]
 
 

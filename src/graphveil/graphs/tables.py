@@ -81,9 +81,7 @@ class PairTable:
         with open(regular(self.file), encoding="utf-8-sig") as opened:
             names = [name.strip().strip('"') for name in opened.readline(BLOCK).strip().split(",")]
         if len(names) < 2:
-            raise InputError(
-                f"{self.file} must begin with a line that names two columns or more: source,target"
-            )
+            raise InputError(f"{self.file} must begin with a line that names its columns, two at least")
         if all(name.lstrip("-").isdigit() for name in names[:2]):
             line = "put a line above them that names the columns, for example source,target"
             raise InputError(f"{self.file} begins with the numbers {short(','.join(names[:2]))}: {line}")

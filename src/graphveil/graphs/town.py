@@ -49,9 +49,7 @@ class Town:
         check_whole(self.telling, "telling", least=0, most=self.features, why="the number of features")
         if self.users < self.kinds * self.neighbourhood:
             each = f"one neighbourhood of {self.neighbourhood} for each of {self.kinds} kinds"
-            raise InputError(
-                f"{self.users} users do not fill {each}: add users or make neighbourhoods smaller"
-            )
+            raise InputError(f"{self.users} users do not fill {each}: add users, or make it smaller")
         if self.degree * self.nearby >= self.neighbourhood - 1:
             place = f"a neighbourhood of {self.neighbourhood}"
             raise InputError(f"degree must leave strangers in {place}, got {self.degree!r}")

@@ -111,9 +111,7 @@ class SimulatedUsers:
 
     def _answer(self, plan: Plan) -> Reports:
         if entry(plan.mechanism) not in self._known:
-            raise PrivacyError(
-                f"{plan.mechanism} was registered after these users declared their budget: register mechanisms first"
-            )
+            raise PrivacyError(f"register {plan.mechanism} first, before users declare their budget")
         with self._lock:
             reports = answer(
                 plan,
@@ -162,9 +160,7 @@ class Private:
         if plan.subject == "links":
             return self._lists(plan)
         if plan.subject == "label" and self.labels.ndim == 2:
-            raise InputError(
-                "these users have several labels each, a plan asks for one: choose it with label="
-            )
+            raise InputError("users have several labels each, a plan asks for one: choose it with label=")
         held = {"features": self.features, "label": self.labels, "level": self.levels}.get(plan.subject)
         if held is None:
             unknown = f"these users answer no question about {plan.subject}"
@@ -365,14 +361,10 @@ class Users:
         self._check_together(graph)
         test = self.raw.test_links
         if test is None:
-            raise InputError(
-                "these users hold no test links: make some with hold_out_links(graph, users, seed)"
-            )
+            raise InputError("these users hold no test links: see hold_out_links(graph, users, seed)")
         leaked = shared_links(graph, test.linked)
         if leaked:
-            raise PrivacyError(
-                f"the graph's edges hold {leaked} test links: learn from the training links alone"
-            )
+            raise PrivacyError(f"the graph has {leaked} test links: learn from the training links alone")
         pairs = np.concatenate([test.linked, test.unlinked])
         # In the order of the users' numbers, which says nothing about who is linked.
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
@@ -390,17 +382,13 @@ class Users:
             raise InputError("the test split is empty: there is nobody to evaluate on")
         array = check_array(predicted, "norms", f"{len(self)} numbers, one a user", "iuf", (len(self),))
         if not np.isfinite(array).all():
-            raise InputError(
-                "norms must be finite, got some that are NaN or infinite: the model has diverged"
-            )
+            raise InputError("norms must be finite, got NaN or infinity: the model has diverged")
         test = np.flatnonzero(graph.test)
         return float(np.abs(array[test] - row_norms(features[test])[:, 0]).mean())
 
     def _check_together(self, graph: Graph) -> None:
         if len(self) != graph.node_count:
-            raise InputError(
-                f"the graph has {graph.node_count} users, these are {len(self)}: load both together"
-            )
+            raise InputError(f"the graph has {graph.node_count} users, not {len(self)}: load both together")
 
     def __repr__(self) -> str:
         return f"Users({len(self)})"
@@ -502,9 +490,7 @@ def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
     check_whole(count, "--panel", least=1)
     check_whole(count, "--panel", most=len(train), why="the number of training users")
     if users.raw.features is None:
-        raise InputError(
-            f"{graph.name} has no features, so volunteers have nothing to give: leave --panel out"
-        )
+        raise InputError(f"{graph.name} has no features that volunteers could give: leave --panel out")
     if graph.panel is not None:
         raise InputError(f"{graph.name} has {len(graph.panel)} volunteers of its own: leave --panel out")
     refuse_levels(users)

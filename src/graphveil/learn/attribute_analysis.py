@@ -38,10 +38,7 @@ class KnownLabels:
 
     def __post_init__(self) -> None:
         if not len(self.labels) == len(self.train) == len(self.validation):
-            raise InputError(
-                f"labels and masks must be as long as each other, got {len(self.labels)}, {len(self.train)} "
-                f"and {len(self.validation)}"
-            )
+            raise InputError("labels and masks must be as long as each other")
         used = self.labels[self.train | self.validation]
         if used.size and int(used.max()) >= self.class_count:
             raise InputError(f"labels must be below {self.class_count}, got {int(used.max())}")
@@ -79,8 +76,7 @@ class Denoised:
     def __post_init__(self) -> None:
         if self.hops.shape[1] != self.estimate.shape[0]:
             raise InputError(
-                f"the hops run over {self.hops.shape[1]} users and {self.estimate.shape[0]} have reported: "
-                "take the graph of the users who report"
+                f"the graph has {self.hops.shape[1]} users, but {self.estimate.shape[0]} reported"
             )
 
     @property
@@ -342,10 +338,7 @@ def sparse_model_scores(
     classes, labels = np.unique(known.labels[known.train_users], return_inverse=True)
     judges = known.validation_users[np.isin(known.labels[known.validation_users], classes)]
     if not judges.size:
-        raise InputError(
-            "sma chooses its penalty on validation users, and none has a label that training users have: "
-            "give some, or take fda"
-        )
+        raise InputError("sma needs validation users with labels that are trained: give some, or take fda")
     if len(classes) == 1:
         return np.zeros(values.shape[1])
     problem = _training_rows(values, known.train_users, labels)

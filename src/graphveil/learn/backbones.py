@@ -135,10 +135,8 @@ class Backbone(nn.Module, ABC):
         """The weights that the input is multiplied by: matrices with a column for each of d features."""
         lin = getattr(getattr(self, "conv1", None), "lin", None)
         if lin is None:
-            raise InputError(
-                f"{type(self).__name__} does not say which of its weights are those of features: give it feature_weights, "
-                "or take another regularizer than weight-lasso"
-            )
+            missing = f"{type(self).__name__} has no feature_weights, which weight-lasso shrinks"
+            raise InputError(f"{missing}: write them, or take another regularizer")
         return [lin.weight]
 
 
@@ -371,9 +369,7 @@ TOPOLOGY = "topology"
 def outside_backbone(name: str, member: Any) -> Callable[..., Backbone]:
     """What was found in a file or a package, as a function that makes a backbone."""
     if isinstance(member, nn.Module):
-        raise InputError(
-            f"{name} is a module that is built already, for one number of columns: name its class, or a function that makes it"
-        )
+        raise InputError(f"{name} is built already: name its class, or a function that makes it")
     if not callable(member) or (isinstance(member, type) and not issubclass(member, nn.Module)):
         kind = member.__name__ if isinstance(member, type) else type(member).__name__
         raise InputError(f"{name} is no backbone but a {kind}: name {CONVENTION}")
@@ -384,9 +380,8 @@ def outside_backbone(name: str, member: Any) -> Callable[..., Backbone]:
         try:
             made = member(inputs, hidden, outputs, **taken)
         except TypeError as error:
-            raise InputError(
-                f"{name} cannot be made with ({inputs}, {hidden}, {outputs}): {error}; it must be {CONVENTION}"
-            ) from error
+            sizes = f"({inputs}, {hidden}, {outputs})"
+            raise InputError(f"{name} cannot be made with {sizes}: {error}; name {CONVENTION}") from error
         if isinstance(made, Backbone):
             return made
         if not isinstance(made, nn.Module):
@@ -441,13 +436,10 @@ class OutsideBackbone(Backbone):
 
     def _checked(self, out: Any, users: int) -> Tensor:
         if not isinstance(out, Tensor) or not out.is_floating_point() or out.shape != (users, self.outputs):
-            got = (
-                f"{out.dtype} of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
-            )
-            raise InputError(
-                f"{self.name} must return a tensor of floats, users x output columns, here ({users}, {self.outputs}): "
-                f"it returned {got}"
-            )
+            got = type(out).__name__
+            if isinstance(out, Tensor):
+                got = f"{out.dtype} of shape {tuple(out.shape)}"
+            raise InputError(f"{self.name} must return floats of shape ({users}, {self.outputs}), got {got}")
         return out
 
 
@@ -468,10 +460,8 @@ def _takes_topology(name: str, module: nn.Module) -> bool:
         if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
     ]
     if not several and (len(accepted) < 2 or len(needed) > 2):
-        raise InputError(
-            f"the forward of {name} takes {', '.join(parameter.name for parameter in accepted) or 'nothing'}: it must take "
-            f"(x, edge_index) or (inputs, {TOPOLOGY})"
-        )
+        takes = ", ".join(parameter.name for parameter in accepted) or "nothing"
+        raise InputError(f"{name}.forward takes {takes}, not (x, edge_index) or (inputs, {TOPOLOGY})")
     return len(accepted) > 1 and accepted[1].name == TOPOLOGY
 
 

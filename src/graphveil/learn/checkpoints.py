@@ -40,9 +40,8 @@ def read_tensors(file: Path, what: str, instead: str, device: str | None = None)
         raise unreadable(file, error, instead) from None
     except Exception as error:
         # torch raises almost anything at a damaged file.
-        raise InputError(
-            f"{file} holds no {what}, or is damaged ({type(error).__name__}): {instead}"
-        ) from error
+        kind = type(error).__name__
+        raise InputError(f"{file} holds no {what}, or is damaged ({kind}): {instead}") from error
     return content
 
 
@@ -199,6 +198,5 @@ def _write(file: Path, state: dict[str, Any]) -> None:
         with suppress(OSError):
             part.unlink()
         reason = str(error).partition("\n")[0]
-        raise InputError(
-            f"the checkpoint {file} cannot be written ({reason}): make room, or set GRAPHVEIL_CACHE to another folder"
-        ) from None
+        instead = "make room, or set GRAPHVEIL_CACHE to another folder"
+        raise InputError(f"the checkpoint {file} cannot be written ({reason}): {instead}") from None

@@ -142,9 +142,9 @@ class Topology:
         themselves; of edges with weights those that are likelier than not.
         """
         if isinstance(self.graph, GraphPart):
+            others = "take gcn, sage, gin, appnp, sgc, ssgc or mlp, or leave --workers out"
             raise InputError(
-                "layers that weigh each edge themselves, as gat's attention does, need every edge in one place, and each worker holds a "
-                "part of the graph: take gcn, sage, gin, appnp, sgc, ssgc or mlp, or leave --workers out"
+                f"gat's attention needs every edge in one place, not divided among workers: {others}"
             )
         edges = torch.from_numpy(self.graph.unweighted().edge_list())
         loops = torch.arange(self.graph.node_count).expand(2, -1)

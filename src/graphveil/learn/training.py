@@ -278,9 +278,8 @@ class Best:
     def fitted(self) -> Fitted:
         """The best epoch, if it is one: a loss that is not a number from the first epoch on is refused."""
         if self.found is None or not math.isfinite(self.found.validation_loss):
-            raise NoFiniteLossError(
-                "the validation loss is not a finite number: give a smaller learning rate (lr) or a smaller input_share"
-            )
+            smaller = "give a smaller learning rate (lr) or a smaller input_share"
+            raise NoFiniteLossError(f"the validation loss is not a finite number: {smaller}")
         return replace(
             self.found,
             losses=tuple(self.losses),
@@ -347,9 +346,8 @@ def fit(
     world = topology.world
     best, step = Best(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay, world)
     if world.size > 1 and (schedule.group_lasso or schedule.input_dropout):
-        raise InputError(
-            "a lasso on weights, and dropout of reports, are not learned in parts: take another regularizer, or leave --workers out"
-        )
+        instead = "take another regularizer, or leave --workers out"
+        raise InputError(f"a lasso on weights, and dropout of reports, are not learned in parts: {instead}")
     penalty = group_lasso(model, inputs, topology, targets, schedule.group_lasso)
     weights: dict[str, Tensor] = {}
     begin = 0

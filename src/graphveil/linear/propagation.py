@@ -80,9 +80,7 @@ def pagerank_edge_matrix(edge_index: Any, nodes: int, r: float) -> SparseMatrix:
     """The same from PyG's ``edge_index`` or sparse adjacency: an edge counts in both directions and once; self-loops are left out."""
     edges = edges_of(edge_index, nodes)
     if not edges.plain:
-        raise InputError(
-            "PageRank counts every edge alike: give an adjacency matrix without weights, or take KProp or HOA"
-        )
+        raise InputError("PageRank takes no weights of edges: leave them out, or take KProp or HOA")
     indptr, indices = symmetric_csr(np.stack([edges.source, edges.target], axis=1), nodes)
     return _pagerank(indptr, indices, r, edges.device, torch.float32)
 

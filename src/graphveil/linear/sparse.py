@@ -70,9 +70,7 @@ def edges_of(edges: Any, nodes: int, edge_weight: Tensor | None = None) -> Edges
 def _checked(edges: Edges, nodes: int) -> Edges:
     if edges.weights.shape != edges.source.shape:
         shape = edges.weights.shape
-        raise InputError(
-            f"edge_weight must be {len(edges.source)} numbers, one an edge, got the shape {shape}"
-        )
+        raise InputError(f"edge_weight must be {len(edges.source)} numbers, one an edge, got {shape}")
     if not np.isfinite(edges.weights).all() or (edges.weights < 0).any():
         raise InputError("weights of edges must be finite and at least 0")
     ends = np.concatenate([edges.source, edges.target])
@@ -158,9 +156,7 @@ class SparseMatrix:
     def thinned(self, dropped: float) -> SparseMatrix:
         """A random share of the entries (``dropped``, in [0, 1)) at 0, the others scaled up by as much as keeps the mean."""
         if self._order is None:
-            raise InputError(
-                "entries of a symmetric or transposed matrix are not dropped: build it from its rows"
-            )
+            raise InputError("a symmetric or transposed matrix is not thinned: build it from rows")
         values = torch.nn.functional.dropout(self._forward.values(), dropped)
         return SparseMatrix(
             _with_values(self._forward, values), _with_values(self._backward, values[self._order])
@@ -247,7 +243,7 @@ class HopSeries(ABC):
     def __init__(self, matrix: SparseMatrix, coefficients: Sequence[float]) -> None:
         if matrix.shape[0] != matrix.shape[1]:
             raise InputError(
-                f"a {self.title} needs a square matrix, got {matrix.shape[0]} x {matrix.shape[1]}"
+                f"a {self.title} needs a square matrix, got {' x '.join(map(str, matrix.shape))}"
             )
         if not coefficients:
             raise InputError(f"a {self.title} needs a coefficient: [1] is the identity")
