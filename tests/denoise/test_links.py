@@ -52,7 +52,7 @@ def test_an_answer_for_a_pair_that_is_another_s_is_refused():
 
 def test_reports_of_some_or_of_something_else_are_refused():
     found = mechanism("link-rr", epsilon=1.0, dims=3)
-    with pytest.raises(InputError, match="the reports of all 3 users, these are 2"):
+    with pytest.raises(InputError, match="reports of all 3 users, not 2"):
         ReportedLinks.of(found.randomize(np.zeros((2, 3))))
     with pytest.raises(InputError, match="these are of label"):
         ReportedLinks.of(mechanism("krr", epsilon=1.0, classes=3).randomize([0, 1, 2]))

@@ -114,8 +114,8 @@ def test_sparse_binary_features_need_a_range_from_zero():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"features": FEATURES[:5]}, "one row for each of 40 users"),
-        ({"features": FEATURES[:, 0]}, "one row for each of 40 users"),
+        ({"features": FEATURES[:5]}, "features must be 40 rows, one a user"),
+        ({"features": FEATURES[:, 0]}, "features must be 40 rows, one a user"),
         ({"features": np.full((COUNT, 2), "a")}, "features must be numbers"),
         ({"features": np.full((COUNT, 2), np.nan)}, "features must be finite"),
         ({"features": np.full((COUNT, 2), np.inf)}, "features must be finite"),

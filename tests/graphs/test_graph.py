@@ -115,7 +115,7 @@ def test_a_graph_with_labels_of_test_users_is_refused():
     ("change", "words"),
     [
         ({"metric": "f2"}, "metric must be one of accuracy, roc_auc, f1, got 'f2'"),
-        ({"metric": "roc_auc", "class_count": 3}, "roc_auc compares two classes, this graph has 3"),
+        ({"metric": "roc_auc", "class_count": 3}, "roc_auc compares two classes, not 3"),
         ({"feature_names": ("a",)}, "feature_names must name all 4 features, got 1"),
     ],
 )

@@ -151,7 +151,7 @@ def test_a_panel_of_other_users_or_features_does_not_fit_a_graph():
         replace(graph, panel=Panel(np.array([40]), np.zeros((1, 3))))
     with pytest.raises(InputError, match="must have the 3 features of the graph, got 2"):
         replace(graph, panel=Panel(np.array([4]), np.zeros((1, 2))))
-    with pytest.raises(InputError, match="one row for each of 2 volunteers, got 1"):
+    with pytest.raises(InputError, match="2 rows, one a volunteer, got 1"):
         Panel(np.array([4, 5]), np.zeros((1, 3)))
     with pytest.raises(InputError, match="sorted by their numbers, each once"):
         Panel(np.array([5, 4]), np.zeros((2, 3)))
@@ -180,7 +180,7 @@ def test_a_file_whose_panel_is_something_else_is_refused(tmp_path, panel):
 
 
 def test_a_file_whose_panel_is_about_other_users_is_refused(tmp_path):
-    with pytest.raises(InputError, match="panel must be True or False for each of 40 users, got 3"):
+    with pytest.raises(InputError, match="panel must be 40 truths, one a user, got 3"):
         read_npz(written(tmp_path / "club.npz", np.ones(3, dtype=bool)))
 
 

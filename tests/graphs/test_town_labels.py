@@ -92,7 +92,7 @@ def test_one_of_its_labels_is_a_class():
         ({"users": 400, "clubs": 3}, "town-labels has no option 'clubs': it takes users"),
         ({"range": (0, 1)}, "town-labels takes no range"),
         ({"label": 9}, r"label must lie in 0\.\.3, got 9"),
-        ({"split": "few"}, "these users have several labels each"),
+        ({"split": "few"}, "needs one label a user"),
     ],
 )
 def test_what_it_does_not_take_is_refused(options, words):

@@ -235,7 +235,7 @@ def test_the_test_users_are_evaluated_and_nobody_else():
 
 def test_users_of_another_graph_are_refused():
     graph, _ = from_arrays([[0, 1]], None, np.arange(40) % 2, users=40)
-    with pytest.raises(InputError, match="the graph has 40 users, these are 4"):
+    with pytest.raises(InputError, match="the graph has 40 users, not 4"):
         people().evaluate(np.zeros(40, dtype=int), graph)
 
 

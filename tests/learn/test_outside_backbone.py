@@ -129,9 +129,9 @@ class Listed(Plain):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Wide, r"here \(60, 3\): it returned torch.float32 of shape \(60, 2\)"),
-        (Whole, r"it returned torch.int64 of shape \(60,\)"),
-        (Listed, "it returned list"),
+        (Wide, r"\(60, 3\), got torch.float32 of shape \(60, 2\)"),
+        (Whole, r"got torch.int64 of shape \(60,\)"),
+        (Listed, "got list"),
     ],
 )
 def test_an_output_of_another_kind_is_refused(found, words):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from graphveil.errors import InputError
 from graphveil.graphs.datasets import DATASETS, Dataset
 from graphveil.graphs.graph import symmetric_csr, usual_metric
@@ -103,7 +101,7 @@ def _own(path: Path, where: str) -> Listing:
     several = usual_metric(raw.labels) == "f1"
     classes = 0
     if raw.labels is not None:
-        classes = raw.labels.shape[1] if several else int(np.max(raw.labels, initial=-1)) + 1
+        classes = raw.labels.shape[1] if several else int(max(raw.labels.ravel(), default=-1)) + 1
     return Listing(
         path.stem,
         raw.user_count,

@@ -84,7 +84,7 @@ class Raw:
             return len(self.labels)
         if self.features is not None:
             return int(self.features.shape[0])
-        return int(np.max(self.edges, initial=-1)) + 1
+        return int(self.edges.max()) + 1 if self.edges.size else 0
 
     @property
     def feature_count(self) -> int:

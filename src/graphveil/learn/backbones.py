@@ -140,13 +140,30 @@ class Backbone(nn.Module, ABC):
         return [lin.weight]
 
 
-class GCN(Backbone):
-    """Graph convolutions (Kipf and Welling 2017): D^-1/2 (A + I) D^-1/2 X W + b."""
+class Layers(Backbone):
+    """A backbone of the library, which builds its layers in `build`; ``options`` are those that it takes there."""
 
     def __init__(
-        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
+        self,
+        inputs: int,
+        hidden: int,
+        classes: int,
+        activation: str = "selu",
+        dropout: float = 0.5,
+        **options: Any,
     ) -> None:
         super().__init__(activation, dropout)
+        self.build(inputs, hidden, classes, **options)
+
+    @abstractmethod
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
+        """Make the layers, from d inputs over h hidden columns to c classes."""
+
+
+class GCN(Layers):
+    """Graph convolutions (Kipf and Welling 2017): D^-1/2 (A + I) D^-1/2 X W + b."""
+
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
         self.conv1, self.conv2 = Convolution(inputs, hidden), Convolution(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -154,13 +171,10 @@ class GCN(Backbone):
         return out
 
 
-class GraphSAGE(Backbone):
+class GraphSAGE(Layers):
     """Mean of the neighbours and oneself, each with weights of their own (Hamilton et al. 2017)."""
 
-    def __init__(
-        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
         self.conv1, self.conv2 = MeanParameters(inputs, hidden), MeanParameters(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -176,22 +190,13 @@ class GraphSAGE(Backbone):
         return [conv.lin_l.weight, conv.lin_r.weight]
 
 
-class GAT(Backbone):
+class GAT(Layers):
     """Attention over neighbours (Veličković et al. 2018): four heads side by side, then one.
 
     ``heads`` of h columns each make the first layer's result n x (heads·h).
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        classes: int,
-        activation: str = "selu",
-        dropout: float = 0.5,
-        heads: int = 4,
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int, heads: int = 4) -> None:
         self.conv1 = Attention(inputs, hidden, heads, concat=True)
         self.conv2 = Attention(heads * hidden, classes, 1, concat=False)
 
@@ -208,17 +213,13 @@ class GAT(Backbone):
         return out
 
 
-class GIN(Backbone):
+class GIN(Layers):
     """Sums over neighbours and oneself through a small network (Xu et al. 2019): W2 act(W1 (A + I) X + b1) + b2."""
 
-    def __init__(
-        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
+        act = Activation(self.activation)
         self.conv1, self.conv2 = (
-            SumParameters(
-                nn.Sequential(nn.Linear(size, hidden), Activation(activation), nn.Linear(hidden, out))
-            )
+            SumParameters(nn.Sequential(nn.Linear(size, hidden), act, nn.Linear(hidden, out)))
             for size, out in ((inputs, hidden), (hidden, classes))
         )
 
@@ -233,13 +234,10 @@ class GIN(Backbone):
         return [conv.nn[0].weight]
 
 
-class MLP(Backbone):
+class MLP(Layers):
     """Two linear layers on a user's own report alone; the graph is not used."""
 
-    def __init__(
-        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
         self.conv1, self.conv2 = nn.Linear(inputs, hidden), nn.Linear(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -258,17 +256,8 @@ class APPNP(MLP):
     H (n x c) is what the two layers predict of each user alone; ``hops`` is K, ``alpha`` is α in [0, 1].
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        classes: int,
-        activation: str = "selu",
-        dropout: float = 0.5,
-        hops: int = 10,
-        alpha: float = 0.1,
-    ) -> None:
-        super().__init__(inputs, hidden, classes, activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int, hops: int = 10, alpha: float = 0.1) -> None:
+        super().build(inputs, hidden, classes)
         self.coefficients = [alpha * (1 - alpha) ** k for k in range(hops)] + [(1 - alpha) ** hops]
 
     def second(self, hidden: Tensor, topology: Topology) -> Tensor:
@@ -276,22 +265,13 @@ class APPNP(MLP):
         return Polynomial(topology.gcn, self.coefficients) @ super().second(hidden, topology)
 
 
-class SGC(Backbone):
+class SGC(Layers):
     """One linear map after K hops (Wu et al. 2019): Â^K X W + b. It has no hidden layer, activation or dropout.
 
     ``hops`` is K. The first layer's result is the scores already, n x c; ``hidden`` counts for nothing.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        classes: int,
-        activation: str = "selu",
-        dropout: float = 0.5,
-        hops: int = 2,
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int, hops: int = 2) -> None:
         self.conv1 = Linear(inputs, classes)
         self.coefficients = [0.0] * hops + [1.0]
 
@@ -312,17 +292,8 @@ class SSGC(SGC):
     ``hops`` is K of at least 1, ``alpha`` is α in [0, 1]; otherwise as `SGC`.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        classes: int,
-        activation: str = "selu",
-        dropout: float = 0.5,
-        hops: int = 16,
-        alpha: float = 0.05,
-    ) -> None:
-        super().__init__(inputs, hidden, classes, activation, dropout, hops)
+    def build(self, inputs: int, hidden: int, classes: int, hops: int = 16, alpha: float = 0.05) -> None:
+        super().build(inputs, hidden, classes, hops)
         # Drawn anew: published numbers were.
         self.conv1 = Linear(inputs, classes)
         self.coefficients = [alpha] + [(1 - alpha) / hops] * hops
@@ -344,14 +315,14 @@ def share_by(places: Tensor, scores: Tensor, count: int) -> Tensor:
 
 
 class Activation(nn.Module):
-    """An activation by name (selu or relu), as a module; entry by entry, so any shape stays."""
+    """An activation as a module; entry by entry, so any shape stays."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self.name = name
+        self.activation = activation
 
     def forward(self, values: Tensor) -> Tensor:
-        return ACTIVATIONS[self.name](values)
+        return self.activation(values)
 
 
 def project(inputs: Input, weight: Tensor) -> Tensor:

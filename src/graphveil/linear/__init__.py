@@ -28,6 +28,5 @@ if TYPE_CHECKING:
         SparseMatrix,
         scaled,
     )
-    from graphveil.linear.walks import walk_distances
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -237,16 +237,11 @@ class HopSeries(ABC):
     ``matrix`` is P, n x n, ``coefficients`` are c_0, c_1, …, and a dense factor is n x k, as the product is.
     """
 
-    # What errors call it.
-    title: ClassVar[str] = "series"
-
     def __init__(self, matrix: SparseMatrix, coefficients: Sequence[float]) -> None:
         if matrix.shape[0] != matrix.shape[1]:
-            raise InputError(
-                f"a {self.title} needs a square matrix, got {' x '.join(map(str, matrix.shape))}"
-            )
+            raise InputError(f"hops need a square matrix, got {matrix.shape[0]} x {matrix.shape[1]}")
         if not coefficients:
-            raise InputError(f"a {self.title} needs a coefficient: [1] is the identity")
+            raise InputError("hops need a coefficient: [1] is the identity")
         self.matrix, self.coefficients = matrix, tuple(float(c) for c in coefficients)
 
     @property
@@ -334,8 +329,6 @@ class Polynomial(HopSeries):
     >>> (Polynomial(swap, [0.0, 1.0, 2.0]) @ torch.tensor([[1.0], [0.0]])).ravel().tolist()
     [2.0, 1.0]
     """
-
-    title = "polynomial"
 
     def evaluate(self, dense: Tensor) -> Tensor:
         total = self.coefficients[-1] * dense
