@@ -125,7 +125,7 @@ def test_what_a_unit_refuses_reads_as_it_does_here(engine, capfd):
 
 def test_a_method_that_is_an_object_stays_in_this_process(engine):
     with pytest.raises(gv.InputError, match="leave out jobs, engine, keep"):
-        gv.run(gv.methods.find_method("base"), "town", epsilon=1.0, engine="ray")
+        gv.run(gv.methods.METHODS.find("base"), "town", epsilon=1.0, engine="ray")
 
 
 def test_another_ray_than_that_of_this_process_is_refused(engine):

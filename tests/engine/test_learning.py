@@ -82,7 +82,7 @@ def test_whoever_is_left_alone_does_not_hide_why():
 @pytest.mark.parametrize(
     ("method", "options", "why"),
     [
-        ("base", {"backbone": "gat"}, "attention"),
+        ("base", {"backbone": "gat"}, "weighs each edge itself"),
         ("upgnet", {"settings": {"order": "H-N"}}, "order H-N"),
         ("togl", {}, "needs the whole graph"),
     ],

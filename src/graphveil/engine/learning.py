@@ -14,7 +14,7 @@ from graphveil.engine.house import House
 from graphveil.engine.part_work import Keeping, PartOutcome, PartWork, learn_part, stripped
 from graphveil.graphs.part import cut_part
 from graphveil.methods.job import Job
-from graphveil.methods.method import check_parts, find_method
+from graphveil.methods.method import METHODS, check_parts
 from graphveil.methods.tasks import Outcome
 
 
@@ -32,7 +32,7 @@ def learn_in_parts(
 
     Users stay here: workers ask them by a connection to ``host``, an address of this machine.
     """
-    check_parts(find_method(method), job)
+    check_parts(METHODS.find(method), job)
     job.say("dividing the graph", 0.0)
     division = divide_graph(job.graph, workers)
     bare = stripped(job)

@@ -21,7 +21,7 @@ from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.world import World
 from graphveil.methods.job import Job, Questions
-from graphveil.methods.method import find_method
+from graphveil.methods.method import METHODS
 from graphveil.methods.tasks import Outcome
 from graphveil.privacy import Nobody
 from graphveil.settings import peak_megabytes
@@ -106,9 +106,9 @@ def learn_on(
     watched = _Watched(progress if part.world.rank == 0 else None, work.most_gigabytes)
     keeping = work.keeping
     checkpoints = None if keeping is None else learn.Checkpoints(keeping.folder, keeping.every, part.world)
-    job = replace(job, graph=part, progress=watched, checkpoints=checkpoints)
+    job = replace(job, graph=part, progress=watched, training=replace(job.training, checkpoints=checkpoints))
     with learn.one_thread():
-        outcome = find_method(work.method).run(job)
+        outcome = METHODS.find(work.method).run(job)
     watched("done", 1.0)
     gc.collect()
     products = sum(getattr(made, "exchanges", 0) for made in part.made.values())

@@ -37,7 +37,7 @@ from graphveil.graphs.shards import Shards, open_shards
 from graphveil.graphs.tables import Column, Lists, load_library, write_table
 from graphveil.graphs.world import ALONE, World
 from graphveil.mechanisms import entry
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.methods.job import Progress
 from graphveil.methods.method import check_backbone
 from graphveil.methods.tasks import Outcome
@@ -213,7 +213,7 @@ def learn_shards(task: ShardTask, world: World, progress: Progress | None = None
     unit, spec = task.unit, task.unit.spec
     idle = loaded(partial(_load, spec), task.most_gigabytes)
     check_backbone(spec.backbone)
-    shards, method = task.shards(), find_method(task.method)
+    shards, method = task.shards(), METHODS.find(task.method)
     part = shard_part(shards, world, on_disk=task.on_disk)
     public = part.without_labels() if spec.budgets.private_labels else part
     assert isinstance(public, GraphPart)

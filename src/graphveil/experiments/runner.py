@@ -22,9 +22,8 @@ from graphveil.experiments.unit import RunUnit, UnitResult, has_panel, load_data
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs import Users
 from graphveil.graphs.load import content_digest, data_digest, large_shards
-from graphveil.methods import Method
+from graphveil.methods import METHODS, Method
 from graphveil.methods.job import Progress
-from graphveil.methods.method import take_method
 from graphveil.plugins import held
 
 # So many units a worker are begun before their turn.
@@ -131,7 +130,7 @@ def run(
                 "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs, engine, keep, "
                 "resume and store, or put it into a file and name it FILE.py:NAME"
             )
-        method, keep = take_method(method), False
+        method, keep = METHODS.take(method), False
     kept = keep is None or keep
     if store is None and kept:
         store = UnitStore(results_file())

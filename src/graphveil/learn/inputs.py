@@ -51,8 +51,8 @@ def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
 
     It comes from the mechanism alone: the root mean square of one entry, and how many entries a row has.
     """
-    norm = share * math.sqrt(mechanism.dimensions)
-    return norm / (mechanism.spread * math.sqrt(mechanism.report_length))
+    norm = share * math.sqrt(mechanism.shape.dimensions)
+    return norm / (mechanism.spread * math.sqrt(mechanism.shape.length))
 
 
 def estimate_input(
@@ -127,7 +127,7 @@ def answer_square(mechanism: Targetable) -> float:
     if isinstance(mechanism, FeatureMechanism):
         square = (mechanism.spread / mechanism.scale) ** 2
     else:
-        square = mechanism.spread**2 * mechanism.report_length * asking.count / asking.size**2
+        square = mechanism.spread**2 * mechanism.shape.length * asking.count / asking.size**2
     return square / asking.mean_square_factor
 
 
@@ -156,7 +156,7 @@ def rounds_input(
         total = np.sum(weights, axis=0)
         weights = [weight / np.maximum(total, 1e-300) for weight in weights]
     expected = sum(map(_norm_square, targets, weights))
-    scale = share * math.sqrt(targets[0].dimensions) / math.sqrt(expected)
+    scale = share * math.sqrt(targets[0].shape.dimensions) / math.sqrt(expected)
     estimates = (reports.estimate() for reports in rounds)
     first, *others = (_weighed(each, scale * weight) for each, weight in zip(estimates, weights, strict=True))
     whole = sum(others, start=first)
@@ -168,7 +168,7 @@ def _norm_square(mechanism: Targetable, weights: Floats) -> float:
     """The expected square of the norm of a row of estimates, whose attributes are multiplied by these weights."""
     asking = mechanism.asking
     squares = asking.inclusion * asking.factors**2
-    expected = mechanism.spread**2 * mechanism.report_length
+    expected = mechanism.spread**2 * mechanism.shape.length
     return float(expected * (squares * weights**2).sum() / squares.sum())
 
 
@@ -225,7 +225,7 @@ def joined_input(
         + replace(kept, shape=(kept.shape[0], mechanism.size), indices=named).to_scipy()
     )
     whole.sort_indices()
-    expected = float(before.spread**2 * before.report_length * (weights**2).mean() + (1 / squares).sum())
+    expected = float(before.spread**2 * before.shape.length * (weights**2).mean() + (1 / squares).sum())
     scale = share * math.sqrt(mechanism.size / expected)
     return SparseMatrix.from_csr(whole.indptr, whole.indices, scale * whole.data, whole.shape, device=device)
 

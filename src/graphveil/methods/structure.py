@@ -17,7 +17,7 @@ from graphveil.graphs.graph import Graph
 from graphveil.graphs.metrics import measure, micro_f1
 from graphveil.graphs.part import GraphPart, Group
 from graphveil.methods.job import Job
-from graphveil.methods.method import Method, Settings, register_method
+from graphveil.methods.method import Capabilities, Method, Settings
 from graphveil.methods.structure_links import learn_links
 from graphveil.methods.tasks import LINK, Outcome, Stopwatch, graph_targets
 
@@ -199,11 +199,7 @@ class Structure(Method):
     name = "structure"
     summary = "graph and training labels only, no features: what a budget has to beat"
     settings = StructureSettings
-    reports_features = False
-    several_labels = True
-
-    def not_in_parts(self, job: Job) -> str | None:
-        return None
+    can = Capabilities("unused", several_labels=True, parts=True)
 
     def learn(self, job: Job) -> Outcome:
         if job.task is LINK:
@@ -333,6 +329,3 @@ def validation_quality(
     predicted = rows if transition is None else rows @ transition
     likelihood = np.log(np.maximum(predicted[np.arange(len(labels)), labels], SMALLEST)).mean()
     return measure(metric, rows, labels, everyone, graph.class_count), float(likelihood)
-
-
-register_method(Structure())

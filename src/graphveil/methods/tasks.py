@@ -284,18 +284,8 @@ def _curve(fitted: learn.Fitted) -> TrainingCurve | None:
 
 
 NODE, LINK = NodeTask(), LinkTask()
-# A task of your own is one class and one `TASKS.add(name, task)`; methods say in `tasks` which they can learn.
+# A task of your own is one class and one `TASKS.add(name, task)`; methods say in `can` which they can learn.
 TASKS = Registry[Task]("task", {each.name: each for each in (NODE, LINK)})
-
-
-def find_task(name: str) -> Task:
-    """The task of that name."""
-    return TASKS.find(name)
-
-
-def task_names() -> list[str]:
-    """The names of all tasks."""
-    return list(TASKS)
 
 
 def task_of(graph: Graph) -> Task:
