@@ -175,7 +175,7 @@ def test_bad_settings_are_refused(settings, message):
 def test_what_cannot_be_done_is_refused():
     estimate, _ = sparse_estimate(59, 3)
     with pytest.raises(InputError, match="the graph has 60 users, the estimate 59 rows"):
-        PageRankDenoiser(0.1).whole(estimate, graphs()[0])
+        PageRankDenoiser(0.1).rows(estimate, graphs()[0])
     estimate, _ = sparse_estimate(60, 3)
     with pytest.raises(InputError, match="rounding needs r_max of at least"):
-        PageRankDenoiser(0.1, 0.5, 1e-17).whole(estimate, graphs()[0])
+        PageRankDenoiser(0.1, 0.5, 1e-17).rows(estimate, graphs()[0])

@@ -11,7 +11,7 @@ import torch
 from scipy.sparse import csr_matrix, hstack
 from torch import Tensor
 
-from graphveil.linear.sparse import Columns, HopSeries, SparseMatrix, entries_of, write
+from graphveil.linear.sparse import Columns, Device, HopSeries, SparseMatrix, entries_of, write
 from graphveil.mechanisms import Estimate
 
 
@@ -45,10 +45,7 @@ SPARSE_DENSITY = 0.1
 
 
 def propagated_once(
-    estimate: Estimate,
-    hops: HopSeries,
-    after: Callable[[Tensor], Tensor],
-    device: torch.device | str = "cpu",
+    estimate: Estimate, hops: HopSeries, after: Callable[[Tensor], Tensor], device: Device = "cpu"
 ) -> SparseMatrix | Tensor:
     """after(hops @ X) for decoded reports X (n x d, offset aside), as a matrix of its own; ``after`` works entry by entry.
 
@@ -68,7 +65,7 @@ def propagated_once(
 def propagated_blocks(
     estimate: Estimate,
     hops: HopSeries,
-    device: torch.device | str,
+    device: Device,
     *,
     widest: int = BLOCK_COLUMNS,
     dtype: torch.dtype = torch.float32,
@@ -118,7 +115,7 @@ def column_reader(estimate: Estimate) -> Callable[[int, int], Columns]:
 
 
 def gathered(
-    shape: tuple[int, int], blocks: Iterator[tuple[int, Tensor]], device: torch.device | str
+    shape: tuple[int, int], blocks: Iterator[tuple[int, Tensor]], device: Device
 ) -> SparseMatrix | Tensor:
     """All blocks as one matrix: sparse where few entries of the first block are left, else dense."""
     start, block = next(blocks)
@@ -131,7 +128,7 @@ def gathered(
     return whole
 
 
-def by_columns(shape: tuple[int, int], pieces: Iterable[Columns], device: torch.device | str) -> SparseMatrix:
+def by_columns(shape: tuple[int, int], pieces: Iterable[Columns], device: Device) -> SparseMatrix:
     """Sparse columns, piece after piece, as one matrix."""
     counts, owners, values = [], [], []
     for piece in pieces:

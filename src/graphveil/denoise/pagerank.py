@@ -39,7 +39,7 @@ from graphveil.denoise.blocks import (
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.linear.propagation import pagerank_matrix
-from graphveil.linear.sparse import Chebyshev, HopSeries, Polynomial, SparseMatrix, write
+from graphveil.linear.sparse import Chebyshev, Device, HopSeries, Polynomial, SparseMatrix, write
 from graphveil.mechanisms import Estimate
 
 Algorithm = Literal["auto", "push", "power", "chebyshev"]
@@ -137,7 +137,7 @@ class PageRankDenoiser:
         return PageRankPlan(chosen, "single" if single and chosen != "push" else "double", hops, work)
 
     def blocks(
-        self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"
+        self, estimate: Estimate, graph: Graph, device: Device = "cpu"
     ) -> Iterator[tuple[int, Tensor]]:
         """Blocks of k columns of Ẑ (offset aside; n x k), and where each starts. The next block overwrites the one before."""
         if estimate.shape[0] != graph.node_count:
@@ -152,9 +152,7 @@ class PageRankDenoiser:
         propagated = propagated_blocks(estimate, hops, device, widest=width, dtype=dtype)
         return self._with_own_rows(propagated, graph, device)
 
-    def rows(
-        self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"
-    ) -> NDArray[np.float32]:
+    def rows(self, estimate: Estimate, graph: Graph, device: Device = "cpu") -> NDArray[np.float32]:
         """Ẑ (offset aside), dense: a row a user, n x d."""
         whole = torch.empty(estimate.shape, device=device)
         for start, block in self.blocks(estimate, graph, device):
@@ -195,9 +193,7 @@ class PageRankDenoiser:
             columns = np.bincount(estimate.indices, weights=squares, minlength=features)
         return largest, math.sqrt(float(columns.max(initial=0.0))), volume
 
-    def _pushed(
-        self, estimate: Estimate, graph: Graph, device: torch.device | str
-    ) -> Iterator[tuple[int, Tensor]]:
+    def _pushed(self, estimate: Estimate, graph: Graph, device: Device) -> Iterator[tuple[int, Tensor]]:
         push, read = linear.Push(graph, self.alpha, self.r, self.r_max), column_reader(estimate)
         users, features = estimate.shape
         width = block_width(features)
@@ -209,7 +205,7 @@ class PageRankDenoiser:
             yield start, block
 
     def _with_own_rows(
-        self, blocks: Iterator[tuple[int, Tensor, Tensor]], graph: Graph, device: torch.device | str
+        self, blocks: Iterator[tuple[int, Tensor, Tensor]], graph: Graph, device: Device
     ) -> Iterator[tuple[int, Tensor]]:
         """A series never ends, so users without neighbours get their row back."""
         alone = torch.from_numpy(np.flatnonzero(graph.degrees == 0)).to(device)

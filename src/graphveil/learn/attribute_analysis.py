@@ -19,7 +19,7 @@ from graphveil.checks import check_whole
 from graphveil.denoise.blocks import propagated_blocks
 from graphveil.errors import InputError
 from graphveil.learn.inputs import estimate_input
-from graphveil.linear.sparse import HopSeries, SparseMatrix
+from graphveil.linear.sparse import Device, HopSeries, SparseMatrix
 from graphveil.mechanisms import Estimate
 
 
@@ -70,7 +70,7 @@ class Denoised:
 
     estimate: Estimate
     hops: HopSeries
-    device: torch.device | str = "cpu"
+    device: Device = "cpu"
 
     def __post_init__(self) -> None:
         if self.hops.shape[1] != self.estimate.shape[0]:

@@ -14,14 +14,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from graphveil.errors import InputError
-from graphveil.linear.sparse import Composition, Input, Scaled, SparseMatrix
+from graphveil.linear.sparse import Composition, Device, Input, Scaled, SparseMatrix
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.settings import available_gigabytes
 
 Floats = NDArray[np.float64]
 
 
-def tensor(array: NDArray[Any], device: torch.device | str = "cpu") -> Tensor:
+def tensor(array: NDArray[Any], device: Device = "cpu") -> Tensor:
     """A copy of an array on a device, of the same shape and type."""
     return torch.tensor(array, device=device)
 
@@ -32,10 +32,7 @@ ROW_NORM_SHARE = 1 / 8
 
 
 def report_input(
-    reports: Reports,
-    share: float = ROW_NORM_SHARE,
-    device: torch.device | str = "cpu",
-    max_memory: float | None = None,
+    reports: Reports, share: float = ROW_NORM_SHARE, device: Device = "cpu", max_memory: float | None = None
 ) -> SparseMatrix | Tensor:
     """Decoded reports (n users x d features), scaled so that a row has the norm ``share``·√d in expectation.
 
@@ -58,7 +55,7 @@ def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
 def estimate_input(
     estimate: Estimate,
     scale: float,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     max_memory: float | None = None,
     name: str = "a mechanism",
 ) -> SparseMatrix | Tensor:
@@ -88,7 +85,7 @@ def thinned(inputs: Input, dropped: float) -> Input:
     return functional.dropout(inputs, dropped)
 
 
-def raw_input(features: Any, device: torch.device | str = "cpu") -> SparseMatrix | Tensor:
+def raw_input(features: Any, device: Device = "cpu") -> SparseMatrix | Tensor:
     """Raw features (n x d) as they are: a sparse matrix stays sparse. Only for a method that claims no privacy."""
     if hasattr(features, "tocsr"):
         matrix = features.tocsr()
@@ -137,10 +134,7 @@ def precisions(mechanisms: Sequence[Targetable]) -> list[Floats]:
 
 
 def rounds_input(
-    rounds: Sequence[Reports],
-    share: float,
-    columns: Columns = "precision",
-    device: torch.device | str = "cpu",
+    rounds: Sequence[Reports], share: float, columns: Columns = "precision", device: Device = "cpu"
 ) -> SparseMatrix:
     """Estimates of several rounds (each n users x d attributes), weighted by their inverse variances and added; sparse, n x d.
 
@@ -185,7 +179,7 @@ def divided_input(
     share: float,
     *,
     by_precision: bool,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     max_memory: float | None = None,
 ) -> SparseMatrix | Tensor:
     """Decoded answers about the attributes at ``places`` (n users x so many columns), the others left out.
@@ -204,11 +198,7 @@ def divided_input(
 
 
 def joined_input(
-    first: Reports,
-    reports: Reports,
-    places: NDArray[np.int64],
-    share: float,
-    device: torch.device | str = "cpu",
+    first: Reports, reports: Reports, places: NDArray[np.int64], share: float, device: Device = "cpu"
 ) -> SparseMatrix:
     """Estimates of a round that asked for some of the values, and of one that divided its budget, added; sparse, n x d.
 

@@ -22,7 +22,7 @@ from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.targets import Targets, add_up
 from graphveil.learn.topology import Among, Topology, dropout
 from graphveil.learn.training import Adam, Best, Fitted, Progress, Schedule
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import Device, SparseMatrix
 
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
 LABEL_SCALE = 16.0
@@ -248,7 +248,7 @@ class AdjacencyRows:
     values: NDArray[np.float64]
 
     def matrix(
-        self, users: NDArray[np.int64], neighbours: NDArray[np.int64], device: torch.device | str = "cpu"
+        self, users: NDArray[np.int64], neighbours: NDArray[np.int64], device: Device = "cpu"
     ) -> SparseMatrix:
         """The rows of some users, with the columns of some neighbours."""
         counts = np.diff(self.indptr)[users]
@@ -283,11 +283,7 @@ def adjacency_rows(graph: Graph, *, by_degree: bool = False) -> AdjacencyRows:
 
 
 def fit_link(
-    rows: AdjacencyRows,
-    classes: int,
-    targets: Targets,
-    schedule: Schedule,
-    progress: Progress | None = None,
+    rows: AdjacencyRows, classes: int, targets: Targets, schedule: Schedule, progress: Progress | None = None
 ) -> Fitted:
     """Train a `LinkModel` of so many classes and return the scores of all users at the lowest validation loss.
 

@@ -19,7 +19,7 @@ from graphveil.graphs.links import LinkPairs
 from graphveil.graphs.metrics import area_under_curve, micro_f1
 from graphveil.graphs.world import ALONE, World
 from graphveil.linear.pairs import PairProducts
-from graphveil.linear.sparse import Polynomial
+from graphveil.linear.sparse import Device, Polynomial
 
 # Below this a probability counts as this, so that its logarithm is finite.
 SMALLEST = 1e-12
@@ -229,7 +229,7 @@ class LinkTargets:
     ``scores`` are the embeddings H, a row a user: n x h.
     """
 
-    def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
+    def __init__(self, graph: Graph, device: Device = "cpu") -> None:
         assert graph.links is not None
         self.train = _Pairs(graph.links.train, graph.node_count, device)
         self.validation = _Pairs(graph.links.validation, graph.node_count, device)
@@ -257,7 +257,7 @@ class LinkTargets:
 class _Pairs:
     """Linked pairs and others, in one list."""
 
-    def __init__(self, pairs: LinkPairs, users: int, device: torch.device | str) -> None:
+    def __init__(self, pairs: LinkPairs, users: int, device: Device) -> None:
         self.linked = len(pairs.linked)
         self.products = PairProducts(np.concatenate([pairs.linked, pairs.unlinked]), users, device)
 

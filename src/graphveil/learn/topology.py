@@ -19,7 +19,7 @@ from graphveil.graphs.world import ALONE, World
 from graphveil.linear.pairs import LearnedMatrix, PairPattern
 from graphveil.linear.partitioned import ordered_gcn
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import Device, SparseMatrix
 
 # A value takes 16 random bits, so four of them share a word; the share is rounded to a multiple of 2^-16.
 VALUES_A_WORD, LEVELS = 4, 1 << 16
@@ -105,7 +105,7 @@ class Topology:
     world: World = ALONE
     everybody: Among | None = None
 
-    def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
+    def __init__(self, graph: Graph, device: Device = "cpu") -> None:
         self.graph, self.device = graph, torch.device(device)
         if isinstance(graph, GraphPart):
             self.world, self.everybody = graph.world, Among(graph.total, graph.original)

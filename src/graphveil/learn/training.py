@@ -477,11 +477,7 @@ def fit_with_links(
 
 
 def weight_gradient(
-    model: Backbone,
-    inputs: Input,
-    pattern: PairPattern,
-    weights: Tensor,
-    targets: Targets | SeveralTargets,
+    model: Backbone, inputs: Input, pattern: PairPattern, weights: Tensor, targets: Targets | SeveralTargets
 ) -> Tensor:
     """How the loss of all training users together changes with each of m weights (m numbers), for inputs of n x d.
 

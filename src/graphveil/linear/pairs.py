@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from torch import Tensor
 
-from graphveil.linear.sparse import SparseMatrix, csr_tensor
+from graphveil.linear.sparse import Device, SparseMatrix, csr_tensor
 
 
 class PairPattern:
@@ -22,7 +22,7 @@ class PairPattern:
     numbers, and the values of a matrix 2m + n.
     """
 
-    def __init__(self, pairs: NDArray[np.integer], users: int, device: torch.device | str = "cpu") -> None:
+    def __init__(self, pairs: NDArray[np.integer], users: int, device: Device = "cpu") -> None:
         first, second = pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int32)
         loops = np.arange(users, dtype=np.int32)
         numbers = np.arange(len(pairs), dtype=np.int32)
@@ -132,7 +132,7 @@ class PairProducts:
     times H: no row is gathered or scattered for it.
     """
 
-    def __init__(self, pairs: NDArray[np.integer], users: int, device: torch.device | str = "cpu") -> None:
+    def __init__(self, pairs: NDArray[np.integer], users: int, device: Device = "cpu") -> None:
         self.pattern = PairPattern(pairs, users, device)
 
     def __call__(self, rows: Tensor) -> Tensor:

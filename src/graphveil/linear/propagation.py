@@ -13,10 +13,10 @@ from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.graphs.part import GraphPart
 from graphveil.linear.partitioned import parted_matrix, streamed_matrix
-from graphveil.linear.sparse import SparseMatrix, edges_of
+from graphveil.linear.sparse import Device, SparseMatrix, edges_of
 
 
-def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
+def gcn_matrix(graph: Graph, *, loops: bool = True, device: Device = "cpu") -> SparseMatrix:
     """D^-1/2 (A + I) D^-1/2, D the degrees with the loop (Kipf and Welling 2017); without ``loops`` A alone.
 
     A user without neighbours has a row of zeros, but for the loop.
@@ -34,14 +34,12 @@ def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
     )
 
 
-def mean_matrix(graph: Graph, *, device: torch.device | str = "cpu") -> SparseMatrix:
+def mean_matrix(graph: Graph, *, device: Device = "cpu") -> SparseMatrix:
     """D^-1 A: the mean over the neighbours (GraphSAGE); zeros for a user without neighbours."""
     return scaled_matrix(graph, 1.0, 0.0, device=device)
 
 
-def scaled_matrix(
-    graph: Graph, left: float, right: float, *, device: torch.device | str = "cpu"
-) -> SparseMatrix:
+def scaled_matrix(graph: Graph, left: float, right: float, *, device: Device = "cpu") -> SparseMatrix:
     """D^-left A D^-right; zeros for a user without neighbours."""
     degree = graph.weighted_degrees
 
@@ -60,7 +58,7 @@ def scaled_matrix(
 
 
 def pagerank_matrix(
-    graph: Graph, r: float, *, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+    graph: Graph, r: float, *, device: Device = "cpu", dtype: torch.dtype = torch.float32
 ) -> SparseMatrix:
     """D^(r-1) A D^-r, by which LDP-GE spreads reports (Li et al. 2024); a user without neighbours has a loop of weight 1.
 
@@ -86,7 +84,7 @@ def pagerank_edge_matrix(edge_index: Any, nodes: int, r: float) -> SparseMatrix:
 
 
 def _pagerank(
-    indptr: np.ndarray, indices: np.ndarray, r: float, device: torch.device | str, dtype: torch.dtype
+    indptr: np.ndarray, indices: np.ndarray, r: float, device: Device, dtype: torch.dtype
 ) -> SparseMatrix:
     nodes = len(indptr) - 1
     alone = np.flatnonzero(np.diff(indptr) == 0)
@@ -100,9 +98,7 @@ def _pagerank(
     )
 
 
-def weighted_mean_matrix(
-    graph: Graph, weights: np.ndarray, *, device: torch.device | str = "cpu"
-) -> SparseMatrix:
+def weighted_mean_matrix(graph: Graph, weights: np.ndarray, *, device: Device = "cpu") -> SparseMatrix:
     """Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: a mean in which users have weights (FlexProp).
 
     ``weights`` has a number of at least 0 for each of n users. Where all weights around a user are 0, the row is 0.
@@ -120,7 +116,7 @@ def weighted_mean_matrix(
     return SparseMatrix.from_csr(indptr, indices, values, (graph.node_count,) * 2, device=device)
 
 
-def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
+def sum_matrix(graph: Graph, *, loops: bool = True, device: Device = "cpu") -> SparseMatrix:
     """A + I: the sum over the neighbours and oneself (GIN); without ``loops`` A alone."""
     if isinstance(graph, GraphPart):
         one = np.ones(graph.node_count)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from graphveil.errors import InputError
 
+Device = torch.device | str
 SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 
 
@@ -95,7 +96,7 @@ class SparseMatrix:
         shape: tuple[int, int],
         *,
         symmetric: bool = False,
-        device: torch.device | str = "cpu",
+        device: Device = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> SparseMatrix:
         """From the three arrays of a CSR matrix of this shape, n x m: n + 1 pointers, and a column and a value an entry.
