@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.pool import Arriving, Pool, computed, uninterrupted, workers
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.compute import compute_remote_unit, compute_unit, remove_checkpoints
+from graphveil.experiments.engine import HERE, Engine
 from graphveil.experiments.experiment import Experiment, Given, Part, check_unchanged, input_digest, take_data
 from graphveil.experiments.parts import run_parts
+from graphveil.experiments.processes import Arriving, Pool, computed, processes, uninterrupted
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.unit import RunUnit, UnitResult, has_panel, load_data
@@ -234,7 +234,7 @@ def _serial(todo: list[RunUnit], inside: Progress | None, engine: Engine) -> Ite
 def _alone(todo: list[RunUnit]) -> Iterator[UnitResult]:
     """One unit after the other, each in a fresh process."""
     for unit in todo:
-        with workers(1) as pool:
+        with processes(1) as pool:
             result = computed(pool.submit(compute_remote_unit, unit, unit.digest))
         yield replace(result, alone=True)
 

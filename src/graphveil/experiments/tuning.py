@@ -18,11 +18,10 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from graphveil.checks import check_whole
-from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.pool import Arriving, computed
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.compute import check_elsewhere
 from graphveil.experiments.database import insert, select
+from graphveil.experiments.engine import HERE, Engine
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
@@ -33,6 +32,7 @@ from graphveil.experiments.experiment import (
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
+from graphveil.experiments.processes import Arriving, computed
 from graphveil.experiments.unit import RunUnit, Validation, validate_unit
 from graphveil.experiments.unit_store import RecordOrigin, RecordStore, now, results_file, this_version
 from graphveil.files import toml_value, write_whole

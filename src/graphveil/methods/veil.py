@@ -207,7 +207,7 @@ def _taught(job: Job, known: PublicKnowledge, watch: Stopwatch) -> tuple[PublicM
         job.say("first round", 0.0)
         reports = job.users.report(_teaching_plan(job, teachers))
     with watch.stage("train"):
-        if int(graph.world.sum(np.array([reports.users]))[0]) == 0:
+        if int(graph.collective.sum(np.array([reports.users]))[0]) == 0:
             return None, teachers
         return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
 
