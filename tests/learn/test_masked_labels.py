@@ -98,7 +98,7 @@ def test_masked_rows_are_the_labels_of_the_others_after_each_hop(masked):
     labels, train = training_labels(targets, graph.class_count), targets.train.nonzero().ravel()
     assert len(found.masks) == MASKS
     assert torch.allclose(found.everything, model.inputs(labels, topology))
-    for hidden, rows in found.masks:
+    for hidden, rows, _ in found.masks:
         left, expected = mask(labels, train, masked)
         assert torch.equal(hidden, expected)
         # One mask at a time, where several spread side by side.

@@ -28,7 +28,7 @@ class Aggregator(nn.Module, ABC):
     """K hops with Â = D^-1/2 A D^-1/2, no self-loops; 0 hops leave everything as it is.
 
     ``hops`` is K. As a module it maps features of n users (n x d, dense or a `SparseMatrix`) and PyG's ``edge_index`` (2 x edges, with
-    ``edge_weight`` if edges count differently) or a sparse ``adj_t`` (n x n, of torch or torch_sparse) to n x d, dense. A user without neighbours ends up with zeros, whatever the own report was.
+    ``edge_weight`` if edges count differently) or a sparse ``adj_t`` (n x n, of torch or torch_sparse) to n x d, dense. A user without neighbours ends up with zeros, whatever they reported.
     """
 
     def __init__(self, hops: int) -> None:
@@ -91,8 +91,8 @@ class AdaptiveResidual(nn.Module):
         y = Âx,   x_i ← (1 - β_i) x°_i + β_i y_i,   β_i = max(1 - μ/‖y_i - x°_i‖, 0),   from x = x°, what users reported,
 
     with Â = D^-1/2 (A + I) D^-1/2, D the degrees with the loop, and μ = λ/(2(1-λ)). Each is a proximal gradient step, of size
-    1/(2(1-λ)), towards the smallest λ Σ_i ‖x_i - x°_i‖ + (1-λ) tr xᵀ(I - Â)x. Whoever is near the own report stays there
-    (β = 0), whoever is far away hardly hears it.
+    1/(2(1-λ)), towards the smallest λ Σ_i ‖x_i - x°_i‖ + (1-λ) tr xᵀ(I - Â)x. Users close to their own
+    report keep it (β = 0), those far away hardly hear it.
 
     ``hops`` is K, ``weight`` is λ in [0, 1); λ = 0 is KProp with loops. ``unit`` is the norm that counts as 1: the source has
     features of any norm, and λ means nothing without it. It takes whole rows and is not linear, so it cannot follow a
@@ -107,7 +107,7 @@ class AdaptiveResidual(nn.Module):
 
     @property
     def threshold(self) -> float:
-        """μ, in the unit of the features: who is less far from the own report stays there."""
+        """μ, in the unit of the features: users closer to their report keep it."""
         return self.unit * self.weight / (2 * (1 - self.weight))
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
@@ -137,7 +137,7 @@ class AdaptiveResidual(nn.Module):
         return whole
 
     def _followed(self, distances: Tensor) -> Tensor:
-        """β: how far each user follows the hop, from how far it leads away from the own report."""
+        """β: how far each user follows the hop, from how far it leads away from their report."""
         followed: Tensor = (distances - self.threshold).clamp_min(0)
         return followed / distances.clamp_min(torch.finfo(distances.dtype).tiny)
 
@@ -158,7 +158,7 @@ def _blocks(whole: Tensor, read: Callable[[int, int], Columns]) -> Iterator[tupl
 
 
 Weights = NDArray[np.float64]
-# How a user counts: by the reported level, as PPGNN prints it, or by the inverse variance of the own report, the optimum.
+# How a user counts: by the reported level, as PPGNN prints it, or by the inverse variance of the report, the optimum.
 Weighting = Literal["printed", "inverse-variance"]
 
 

@@ -1,6 +1,6 @@
 """One's own graphs: from arrays, PyG and networkx, and back to PyG.
 
-Each function that brings a graph in returns its two sides. Whoever brings features also brings the public range that
+Each function that brings a graph in returns its two sides. Features come with the public range that
 they are known to lie in; it is never read off the data.
 """
 

@@ -62,7 +62,7 @@ def divide(
 def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
     """The same data with the split of another seed, by the same recipe; a graph without labels stays as it is.
 
-    Labels change hands here, on the side of whoever runs the experiment. Volunteers stay who they are.
+    Labels change hands here, on the experimenter's side. Volunteers stay who they are.
     """
     if graph.class_count == 0:
         return graph, users
@@ -159,13 +159,13 @@ def checked_features(features: Any, count: int) -> Any:
     return features
 
 
-def public_range(name: str, told: tuple[float, float] | None) -> PublicRange:
-    """The public range of features that are there: it must be told."""
-    if told is None:
+def public_range(name: str, ends: tuple[float, float] | None) -> PublicRange:
+    """The public range of features that are there; it must be given."""
+    if ends is None:
         leak = "It must be known in public; reading it off the data would leak it"
         instead = f"give --range LOW,HIGH, or put it into the file as 'range'. {leak}"
         raise InputError(f"{name} has features but no public range: {instead}")
-    return PublicRange.of(told)
+    return PublicRange.of(ends)
 
 
 def check_binary(features: Any, public: PublicRange) -> None:

@@ -187,11 +187,11 @@ class Graph:
         return replace(self, train=self.train & users, validation=self.validation & users)
 
     def without_labels(self) -> Graph:
-        """The same graph before anybody has told a label; the split stays."""
+        """The same graph before any label is known; the split stays."""
         return self.with_labels(np.full(self.labels.shape, UNKNOWN, dtype=np.int64))
 
     def without_edges(self) -> Graph:
-        """The same users before anybody has told a link."""
+        """The same users before any link is known."""
         return self.with_edges(np.empty((0, 2), dtype=np.int64))
 
     def without_panel(self) -> Graph:

@@ -114,7 +114,7 @@ def known_links(graph: Graph, seed: int) -> Graph:
 
 
 def no_known_links() -> KnownLinks:
-    """What is known where links are to be predicted and nobody has told any yet."""
+    """What is known where links are to be predicted and none is known yet."""
     nothing = np.empty((0, 2), dtype=np.int64)
     return KnownLinks(LinkPairs(nothing, nothing), LinkPairs(nothing, nothing))
 

@@ -66,7 +66,7 @@ def load(
     validates), few, given, or a recipe. ``range`` is the public range of the features where the registry and the file
     have none. ``label`` chooses another label by its name, or one of several labels a user by its number; without it all of
     them are the task. ``largest_classes`` keeps only the users of so many classes. A file
-    that asks for more memory than ``max_gigabytes`` (4 unless told otherwise) is refused before anything is allocated.
+    that asks for more memory than ``max_gigabytes`` (4 by default) is refused before anything is allocated.
     Other options are those of `Town` or `LabelTown`; their own seed is called ``town_seed`` here. A function gets the options
     that are given, by name, and its file is run.
 

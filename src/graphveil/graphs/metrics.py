@@ -1,4 +1,4 @@
-"""Metrics: one number for how well test users were told apart."""
+"""Metrics: how well test users were classified."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def micro_f1(predicted: Mask, held: Mask) -> float:
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well one class, or one of several labels, was told from the others: counts of test users.
+    """How well one class, or one of several labels, was recognised: counts of test users.
 
     So many ``have`` it, so many were ``predicted`` to, and so many of both are ``right``.
 

@@ -68,7 +68,7 @@ class RandomSplit(SplitRecipe):
 
 @dataclass(frozen=True)
 class FewLabelSplit(SplitRecipe):
-    """The same small number of training users of each class: whoever trains was chosen by the label.
+    """The same small number of training users of each class: those who train are chosen by their labels.
 
     Users with several labels each are of no one class, and are refused.
     """

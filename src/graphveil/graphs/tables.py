@@ -85,7 +85,7 @@ class PairTable:
         if all(name.lstrip("-").isdigit() for name in names[:2]):
             line = "put a line above them that names the columns, for example source,target"
             raise InputError(f"{self.file} begins with the numbers {short(','.join(names[:2]))}: {line}")
-        # Two columns may have the same name: they are told apart by their places.
+        # Two columns may have the same name: their places tell them apart.
         names = [str(place) for place in range(len(names))]
         types = {name: string() for name, text in zip(names, self.texts, strict=False) if text}
         read = csv.ReadOptions(block_size=BLOCK, use_threads=False, column_names=names, skip_rows=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,7 +91,7 @@ def pick_nearby(
     count: int,
     random: np.random.Generator,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Who of these users, who live in these of ``count`` neighbourhoods, picks whom in the own one."""
+    """Who of these users, who live in these of ``count`` neighbourhoods, picks whom in their own one."""
     start = home * plan.neighbourhood
     size = np.where(home == count - 1, plan.users - start, plan.neighbourhood)
     chosen = _picks(len(pickers), _near_picks(plan), random)
@@ -137,12 +138,18 @@ def draw_interests(
     rates: NDArray[np.float32], labels: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.uint8]:
     """What users of these kinds are interested in, where each kind has these rates."""
-    features = rates.shape[1]
-    interests = np.empty((len(labels), features), dtype=np.uint8)
-    step = max(1, BLOCK // features)
-    for begin in range(0, len(labels), step):
+    return _drawn((len(labels), rates.shape[1]), lambda block: rates[labels[block]], random)
+
+
+def _drawn(
+    shape: tuple[int, int], chances: Callable[[slice], NDArray[np.float32]], random: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Zeros and ones (users x features), drawn in blocks of users by their chances."""
+    interests = np.empty(shape, dtype=np.uint8)
+    step = max(1, BLOCK // shape[1])
+    for begin in range(0, shape[0], step):
         block = slice(begin, begin + step)
-        chance = rates[labels[block]]
+        chance = chances(block)
         interests[block] = random.random(chance.shape, dtype=np.float32) < chance
     return interests
 
@@ -186,11 +193,10 @@ def _interests(plan: LabelTown, members: NDArray[np.bool_], random: np.random.Ge
     low, high = sorted((plan.rarely, plan.often))
     rates = random.uniform(low, high, plan.features).astype(np.float32)
     clubs = np.arange(plan.telling) % plan.kinds
-    interests = np.empty((plan.users, plan.features), dtype=np.uint8)
-    step = max(1, BLOCK // plan.features)
-    for begin in range(0, plan.users, step):
-        block = slice(begin, begin + step)
+
+    def chances(block: slice) -> NDArray[np.float32]:
         chance = np.tile(rates, (len(members[block]), 1))
         chance[:, telling] = np.where(members[block][:, clubs], plan.often, plan.rarely)
-        interests[block] = random.random(chance.shape, dtype=np.float32) < chance
-    return interests
+        return chance
+
+    return _drawn((plan.users, plan.features), chances, random)

@@ -44,14 +44,10 @@ def draw_answering(
     if by is None:
         return drawn < participation
     spread = min(participation, 1 - participation)
-    return drawn < participation + spread * (1 - 2 * _middle_ranks(by))
-
-
-def _middle_ranks(numbers: NDArray[Any]) -> NDArray[np.float64]:
-    """Where each number stands among all, from 0 to 1; equal ones share the middle of their places."""
-    _, group, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    middles = np.cumsum(counts) - counts / 2
-    return np.asarray(middles[group] / max(len(numbers), 1))
+    # Where each number stands among all, from 0 to 1; equal ones share the middle of their places.
+    _, group, counts = np.unique(by, return_inverse=True, return_counts=True)
+    ranks = np.asarray((np.cumsum(counts) - counts / 2)[group] / max(len(by), 1))
+    return drawn < participation + spread * (1 - 2 * ranks)
 
 
 class Holder(Protocol):
@@ -192,10 +188,10 @@ class Private:
 
 
 class Users:
-    """The private side of a dataset, in the hands of whoever runs an experiment: features, labels, levels, neighbour lists.
+    """The private side of a dataset, held by the code that runs an experiment: features, labels, levels, neighbour lists.
 
     A method never gets this object. It gets what `declare` returns, or a collection of devices. ``raw`` is everything in the
-    clear, for what claims no privacy and for attacks that are measured; whoever passes it on says so by that name.
+    clear, for what claims no privacy and for attacks that are measured; code that passes it on says so by that name.
     """
 
     def __init__(
@@ -226,7 +222,7 @@ class Users:
     ) -> SimulatedUsers:
         """These users with fresh books and this budget (one for all, or one a user): those whom a method asks.
 
-        ``by_level`` are the public budgets of the levels: each user has that of the own level besides. A seed makes their
+        ``by_level`` are the public budgets of the levels: each user also has that of their level. A seed makes their
         answers repeatable, as a simulation needs them. ``blind`` users are the control.
         """
         return self.answering(self.open_ledger(epsilon, delta, by_level=by_level), seed=seed, blind=blind)
@@ -234,7 +230,7 @@ class Users:
     def open_ledger(
         self, epsilon: Any = 0.0, delta: Any = 0.0, *, by_level: Sequence[float] | None = None
     ) -> Ledger:
-        """Fresh books with this budget, for whoever watches what is spent."""
+        """Fresh books with this budget, for code that watches what is spent."""
         if by_level is not None and self.raw.levels is None:
             raise InputError(_MISSING["level"])
         levels = None if by_level is None else self.raw.levels
@@ -285,7 +281,7 @@ class Users:
         return draw_answering(len(self), participation, seed, by)
 
     def turnout_bias(self, who: NDArray[np.bool_]) -> dict[str, float]:
-        """How far those who answer differ from all, measured by whoever runs a simulation: no server knows it.
+        """How far those who answer differ from all, measured in a simulation: no server knows it.
 
         ``class_bias`` is the share of them that would have to be of another class for their classes to be as common as
         everybody's (total variation), left out where users have several labels each; ``degree_bias`` how many more links they
@@ -295,10 +291,10 @@ class Users:
         bias: dict[str, float] = {}
         if labels.ndim == 1:
             classes = int(labels.max(initial=0)) + 1
-            shares = [
+            theirs, all_shares = (
                 np.bincount(each, minlength=classes) / max(len(each), 1) for each in (answering, labels)
-            ]
-            bias["class_bias"] = float(np.abs(shares[0] - shares[1]).sum() / 2)
+            )
+            bias["class_bias"] = float(np.abs(theirs - all_shares).sum() / 2)
         if self.raw.neighbours is not None:
             degrees = np.diff(self.raw.neighbours[0])
             mean = float(degrees.mean()) or 1.0
@@ -307,10 +303,8 @@ class Users:
 
     def with_levels(self, levels: Any) -> Users:
         """The same users, each with the privacy level that they chose (1, 2, …)."""
-        raw = self.raw
-        return Users(
-            raw.features, raw.labels, neighbours=raw.neighbours, levels=levels, test_links=raw.test_links
-        )
+        raw, lists = self.raw, self.raw.neighbours
+        return Users(raw.features, raw.labels, neighbours=lists, levels=levels, test_links=raw.test_links)
 
     def with_test_links(self, test: LinkPairs, neighbours: Neighbours) -> Users:
         """The same users where links are to be predicted: they hold the test pairs, and list the training links alone."""
@@ -339,7 +333,7 @@ class Users:
         return confusion_counts(predicted, self.raw.labels, graph.test, graph.class_count)
 
     def per_class(self, predicted: NDArray[np.int64], graph: Graph) -> tuple[ClassScore, ...]:
-        """How well each class, or each of several labels, was told from the others among test users."""
+        """How well each class, or each of several labels, was recognised among test users."""
         self._check_predicted(predicted, graph)
         return class_scores(predicted, self.raw.labels, graph.test, graph.class_count)
 
@@ -480,7 +474,7 @@ STREAM = 10
 def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
     """The graph with so many volunteers, drawn from its training users by seed; fewer of them are among more of them.
 
-    Rows change hands here, on the side of whoever runs the experiment.
+    Rows change hands here, on the experimenter's side.
 
     >>> from graphveil.graphs.load import load
     >>> with_panel(*load("town", users=400), count=5, seed=0).panel

@@ -191,7 +191,7 @@ class Training:
 
 
 def _write(file: Path, state: dict[str, Any]) -> None:
-    """A file that is there as a whole, or not at all, whoever else writes the same: another process of the same command may, and may
+    """A file that is there as a whole, or not at all, even if others write the same: another process of the same command may, and may
     have removed the folder when it was done."""
     part = file.with_suffix(f".{os.getpid()}.part")
     try:

@@ -185,8 +185,8 @@ def divided_input(
     """Decoded answers about the attributes at ``places`` (n users x so many columns), the others left out.
 
     ``by_precision`` divides a column by its mean square v: an unbiased estimate at a small budget is large because it is noisy,
-    and would be the loudest column. Rows have the norm ``share``·√d in expectation, by public constants alone. Whoever is silent
-    has an empty row.
+    and would be the loudest column. Rows have the norm ``share``·√d in expectation, by public constants alone. Silent users
+    have empty rows.
     """
     mechanism = reports.mechanism
     assert isinstance(mechanism, FeatureMechanism)

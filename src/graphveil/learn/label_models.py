@@ -120,14 +120,11 @@ def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among |
 
 @dataclass(frozen=True)
 class MaskedInputs:
-    """What networks on labels read: the rows of everybody (n x (1 + Kc)), and masks with the rows of those whom they hide.
-
-    ``among`` says for each mask where those rows stand among the rows of all workers.
-    """
+    """What networks on labels read: the rows of everybody (n x (1 + Kc)); and of each mask whom it hides, their rows, and where
+    these stand among the rows of all workers."""
 
     everything: Tensor
-    masks: tuple[tuple[Tensor, Tensor], ...]
-    among: tuple[Among | None, ...]
+    masks: tuple[tuple[Tensor, Tensor, Among | None], ...]
 
 
 def masked_inputs(
@@ -145,7 +142,7 @@ def masked_inputs(
     drawn = [draw_mask(topology.graph, train, masked) for _ in range(count)]
     together = max(1, COLUMNS // labels.shape[1])
     degrees = everything[:, :1]
-    found: list[tuple[Tensor, Tensor]] = []
+    found: list[tuple[Tensor, Tensor, Among | None]] = []
     for first in range(0, count, together):
         block = [hidden.to(labels.device) for hidden, _ in drawn[first : first + together]]
         reached = torch.cat([without_hidden(labels, who, masked, train.size) for who in block], dim=1)
@@ -155,8 +152,9 @@ def masked_inputs(
             parts = reached.split(labels.shape[1], dim=1)
             for rows, part, who in zip(columns, parts, block, strict=True):
                 rows.append(LABEL_SCALE * part[who])
-        found += [(who, torch.cat(rows, dim=1)) for rows, who in zip(columns, block, strict=True)]
-    return MaskedInputs(everything, tuple(found), tuple(among for _, among in drawn))
+        places = (among for _, among in drawn[first : first + together])
+        found += zip(block, (torch.cat(rows, dim=1) for rows in columns), places, strict=True)
+    return MaskedInputs(everything, tuple(found))
 
 
 def fit_masked(
@@ -177,13 +175,13 @@ def fit_masked(
     everything = inputs.everything[judges]
 
     def look(epoch: int) -> tuple[Tensor, Callable[[], Tensor]]:
-        near, turn = model.near_ids(topology), epoch % len(inputs.masks)
-        hidden, rows = inputs.masks[turn]
+        near = model.near_ids(topology)
+        hidden, rows, among = inputs.masks[epoch % len(inputs.masks)]
         with torch.no_grad():
             scores = model.eval()(everything, near[judges])
 
         def loss() -> Tensor:
-            predicted = model.train()(rows, near[hidden], inputs.among[turn])
+            predicted = model.train()(rows, near[hidden], among)
             return targets.loss(predicted, targets.labels[hidden])
 
         return scores, loss

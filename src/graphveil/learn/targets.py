@@ -107,7 +107,7 @@ class DropTargets(Targets):
 
     ``hops`` spreads the reports of training and validation users over the graph; where the most of one class arrives, that
     class is the target of a training user. Predictions take the same way: p ← hops(p · transition), made to sum to one.
-    A user without neighbours keeps the own report as target. Validation compares with the reports themselves. ``hops`` is a
+    A user without neighbours keeps their report as target. Validation compares with the reports themselves. ``hops`` is a
     map of n x c, ``spread_labels`` has n classes.
     """
 
@@ -128,7 +128,7 @@ def spread_labels(labels: Tensor, known: Tensor, classes: int, hops: Polynomial)
     """The class of which most arrives at each user, when the labels of ``known`` users spread along ``hops``.
 
     ``labels`` are n numbers below ``classes``, ``known`` says of each user whether the label counts, and so the result is n
-    numbers. A user at whom nothing arrives keeps the own label.
+    numbers. A user at whom nothing arrives keeps their label.
     """
     rows = torch.zeros(len(labels), classes, device=labels.device)
     rows[known.nonzero().ravel(), labels[known]] = 1

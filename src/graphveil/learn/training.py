@@ -190,7 +190,7 @@ def best_scale(
     return train(factor, schedule), factor
 
 
-# Told after each epoch: how many are done, how many there may be, the validation loss.
+# Called after each epoch with: how many are done, how many there may be, the validation loss.
 Progress = Callable[[int, int, float], None]
 
 

@@ -32,7 +32,7 @@ class Push:
     ``columns`` are k columns of X, n users long, and k columns of Ẑ come out. ``alpha`` is the chance that a walk stops, in
     (0, 1), ``r`` says how much degrees count, in [0, 1].
 
-    A user without neighbours keeps the own row, exactly. Residues are in double precision. Columns are shared out among
+    A user without neighbours keeps their row, exactly. Residues are in double precision. Columns are shared out among
     ``threads`` (as many as torch uses); each is pushed alone and in order, so the result does not depend on how many.
     """
 
