@@ -4,8 +4,8 @@ import torch
 
 from graphveil.denoise import energy as module
 from graphveil.denoise import energy_over_hops
-from graphveil.denoise.aggregators import HOA, KProp
 from graphveil.denoise.energy import find_components
+from graphveil.denoise.modules import HOA, KProp
 from graphveil.errors import InputError
 from graphveil.graphs.splits import Split
 from graphveil.linear.propagation import gcn_matrix

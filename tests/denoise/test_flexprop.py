@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from graphveil import InputError
-from graphveil.denoise.aggregators import KProp, user_weights
+from graphveil.denoise.modules import KProp, user_weights
 from graphveil.linear import weighted_mean_matrix
 from tests.learn.graphs import small_graph
 

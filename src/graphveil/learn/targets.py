@@ -18,7 +18,6 @@ from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs
 from graphveil.graphs.metrics import area_under_curve, micro_f1
-from graphveil.linear.pairs import PairProducts
 from graphveil.linear.sparse import Device, Polynomial
 
 # Below this a probability counts as this, so that its logarithm is finite.
@@ -259,7 +258,7 @@ class _Pairs:
 
     def __init__(self, pairs: LinkPairs, users: int, device: Device) -> None:
         self.linked = len(pairs.linked)
-        self.products = PairProducts(np.concatenate([pairs.linked, pairs.unlinked]), users, device)
+        self.products = linear.PairProducts(np.concatenate([pairs.linked, pairs.unlinked]), users, device)
 
     def scores(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The scores of the linked pairs, and of the others."""

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from graphveil import linear
 from graphveil.errors import InputError
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart
-from graphveil.linear.pairs import LearnedMatrix, PairPattern
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
 from graphveil.linear.sparse import Device, SparseMatrix
 
@@ -165,7 +165,7 @@ class WeightedTopology(Topology):
     ``weights`` has a number for each pair of ``pattern``; the matrices are n x n.
     """
 
-    def __init__(self, pattern: PairPattern, weights: Tensor) -> None:
+    def __init__(self, pattern: linear.PairPattern, weights: Tensor) -> None:
         self.pattern, self.weights, self.device = pattern, weights.detach(), pattern.device
 
     @cached_property
@@ -198,15 +198,15 @@ class WeightedTopology(Topology):
 class LearnedTopology(WeightedTopology):
     """The same for a GCN alone, with a gradient for the weights."""
 
-    def __init__(self, pattern: PairPattern, weights: Tensor) -> None:
+    def __init__(self, pattern: linear.PairPattern, weights: Tensor) -> None:
         super().__init__(pattern, weights)
         self.learned = weights
 
     @property
-    def gcn(self) -> LearnedMatrix:  # type: ignore[override]
+    def gcn(self) -> linear.LearnedMatrix:  # type: ignore[override]
         """D^-1/2 (A + I) D^-1/2."""
         return self._gcn
 
     @cached_property
-    def _gcn(self) -> LearnedMatrix:
-        return LearnedMatrix(self.pattern, self.pattern.gcn(self.learned))
+    def _gcn(self) -> linear.LearnedMatrix:
+        return linear.LearnedMatrix(self.pattern, self.pattern.gcn(self.learned))

@@ -6,21 +6,23 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
+from graphveil import linear
 from graphveil.errors import InputError
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.learn.backbones import Backbone
-from graphveil.learn.checkpoints import Checkpoints
 from graphveil.learn.inputs import thinned
 from graphveil.learn.targets import Goal, SeveralTargets, Targets, add_up
 from graphveil.learn.topology import LearnedTopology, Topology, WeightedTopology
-from graphveil.linear.pairs import PairPattern
 from graphveil.linear.sparse import Input
+
+if TYPE_CHECKING:
+    from graphveil.learn.checkpoints import Checkpoints
 
 
 @contextmanager
@@ -482,7 +484,11 @@ def fit_with_links(
 
 
 def weight_gradient(
-    model: Backbone, inputs: Input, pattern: PairPattern, weights: Tensor, targets: Targets | SeveralTargets
+    model: Backbone,
+    inputs: Input,
+    pattern: linear.PairPattern,
+    weights: Tensor,
+    targets: Targets | SeveralTargets,
 ) -> Tensor:
     """How the loss of all training users together changes with each of m weights (m numbers), for inputs of n x d.
 

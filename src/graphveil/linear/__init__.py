@@ -10,7 +10,7 @@ from graphveil.lazy import lazy_names
 
 if TYPE_CHECKING:
     from graphveil.linear.kernels import Push, weighted_products
-    from graphveil.linear.pairs import LearnedMatrix, PairPattern
+    from graphveil.linear.pairs import LearnedMatrix, PairPattern, PairProducts
     from graphveil.linear.propagation import (
         gcn_matrix,
         mean_matrix,
