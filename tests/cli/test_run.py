@@ -12,8 +12,8 @@ import pytest
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments import store as reuse
+from graphveil.experiments.store import RESULTS, select
 from tests.interrupting import interrupted_when
 
 pytestmark = pytest.mark.usefixtures("forget_outside")

@@ -7,9 +7,9 @@ import pytest
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments import store as reuse
 from graphveil.experiments.measures import MEASURES
+from graphveil.experiments.store import RESULTS, select
 from graphveil.plugins import is_reference
 from tests.interrupting import interrupted_when
 

@@ -7,9 +7,9 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.measures import MEASURES, Reading
 from graphveil.experiments.result import Result
+from graphveil.experiments.runner import RunOptions, run_study
 from graphveil.experiments.study import find_sweep, read_sweep
 from graphveil.experiments.study_result import StudyResult
-from graphveil.experiments.study_runner import RunOptions, run_study
 from graphveil.experiments.unit import UnitResult
 from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy

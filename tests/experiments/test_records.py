@@ -7,9 +7,10 @@ import pytest
 
 from graphveil.errors import InputError, StoreError
 from graphveil.experiments import Experiment, Result
-from graphveil.experiments import result_store as records
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.result_store import ResultStore, latest, read_results
+from graphveil.experiments import results as records
+from graphveil.experiments import store as reuse
+from graphveil.experiments.results import latest, read_results
+from graphveil.experiments.store import ResultStore
 from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Cost, Privacy
 

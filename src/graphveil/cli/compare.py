@@ -12,7 +12,7 @@ from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare as compared
 from graphveil.experiments.report import comparison_page, results_table
-from graphveil.experiments.result_store import Selection, find_result, kept_results
+from graphveil.experiments.results import Selection, find_result, kept_results
 from graphveil.files import PAGES, check_output, write_whole
 
 TITLE = "graphveil: comparison of kept results"

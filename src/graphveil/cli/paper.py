@@ -17,8 +17,8 @@ from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.computed_figures import FigureInput
 from graphveil.experiments.paper_result import FigureResult, PaperResult, compute_paper_figure, papers_page
 from graphveil.experiments.papers import Paper, PaperFigure, PaperSelection, papers, select, select_every
+from graphveil.experiments.runner import RunOptions, run_studies, run_study
 from graphveil.experiments.study_result import UNFINISHED, StudyResult
-from graphveil.experiments.study_runner import RunOptions, run_studies, run_study
 from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, PAGES, check_output, write_whole
 from graphveil.number_format import counted

@@ -11,7 +11,7 @@ from graphveil.checks import check_whole
 from graphveil.cli.audit import progress
 from graphveil.cli.console import say, warn
 from graphveil.experiments.report import HOPS, TITLE, write_report
-from graphveil.experiments.result_store import kept_results, latest, read_results
+from graphveil.experiments.results import kept_results, latest, read_results
 from graphveil.files import check_output
 from graphveil.number_format import counted
 

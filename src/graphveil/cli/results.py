@@ -12,18 +12,17 @@ from graphveil.cli.console import confirm, print_result, say, show_table, warn
 from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.report import results_page, results_table
-from graphveil.experiments.result_store import (
+from graphveil.experiments.result import StoredResult
+from graphveil.experiments.results import (
     EXPORTS,
     ORDERS,
-    ResultStore,
     Selection,
-    StoredResult,
     check_tag,
     sort_results,
     with_numbers,
     write_export,
 )
-from graphveil.experiments.unit_store import results_file
+from graphveil.experiments.store import ResultStore
 from graphveil.files import PAGES, check_output, write_whole
 from graphveil.number_format import counted
 from graphveil.plugins import unknown_name
@@ -76,7 +75,7 @@ def results(
     # A number names a result, be there a later one or not.
     selection = replace(selection, earlier=selection.earlier or bool(numbers))
     _check_asked(bool(numbers or selection.filters), delete, yes, bool(add_tag or remove_tag), out, as_json)
-    store = ResultStore(results_file())
+    store = ResultStore()
     kept = store.results(warn)
     chosen = selection.of(with_numbers(kept, numbers) if numbers else kept)
     if delete:
@@ -139,7 +138,7 @@ def say_what_is_hidden(
     """On stderr: why nothing fits, or that earlier results are not among them."""
     if not kept:
         say(
-            f"No run has left a result in {results_file()} yet: run a method first, as in "
+            f"No run has left a result in {ResultStore().file} yet: run a method first, as in "
             "`graphveil run base --data town --epsilon 2`.",
             err=True,
         )

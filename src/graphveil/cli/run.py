@@ -14,9 +14,9 @@ from graphveil.cli.studies import run_options, show_study, study_bars
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.result import result_sentences, result_table
+from graphveil.experiments.runner import RunOptions, run_experiment, run_study, unit_count
 from graphveil.experiments.study import Axis, Cell, Study
 from graphveil.experiments.study_result import BUDGETS
-from graphveil.experiments.study_runner import RunOptions, run_study, unit_count
 from graphveil.files import FIGURES, check_output
 from graphveil.number_format import counted
 
@@ -75,10 +75,7 @@ def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
         f"no run of {experiment.method} is finished; every finished run is kept, and {goes_on} from there"
     )
     with study_bars(nothing) as bars:
-        (outcome,) = run_study(Study("run", experiment.method, (Cell(experiment),)), options, bars).outcomes
-    result = outcome.result or outcome.partial
-    if result is None:
-        raise interrupted(nothing)
+        result = run_experiment(experiment, options, bars)
     if reused := len(result.units) - bars.computed:
         say(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)
     if as_json:
@@ -90,7 +87,7 @@ def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
             console.print(sentence)
     if result.interrupted:
         state = (
-            f"{len(result.units)} of {unit_count([experiment])} runs, control and structure counted too, are"
+            f"{len(result.units)} of {unit_count(experiment)} runs, control and structure counted too, are"
         )
         raise interrupted(f"{state} finished and kept; {goes_on} from there")
 

@@ -10,9 +10,10 @@ from graphveil.cli.console import RUNS_KEPT, Bars, on_interrupt, print_result, p
 from graphveil.cli.options import Computing
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.page import Section
+from graphveil.experiments.runner import RunOptions, StudyWatcher
 from graphveil.experiments.study_result import StudyResult
-from graphveil.experiments.study_runner import RunOptions, StudyWatcher
 from graphveil.experiments.table import Table
+from graphveil.experiments.unit import UnitResult
 
 
 class BarWatcher(StudyWatcher):
@@ -27,7 +28,7 @@ class BarWatcher(StudyWatcher):
     def begin(self, experiment: Experiment, done: int, total: int) -> None:
         self.bars.count(done, total, f"{experiment.method} on {experiment.data}")
 
-    def add(self, experiment: Experiment, done: int, total: int) -> None:
+    def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
         self.computed += 1
         self.begin(experiment, done, total)
 

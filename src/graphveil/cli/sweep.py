@@ -21,8 +21,8 @@ from graphveil.cli.studies import run_options, show_study, study_bars
 from graphveil.errors import InputError
 from graphveil.experiments.experiment_file import SETTINGS, Fields, experiment_fields, packaged
 from graphveil.experiments.measures import MEASURES
+from graphveil.experiments.runner import run_study
 from graphveil.experiments.study import FOLDER, find_sweep, read_sweep
-from graphveil.experiments.study_runner import run_study
 from graphveil.files import FIGURES, check_output
 from graphveil.plugins import plain_name
 

@@ -21,6 +21,7 @@ from graphveil.engine.part_work import Keeping, PartOutcome, learn_on, loaded
 from graphveil.engine.shard_users import ShardUsers, partitions_of, shard_part
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, check_same
+from graphveil.experiments.store import results_file, this_version
 from graphveil.experiments.unit import (
     RunUnit,
     UnitResult,
@@ -30,7 +31,6 @@ from graphveil.experiments.unit import (
     run_unit,
     score_unit,
 )
-from graphveil.experiments.unit_store import results_file, this_version
 from graphveil.graphs.load import large_shards
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.shards import Shards, open_shards

@@ -13,10 +13,9 @@ from graphveil import attacks, learn
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.attribute_study import rank_attributes
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.parts import PARTS as RUN_PARTS
 from graphveil.experiments.result import Result
-from graphveil.experiments.runner import parts_of
-from graphveil.experiments.unit import OpenUnit, RunUnit, UnitResult, load_data, open_unit
+from graphveil.experiments.unit import PARTS as RUN_PARTS
+from graphveil.experiments.unit import OpenUnit, RunUnit, UnitResult, load_data, open_unit, parts_of
 from graphveil.graphs import Graph
 from graphveil.learn.ranking import degree_correlations
 from graphveil.mechanisms import Reports

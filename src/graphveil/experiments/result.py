@@ -33,8 +33,7 @@ from graphveil.experiments.predictions import (
 )
 from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import OpenUnit, UnitResult
-from graphveil.experiments.unit_store import STAGES
+from graphveil.experiments.unit import STAGES, OpenUnit, UnitResult
 from graphveil.files import FIGURES, check_output
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
@@ -354,6 +353,59 @@ LISTED: dict[str, Any] = {
     "experiment": {"runs", "settings", "data_options", "budgets", "levels", "turnout", "volunteers"},
 }
 IDENTITY = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "experiment")
+# Fields that are a mean with its interval: those of the parts, and the gains over them.
+SUMMARIES = tuple(name for name in Result.model_fields if name in OTHER_PARTS or name.startswith("gain"))
+# Of the digest of a source, as many digits as tell versions apart.
+SOURCE_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class RecordOrigin:
+    """Which graphveil computed something: its version, and the digest of its source."""
+
+    version: str
+    source: str
+
+    def __str__(self) -> str:
+        source = f", source {self.source[:SOURCE_DIGITS]}" if self.source else ""
+        return f"graphveil {self.version}{source}"
+
+
+class StoredResult(Result):
+    """A result in the file of results: its number there, which no other ever has, its tags, and the source that computed it."""
+
+    number: int
+    tags: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def origin(self) -> RecordOrigin:
+        """Which graphveil computed it."""
+        return RecordOrigin(self.version or "of an unknown version", self.source)
+
+    @property
+    def label(self) -> str:
+        """Its number and its method, with its budget where it has one.
+
+        >>> StoredResult(number=7, method="base", data="town", epsilon=2.0, runs=(0.5,), mean=0.5).label
+        '7 (base, ε = 2)'
+        """
+        return f"{self.number} ({self.method}{f', ε = {self.epsilon:g}' if self.epsilon else ''})"
+
+    def listing(self) -> dict[str, Any]:
+        """Return what `graphveil results --json` prints: number, tags, source, and what the result says, but for what it took."""
+        whole = self.model_dump(mode="json", include=LISTED, by_alias=True)
+        whole |= {part: {"name": "", **whole[part]} for part in SUMMARIES if whole[part] is not None}
+        whole |= {} if self._described else {"spec": None}
+        return {"number": self.number, "tags": list(self.tags), "source": self.source, **whole}
+
+
+def parse_json(text: Any) -> Any:
+    """Return a JSON value; None where there is none, or where it is nested too deep to be read."""
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def _units_of(units: Sequence[UnitResult], part: str) -> list[UnitResult]:

@@ -27,9 +27,8 @@ from graphveil.experiments.figure import (
     band,
     line_style,
 )
-from graphveil.experiments.parts import PARTS
 from graphveil.experiments.predictions import predicted_classes
-from graphveil.experiments.unit import OpenUnit
+from graphveil.experiments.unit import PARTS, OpenUnit
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.methods.tasks import Outcome
 from graphveil.number_format import budget

@@ -22,7 +22,6 @@ from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.pool import Arriving, computed
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.compute import check_elsewhere
-from graphveil.experiments.database import insert, select
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
@@ -33,8 +32,8 @@ from graphveil.experiments.experiment import (
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
+from graphveil.experiments.store import ResultStore
 from graphveil.experiments.unit import RunUnit, Validation, validate_unit
-from graphveil.experiments.unit_store import RecordOrigin, RecordStore, now, results_file, this_version
 from graphveil.files import toml_value, write_whole
 from graphveil.graphs import Users
 from graphveil.mechanisms import entry
@@ -106,12 +105,6 @@ def _default(spec: Experiment, key: str) -> Any:
     return getattr(spec.resolved_settings, key)
 
 
-ADD = "INSERT INTO trials (search, data, source, version, time, trial) VALUES (?, ?, ?, ?, ?, ?)"
-# This version's first, then in the order in which they were finished.
-FIND = """SELECT id, version, source, trial FROM trials WHERE search = ? AND data = ?
-    ORDER BY source = ? DESC, id"""
-
-
 @dataclass(frozen=True)
 class TuningTrial:
     """A point of the search, and its validation scores and losses run by run."""
@@ -137,36 +130,17 @@ class TuningTrial:
         return {"runs": list(self.scores), "mean": self.score}
 
 
-class TrialStore(RecordStore):
-    """The finished trials of searches in the file of results; what is unfinished is not in it.
+def add_trial(store: ResultStore, spec: Experiment, space: SearchSpace, trial: TuningTrial) -> None:
+    """Keep a finished trial; it is on the disk when this returns."""
+    store.add_trial(*_key(spec, space), asdict(trial))
 
-    Trials that another version has computed are found only with ``any_version``; what was found is in ``reuse``.
-    """
 
-    records = "trials"
-
-    def add(self, spec: Experiment, space: SearchSpace, trial: TuningTrial) -> None:
-        """Keep a finished trial; it is on the disk when this returns."""
-        origin = this_version()
-        record = (origin.source, origin.version, now(), json.dumps(asdict(trial)))
-        insert(self.file, ADD, (*_key(spec, space), *record))
-
-    def find(self, spec: Experiment, space: SearchSpace) -> list[TuningTrial]:
-        """Return the finished trials, each point once, the defaults first and the others as they were finished."""
-        source = this_version().source
-        (rows,) = select(self.file, FIND, (*_key(spec, space), source))
-        trials: list[TuningTrial] = []
-        for number, *computed_by, text in rows:
-            origin = RecordOrigin(*map(str, computed_by))
-            usable = origin.source == source or self.reuse.any_version
-            trial = read_trial(text, spec.runs, space)
-            if trial is None:
-                self.reuse.broken |= {number} if usable else set()
-            elif all(trial.point != other.point for other in trials):
-                trials += [trial] if usable else []
-                if origin.source != source:
-                    (self.reuse.taken if usable else self.reuse.left)[number] = origin
-        return space.defaults_first(trials)
+def find_trials(store: ResultStore, spec: Experiment, space: SearchSpace) -> list[TuningTrial]:
+    """Return the finished trials, each point once, the defaults first and the others as they were finished."""
+    found = store.find_trials(
+        *_key(spec, space), lambda text: read_trial(text, spec.runs, space), lambda trial: trial.point
+    )
+    return space.defaults_first(found)
 
 
 def read_trial(text: Any, runs: int, space: SearchSpace) -> TuningTrial | None:
@@ -312,7 +286,7 @@ def tune(
     jobs: int | None = None,
     engine: str | Engine = HERE,
     keep: bool = True,
-    store: TrialStore | None = None,
+    store: ResultStore | None = None,
     watch: Callable[[TuningResult], None] | None = None,
     inside: Progress | None = None,
     **options: Any,
@@ -326,7 +300,7 @@ def tune(
     """
     name, given, options = take_data(data, users, options)
     if store is None and keep and given is None:
-        store = TrialStore(results_file())
+        store = ResultStore()
     return tune_experiment(
         Experiment.of(method, name, **options),
         trials=trials,
@@ -346,7 +320,7 @@ def tune_experiment(
     trials: int = TRIALS,
     jobs: int | None = None,
     engine: Engine = HERE,
-    store: TrialStore | None = None,
+    store: ResultStore | None = None,
     watch: Callable[[TuningResult], None] | None = None,
     inside: Progress | None = None,
     given: Given | None = None,
@@ -396,7 +370,7 @@ def check_search(spec: Experiment, trials: int, jobs: int | None) -> SearchSpace
 class _Search:
     """A search that goes on: its result so far, the file that keeps it, and the points that are being tried or have failed."""
 
-    def __init__(self, empty: TuningResult, store: TrialStore | None, given: Given | None) -> None:
+    def __init__(self, empty: TuningResult, store: ResultStore | None, given: Given | None) -> None:
         self.result, self.store, self.given = empty, store, given
         self.digest = RunUnit(empty.spec, given=given).digest
         self.others: list[Point] = []
@@ -405,7 +379,7 @@ class _Search:
     def read(self) -> None:
         """Take the trials from the file, if there is one: the first ones, as many as are wanted."""
         if self.store is not None:
-            trials = self.store.find(self.result.spec, self.result.space)
+            trials = find_trials(self.store, self.result.spec, self.result.space)
             self.result = replace(self.result, trials=tuple(trials[: self.result.total]))
 
     def next(self) -> Point:
@@ -445,7 +419,7 @@ class _Search:
         if self.store is not None:
             assert self.digest is not None
             check_unchanged(result.spec, self.digest)
-            self.store.add(result.spec, result.space, trial)
+            add_trial(self.store, result.spec, result.space, trial)
         self.others.remove(point)
         trials = result.space.defaults_first((*result.trials, trial))
         self.result = replace(result, trials=tuple(trials))
