@@ -384,7 +384,8 @@ def test_structure_is_computed_once_and_finished_units_are_reused(small, counted
     assert [each.result is not None for each in part.outcomes] == [True, False, False, False]
     assert part.outcomes[1].partial.interrupted
     kept = ResultStore(tmp_path / "results.sqlite").results()
-    assert [each.runs for each in kept] == [part.outcomes[0].result.runs]
+    assert [each.interrupted for each in kept] == [False, True]
+    assert kept[0].runs == part.outcomes[0].result.runs
     counted["stop"] = None
     found = ran(small, tmp_path)
     assert not found.interrupted

@@ -11,7 +11,7 @@ import typer
 from graphveil.cli.console import one_bar, print_result
 from graphveil.cli.one_run import RunOfRows
 from graphveil.cli.options import with_options
-from graphveil.experiments.embedding import FORMATS, check_embedding, embed_experiment
+from graphveil.experiments.artefacts import FORMATS, check_embedding, embed_experiment
 from graphveil.files import FIGURES, check_output
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes

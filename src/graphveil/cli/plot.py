@@ -11,8 +11,9 @@ from graphveil.cli.console import one_bar, say
 from graphveil.cli.one_run import OneRun
 from graphveil.cli.options import with_options
 from graphveil.errors import InputError
-from graphveil.experiments.predictions import check_predictions, learn_again
+from graphveil.experiments.artefacts import check_predictions
 from graphveil.experiments.run_figures import RUN_FIGURES
+from graphveil.experiments.unit import RunUnit, learn_unit
 from graphveil.files import FIGURES, check_output
 
 
@@ -35,7 +36,7 @@ def plot(
     check_output(out, FIGURES, "--out")
     check_predictions(experiment)
     with one_bar() as inside:
-        learned = learn_again(experiment, 0, None, inside)
+        learned = learn_unit(RunUnit(experiment), inside)
         inside(f"drawing {kind}", 1.0)
         RUN_FIGURES[kind](*learned).write(out)
     say(f"The figure is in {out}.")

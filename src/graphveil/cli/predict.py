@@ -11,8 +11,12 @@ import typer
 from graphveil.cli.console import one_bar, print_result
 from graphveil.cli.one_run import RunOfRows
 from graphveil.cli.options import with_options
-from graphveil.experiments.artefacts import record_file
-from graphveil.experiments.predictions import check_predictions, check_predictions_file, predict_experiment
+from graphveil.experiments.artefacts import (
+    check_predictions,
+    check_predictions_file,
+    predict_experiment,
+    record_file,
+)
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
 

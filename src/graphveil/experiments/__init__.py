@@ -1,10 +1,17 @@
 """Experiments: runs with their controls, what they say together, how it is shown, the search for settings, and embeddings."""
 
-from graphveil.experiments.embedding import Embedding, embed, embed_experiment, read_embedding
+from graphveil.experiments.artefacts import (
+    Embedding,
+    Predictions,
+    embed,
+    embed_experiment,
+    predict,
+    predict_experiment,
+    read_embedding,
+)
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.experiment_file import read_settings
 from graphveil.experiments.model import Model, load_model, save, train_model
-from graphveil.experiments.predictions import Predictions, predict, predict_experiment
 from graphveil.experiments.report import write_report
 from graphveil.experiments.result import Result, StoredResult
 from graphveil.experiments.results import read_results

@@ -12,12 +12,11 @@ from graphveil.audit.findings import exact_epsilon, plain
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import Chart, Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
 from graphveil.experiments.run_figures import graph_figure
 from graphveil.experiments.runner import Runner, RunOptions, StudyWatcher
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import UnitResult
+from graphveil.experiments.unit import RunUnit, UnitResult, learn_unit
 from graphveil.number_format import NONE, budget, counted, gained, points, reach
 from graphveil.statistics import Summary, paired_gain, t_interval
 
@@ -148,7 +147,7 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
         yield demo
     watch("drawing the town", next(done), steps)
     spec = demo.shown.experiment
-    yield replace(demo, town=graph_figure(*learn_again(spec, 0, None)).svg())
+    yield replace(demo, town=graph_figure(*learn_unit(RunUnit(spec))).svg())
 
 
 def summary(result: Result, part: str = "method") -> Summary | None:

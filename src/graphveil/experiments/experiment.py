@@ -51,12 +51,6 @@ from graphveil.plugins import is_reference, unknown_name
 from graphveil.version import __version__
 
 
-def check_data(source: str) -> None:
-    """Refuse a file that has no function for a graph, before anything heavy is imported."""
-    if is_reference(source):
-        LOADERS.load(source)
-
-
 def outside_digests(spec: Experiment) -> dict[str, str]:
     """What stands behind the names of a spec that are not the library's own, by field; data have a digest anyway."""
     method, mechanism, links = (
@@ -73,6 +67,8 @@ def outside_digests(spec: Experiment) -> dict[str, str]:
     return {field: digest for field, digest in digests.items() if digest is not None}
 
 
+# The two sides of a graph that is given as an object.
+Given = tuple[Graph, Users]
 Part = Literal["method", "control", "structure", "edgeless", "unasked"]
 PRIVATE_EDGES = "private_edges"
 MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
@@ -273,8 +269,8 @@ class Experiment:
     def _below(self, prefix: str) -> dict[str, Any]:
         return {key[len(prefix) :]: value for key, value in self.settings.items() if key.startswith(prefix)}
 
-    def check(self) -> None:
-        """Refuse what cannot be run, before anything heavy is imported."""
+    def check(self, given: Given | None = None) -> None:
+        """Refuse what cannot be run, before anything heavy is imported; ``given`` are graph and users that come as objects."""
         method, budgets = self.resolved_method, self.budgets
         task = self.resolved_task
         _ = self.resolved_settings
@@ -302,12 +298,10 @@ class Experiment:
         check_whole(self.runs, "--runs", least=1)
         check_seed(self.seed, self.runs)
         self.machine.check()
-        check_data(self.data)
-
-    def check_given(self, graph: Graph) -> None:
-        """Refuse what cannot be run on a graph that is given with its users."""
-        if self.budgets.private_labels:
-            check_private_labels(graph.recipe)
+        if given is not None and budgets.private_labels:
+            check_private_labels(given[0].recipe)
+        if is_reference(self.data):
+            LOADERS.load(self.data)
 
     def _check_levels(self) -> None:
         mechanism = self.budgets.mechanism
@@ -434,8 +428,6 @@ def check_unchanged(spec: Experiment, digest: str, part: Part = "method") -> Non
         )
 
 
-# The two sides of a graph that is given as an object.
-Given = tuple[Graph, Users]
 # What `from_pyg` takes besides the data, as options of a call that takes Data.
 PYG_OPTIONS = ("range", "binary", "split", "label", "metric", "ids", "name")
 

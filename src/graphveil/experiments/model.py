@@ -13,15 +13,17 @@ from pydantic import TypeAdapter
 from graphveil import learn
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.experiments.artefacts import TENSORS, read_artefact, write_artefact
-from graphveil.experiments.experiment import Experiment, Given
-from graphveil.experiments.predictions import (
+from graphveil.experiments.artefacts import (
     PARTS,
+    TENSORS,
     Predictions,
     check_predictions,
     check_same_score,
     predictions_of,
+    read_artefact,
+    write_artefact,
 )
+from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.unit import OpenUnit, RunUnit, make_job, open_unit
 from graphveil.files import check_output
 from graphveil.graphs.divide import MAX_CLASSES

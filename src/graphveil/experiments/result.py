@@ -21,19 +21,12 @@ from pydantic import (
 )
 
 from graphveil.errors import InputError
+from graphveil.experiments.artefacts import Predictions, check_predictions, check_same_score, predictions_of
 from graphveil.experiments.experiment import Experiment, Given, Part
 from graphveil.experiments.model import Model, check_model, train_model
-from graphveil.experiments.predictions import (
-    Predictions,
-    check_predictions,
-    check_same_score,
-    learn_again,
-    predicted_classes,
-    predictions_of,
-)
 from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import STAGES, OpenUnit, UnitResult
+from graphveil.experiments.unit import STAGES, OpenUnit, RunUnit, UnitResult, learn_unit, predicted_classes
 from graphveil.files import FIGURES, check_output
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
@@ -272,14 +265,12 @@ class Result(BaseModel):
     def per_class(self, run: int = 0) -> tuple[ClassScore, ...]:
         """Return precision, recall and F1 of each class among the test users of a run; the users' side counts."""
         ready, outcome = self.learned(run)
-        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
-        return ready.users.per_class(chosen, ready.graph)
+        return ready.users.per_class(predicted_classes(outcome, ready.graph), ready.graph)
 
     def confusion(self, run: int = 0) -> NDArray[np.int64]:
         """Return how many test users of each class (rows) were given each class (columns); the users' side counts."""
         ready, outcome = self.learned(run)
-        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
-        return ready.users.confusion(chosen, ready.graph)
+        return ready.users.confusion(predicted_classes(outcome, ready.graph), ready.graph)
 
     def model(self, run: int = 0) -> Model:
         """Return what a run has trained, to be applied to users who join later; it is trained again, bit for bit. See `Model.predict`."""
@@ -291,7 +282,7 @@ class Result(BaseModel):
         if run not in self._learned:
             check_predictions(self.experiment)
             score = self._score(run)
-            ready, outcome = learn_again(self.experiment, run, self._given)
+            ready, outcome = learn_unit(RunUnit(self.experiment, run=run, given=self._given))
             check_same_score(ready, outcome, score)
             self._learned[run] = ready, outcome
         return self._learned[run]

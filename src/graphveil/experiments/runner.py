@@ -204,9 +204,7 @@ class Runner:
         memory are then its own. Units that the store holds are then reused only if they ran so too. Every finished unit goes into the store
         at once. An interrupt returns what there is, marked as interrupted, if there is anything.
         """
-        spec.check()
-        if self.given is not None:
-            spec.check_given(self.given[0])
+        spec.check(self.given)
         start, parts = time.perf_counter(), self.parts(spec, skip)
         done: list[UnitResult] = []
         inputs: dict[Part, str] = {}

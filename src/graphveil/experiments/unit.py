@@ -235,9 +235,7 @@ class RunUnit:
 def run_unit(unit: RunUnit, progress: Progress | None = None) -> UnitResult:
     """Run one part of one run, and score it."""
     start = time.perf_counter()
-    with learn.one_thread():
-        ready, outcome = learn_unit(unit, progress)
-    return score_unit(ready, outcome, start)
+    return score_unit(*learn_unit(unit, progress), start)
 
 
 def score_unit(ready: OpenUnit, outcome: Outcome, start: float) -> UnitResult:
@@ -266,8 +264,7 @@ def validate_unit(
 
     The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
     """
-    with learn.one_thread():
-        ready, outcome = learn_unit(RunUnit(spec, "method", run, given), progress)
+    ready, outcome = learn_unit(RunUnit(spec, "method", run, given), progress)
     gc.collect()
     metric, score = spec.resolved_task.validation(ready.graph, outcome, spec.budgets)
     return Validation(metric, score, outcome.validation_loss)
@@ -420,11 +417,19 @@ def respondents(
 
 
 def learn_unit(unit: RunUnit, progress: Progress | None = None) -> tuple[OpenUnit, Outcome]:
-    """Split, ask and learn."""
-    ready = open_unit(unit, progress)
-    # What takes long to load is loaded before the method counts its seconds.
-    import_module("graphveil.learn.registry")
-    return ready, ready.method.run(ready.job)
+    """Split, ask and learn: the same numbers whenever it is called."""
+    with learn.one_thread():
+        ready = open_unit(unit, progress)
+        # What takes long to load is loaded before the method counts its seconds.
+        import_module("graphveil.learn.registry")
+        return ready, ready.method.run(ready.job)
+
+
+def predicted_classes(outcome: Outcome, graph: Graph) -> NDArray[np.int64]:
+    """Return the likeliest class of each user, or for each label whether it is likelier than not, as a score counts them."""
+    assert outcome.scores is not None
+    chosen = outcome.scores > 0 if graph.multilabel else outcome.scores.argmax(axis=1)
+    return np.asarray(chosen, dtype=np.int64)
 
 
 def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
