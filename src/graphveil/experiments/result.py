@@ -51,6 +51,8 @@ SHOWN_DIGITS = 8
 # The method, and what it is compared with.
 PARTS: tuple[Part, ...] = get_args(Part)
 OTHER_PARTS = PARTS[1:]
+# The fields of the gains over them.
+GAINS = {part: "gain" if part == "control" else f"gain_over_{part}" for part in OTHER_PARTS}
 
 
 @dataclass(frozen=True)
@@ -183,30 +185,20 @@ class Result(BaseModel):
         if experiment.method == "structure":
             known["backbone"] = None
         own = _scores(method)
-        gains = {part: _gain(method, others) for part, others in parts.items()}
+        gains = {part: _gain(method, parts[part]) for part in OTHER_PARTS}
+        known |= {name: getattr(own, name) for name in ("runs", "mean", "low", "high")}
+        known |= {part: _scores(parts[part], part) if parts[part] else None for part in OTHER_PARTS}
+        known |= {GAINS[part]: gain for part, gain in gains.items()}
+        stages = {stage: sum(unit.seconds[stage] for unit in method) / len(method) for stage in STAGES}
+        asked = {name: sum(getattr(unit, name) for unit in method) for name in ("asked", "answered")}
         # What was computed is not refused, whatever it is.
         result = cls.model_construct(
             **known,
             metric=metric,
-            **{name: getattr(own, name) for name in ("runs", "mean", "low", "high")},
-            control=_scores(parts["control"], also=True) if parts["control"] else None,
-            structure=_structure(parts["structure"]),
-            gain=gains["control"],
-            gain_over_structure=gains["structure"],
-            edgeless=_scores(parts["edgeless"]) if gains["edgeless"] else None,
-            gain_over_edgeless=gains["edgeless"],
-            unasked=_scores(parts["unasked"]) if gains["unasked"] else None,
-            gain_over_unasked=gains["unasked"],
             verdict=_verdict(experiment, gains),
-            answered={
-                name: round(sum(getattr(unit, name) for unit in method) / len(method))
-                for name in ("asked", "answered")
-            },
+            answered={name: round(count / len(method)) for name, count in asked.items()},
             privacy=max((unit.privacy for unit in method), key=_spent),
-            seconds={
-                **{stage: sum(unit.seconds[stage] for unit in method) / len(method) for stage in STAGES},
-                "total": seconds,
-            },
+            seconds={**stages, "total": seconds},
             peak_mb=max(unit.peak_mb for unit in units),
             also=_measurements(method),
             experiment=experiment,
@@ -327,7 +319,7 @@ class Result(BaseModel):
     def _check_computed(self) -> None:
         if not self._units:
             raise InputError(
-                f"the result of {self.method} on {self.data} was read from a file, which says nothing of single units: run it again"
+                f"this result of {self.method} was read from a file, without its units: run it again"
             )
 
 
@@ -345,7 +337,7 @@ LISTED: dict[str, Any] = {
 }
 IDENTITY = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "experiment")
 # Fields that are a mean with its interval: those of the parts, and the gains over them.
-SUMMARIES = tuple(name for name in Result.model_fields if name in OTHER_PARTS or name.startswith("gain"))
+SUMMARIES = tuple(name for name in Result.model_fields if name in {*OTHER_PARTS, *GAINS.values()})
 # Of the digest of a source, as many digits as tell versions apart.
 SOURCE_DIGITS = 12
 
@@ -403,23 +395,19 @@ def _units_of(units: Sequence[UnitResult], part: str) -> list[UnitResult]:
     return sorted((unit for unit in units if unit.part == part), key=lambda unit: unit.run)
 
 
-def _scores(units: Sequence[UnitResult], *, also: bool = False) -> PartScores:
+def _scores(units: Sequence[UnitResult], part: str = "method") -> PartScores:
+    """Return the scores of a part; structure by the name of what was chosen most often, and without its runs."""
     scores = tuple(unit.score for unit in units)
-    mean = t_interval(scores)
-    return PartScores(mean.mean, mean.low, mean.high, runs=scores, also=_measurements(units) if also else {})
+    found = PartScores(**vars(t_interval(scores)), runs=scores)
+    if part == "structure":
+        names = Counter(unit.detail or "structure" for unit in units)
+        return replace(found, name=names.most_common(1)[0][0], runs=())
+    return replace(found, also=_measurements(units)) if part == "control" else found
 
 
 def _measurements(units: Sequence[UnitResult]) -> dict[str, Measurement]:
     values = {name: tuple(unit.also[name] for unit in units) for name in units[0].also}
     return {name: Measurement(**vars(t_interval(each)), runs=each) for name, each in values.items()}
-
-
-def _structure(units: Sequence[UnitResult]) -> PartScores | None:
-    """The scores of structure, by the name of what was chosen most often."""
-    if not units:
-        return None
-    names = Counter(unit.detail or "structure" for unit in units)
-    return replace(_scores(units), name=names.most_common(1)[0][0], runs=())
 
 
 def _gain(units: Sequence[UnitResult], others: Sequence[UnitResult]) -> Summary | None:

@@ -16,7 +16,7 @@ from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.pool import Arriving, Pool, UnitLostError, computed, uninterrupted, workers
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
 from graphveil.experiments.compute import compute_remote_unit, compute_unit, remove_checkpoints
-from graphveil.experiments.experiment import Experiment, Given, Part, check_unchanged, input_digest, take_data
+from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest, take_data
 from graphveil.experiments.experiment_file import experiment_fields
 from graphveil.experiments.measures import PARTS, Reading
 from graphveil.experiments.result import Result
@@ -219,7 +219,7 @@ class Runner:
             for unit in self._compute(self._left(spec, parts, done), alone, skip, later):
                 done.append(unit)
                 if self.store is not None:
-                    check_unchanged(spec, inputs[unit.part], unit.part)
+                    check_same(spec, inputs[unit.part], unit.part)
                     self.store.add_unit(spec, unit)
                 self.watcher.add(spec, unit, self.before + len(done), self.total)
             interrupted = False

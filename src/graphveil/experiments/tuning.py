@@ -26,7 +26,7 @@ from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
     Given,
-    check_unchanged,
+    check_same,
     input_digest,
     outside_digests,
     take_data,
@@ -418,7 +418,7 @@ class _Search:
             return
         if self.store is not None:
             assert self.digest is not None
-            check_unchanged(result.spec, self.digest)
+            check_same(result.spec, self.digest)
             add_trial(self.store, result.spec, result.space, trial)
         self.others.remove(point)
         trials = result.space.defaults_first((*result.trials, trial))
