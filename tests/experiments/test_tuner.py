@@ -383,10 +383,10 @@ def test_trials_of_another_version_count_only_if_they_may(quick, tmp_path, monke
     assert again.sentences() == []
 
 
-def test_trials_of_a_graph_that_is_given_are_not_kept(tmp_path):
-    graph, users = gv.load("town", **SMALL)
-    with pytest.raises(InputError, match="leave out the store"):
-        gv.experiments.tune("base", graph, users, epsilon=2.0, store=ResultStore(tmp_path / "a.sqlite"))
+def test_trials_of_a_graph_that_is_given_are_not_kept(quick, tmp_path):
+    given, store = gv.load("town", **SMALL), ResultStore(tmp_path / "a.sqlite")
+    tune_experiment(SPEC, trials=1, store=store, given=given)
+    assert not store.file.exists()
 
 
 @pytest.mark.parametrize(

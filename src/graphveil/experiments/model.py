@@ -34,9 +34,9 @@ from graphveil.mechanisms.rows import PublicRange
 from graphveil.methods import find_method, method_names
 from graphveil.methods.job import Questions
 from graphveil.methods.tasks import Trained
-from graphveil.methods.trial import Replay
+from graphveil.methods.trial import Recorder, Replay
 from graphveil.plugins import is_reference, plain_name
-from graphveil.privacy import Ledger, Plan, Respondents
+from graphveil.privacy import Ledger, Plan
 from graphveil.version import __version__
 
 
@@ -149,13 +149,14 @@ class Model:
                 f"the model was trained with {self.users} users and this graph has {graph.node_count}: give a graph that has grown, its first "
                 "users those of the training"
             )
-        if graph.feature_count not in (0, self.training_graph.feature_count):
+        features = self.training_graph.feature_count
+        if graph.feature_count not in (0, features):
             raise InputError(
-                f"the model was trained on {self.training_graph.feature_count} features and this graph has {graph.feature_count}: give the same ones"
+                f"the model was trained on {features} features: this graph has {graph.feature_count}"
             )
         if seed == self.seed:
             raise InputError(
-                f"seed must not be {self.seed}, from which the first users have drawn: the same noise twice could be undone"
+                f"seed must not be {self.seed}, the training's own: the same noise twice could be undone"
             )
 
     def _grown(self, graph: Graph) -> Graph:
@@ -198,7 +199,7 @@ class Model:
                 raise InputError(f"{count} users have joined, and {reports.asked} reports were given")
             if reports.mechanism.fingerprint != each.reports.mechanism.fingerprint:
                 raise InputError(
-                    "those who joined have answered another plan: ask them model.plans, in that order"
+                    "those who joined have answered another plan: ask model.plans, in that order"
                 )
         rest = iter(later)
         return [
@@ -230,19 +231,6 @@ class Model:
         return f"Model({self.spec.method} on {self.spec.data}, seed {self.seed}, trained with {self.users:,} users)"
 
 
-class _Recorder:
-    """Users who answer as usual while plans and reports are written down."""
-
-    def __init__(self, users: Respondents) -> None:
-        self._users, self.answers = users, list[PlanReports]()
-
-    def report(self, plan: Plan) -> Reports:
-        """Answer, and remember the answer."""
-        reports = self._users.report(plan)
-        self.answers.append(PlanReports(plan, reports))
-        return reports
-
-
 def _joined_reports(first: Reports, second: Reports) -> Reports:
     """Return reports of those who were there, and of those who joined."""
     joined = Reports.join([replace(each, answered=None) for each in (first, second)])
@@ -265,17 +253,14 @@ def train_model(
     check_model(spec)
     with learn.one_thread():
         ready = open_unit(RunUnit(spec, run=run, given=given))
-        recorder = _Recorder(ready.job.users)
+        recorder = Recorder(ready.job.users)
         outcome = ready.method.run(replace(ready.job, users=recorder, keep_trained=True))
     if score is not None:
         check_same_score(ready, outcome, score)
     if outcome.trained is None:
-        raise InputError(
-            f"{spec.method} has trained no backbone here, so there is no model: take another method, like base"
-        )
-    return Model(
-        spec, spec.seed + run, outcome.trained, tuple(recorder.answers), known_before(ready.job.graph)
-    )
+        raise InputError(f"{spec.method} has trained no backbone here: take another method, like base")
+    answers = tuple(map(PlanReports, recorder.plans, recorder.answers))
+    return Model(spec, spec.seed + run, outcome.trained, answers, known_before(ready.job.graph))
 
 
 def known_before(graph: Graph) -> Graph:
@@ -294,9 +279,7 @@ def check_model(spec: Experiment) -> None:
             "when people have joined"
         )
     if spec.budgets.private_links:
-        raise InputError(
-            "where links are private, a graph that has grown would have to be reported anew: a model is for public links"
-        )
+        raise InputError("a model is for public links: private ones would have to be reported anew")
     if spec.budgets.norm_epsilon is not None:
         raise InputError("a model predicts classes alone: leave --norm-epsilon out")
 
@@ -304,6 +287,8 @@ def check_model(spec: Experiment) -> None:
 SAVED = "name a file that gv.save has written"
 FORMAT = "graphveil-model-1"
 ARRAYS = ("labels", *PARTS)
+# What else is kept of the graph of the training.
+DESCRIBED = ("name", "feature_count", "binary", "class_count", "metric")
 
 
 def save(model: Model, path: str | Path) -> None:
@@ -326,12 +311,8 @@ def save(model: Model, path: str | Path) -> None:
         "plans": [each.plan.to_json() for each in model.answers],
         "fingerprints": [each.reports.mechanism.fingerprint for each in model.answers],
         "graph": {
-            "name": graph.name,
-            "feature_count": graph.feature_count,
+            **{name: getattr(graph, name) for name in DESCRIBED},
             "range": None if public is None else [public.low, public.high],
-            "binary": graph.binary,
-            "class_count": graph.class_count,
-            "metric": graph.metric,
         },
     }
     reports = [each.reports for each in model.answers]
@@ -350,9 +331,7 @@ def check_saved(spec: Experiment) -> None:
     """Reject a model that rests on code which no file of a model holds."""
     for name in (spec.method, spec.backbone, spec.budgets.mechanism):
         if is_reference(name):
-            raise InputError(
-                f"{name} is code of yours, which no file of a model holds: keep the model in memory, or run the method again"
-            )
+            raise InputError(f"{name} is code of yours, which no file of a model holds: run the method again")
 
 
 def load_model(path: str | Path) -> Model:

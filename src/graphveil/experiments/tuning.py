@@ -57,10 +57,8 @@ class SearchSpace:
         """Return the grid of an experiment's method for what is private in it, without the settings that it fixes."""
         method = spec.resolved_method
         if not method.grid:
-            searchable = [name for name in method_names() if find_method(name).grid]
-            raise InputError(
-                f"{spec.method} has no settings to search: tune one of {', '.join(searchable)} instead"
-            )
+            searchable = ", ".join(name for name in method_names() if find_method(name).grid)
+            raise InputError(f"{spec.method} has no settings to search: tune one of {searchable}")
         grid = dict(method.grid)
         if spec.budgets.label_epsilon is not None:
             grid |= LABEL_GRID
@@ -70,9 +68,8 @@ class SearchSpace:
             grid |= LEVEL_GRID
         defaults = {key: _default(spec, key) for key in grid if key not in spec.settings}
         if not defaults:
-            raise InputError(
-                f"all settings of {spec.method} that are searched are fixed: leave one of {', '.join(grid)} free"
-            )
+            free = f"leave one of {', '.join(grid)} free"
+            raise InputError(f"all settings of {spec.method} that are searched are fixed: {free}")
         values = {
             key: grid[key] if default in grid[key] else (*grid[key], default)
             for key, default in defaults.items()
@@ -286,7 +283,6 @@ def tune(
     jobs: int | None = None,
     engine: str | Engine = HERE,
     keep: bool = True,
-    store: ResultStore | None = None,
     watch: Callable[[TuningResult], None] | None = None,
     inside: Progress | None = None,
     **options: Any,
@@ -299,14 +295,12 @@ def tune(
     is standard practice: report with other seeds than those of the search.
     """
     name, given, options = take_data(data, users, options)
-    if store is None and keep and given is None:
-        store = ResultStore()
     return tune_experiment(
         Experiment.of(method, name, **options),
         trials=trials,
         jobs=jobs,
         engine=Engine.of(engine),
-        store=store,
+        store=ResultStore() if keep else None,
         watch=watch,
         inside=inside,
         given=given,
@@ -335,12 +329,10 @@ def tune_experiment(
     """
     engine.check_units("a search")
     space = check_search(spec, trials, jobs)
+    if given is not None:
+        # It has no name by which its trials could be found again.
+        store = None
     if store is not None:
-        if given is not None:
-            raise InputError(
-                "a graph that is given has no name by which its trials could be found again: leave out the store, or write "
-                "the graph to an .npz file and name that"
-            )
         store.check()
     search = _Search(TuningResult(spec, space, (), min(trials, space.size)), store, given)
     if watch is not None and search.result.trials:
@@ -396,14 +388,13 @@ class _Search:
         spec, todo = self.result.spec, self.result.total - len(self.result.trials)
         if not engine.outside(jobs, todo):
             for _ in range(todo):
-                point = self.next()
-                yield point, _try(spec, point, self.given, inside)
+                yield _try(spec, self.next(), self.given, self.digest, inside)
             return
         with engine.pool(jobs, todo) as pool:
             arriving: Arriving[tuple[Point, TuningTrial | GraphveilError]] = Arriving()
             while todo or arriving:
                 while todo and len(arriving) < pool.count:
-                    arriving.add(pool.submit(_try_elsewhere, spec, self.next(), self.given, self.digest))
+                    arriving.add(pool.submit(_try, spec, self.next(), self.given, self.digest))
                     todo -= 1
                 yield computed(arriving.next())
 
@@ -425,17 +416,11 @@ class _Search:
         self.result = replace(result, trials=tuple(trials))
 
 
-def _try_elsewhere(
-    spec: Experiment, point: Point, given: Given | None, digest: str | None
-) -> tuple[Point, TuningTrial | GraphveilError]:
-    check_elsewhere(RunUnit(spec), digest)
-    return point, _try(spec, point, given)
-
-
 def _try(
-    spec: Experiment, point: Point, given: Given | None, inside: Progress | None = None
-) -> TuningTrial | GraphveilError:
-    """All runs of one point; what graphveil refuses is returned, so that the search can go on."""
+    spec: Experiment, point: Point, given: Given | None, digest: str | None, inside: Progress | None = None
+) -> tuple[Point, TuningTrial | GraphveilError]:
+    """Return a point with all its runs, here or in another process; what graphveil refuses is returned, so that the search can go on."""
+    check_elsewhere(RunUnit(spec), digest)
     chosen = spec.having(settings={**spec.settings, **point})
     runs: list[Validation] = []
 
@@ -447,10 +432,9 @@ def _try(
         for number in range(spec.runs):
             runs.append(validate_unit(chosen, number, tell, given))
     except GraphveilError as error:
-        return error
-    return TuningTrial(
-        point, runs[0].metric, tuple(run.score for run in runs), tuple(run.loss for run in runs)
-    )
+        return point, error
+    scores, losses = tuple(run.score for run in runs), tuple(run.loss for run in runs)
+    return point, TuningTrial(point, runs[0].metric, scores, losses)
 
 
 def write_settings(tuned: TuningResult, file: Path) -> None:

@@ -35,14 +35,15 @@ VOLUNTEERS = 30
 
 
 class Recorder:
-    """Users who answer as usual while their reports are written down."""
+    """Users who answer as usual while plans and reports are written down."""
 
     def __init__(self, users: Respondents) -> None:
-        self._users, self.answers = users, list[Reports]()
+        self._users, self.plans, self.answers = users, list[Plan](), list[Reports]()
 
     def report(self, plan: Plan) -> Reports:
         """Answer, and remember the answer."""
         self.answers.append(self._users.report(plan))
+        self.plans.append(plan)
         return self.answers[-1]
 
 
