@@ -364,7 +364,7 @@ def check_same_score(ready: OpenUnit, outcome: Outcome, score: float) -> None:
     """Reject what was learned again where its score is not that of the run."""
     if ready.unit.spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
         raise InputError(
-            f"run {ready.unit.run} comes to another score than it had: data or graphveil have changed since, so run it again"
+            f"run {ready.unit.run} comes to another score than it had: data or code changed, run it again"
         )
 
 
@@ -373,7 +373,7 @@ def check_predictions(spec: Experiment, given: Given | None = None) -> None:
     spec.check(given)
     if not spec.resolved_task.learns_labels:
         raise InputError(
-            f"predictions are classes of users, and the task {spec.task} predicts {spec.resolved_task.summary}: take the task node, or embed"
+            f"predictions are classes, and the task {spec.task} has none: take the task node, or embed"
         )
 
 
@@ -453,7 +453,7 @@ class Embedding(Artefact):
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or len(self.values) != self.users:
             raise InputError(
-                f"an embedding must have one row for each of {self.users} users, got shape {self.values.shape}"
+                f"an embedding must have one row a user, {self.users}, got shape {self.values.shape}"
             )
         if not np.isfinite(self.values).all():
             raise InputError("an embedding must have finite numbers only: give a smaller learning rate (lr)")
@@ -554,10 +554,7 @@ def reduce_columns(values: NDArray[np.float32], dims: int) -> NDArray[np.float32
     most = min(values.shape)
     if dims > most:
         rows, columns = values.shape
-        raise InputError(
-            f"this embedding has {rows} rows and {columns} columns, which cannot be reduced to {dims} dims: "
-            f"give at most {most}"
-        )
+        raise InputError(f"{rows} x {columns} numbers cannot be reduced to {dims} dims: give at most {most}")
     from scipy.linalg import eigh
 
     columns = values.shape[1]

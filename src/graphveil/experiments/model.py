@@ -146,17 +146,14 @@ class Model:
     def _check(self, graph: Graph, seed: int | None) -> None:
         if graph.node_count < self.users:
             raise InputError(
-                f"the model was trained with {self.users} users and this graph has {graph.node_count}: give a graph that has grown, its first "
-                "users those of the training"
+                f"a grown graph begins with the {self.users} users of the training, got {graph.node_count}"
             )
         features = self.training_graph.feature_count
         if graph.feature_count not in (0, features):
-            raise InputError(
-                f"the model was trained on {features} features: this graph has {graph.feature_count}"
-            )
+            raise InputError(f"the model was trained on {features} features, got {graph.feature_count}")
         if seed == self.seed:
             raise InputError(
-                f"seed must not be {self.seed}, the training's own: the same noise twice could be undone"
+                f"seed must not be {self.seed}, the training's: the same noise twice could be undone"
             )
 
     def _grown(self, graph: Graph) -> Graph:
@@ -198,9 +195,7 @@ class Model:
             if reports.asked != count:
                 raise InputError(f"{count} users have joined, and {reports.asked} reports were given")
             if reports.mechanism.fingerprint != each.reports.mechanism.fingerprint:
-                raise InputError(
-                    "those who joined have answered another plan: ask model.plans, in that order"
-                )
+                raise InputError("those who joined have answered another plan: ask model.plans")
         rest = iter(later)
         return [
             replace(each, reports=_joined_reports(each.reports, next(rest)))

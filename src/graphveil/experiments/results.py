@@ -62,14 +62,10 @@ def read_results(paths: Sequence[Path], skipped: Skipped = lambda _: None) -> li
     results = []
     for path in paths:
         if not path.exists():
-            raise InputError(
-                f"{path} is not there: give a file that `graphveil run … --json` has written, or a folder"
-            )
+            raise InputError(f"{path} is not there: name a file that `graphveil run … --json` has written")
         here = [result for file in _files(path) for result in _results(file, skipped, path.is_dir())]
         if not here:
-            raise InputError(
-                f"{path} holds no result: give what `graphveil run … --json` prints, one object a file or a line"
-            )
+            raise InputError(f"{path} holds no result: give what `graphveil run … --json` prints")
         results += here
     return results
 
@@ -212,10 +208,7 @@ def sort_results(results: Sequence[StoredResult], by: str, backwards: bool = Fal
 def check_tag(name: str, results: Sequence[StoredResult]) -> str:
     """Refuse a tag that could not be told from a number or from a method."""
     if not TAG.fullmatch(name):
-        raise InputError(
-            f"a tag has letters, digits, '.', '_' and '-', at most 64 and a letter first, got {name!r}: "
-            "choose another name"
-        )
+        raise InputError(f"a tag is a letter and up to 63 letters, digits, '.', '_' and '-', got {name!r}")
     if name in {each.method for each in results}:
         raise InputError(f"{name} is a method, so it cannot be a tag: choose another name")
     return name

@@ -385,9 +385,7 @@ def run_study(
     """Run the cells of one study; refused along axes where no experiment has the measure."""
     (result,) = run_studies([study], options, watcher, given)
     if study.axes and result.finished and not result.has_numbers:
-        raise InputError(
-            f"no experiment of {study.name} has the measure {study.measure.name}: choose another one"
-        )
+        raise InputError(f"no experiment of {study.name} has the measure {study.measure.name}: take another")
     return result
 
 
@@ -490,9 +488,7 @@ def sweep(
     given: Given | None = None
     if over is None:
         if users is not None or not (data is None or isinstance(data, str)):
-            raise InputError(
-                f"{method} names its graphs itself: give over={{FIELD: [VALUES]}} to sweep a method over a graph of yours"
-            )
+            raise InputError(f"{method} names its graphs itself: give over={{FIELD: [VALUES]}} for yours")
         fields = experiment_fields(options, "the options")
         study = find_sweep(str(method)).with_fields(fields).on([data] if data else [])
     else:
@@ -506,8 +502,6 @@ def sweep(
     if given is None:
         return run_study(study.prepare(everything=True), how)
     if study.measure.read is None:
-        raise InputError(
-            f"{study.measure.name} is measured on data that has a name: write the graph to an .npz file"
-        )
+        raise InputError(f"{study.measure.name} is measured on named data: write the graph to an .npz file")
     study.check_runs()
     return run_study(study, how, given=given)

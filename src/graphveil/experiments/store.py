@@ -356,9 +356,7 @@ def _layout(file: Path, connection: sqlite3.Connection) -> int:
     if not (layout or mark or tables):
         return 0
     if mark != OURS:
-        raise StoreError(
-            f"{file} is a database of something else: move it away, and a new one is made in its place"
-        )
+        raise StoreError(f"{file} is a database of something else: move it away, and a new one is made")
     if layout > LAYOUT:
         raise StoreError(
             f"{file} was written by a newer graphveil (layout {layout}, this one knows {LAYOUT}): update graphveil, or name "

@@ -85,15 +85,11 @@ class Budgets:
             if getattr(self, name) is not None:
                 check_budget(getattr(self, name), name=option_name(name))
         if entry(self.link_mechanism).subject != "links":
-            raise InputError(
-                f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
-            )
+            raise InputError(f"{self.link_mechanism} does not report links: take {', '.join(names('links'))}")
         if self.norm_bound is None:
             return
         if self.norm_epsilon is None:
-            raise InputError(
-                "--norm-bound has no meaning where no norms are learned: give --norm-epsilon too"
-            )
+            raise InputError("--norm-bound has no meaning where no norms are learned: give --norm-epsilon")
         low, high = NORM_BOUNDS
         check_number(self.norm_bound, "--norm-bound", least=low, most=high)
 
@@ -167,9 +163,7 @@ class Turnout:
         if self.silence not in SILENCES:
             raise unknown_name("silence", self.silence, SILENCES)
         if self.silence != "random" and share == 1:
-            raise InputError(
-                "--silence has no meaning where everybody answers: give --participation below 1 too"
-            )
+            raise InputError("--silence has no meaning where everybody answers: lower --participation")
 
     @property
     def complete(self) -> bool:
