@@ -67,7 +67,7 @@ def forget_outside():
 
 def _forget_outside():
     from graphveil import plugins as outside
-    from graphveil.graphs.outside_data import LOADERS
+    from graphveil.graphs.load import LOADERS
     from graphveil.learn import BACKBONES
     from graphveil.mechanisms.registry import _entries
     from graphveil.methods.method import _given, _methods

@@ -130,7 +130,7 @@ INSIDE_FUNCTIONS = {
     "graphs/graph.py": {"scipy.sparse"},
     "graphs/metrics.py": {"sklearn.metrics"},
     "graphs/npz.py": {"scipy.sparse"},
-    "graphs/download.py": {"scipy.sparse", "torch_geometric.data"},
+    "graphs/store.py": {"scipy.sparse", "torch_geometric.data"},
     # Tables need pyarrow, which is loaded with the first one.
     "graphs/tables.py": {"pyarrow"},
     # A sharded graph is recognised without its libraries; METIS is optional, and the other partitioner is compiled.

@@ -6,7 +6,7 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.attribute_study import ask_first_round, rank_attributes, tie_seeds
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import find_measure
-from graphveil.learn.ranking import raw_estimate
+from graphveil.learn.attributes import raw_estimate
 from graphveil.methods.scoring import attribute_scores, estimate_scores
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}

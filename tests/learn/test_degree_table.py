@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from graphveil.learn.label_propagation import PRIOR_USERS, degree_probabilities
+from graphveil.learn.label_models import PRIOR_USERS, degree_probabilities
 from tests.worlds import together
 
 

@@ -10,7 +10,6 @@ from graphveil.graphs.part import GraphPart, Neighbours, cut_part
 from graphveil.linear import partitioned as module
 from graphveil.linear import partitioned as passing
 from graphveil.linear.partitioned import links_of
-from graphveil.linear.polynomial import Polynomial
 from graphveil.linear.propagation import (
     gcn_matrix,
     mean_matrix,
@@ -19,7 +18,7 @@ from graphveil.linear.propagation import (
     sum_matrix,
     weighted_mean_matrix,
 )
-from graphveil.linear.sparse import csr_tensor
+from graphveil.linear.sparse import Polynomial, csr_tensor
 from tests.worlds import parted, together
 
 COLUMNS = 3

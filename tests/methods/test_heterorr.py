@@ -109,7 +109,7 @@ def test_nobody_has_to_be_trusted():
 def test_round_1_asks_for_some_values_and_round_2_for_all():
     _, listener = heard(made_ready())
     first, second = (reports.mechanism for reports in listener.answers)
-    assert first.names_dimensions and (second.name, second.report_length) == ("featurerr", FEATURES)
+    assert first.shape.names_dimensions and (second.name, second.shape.length) == ("featurerr", FEATURES)
 
 
 # How the budget is divided

@@ -83,7 +83,7 @@ def test_only_k_values_are_asked():
     trial = Trial({"k": 7})
     asked, _ = declared(LDPGE, graph, users, trial)
     job = make_job(LDPGE, graph, asked, trial)
-    assert job.feature_plan(sampled=job.settings.k).build().report_length == 7
+    assert job.feature_plan(sampled=job.settings.k).build().shape.length == 7
     assert LDPGE.questions(job).claims["features"].epsilon == 1.0
 
 

@@ -204,7 +204,7 @@ def test_only_rounds_must_leave_some_values_out(split):
         "togl", "town", epsilon=8.0, data_options=few, settings={**QUICK, **AUTO, "split": split}
     )
     plans = rounds(open_unit(RunUnit(spec)))
-    assert not plans[0].model_copy(update={"epsilon": 8.0}).build().names_dimensions
+    assert not plans[0].model_copy(update={"epsilon": 8.0}).build().shape.names_dimensions
     assert all(plan.build().asking.count < 3 for plan in plans)
 
 

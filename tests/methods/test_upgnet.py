@@ -74,7 +74,7 @@ def test_adaptive_residuals_take_the_place_of_hoa(order):
     """The iteration by hand, in units of the norm that a report has in expectation."""
     job, reports = asked(order=order, tau=0.5, hops=2, aggregator="adaptive", residual_weight=0.2)
     mechanism, topology = reports.mechanism, Topology(job.graph)
-    unit = mechanism.spread * np.sqrt(mechanism.report_length)
+    unit = mechanism.spread * np.sqrt(mechanism.shape.length)
     matrix, own = topology.gcn.to_dense(), centred(reports)
     if order == "N-H":
         own = NFR(0.5 * mechanism.largest)(own)

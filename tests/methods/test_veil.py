@@ -10,7 +10,8 @@ import pytest
 
 from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import from_arrays, load
-from graphveil.graphs.panel import Panel, with_panel
+from graphveil.graphs.graph import Panel
+from graphveil.graphs.users import with_panel
 from graphveil.methods import Job, find_method, veil, veil_answers
 from graphveil.methods.method import public_part
 from graphveil.methods.tasks import LINK

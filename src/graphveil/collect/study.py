@@ -27,8 +27,7 @@ from graphveil.experiments.experiment import Experiment, Given, Part
 from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
 from graphveil.experiments.unit import PARTS, PreparedUnit, RunUnit, parts_of, prepare_unit
 from graphveil.graphs import Graph, Users
-from graphveil.graphs.graph import UNKNOWN
-from graphveil.graphs.panel import Panel
+from graphveil.graphs.graph import UNKNOWN, Panel
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
 from graphveil.mechanisms import Reports, entry
 from graphveil.methods.job import Progress
@@ -298,7 +297,7 @@ def _beside(spec: Experiment, given: Given) -> Sequence[Part]:
 
 
 def _run(prepared: PreparedUnit, users: Respondents, *, keep_trained: bool = False) -> Outcome:
-    import_module("graphveil.learn.registry")
+    import_module("graphveil.learn.backbones")
     with learn.one_thread():
         return prepared.method.run(replace(prepared.job, users=users, keep_trained=keep_trained))
 

@@ -89,7 +89,7 @@ def loaded(load: Callable[[], None], most_gigabytes: float | None = None) -> flo
     """Load all that learning takes, before any data; the megabytes that this process has then."""
     give_back_at_once()
     load()
-    import_module("graphveil.learn.registry")
+    import_module("graphveil.learn.backbones")
     idle = peak_megabytes()
     if most_gigabytes is not None and idle / 1000 > most_gigabytes:
         raise InputError(

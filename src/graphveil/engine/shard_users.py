@@ -216,6 +216,6 @@ def _joined(plan: Plan, told: Sequence[Reports]) -> Reports:
 
 def _nothing(mechanism: Mechanism) -> Reports:
     """The reports of nobody."""
-    dims = np.empty(0, dtype=np.int32) if mechanism.names_dimensions else None
-    codes = np.empty(0, dtype=code_type(mechanism.alphabet))
+    dims = np.empty(0, dtype=np.int32) if mechanism.shape.names_dimensions else None
+    codes = np.empty(0, dtype=code_type(mechanism.shape.alphabet))
     return Reports(mechanism, row_pointers(np.empty(0, dtype=np.int64)), dims, codes)

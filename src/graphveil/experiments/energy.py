@@ -128,7 +128,7 @@ def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: b
         mechanism_options=spec.mechanism_options,
     )
     plan = job.feature_plan()
-    size = graph.node_count * plan.build().report_length * 8 / 1e9
+    size = graph.node_count * plan.build().shape.length * 8 / 1e9
     if size > MAX_GIGABYTES:
         raise InputError(
             f"{spec.budgets.mechanism} reports every value: {size:.1f} GB are too many for a report"

@@ -15,12 +15,11 @@ from graphveil.checks import check_whole
 from graphveil.errors import InputError, UnknownNameError, option_name
 from graphveil.graphs.convert import from_pyg
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.identity import data_digest, file_digest
-from graphveil.graphs.levels import level_source
-from graphveil.graphs.outside_data import LOADERS
-from graphveil.graphs.private_edges import private_edges_file
+from graphveil.graphs.links import private_edges_file
+from graphveil.graphs.load import LOADERS, data_digest
 from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
-from graphveil.graphs.users import Users
+from graphveil.graphs.store import file_digest
+from graphveil.graphs.users import Users, level_source
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import level_budgets
 from graphveil.mechanisms.registry import load_entry, origin, takes_levels

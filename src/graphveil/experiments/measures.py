@@ -17,7 +17,7 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.unit import PARTS as RUN_PARTS
 from graphveil.experiments.unit import OpenUnit, RunUnit, UnitResult, load_data, open_unit, parts_of
 from graphveil.graphs import Graph
-from graphveil.learn.ranking import degree_correlations
+from graphveil.learn.attributes import degree_correlations
 from graphveil.mechanisms import Reports
 from graphveil.number_format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
 from graphveil.plugins import Registry, is_reference

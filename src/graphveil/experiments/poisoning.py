@@ -134,7 +134,7 @@ def advise_poisoning(
     first = open_unit(RunUnit(spec))
     # What cannot be measured is refused before anything is learned.
     chosen, influences, forged = _target(first, target), _influences(first), True
-    import_module("graphveil.learn.registry")
+    import_module("graphveil.learn.backbones")
     for run in range(spec.runs):
         for place, share in enumerate(all_shares):
             if progress is not None:

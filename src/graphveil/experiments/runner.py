@@ -24,8 +24,7 @@ from graphveil.experiments.store import RESULTS, ResultStore
 from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
 from graphveil.experiments.study_result import CellOutput, StudyResult
 from graphveil.experiments.unit import RunUnit, UnitResult, load_data, parts_of
-from graphveil.graphs.identity import content_digest, data_digest
-from graphveil.graphs.load import large_shards
+from graphveil.graphs.load import content_digest, data_digest, large_shards
 from graphveil.graphs.users import Users
 from graphveil.methods import Method
 from graphveil.methods.job import Progress

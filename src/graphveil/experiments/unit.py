@@ -17,10 +17,9 @@ from graphveil import learn
 from graphveil.errors import GraphveilError, InputError, PrivacyError
 from graphveil.experiments.experiment import Experiment, Given, Part, input_digest
 from graphveil.graphs import Graph, Users, load
-from graphveil.graphs.identity import data_digest
-from graphveil.graphs.levels import draw_levels, level_source, read_levels
-from graphveil.graphs.panel import refuse_levels, with_panel
-from graphveil.graphs.private_edges import divide_edges
+from graphveil.graphs.links import divide_edges
+from graphveil.graphs.load import data_digest
+from graphveil.graphs.users import draw_levels, level_source, read_levels, refuse_levels, with_panel
 from graphveil.mechanisms import Mechanism, Reports, entry
 from graphveil.methods import Job, find_method
 from graphveil.methods.job import Progress, Questions
@@ -421,7 +420,7 @@ def learn_unit(unit: RunUnit, progress: Progress | None = None) -> tuple[OpenUni
     with learn.one_thread():
         ready = open_unit(unit, progress)
         # What takes long to load is loaded before the method counts its seconds.
-        import_module("graphveil.learn.registry")
+        import_module("graphveil.learn.backbones")
         return ready, ready.method.run(ready.job)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from graphveil.errors import InputError
 from graphveil.graphs.datasets import DATASETS, Dataset
 from graphveil.graphs.graph import symmetric_csr, usual_metric
+from graphveil.graphs.load import GROUP, data_origin, is_outside, load_outside
 from graphveil.graphs.npz import read_npz
-from graphveil.graphs.outside_data import GROUP, data_origin, is_outside, load_outside
 from graphveil.graphs.shards.manifest import is_sharded, read_manifest
 from graphveil.graphs.store import find, own_names, verify
 from graphveil.plugins import is_reference, package, plugins

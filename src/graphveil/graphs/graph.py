@@ -14,7 +14,6 @@ from graphveil.mechanisms.rows import PublicRange
 
 if TYPE_CHECKING:
     from graphveil.graphs.links import KnownLinks
-    from graphveil.graphs.panel import Panel
     from graphveil.graphs.splits import SplitRecipe
 
 Mask = NDArray[np.bool_]
@@ -200,6 +199,42 @@ class Graph:
             f"Graph({self.name}, {self.node_count} users, {self.edge_count} edges, {self.feature_count} features, "
             f"{self.class_count} {'labels' if self.multilabel else 'classes'}, {int(self.train.sum())}/{int(self.validation.sum())}/{int(self.test.sum())}{volunteers})"
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Panel:
+    """Who volunteered, in the order of users' numbers, and the raw rows of these users alone: CSR or a dense array.
+
+    Rows are as users hold them, clipped to nothing. Volunteers give neither their labels nor their privacy levels by this.
+    """
+
+    users: NDArray[np.int64]
+    rows: Any
+
+    def __post_init__(self) -> None:
+        if self.rows.shape[0] != len(self.users):
+            raise InputError(
+                f"a panel must have one row for each of {len(self.users)} volunteers, got {self.rows.shape[0]}"
+            )
+        if (np.diff(self.users) <= 0).any():
+            raise InputError("volunteers must be sorted by their numbers, each once")
+        sparse = hasattr(self.rows, "tocsr")
+        own = (self.rows.data, self.rows.indices, self.rows.indptr) if sparse else (self.rows,)
+        for array in (self.users, *own):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    def __repr__(self) -> str:
+        return f"Panel({len(self)} volunteers, {self.rows.shape[1]} features)"
+
+
+def panel_of(features: Any, who: Mask) -> Panel | None:
+    """The panel of those who are marked, a truth a user; None where nobody is. Nothing of anybody else is kept."""
+    chosen = np.flatnonzero(who).astype(np.int64)
+    # Selected by numbers, rows are copied: what others hold cannot be reached from them.
+    return Panel(chosen, features[chosen]) if chosen.size else None
 
 
 def labelled(labels: NDArray[np.int64]) -> Mask:

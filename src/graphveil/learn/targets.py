@@ -19,7 +19,7 @@ from graphveil.graphs.links import LinkPairs
 from graphveil.graphs.metrics import area_under_curve, micro_f1
 from graphveil.graphs.world import ALONE, World
 from graphveil.linear.pairs import PairProducts
-from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.sparse import Polynomial
 
 # Below this a probability counts as this, so that its logarithm is finite.
 SMALLEST = 1e-12
@@ -122,6 +122,18 @@ class DropTargets(Targets):
         weight = arriving.sum(1, keepdim=True)
         share = torch.where(weight > 0, arriving / weight.clamp_min(SMALLEST), reports[self.train_rows])
         return self._mean(functional.nll_loss, log(share), self.spread_labels[self.train_rows])
+
+
+def spread_labels(labels: Tensor, known: Tensor, classes: int, hops: Polynomial) -> Tensor:
+    """The class of which most arrives at each user, when the labels of ``known`` users spread along ``hops``.
+
+    ``labels`` are n numbers below ``classes``, ``known`` says of each user whether the label counts, and so the result is n
+    numbers. A user at whom nothing arrives keeps the own label.
+    """
+    rows = torch.zeros(len(labels), classes, device=labels.device)
+    rows[known.nonzero().ravel(), labels[known]] = 1
+    arriving = hops @ rows
+    return torch.where(arriving.sum(1) > 0, arriving.argmax(1), labels)
 
 
 def add_up(value: Tensor, world: World) -> Tensor:

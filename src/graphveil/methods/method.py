@@ -15,9 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from graphveil import denoise, learn
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.links import no_known_links
+from graphveil.graphs.links import DividedEdges, no_known_links
 from graphveil.graphs.part import GraphPart
-from graphveil.graphs.private_edges import DividedEdges
 from graphveil.methods.job import Job, Questions
 from graphveil.methods.tasks import Outcome, find_task
 from graphveil.plugins import Origin, Registry, digest, is_reference, package, plugins, unknown_name

@@ -119,7 +119,7 @@ def graph_targets(job: Job, topology: learn.Topology, *, drop: bool = True) -> l
     if settings.label_loss == "forward" or not drop:
         return learn.Targets(labels, train, validation, transition, world=world)
     hops = denoise.KProp(settings.drop_hops).operator(topology.unlooped)
-    cleaned = denoise.spread_labels(labels, train | validation, graph.class_count, hops)
+    cleaned = learn.spread_labels(labels, train | validation, graph.class_count, hops)
     return learn.DropTargets(labels, train, validation, transition, hops, cleaned, world=world)
 
 

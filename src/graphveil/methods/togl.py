@@ -21,7 +21,7 @@ from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
-    from graphveil.learn.targeting import Target
+    from graphveil.learn.attributes import Target
     from graphveil.learn.topology import Topology
 
 
@@ -221,7 +221,7 @@ def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
 
 def _can_target(mechanism: Mechanism) -> TypeGuard[FeatureMechanism | PersonalMechanism]:
     """Whether a mechanism asks for some of the values, and can ask for some more often."""
-    return isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) and mechanism.names_dimensions
+    return isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) and mechanism.shape.names_dimensions
 
 
 register_method(Togl())

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import hold_out_links
-from graphveil.graphs.panel import with_panel
-from graphveil.graphs.users import SimulatedUsers, Users
+from graphveil.graphs.users import SimulatedUsers, Users, with_panel
 from graphveil.mechanisms import Reports
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, public_part

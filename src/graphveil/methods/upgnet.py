@@ -177,7 +177,7 @@ def _hoa_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.I
 
 def _adaptive(job: Job, mechanism: Mechanism) -> denoise.AdaptiveResidual:
     """Adaptive residuals, for which a report has the norm 1 in expectation."""
-    unit = mechanism.spread * math.sqrt(mechanism.report_length)
+    unit = mechanism.spread * math.sqrt(mechanism.shape.length)
     return denoise.AdaptiveResidual(job.settings.hops, job.settings.residual_weight, unit)
 
 

@@ -12,7 +12,7 @@ from graphveil import InputError
 from graphveil.cli import status
 from graphveil.graphs import load
 from graphveil.graphs.catalogue import describe
-from graphveil.graphs.identity import data_digest
+from graphveil.graphs.load import data_digest
 from graphveil.graphs.shards import whole, write_shards
 from tests.graphs.shards.conftest import same_graph, same_users
 

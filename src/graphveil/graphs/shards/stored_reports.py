@@ -61,7 +61,7 @@ class StoredReports:
         check_whole(partition, "partition", least=0, most=len(self.manifest.partitions) - 1)
         facts = self.manifest.partitions[partition]
         table = TableFile(_part(self.folder, partition), ANEW)
-        named = self.plan.build().names_dimensions
+        named = self.plan.build().shape.names_dimensions
         columns = table.read(["user", "answered", "codes", *(["dims"] if named else [])])
         users = table.checked_array(columns["user"], np.int32, "user").astype(np.int64)
         answered = table.checked_array(columns["answered"], np.bool_, "answered")
@@ -72,7 +72,7 @@ class StoredReports:
             place = part_folder(self.folder.parent.parent, partition) / USERS
             original = TableFile(place, ANEW).array("original", np.int64)
         mechanism = mechanism_of(self.plan, original[own])
-        pointers, codes = table.checked_lists(columns["codes"], code_type(mechanism.alphabet), "codes")
+        pointers, codes = table.checked_lists(columns["codes"], code_type(mechanism.shape.alphabet), "codes")
         dims: NDArray[np.int32] | None = None
         if named:
             others, dims = table.checked_lists(columns["dims"], np.int32, "dims")

@@ -1,7 +1,8 @@
 import numpy as np
 import torch
 
-from graphveil.denoise import KProp, spread_labels
+from graphveil.denoise import KProp
+from graphveil.learn import spread_labels
 from graphveil.linear import gcn_matrix
 from tests.learn.graphs import small_graph
 
