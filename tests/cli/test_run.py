@@ -216,7 +216,7 @@ def test_a_range_is_needed_and_can_be_given(capsys, tmp_path):
             ["run", "base", "--data", "town", "--epsilon", "nan"],
             "epsilon must be a positive finite number, got nan",
         ),
-        (["run", "nonprivate", "--data", "town", "--epsilon", "1"], "epsilon has no meaning for it"),
+        (["run", "nonprivate", "--data", "town", "--epsilon", "1"], "nonprivate reports no features"),
         (["run", "nobody", "--data", "town"], "no method is named 'nobody': choose one of"),
         (
             ["run", "base", "--data", "town", "--epsilon", "1", "--set", "speed=1"],
@@ -513,7 +513,7 @@ def test_links_become_a_graph_by_the_variant_that_is_asked_for(variant, capsys):
         (["--link-mechanism", "blink", "--set", "link.ends=neither"], "ends must be 'one'"),
         (
             ["--link-mechanism", "lapgraph", "--set", "link.variant=hard"],
-            "link.variant has no meaning for lapgraph",
+            "the graph of lapgraph is taken as it is: leave link.variant out",
         ),
         (["--link-epsilon", "0.5"], "--allow-dense"),
     ],

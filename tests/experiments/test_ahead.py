@@ -96,10 +96,11 @@ def test_experiments_that_share_processes_have_the_numbers_of_each_alone(tmp_pat
 
 def test_an_interrupt_keeps_what_was_computed_before_its_turn(tmp_path, monkeypatch):
     specs, file = [spec(seed=seed) for seed in (0, 5)], tmp_path / "kept.sqlite"
-    parallel = Runner._parallel
+    parallel, held = Runner._parallel, []
 
     def stop(runner, *given):
-        next(parallel(runner, *given))
+        held.append(parallel(runner, *given))
+        next(held[0])
         for begun in runner._begun.values():
             begun.future.result()
         raise KeyboardInterrupt

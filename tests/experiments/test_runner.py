@@ -186,7 +186,7 @@ def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
         ({"task": "guess"}, "no task is named 'guess'"),
         ({"epsilon": None}, "base reports features and needs a budget"),
         ({"epsilon": -1.0}, "epsilon must be a positive finite number, got -1.0"),
-        ({"method": "nonprivate"}, "epsilon has no meaning for it"),
+        ({"method": "nonprivate"}, "nonprivate reports no features: leave epsilon out"),
         ({"mechanism": "krr"}, "krr does not report features"),
         ({"mechanism": "nobody"}, "no mechanism is named 'nobody'"),
         ({"runs": 0}, "runs must be an integer of at least 1, got 0"),

@@ -273,7 +273,7 @@ class Experiment:
         if method.reports_features and budgets.epsilon is None:
             raise InputError(f"{self.method} reports features and needs a budget: give --epsilon, like 1")
         if not method.reports_features and budgets.epsilon is not None:
-            raise InputError(f"{self.method} reports no features, so --epsilon has no meaning for it")
+            raise InputError(f"{self.method} reports no features: leave --epsilon out")
         budgets.check()
         self._check_levels()
         task.check_budgets(budgets)
@@ -302,8 +302,8 @@ class Experiment:
             return
         what = [mechanism] if takes_levels(mechanism) else [option_name(name) for name in self.levels.given]
         if what:
-            whose = f"not of {self.method} with {mechanism}: take ppgnn with ppm, or leave it out"
-            raise InputError(f"{what[0]} is for users who choose a privacy level, {whose}")
+            here = f"unlike those of {self.method} with {mechanism}: leave it out, or take ppgnn with ppm"
+            raise InputError(f"{what[0]} is for users who choose a privacy level, {here}")
 
     def _check_links(self) -> None:
         options, links = self._below(LINK_PREFIX), self.budgets.link_mechanism
@@ -327,14 +327,14 @@ class Experiment:
         if variant not in VARIANTS:
             raise unknown_name("variant of links", str(variant), VARIANTS)
         if "variant" in options and entry(links).trust == "curator":
-            raise InputError(f"link.variant has no meaning for {links}, whose graph is taken as it is")
+            raise InputError(f"the graph of {links} is taken as it is: leave link.variant out")
 
     def _check_turnout(self) -> None:
         self.turnout.check()
         method, budgets = self.resolved_method, self.budgets
         asks = method.reports_features or budgets.private_labels or budgets.private_links
         if not self.turnout.complete and (method.reads_features or not asks):
-            raise InputError(f"{self.method} asks nobody here, so --participation has no meaning for it")
+            raise InputError(f"{self.method} asks nobody here: leave --participation out")
 
     @property
     def uses_panel(self) -> bool:

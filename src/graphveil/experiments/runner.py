@@ -85,6 +85,17 @@ class StudyWatcher:
         """Hear, at the end or at an interrupt, what is to be said about runs that were found."""
 
 
+class CallingWatcher(StudyWatcher):
+    """Calls a function with each finished unit, how many are finished and how many there are in all."""
+
+    def __init__(self, watch: Callable[[UnitResult, int, int], None], inside: Progress | None) -> None:
+        self.watch, self.inside = watch, inside
+
+    def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
+        """Call it."""
+        self.watch(unit, done, total)
+
+
 SILENT = StudyWatcher()
 
 
@@ -430,7 +441,8 @@ def run(
     engine: str | Engine = HERE,
     keep: bool | None = None,
     resume: bool = False,
-    watcher: StudyWatcher = SILENT,
+    watch: Callable[[UnitResult, int, int], None] = lambda *_: None,
+    inside: Progress | None = None,
     **options: Any,
 ) -> Result:
     """Run a method and compare it with its control. ``data`` is a name or a path, a graph with its ``users``, or PyG's Data.
@@ -441,7 +453,8 @@ def run(
 
     The result is kept as the command line keeps it, where `graphveil results` lists it, unless ``keep`` is False. Of named data finished
     runs are kept too, one by one, and ``resume`` reuses them. A graph that is given is listed by its name and a digest of its content.
-    ``jobs`` processes compute, or ``engine`` (``ray``, ``ray://HOST:PORT``); neither changes a number.
+    ``jobs`` processes compute, or ``engine`` (``ray``, ``ray://HOST:PORT``); neither changes a number. ``watch`` is called with each
+    finished unit, how many are finished and how many there are in all; ``inside`` with what is done in a unit and which share of it.
 
     >>> result = run("base", "town", epsilon=2.0, keep=False, settings={"epochs": 3, "data.users": 400})
     >>> len(result.scores()), len(result.scores("control"))
@@ -457,7 +470,7 @@ def run(
             )
         method, keep = take_method(method), False
     how = RunOptions(jobs, engine, fresh=not resume, keep=keep is None or keep)
-    return run_experiment(Experiment.of(method, name, **options), how, watcher, given)
+    return run_experiment(Experiment.of(method, name, **options), how, CallingWatcher(watch, inside), given)
 
 
 def sweep(
