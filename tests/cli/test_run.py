@@ -345,7 +345,7 @@ def test_links_that_do_not_fit_are_refused_with_their_size(capsys):
 
 def test_links_are_not_reported_by_a_mechanism_for_labels(capsys):
     assert status([*PRIVATE, "--link-mechanism", "krr"]) == 2
-    assert "krr does not report links: choose one of link-rr" in capsys.readouterr().err
+    assert "krr does not report links: choose link-rr" in capsys.readouterr().err
 
 
 def test_silent_users_are_told_and_charged(capsys):

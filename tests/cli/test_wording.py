@@ -8,7 +8,7 @@ from graphveil.cli import status
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        ("run base --data town", "give --epsilon, for example 1"),
+        ("run base --data town", "give --epsilon, like 1"),
         ("run base --data town --epsilon -1", "--epsilon must be"),
         ("run base --data town --epsilon 1 --link-epsilon -1", "--link-epsilon must be"),
         ("run base --data town --epsilon 1 --norm-bound 2", "give --norm-epsilon too"),

@@ -200,7 +200,7 @@ def test_nobody_can_be_asked_for_more_than_was_declared(means, monkeypatch):
 
 def test_rows_that_are_not_one_a_user_are_refused(means, monkeypatch):
     monkeypatch.setattr(means, "embed", lambda job: np.zeros((3, 2), dtype=np.float32))
-    with pytest.raises(InputError, match="one row for each of 40 users, got shape"):
+    with pytest.raises(InputError, match="one row a user, 40, got shape"):
         gv.embed("means", *unlabelled(), epsilon=1.0)
 
 

@@ -184,7 +184,9 @@ def test_a_measure_of_a_file_reads_a_result(file):
 
 
 def test_what_is_no_measure_in_a_file_is_refused(file):
-    with pytest.raises(InputError, match=r"mine\.py:OTHER is no measure but a int"):
+    with pytest.raises(
+        InputError, match=r"mine\.py:OTHER must be a Measure of experiments.measures, got a int"
+    ):
         find_measure(f"{file}:OTHER")
 
 

@@ -180,11 +180,11 @@ def test_what_cannot_be_applied_to_others_is_refused(spec, words):
 
 
 def test_a_graph_that_has_not_grown_out_of_the_first_is_refused(model):
-    with pytest.raises(InputError, match="trained with 200 users and this graph has 100"):
+    with pytest.raises(InputError, match="begins with the 200 users of the training, got 100"):
         model.predict(first(100)[0])
     with pytest.raises(InputError, match="seed must not be 0"):
         model.predict(*first(240), seed=0)
     random = np.random.default_rng(0)
     other = gv.from_arrays([[0, 1]], random.random((200, 3)), np.arange(200) % 2, range=(0, 1))
-    with pytest.raises(InputError, match="trained on 16 features and this graph has 3"):
+    with pytest.raises(InputError, match="trained on 16 features, got 3"):
         model.predict(*other)

@@ -112,7 +112,7 @@ def test_ids_stand_beside_numbers():
 
 
 def test_links_are_no_classes():
-    with pytest.raises(InputError, match="predictions are classes of users, and the task link predicts"):
+    with pytest.raises(InputError, match="predictions are classes, and the task link has none"):
         gv.predict("base", "town", epsilon=1.0, task="link")
 
 

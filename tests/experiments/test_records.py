@@ -271,7 +271,7 @@ def test_what_was_read_gives_the_scores_that_a_file_holds_and_says_what_it_does_
     assert read.scores() == [0.5, 0.51] and read.scores("control") == [0.5, 0.51]
     assert read.scores("edgeless") == [] and read.units == ()
     for asked in (lambda: read.scores("structure"), lambda: read.of("method"), read.predictions, read.model):
-        with pytest.raises(InputError, match="base on town was read from a file, .*: run it again"):
+        with pytest.raises(InputError, match="result of base was read from a file, .*: run it again"):
             asked()
 
 

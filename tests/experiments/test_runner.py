@@ -197,7 +197,7 @@ def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
         ({"settings": {"mechanism.bits": 1}}, "multibit has no setting 'bits'"),
         ({"data": "nowhere.npz", "data_options": {}}, "nowhere.npz"),
         ({"norm_epsilon": 0.0}, "epsilon must be a positive finite number, got 0.0"),
-        ({"norm_bound": 3.0}, "norm_bound has no meaning where no norms are learned"),
+        ({"norm_bound": 3.0}, "norm_bound has no meaning without norms: give norm_epsilon too"),
         (
             {"norm_epsilon": 1.0, "norm_bound": -1.0},
             "norm_bound must be a number from 1e-100 to 1e+100, got -1.0",

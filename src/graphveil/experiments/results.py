@@ -208,7 +208,9 @@ def sort_results(results: Sequence[StoredResult], by: str, backwards: bool = Fal
 def check_tag(name: str, results: Sequence[StoredResult]) -> str:
     """Refuse a tag that could not be told from a number or from a method."""
     if not TAG.fullmatch(name):
-        raise InputError(f"a tag is a letter and up to 63 letters, digits, '.', '_' and '-', got {name!r}")
+        raise InputError(
+            f"a tag has letters, digits, '.', '_' and '-', a letter first, at most 64, got {name!r}"
+        )
     if name in {each.method for each in results}:
         raise InputError(f"{name} is a method, so it cannot be a tag: choose another name")
     return name

@@ -84,11 +84,13 @@ class Budgets:
             if getattr(self, name) is not None:
                 check_budget(getattr(self, name), name=option_name(name))
         if entry(self.link_mechanism).subject != "links":
-            raise InputError(f"{self.link_mechanism} does not report links: take {', '.join(names('links'))}")
+            raise InputError(
+                f"{self.link_mechanism} does not report links: choose {', '.join(names('links'))}"
+            )
         if self.norm_bound is None:
             return
         if self.norm_epsilon is None:
-            raise InputError("--norm-bound has no meaning where no norms are learned: give --norm-epsilon")
+            raise InputError("--norm-bound has no meaning without norms: give --norm-epsilon too")
         low, high = NORM_BOUNDS
         check_number(self.norm_bound, "--norm-bound", least=low, most=high)
 
