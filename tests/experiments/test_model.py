@@ -169,7 +169,7 @@ def test_a_file_of_another_kind_is_not_written(model, tmp_path):
             experiment_of("solitude", settings={}),
             "solitude is for private links and learns a weight for each that was reported",
         ),
-        (experiment_of(link_epsilon=2.0), "where links are private"),
+        (experiment_of(link_epsilon=2.0), "a model is for public links"),
         (experiment_of(norm_epsilon=1.0), "leave norm_epsilon out"),
         (experiment_of(task="link"), "take the task node"),
     ],
