@@ -6,8 +6,15 @@ import numpy as np
 from pydantic import Field
 
 from graphveil.graphs.graph import UNKNOWN
-from graphveil.methods import Job, Method, Outcome, Settings
-from graphveil.methods.tasks import Stopwatch
+from graphveil.methods import (
+    Capabilities,
+    Job,
+    Method,
+    Outcome,
+    Settings,
+    feature_plan,
+    questions_of,
+)
 
 
 class VolunteeringSettings(Settings):
@@ -23,26 +30,25 @@ class Volunteering(Method):
     name = "volunteering"
     summary = "class means of raw rows and reports"
     settings = VolunteeringSettings
-    takes_panel = True
+    can = Capabilities(panel=True)
 
-    def uses_panel(self, settings):
-        return settings.use
+    def can_with(self, settings, task="node"):
+        return Capabilities(panel=settings.use, why_not={"panel": "uses no volunteers with these settings"})
 
-    def feature_plans(self, job):
+    def questions(self, job):
         panel = job.graph.panel
         if panel is None or job.settings.ask_all:
-            return (job.feature_plan(),)
+            return super().questions(job)
         others = np.setdiff1d(np.arange(job.graph.node_count), panel.users)
-        return (job.feature_plan(users=tuple(others.tolist())),)
+        return questions_of(job, feature_plan(job, users=tuple(others.tolist())))
 
     def learn(self, job: Job) -> Outcome:
-        graph, watch = job.graph, Stopwatch()
+        graph = job.graph
         rows = np.zeros((graph.node_count, graph.feature_count))
         for plan in job.questions.features:
-            with watch.stage("report"):
-                reports = job.users.report(plan)
-                asked = np.arange(graph.node_count) if plan.users == "all" else np.array(plan.users)
-                rows[asked[reports.places]] = reports.mechanism.estimate(reports).dense()
+            reports = job.ask(plan)
+            asked = np.arange(graph.node_count) if plan.users == "all" else np.array(plan.users)
+            rows[asked[reports.places]] = reports.mechanism.estimate(reports).dense()
         if graph.panel is not None:
             raw = graph.panel.rows
             rows[graph.panel.users] = raw.toarray() if hasattr(raw, "tocsr") else raw
@@ -51,7 +57,6 @@ class Volunteering(Method):
                 None,
                 0.0,
                 0.0,
-                watch.seconds,
                 pair_scores=lambda pairs: (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(axis=1),
             )
         known = graph.train & (graph.labels != UNKNOWN)
@@ -59,4 +64,4 @@ class Volunteering(Method):
         means = belongs.T @ rows / np.maximum(belongs.sum(axis=0), 1)[:, None]
         scores = (rows @ means.T).astype(np.float32)
         right = scores[graph.validation].argmax(axis=1) == graph.labels[graph.validation]
-        return Outcome(scores, 0.0, float(right.mean()), watch.seconds, embedding=scores)
+        return Outcome(scores, 0.0, float(right.mean()), embedding=scores)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from graphveil.engine.engine import Engine
 from graphveil.experiments.compute import CHECKPOINTS
+from graphveil.experiments.engine import Engine
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.runner import RunOptions, StudyWatcher, run_experiment
 from graphveil.experiments.store import results_file
 from graphveil.graphs import load
-from graphveil.graphs.shards import whole, write_shards
+from graphveil.scale import shard_reader, write_shards
 
 EPOCHS = 12
 ENGINE = Engine(checkpoint_every=2)
@@ -17,7 +17,7 @@ ENGINE = Engine(checkpoint_every=2)
 @pytest.fixture
 def spec(tmp_path, monkeypatch):
     """A run from disk, which keeps its trainings as workers do."""
-    monkeypatch.setattr(whole, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(shard_reader, "MOST_ENTRIES", 100)
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
     graph, users = load("town", users=400)
     write_shards(graph, tmp_path / "town", partitions=2, users=users)

@@ -21,6 +21,7 @@ from graphveil.learn.attributes import degree_correlations
 from graphveil.mechanisms import Reports
 from graphveil.number_format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
 from graphveil.plugins import Registry, is_reference
+from graphveil.privacy.answering import Recorder
 from graphveil.statistics import Summary, t_interval
 
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
@@ -167,7 +168,7 @@ def _attack(spec: Experiment, kind: str, attribute: int | None = None) -> Readin
     attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, RAW)}
     for run, part in product(range(spec.runs), parts):
         ready = open_unit(RunUnit(spec, part, run))
-        reports = _overheard(ready) if ready.method.reports_features else None
+        reports = _overheard(ready) if ready.method.can.asks else None
         seen = {part: reports} | ({RAW: None} if part == "method" and reports is not None else {})
         for name, heard in seen.items():
             attacked[name].append(attacks.attribute_inference(ready.graph, ready.users, heard, attribute))
@@ -186,10 +187,11 @@ def _attack(spec: Experiment, kind: str, attribute: int | None = None) -> Readin
 
 def _overheard(ready: OpenUnit) -> list[Reports]:
     """Run a method, and return the reports of features that somebody who listens hears."""
-    listening = attacks.OverheardUsers(ready.job.users)
+    listening = Recorder(ready.job.users)
     with learn.one_thread():
         ready.method.run(replace(ready.job, users=listening))
-    return listening.features_heard()
+    asked = ("features", "values", "all")
+    return [reports for plan, reports in listening.heard if (plan.subject, plan.of, plan.users) == asked]
 
 
 def _of_graph(name: str, count: Callable[[Graph], float], unit: Unit = COUNT) -> Measure:

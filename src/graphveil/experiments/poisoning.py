@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
-from graphveil.attacks.forging import ForgingUsers, class_direction, weights_in_means
-from graphveil.attacks.influence import Influence, influence_of
+from graphveil.attacks.poisoning import (
+    ForgingUsers,
+    Influence,
+    class_direction,
+    influence_of,
+    weights_in_means,
+)
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.experiments.analysis import AnalysisResult
@@ -161,7 +166,7 @@ def _check(spec: Experiment, shares: Sequence[float]) -> None:
         check_number(share, "share", least=0, below=1)
     if not any(shares):
         raise InputError("share must name at least one share of malicious users above 0, like 0.05")
-    if not spec.resolved_method.reports_features:
+    if not spec.resolved_method.can.asks:
         raise InputError(
             f"{spec.method} asks nobody about features, so nobody can lie to it: take another method"
         )

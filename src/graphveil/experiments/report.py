@@ -17,7 +17,7 @@ from graphveil.experiments.result import SOURCE_DIGITS, Result, StoredResult
 from graphveil.experiments.results import AnyResult, latest
 from graphveil.experiments.table import Table
 from graphveil.files import write_whole
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.number_format import NONE, budget, counted, gained, low_to_high, points
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
@@ -277,7 +277,7 @@ def _privacy(result: Result) -> str:
 
 def _reads_features(method: str) -> bool:
     try:
-        return find_method(method).reads_features
+        return METHODS.find(method).can.features == "raw"
     except UnknownNameError:
         return False
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.pool import Arriving, Pool, UnitLostError, computed, uninterrupted, workers
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
 from graphveil.experiments.compute import compute_remote_unit, compute_unit, remove_checkpoints
+from graphveil.experiments.engine import HERE, Engine
 from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest, take_data
 from graphveil.experiments.experiment_file import experiment_fields
 from graphveil.experiments.measures import PARTS, Reading
+from graphveil.experiments.processes import Arriving, Pool, UnitLostError, computed, processes, uninterrupted
 from graphveil.experiments.result import Result
 from graphveil.experiments.store import RESULTS, ResultStore
 from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
@@ -26,9 +26,8 @@ from graphveil.experiments.study_result import CellOutput, StudyResult
 from graphveil.experiments.unit import RunUnit, UnitResult, load_data, parts_of
 from graphveil.graphs.load import content_digest, data_digest, large_shards
 from graphveil.graphs.users import Users
-from graphveil.methods import Method
+from graphveil.methods import METHODS, Method
 from graphveil.methods.job import Progress
-from graphveil.methods.method import take_method
 from graphveil.plugins import held
 
 # So many units a worker are begun before their turn.
@@ -252,7 +251,7 @@ class Runner:
         jobs, engine = self.options.jobs, self.options.engine
         if alone:
             for unit in todo:
-                with workers(1) as pool:
+                with processes(1) as pool:
                     yield replace(computed(self._submit(pool, unit, unit.digest)), alone=True)
         elif engine.inside(jobs):
             with engine.open():
@@ -468,7 +467,7 @@ def run(
                 "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs, engine, keep "
                 "and resume, or put it into a file and name it FILE.py:NAME"
             )
-        method, keep = take_method(method), False
+        method, keep = METHODS.take(method), False
     how = RunOptions(jobs, engine, fresh=not resume, keep=keep is None or keep)
     return run_experiment(Experiment.of(method, name, **options), how, CallingWatcher(watch, inside), given)
 

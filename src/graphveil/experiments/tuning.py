@@ -18,10 +18,9 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from graphveil.checks import check_whole
-from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.pool import Arriving, computed
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.compute import check_elsewhere
+from graphveil.experiments.engine import HERE, Engine
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
@@ -32,12 +31,13 @@ from graphveil.experiments.experiment import (
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
+from graphveil.experiments.processes import Arriving, computed
 from graphveil.experiments.store import ResultStore
 from graphveil.experiments.unit import RunUnit, Validation, validate_unit
 from graphveil.files import toml_value, write_whole
 from graphveil.graphs import Users
 from graphveil.mechanisms import entry
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 from graphveil.methods.job import Progress
 from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
 from graphveil.plugins import held
@@ -57,13 +57,13 @@ class SearchSpace:
         """Return the grid of an experiment's method for what is private in it, without the settings that it fixes."""
         method = spec.resolved_method
         if not method.grid:
-            searchable = ", ".join(name for name in method_names() if find_method(name).grid)
+            searchable = ", ".join(name for name in METHODS.own() if METHODS.find(name).grid)
             raise InputError(f"{spec.method} has no settings to search: tune one of {searchable}")
         grid = dict(method.grid)
         if spec.budgets.label_epsilon is not None:
             grid |= LABEL_GRID
         if spec.budgets.link_epsilon is not None:
-            grid |= method.link_grid
+            grid |= method.links.grid
         if spec.has_levels and spec.levels.gamma is None:
             grid |= LEVEL_GRID
         defaults = {key: _default(spec, key) for key in grid if key not in spec.settings}

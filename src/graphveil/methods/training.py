@@ -11,7 +11,7 @@ from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
 from graphveil.methods.job import Job
 from graphveil.methods.method import AUTO, ScaledSettings, Settings
-from graphveil.methods.tasks import Outcome, Stopwatch, Trained
+from graphveil.methods.tasks import Outcome, Trained
 
 # How much a weight is held to how plausible its pair is, and how much it is shrunk (Solitude's λ1 and λ2).
 PULL, SHRINK = 10.0, 0.8
@@ -46,7 +46,6 @@ def weighed_links(job: Job, pull: float = PULL, shrink: float = SHRINK) -> Weigh
 def train_backbone(
     job: Job,
     inputs: linear.Input,
-    watch: Stopwatch,
     topology: learn.Topology | None = None,
     *,
     input_dropout: float = 0.0,
@@ -62,14 +61,14 @@ def train_backbone(
     schedule = learn.Schedule(
         settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout, group_lasso
     )
-    if job.trained is not None:
-        with watch.stage("train"):
-            return job.task.outcome(job, _applied(job, job.trained, inputs, topology), watch)
-    with watch.stage("train"):
+    if job.training.trained is not None:
+        with job.stage("train"):
+            return job.task.outcome(job, _applied(job, job.training.trained, inputs, topology))
+    with job.stage("train"):
         fitted, also = at_best_scale(
             settings, lambda factor, schedule: _trained(job, inputs, topology, schedule, factor), schedule
         )
-    outcome = job.task.outcome(job, fitted, watch)
+    outcome = job.task.outcome(job, fitted)
     kept = None
     if fitted.weights is not None:
         kept = Trained(fitted.weights, fitted.factor, inputs.shape[1])
@@ -111,8 +110,8 @@ def _trained(
             job.task.goal(job, topology),
             schedule,
             lambda done, most, _: job.say("training", done / most),
-            keep_weights=job.keep_trained,
-            checkpoints=job.checkpoints,
+            keep_weights=job.training.keep,
+            checkpoints=job.training.checkpoints,
         )
     return replace(fitted, factor=factor)
 
@@ -124,7 +123,7 @@ def _backbone(job: Job, columns: int) -> learn.Backbone:
         job.backbone,
         columns,
         settings.hidden,
-        job.output_count,
+        job.task.output_count(job),
         activation=settings.activation,
         dropout=settings.dropout,
     ).to(job.device)
