@@ -17,7 +17,7 @@ from pathlib import Path
 from graphveil.cli import status
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments import store as store_module
-from graphveil.experiments.papers import find_tables
+from graphveil.experiments.papers import find_paper
 from graphveil.experiments.store import RESULTS, ResultStore, change, select
 from graphveil.experiments.study import find_sweep
 from graphveil.experiments.unit import UnitResult, parts_of
@@ -136,7 +136,7 @@ def specs_of(file):
     """The experiments of a sweep or of a paper."""
     if "[[axes]]" in file.read_text():
         return [cell.experiment for cell in find_sweep(str(file)).cells]
-    return [cell.experiment for table in find_tables(str(file))[1] for cell in table.cells]
+    return [cell.experiment for table in find_paper(str(file)).tables for cell in table.cells]
 
 
 @cache
