@@ -358,15 +358,15 @@ def _backbone(job: Job, columns: int) -> learn.Backbone:
     return model
 
 
-# Why a method lacks a capability, where it says nothing of its own, and what to do; {able} are methods that have it.
+# Why a method lacks a capability, where it says nothing of its own, and what to do; {able} are other methods that have it.
 REFUSALS = {
     "norms": (
         "learns classes alone, so --norm-epsilon has no meaning for it",
-        "leave it out, or take one of {able}",
+        "leave it out{or_able}",
     ),
     "panel": (
         "does not learn from volunteers' raw features, so --panel has no meaning for it",
-        "leave it out, or take one of {able}",
+        "leave --panel out{or_able}",
     ),
     "several_labels": (
         "learns one class a user, and users of {graph} have several labels each",
@@ -398,8 +398,11 @@ def require(method: Method, needed: str, settings: Any = None, task: str = "node
     can = method.can if settings is None else method.can_with(settings, task)
     if getattr(can, needed):
         return
-    able = ", ".join(name for name, other in METHODS.items() if getattr(other.can, needed))
-    why, instead = (part.format(able=able, **facts) for part in REFUSALS[needed])
+    able = ", ".join(
+        name for name, other in METHODS.items() if getattr(other.can, needed) and other is not method
+    )
+    facts |= {"able": able, "or_able": f", or take one of {able}" if able else ""}
+    why, instead = (part.format(**facts) for part in REFUSALS[needed])
     raise InputError(f"{method.name} {can.why_not.get(needed, why)}: {instead}")
 
 
