@@ -296,7 +296,7 @@ def test_reports_of_some_users_are_refused():
 
 def test_a_graph_without_features_has_no_attribute():
     graph, users = gv.from_arrays(STAR, None, [0, 1, 0, 1])
-    with pytest.raises(InputError, match="no attribute to infer"):
+    with pytest.raises(InputError, match="mine has no features"):
         attribute_inference(graph, users, None, 0)
 
 
