@@ -445,15 +445,20 @@ def charged_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]
     valid = valid_inputs(mechanism, public)
     for title, private in {**valid, **invalid_inputs(mechanism, public)}.items():
         held = batch(private, USERS)
-        for name in ("count", "costs", "altered"):
-            result = _called(getattr(mechanism, name), held)
+        calls: dict[str, Callable[[Any], Any]] = {"count": mechanism.count, "altered": mechanism.altered}
+        if isinstance(mechanism, PersonalMechanism):
+            calls["costs"] = mechanism.costs
+        for name, call in calls.items():
+            result = _called(call, held)
             if isinstance(result, Exception):
                 return [_leak(f"{name} fails on {title} ({type(result).__name__}), which tells the value")]
             if name == "count" and result != USERS:
                 return [_leak(f"count finds {result} users where there are {USERS}, with {title}")]
-            if name == "costs" and (wrong := _wrong_costs(mechanism, private, result)):
-                return [_leak(f"{wrong}, with {title}")]
-    return _cheap_levels(mechanism)
+            if isinstance(mechanism, PersonalMechanism) and name == "costs":
+                wrong = _wrong_costs(mechanism, private, result)
+                if wrong is not None:
+                    return [_leak(f"{wrong}, with {title}")]
+    return _cheap_levels(mechanism) if isinstance(mechanism, PersonalMechanism) else []
 
 
 def _called(call: Callable[[Any], Any], held: Any) -> Any:
@@ -466,31 +471,22 @@ def _called(call: Callable[[Any], Any], held: Any) -> Any:
             return error
 
 
-def _wrong_costs(mechanism: Mechanism, private: Any, costs: Any) -> str | None:
-    budgets = mechanism.level_budgets
-    if budgets is None:
-        same = costs is None or (
-            np.shape(costs) == (USERS,) and (np.asarray(costs) == mechanism.claim.epsilon).all()
-        )
-        return None if same else "costs differ from the claim although nobody chooses a level"
-    if costs is None or np.shape(costs) != (USERS,):
-        return "costs must be one number a user where users choose a level"
+def _wrong_costs(mechanism: PersonalMechanism, private: Any, costs: Any) -> str | None:
+    if np.shape(costs) != (USERS,):
+        return "costs must be one number a user"
+    budgets = mechanism.budgets
     level = level_of(private) if np.isfinite(np.asarray(private)[-1]) else 1
     due = budgets[min(max(level, 1), len(budgets)) - 1]
-    return (
-        None if (np.asarray(costs) >= due).all() else "users are charged less than the budget of their level"
-    )
+    if (np.asarray(costs) < due).any():
+        return "users are charged less than the budget of their level"
+    return None if (np.asarray(costs) == due).all() else "costs differ from the budget of the level"
 
 
-def _cheap_levels(mechanism: Mechanism) -> list[str]:
+def _cheap_levels(mechanism: PersonalMechanism) -> list[str]:
     """Whether every level is charged at least what its own reports give away, and the most relaxed one the claim."""
-    budgets = mechanism.level_budgets
-    if budgets is None:
-        return []
+    budgets = mechanism.budgets
     if max(budgets) < mechanism.claim.epsilon:
-        return [_leak("no level is charged the epsilon that is claimed: level_budgets are too small")]
-    if not isinstance(mechanism, PersonalMechanism):
-        return []
+        return [_leak("no level is charged the epsilon that is claimed: the budgets are too small")]
     # The loss is recomputed by the package's own code, whatever a subclass says of itself.
     for level, budget in enumerate(budgets, start=1):
         if PersonalMechanism.pair_loss(mechanism, level, level).exceeds(budget):

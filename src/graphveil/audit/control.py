@@ -20,6 +20,7 @@ from graphveil.audit.probability_ranges import CodeRange
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.registry import is_own
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
@@ -199,7 +200,7 @@ def sighted_reports(control: Mechanism, public: PublicRange | None) -> list[str]
     first: Any = None
     for title, private in inputs.items():
         rows = batch(private, USERS)
-        if control.personal:
+        if isinstance(control, PersonalMechanism):
             # The same users with other values: a level is answered as usual.
             rows = with_values(control, batch(next(iter(inputs.values())), USERS), rows[:, :-1])
         reports = reports_of(control, rows, SeededWords(SEED))

@@ -206,7 +206,7 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         return Step(JOINT, f"left out ({reason}): {what} rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
-    if mechanism.personal:
+    if isinstance(mechanism, PersonalMechanism):
         return pairs_step(joint, size)
     result = (
         f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: "
@@ -290,7 +290,7 @@ def describe_size(mechanism: Mechanism) -> str:
         return (
             f"one of {mechanism.places_open} classes by a public model of {mechanism.shape.row_length} values"
         )
-    if mechanism.personal:
+    if isinstance(mechanism, PersonalMechanism):
         return f"a level and up to {mechanism.shape.length - 1} of {mechanism.shape.dimensions} values"
     if mechanism.shape.names_dimensions:
         return f"{mechanism.shape.length} of {mechanism.shape.dimensions} values"

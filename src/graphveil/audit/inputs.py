@@ -27,6 +27,7 @@ from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
+from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.rows import PublicRange
 
 Floats = NDArray[np.float64]
@@ -40,7 +41,7 @@ def valid_inputs(mechanism: Mechanism, public: PublicRange | None) -> dict[str, 
     """Inputs that everybody may hold, by what they are called in a sentence."""
     if mechanism.subject == "features":
         rows = _feature_rows(mechanism.shape.row_length, public or PublicRange(0.0, 1.0))
-        return rows if not mechanism.personal else _with_levels(mechanism, rows)
+        return rows if not isinstance(mechanism, PersonalMechanism) else _with_levels(mechanism, rows)
     if mechanism.subject == "links":
         return _lists(mechanism.shape.dimensions)
     return {f"{mechanism.subject} {symbol}": symbol for symbol in symbols_of(mechanism)}
@@ -61,7 +62,7 @@ def invalid_inputs(mechanism: Mechanism, public: PublicRange | None) -> dict[str
     rows["rows with some NaN"] = mixed
     if mechanism.subject == "links":
         return rows
-    if mechanism.personal:
+    if isinstance(mechanism, PersonalMechanism):
         inputs = _with_levels(mechanism, rows, "level 1 and ")
         inside = np.full(size, middle)
         for level in (-1.0, 0.0, 1e6, 1.5, math.nan, math.inf):

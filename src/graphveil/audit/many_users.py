@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.behaviour import depends_on_others
-from graphveil.audit.candidate import Candidate, claims_independence
+from graphveil.audit.candidate import Candidate, answers_alone
 from graphveil.audit.drawn_reports import (
     CountedWords,
     code_places,
@@ -36,6 +36,7 @@ from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 
@@ -216,7 +217,7 @@ def walked_candidate(candidate: Candidate) -> Mechanism:
 def walked_row(mechanism: Mechanism, public: PublicRange | None) -> Any:
     """What everybody holds: values at both ends of the range in turn, so that a value shows which is sent as it is."""
     inputs = list(valid_inputs(mechanism, public).values())
-    if mechanism.subject != "features" or mechanism.personal:
+    if mechanism.subject != "features" or isinstance(mechanism, PersonalMechanism):
         return inputs[0]
     low, high = (np.asarray(row) for row in inputs[:2])
     return np.where(np.arange(len(low)) % 2 == 0, low, high)
@@ -312,7 +313,7 @@ class CodeSides:
         """Choose the sides by a first look."""
         mechanism, values = reports.mechanism, np.atleast_1d(row)
         nowhere = np.zeros(max(mechanism.shape.places, mechanism.shape.length), dtype=np.int64)
-        independent = mechanism.finite and claims_independence(mechanism) and not mechanism.personal
+        independent = answers_alone(mechanism)
         if independent and mechanism.shape.uneven and mechanism.shape.alphabet == mechanism.shape.length:
             # A code says which of so many answers is yes.
             return cls(

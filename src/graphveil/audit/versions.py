@@ -35,6 +35,7 @@ from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
 from graphveil.mechanisms.personal import PersonalRows
+from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
@@ -427,7 +428,7 @@ def _representations(
     if whole is not None:
         some.append((whole, {**_integers(), **sparse_paths()}))
     for rows, paths in some:
-        if not mechanism.personal:
+        if not isinstance(mechanism, PersonalMechanism):
             yield rows, paths
             continue
         levels = chance.integers(1, len(getattr(mechanism, "budgets", (1,))) + 1, users)

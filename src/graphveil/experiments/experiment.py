@@ -21,7 +21,7 @@ from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_see
 from graphveil.graphs.store import file_digest
 from graphveil.graphs.users import Users, level_source
 from graphveil.mechanisms import entry
-from graphveil.mechanisms.personal_builders import level_budgets
+from graphveil.mechanisms.personal_builders import checked_budgets
 from graphveil.mechanisms.registry import load_entry, origin, takes_levels
 from graphveil.methods import BACKBONE_NAMES, Settings, find_method
 from graphveil.methods.job import VARIANTS
@@ -235,7 +235,7 @@ class Experiment:
         count, budgets = self.levels.levels, self.levels.budgets
         if count is None and budgets is None:
             count = self.resolved_method.level_count
-        return level_budgets(self.budgets.epsilon, count, budgets)
+        return checked_budgets(self.budgets.epsilon, count, budgets)
 
     @property
     def mechanism_options(self) -> dict[str, Any]:

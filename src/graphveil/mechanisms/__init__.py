@@ -1,7 +1,7 @@
 """Mechanisms: encode and respond on the client, decode on the server, around channels."""
 
 from graphveil.mechanisms import catalogue
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape
+from graphveil.mechanisms.base import Answer, Enumerable, Estimate, Mechanism, ReportShape, RowMechanism
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.degree_links import DegreeLinkMechanism
@@ -32,6 +32,7 @@ __all__ = [
     "ClassModel",
     "DegreeLinkMechanism",
     "Entry",
+    "Enumerable",
     "Estimate",
     "FeatureMechanism",
     "ItemMechanism",
@@ -47,6 +48,7 @@ __all__ = [
     "PublicRange",
     "ReportShape",
     "Reports",
+    "RowMechanism",
     "SampledLinkMechanism",
     "budget_shares",
     "catalogue",

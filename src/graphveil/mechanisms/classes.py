@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import Words
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject
+from graphveil.mechanisms.base import Answer, Enumerable, Estimate, ReportShape, Subject
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.labels import LabelMechanism
@@ -27,7 +27,7 @@ MAX_OPEN = 1 << 24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassMechanism(Mechanism):
+class ClassMechanism(Enumerable):
     """Every user evaluates ``model`` on the own row and reports where in the own list the class with the highest score stands.
 
     ``lists`` has a row of different classes for each user, or one row for everybody; ``offsets`` are added to their scores.

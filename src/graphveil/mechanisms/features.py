@@ -18,7 +18,15 @@ from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.checks import check_number, is_whole, short
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Estimate, Mechanism, ReportShape, Subject
+from graphveil.mechanisms.base import (
+    MAX_OUTCOMES,
+    Answer,
+    Enumerable,
+    Estimate,
+    ReportShape,
+    RowMechanism,
+    Subject,
+)
 from graphveil.mechanisms.limits import MAX_SAMPLED
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import (
@@ -193,7 +201,7 @@ class Asking:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureMechanism(Mechanism):
+class FeatureMechanism(RowMechanism, Enumerable):
     """Sample m of d values without regard to them, randomize each by a channel, report nothing else.
 
     With m = d all values are answered and no dimensions are named. ``scale`` multiplies what a channel decodes to: d/m
@@ -244,13 +252,11 @@ class FeatureMechanism(Mechanism):
 
     @property
     def largest(self) -> float:
-        """B, the largest magnitude of an entry of an estimate (offset aside); public."""
         top = max(float(np.abs(channel.outputs).max()) for channel in self.channels)
         return self.public.half_width * self.scale * top * float(self.asking.factors.max())
 
     @cached_property
     def spread(self) -> float:
-        """The root mean square of an entry of an estimate (offset aside), all inputs equally likely; public."""
         squares = [answer.count * answer.channel.root_mean_square**2 for answer in self.answers]
         answer = math.sqrt(sum(squares) / self.sampled * self.asking.mean_square_factor)
         return self.public.half_width * self.scale * answer
@@ -264,9 +270,6 @@ class FeatureMechanism(Mechanism):
         values = self.public.to_unit(rows.take(dims)).ravel()
         codes = self.channels[0].respond(self.encode(values, self.channels[0], source), source)
         return Reports(self, even_pointers(rows.users, self.sampled), dims.ravel(), codes)
-
-    def count(self, private: Any) -> int:
-        return Rows(private, self.size).users
 
     def altered(self, private: Any) -> int:
         return int(Rows(private, self.size).outside(self.public, self.binary).sum())

@@ -15,13 +15,13 @@ from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.sampling import SystemWords, Words
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject
+from graphveil.mechanisms.base import Answer, Enumerable, Estimate, ReportShape, RowMechanism, Subject
 from graphveil.mechanisms.reports import Reports, even_pointers, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemMechanism(Mechanism):
+class ItemMechanism(RowMechanism, Enumerable):
     """A row as a set of items, padded with L different blanks to a public length L; one of the L is drawn and answered.
 
     The answer is a k-ary response over the d items and the L blanks, so one code is sent, whatever the row holds. An
@@ -65,7 +65,6 @@ class ItemMechanism(Mechanism):
 
     @property
     def largest(self) -> float:
-        """B, the largest magnitude of an entry of an estimate (offset aside); public."""
         return self.entry
 
     @property
@@ -88,9 +87,6 @@ class ItemMechanism(Mechanism):
         has = place < counts
         symbols[has] = items[row_pointers(counts)[:-1][has] + place[has]]
         return symbols
-
-    def count(self, private: Any) -> int:
-        return Rows(private, self.size).users
 
     def altered(self, private: Any) -> int:
         """How many rows hold more items than the public length, or values other than 0 and 1."""

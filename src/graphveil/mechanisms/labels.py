@@ -13,13 +13,13 @@ from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL, Claim
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.sampling import DrawnWords, SystemWords, Words
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject
+from graphveil.mechanisms.base import Answer, Enumerable, Estimate, ReportShape, Subject
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import listed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SymbolMechanism(Mechanism):
+class SymbolMechanism(Enumerable):
     """Every user holds one of the channel's input symbols, counted from ``first``, and sends one code.
 
     Whoever holds none of them (a label beyond the last class, or no label) sends a code of the blinded channel: whether

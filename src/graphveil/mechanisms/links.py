@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,15 @@ from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Estimate, Mechanism, ReportShape, Subject
+from graphveil.mechanisms.base import (
+    MAX_OUTCOMES,
+    Answer,
+    Enumerable,
+    Estimate,
+    Mechanism,
+    ReportShape,
+    Subject,
+)
 from graphveil.mechanisms.exact_sampling import happened
 from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows, listed
@@ -88,7 +96,7 @@ def told_by_both_ends(mechanism: Mechanism) -> Claim:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkMechanism(Mechanism):
+class LinkMechanism(Enumerable):
     """Every user answers, for each user with a smaller number, whether there is a link; each answer by randomized response.
 
     Who answers is a public rule: of two users the one with the larger number, and nobody else. So one link is answered
@@ -118,6 +126,10 @@ class LinkMechanism(Mechanism):
     channel: KaryChannel
     subject: Subject = "links"
     unbiased: bool = True
+    # Whether the answers of a report are drawn independently of each other.
+    independent: ClassVar[bool] = True
+    # Whether how many random words are drawn follows from what is reported, and not from public settings alone.
+    words_by_reports: ClassVar[bool] = False
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -140,6 +152,11 @@ class LinkMechanism(Mechanism):
     def compares(self, one: Any, other: Any) -> bool:
         """Whether two lists differ in one link."""
         return int((np.asarray(one) != np.asarray(other)).sum()) == 1
+
+    @property
+    def beyond_audit(self) -> tuple[str, ...]:
+        """What no audit of it can see, in sentences."""
+        return ()
 
     @property
     def ends(self) -> Ends:

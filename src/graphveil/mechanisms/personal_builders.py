@@ -54,7 +54,7 @@ INSIDE_POINTS = 65
 TAIL_CELLS = 512
 
 
-def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
+def checked_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
     """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
     if budgets is None:
         count = check_whole(4 if levels is None else levels, "--levels", least=2, most=MAX_LEVELS)
@@ -159,7 +159,7 @@ def build_ppm(
     these are known.
     """
     _check_personal(dims, gamma, sampled)
-    all_budgets = level_budgets(epsilon, levels, budgets)
+    all_budgets = checked_budgets(epsilon, levels, budgets)
     count, family = len(all_budgets), inside(inner, binary, points)
     level_budget = gamma * epsilon
     level_channel = esw(level_budget, count)
@@ -212,7 +212,7 @@ def build_ppm_printed(
     (1-γ)ε_τ/m, sent as magnitudes. Values are protected at each level's budget; the level is not.
     """
     _check_personal(dims, gamma, sampled)
-    all_budgets = level_budgets(epsilon, levels, budgets)
+    all_budgets = checked_budgets(epsilon, levels, budgets)
     count, family = len(all_budgets), inside(inner, binary, points)
     _check_work("ppm-printed", inner, count, binary, points)
     waves = [esw(gamma * budget, count) for budget in all_budgets]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,15 @@ from graphveil.channels.channel import Channel, Values
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject
+from graphveil.mechanisms.base import (
+    Answer,
+    Enumerable,
+    Estimate,
+    Mechanism,
+    ReportShape,
+    RowMechanism,
+    Subject,
+)
 from graphveil.mechanisms.features import Asking
 from graphveil.mechanisms.personal import PersonalRows, checked_shares, level_of
 from graphveil.mechanisms.ppm_answers import (
@@ -40,7 +48,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PersonalMechanism(Mechanism):
+class PersonalMechanism(RowMechanism, Enumerable):
     """A level and m' of d values, both randomized: τ' by ``level_channel``, each value by the channel of ``ways[τ-1][τ']``.
 
     Everybody names as many dimensions as anybody answers, chosen without looking; m' of them are answered, the others get
@@ -75,7 +83,6 @@ class PersonalMechanism(Mechanism):
     favoured: Asking | None = None
     blinded: bool = False
     subject: Subject = "features"
-    personal: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.shares is not None:
@@ -119,10 +126,6 @@ class PersonalMechanism(Mechanism):
             names_dimensions=self.most < self.size,
             places=self.size + 1,
         )
-
-    @property
-    def strictest(self) -> float:
-        return self.budgets[0] if not self.blinded else 0.0
 
     @cached_property
     def _table(self) -> AnswerTable:
@@ -186,20 +189,10 @@ class PersonalMechanism(Mechanism):
         places[:, :-1] = dims
         return Reports(self, pointers, places.ravel(), codes.ravel())
 
-    @property
-    def level_budgets(self) -> tuple[float, ...]:
-        return self.budgets
-
     def costs(self, private: Any) -> Floats:
+        """The ε that each of these users spends: the budget of their level."""
         levels = PersonalRows.of(private, self.size).clipped_levels(len(self.budgets))
         return np.array(self.budgets)[levels - 1]
-
-    def values_of(self, private: Any) -> Any:
-        return PersonalRows.of(private, self.size).rows
-
-    def with_values(self, private: Any, values: Any) -> Any:
-        levels = PersonalRows.of(private, self.size).levels
-        return np.concatenate([values, np.asarray(levels, dtype=np.float64)[:, None]], axis=1)
 
     # What the server does.
 
@@ -247,6 +240,7 @@ class PersonalMechanism(Mechanism):
         return Estimate(shape, pointers, dims[answered], values, self.public.centre, self.unbiased)
 
     def settled(self) -> PersonalMechanism:
+        """The same mechanism where it decodes each report by itself, and does not learn the shares of levels from all reports."""
         if self.shares is not None:
             return self
         return replace(self, shares=(1 / len(self.budgets),) * len(self.budgets))
@@ -276,7 +270,7 @@ class PersonalMechanism(Mechanism):
 
     @property
     def largest(self) -> float:
-        """B, the largest magnitude of an entry (offset aside) whatever the shares of the levels are; public."""
+        """B, whatever the shares of the levels are."""
         tops = [self.size / way.count * top(way.channel) for ways in self.ways for way in ways]
         return self.public.half_width * max(tops) * float(self.asking.factors.max())
 
@@ -296,10 +290,6 @@ class PersonalMechanism(Mechanism):
     def pair_epsilon(self, one: Any, other: Any) -> float:
         """The claim for two inputs: the budget of their level, or the larger one where they have two."""
         return 0.0 if self.blinded else self.budgets[max(level_of(one), level_of(other)) - 1]
-
-    def compares(self, one: Any, other: Any) -> bool:
-        """The control still randomizes levels: it hides rows of one level from each other."""
-        return not self.blinded or level_of(one) == level_of(other)
 
     def pair_loss(self, one: int, other: int, equal_rows: bool = False) -> Loss:
         """The exact loss of whole reports between a user of level one and a user of another (or the same) level.
@@ -395,6 +385,18 @@ class PersonalMechanism(Mechanism):
     def __repr__(self) -> str:
         budgets = ", ".join(f"{budget:g}" for budget in self.budgets)
         return f"{type(self).__name__}({self.name}, budgets {budgets}, at most {self.most} of {self.size} values)"
+
+
+def level_budgets(mechanism: Mechanism) -> tuple[float, ...] | None:
+    """What a report costs a user of each level; None where users choose none, and everybody pays the claim."""
+    return mechanism.budgets if isinstance(mechanism, PersonalMechanism) else None
+
+
+def strictest_budget(mechanism: Mechanism) -> float:
+    """The ε that a mechanism was asked for: the claim, unless users choose budgets; then the smallest of these."""
+    if isinstance(mechanism, PersonalMechanism) and not mechanism.blinded:
+        return mechanism.budgets[0]
+    return mechanism.claim.epsilon
 
 
 def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:

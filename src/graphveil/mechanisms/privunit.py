@@ -15,7 +15,7 @@ from graphveil.channels.exact import TOTAL, Claim, Loss, exp_below, target
 from graphveil.channels.sampling import SystemWords, Words
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject, verified
+from graphveil.mechanisms.base import Answer, Estimate, ReportShape, RowMechanism, Subject, verified
 from graphveil.mechanisms.exact_sampling import (
     MAX_THRESHOLD,
     density,
@@ -164,7 +164,7 @@ class SphericalCap:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivUnitMechanism(Mechanism):
+class PrivUnitMechanism(RowMechanism):
     """PrivUnitG: normal noise whose part along the row's direction u is likelier to lie in the cap around u.
 
     A row at distance s from the centre of the public ball (radius r) is first rounded at random to the sphere, along its
@@ -285,9 +285,6 @@ class PrivUnitMechanism(Mechanism):
             codes[start:stop] = self._respond(block if self.sketch is None else self.sketch.of(block), source)
         return Reports(self, even_pointers(rows.users, self.size), None, codes.ravel())
 
-    def count(self, private: Any) -> int:
-        return Rows(private, self.shape.row_length).users
-
     def altered(self, private: Any) -> int:
         rows = Rows(private, self.shape.row_length)
         outside = rows.outside_ball(self.ball) if self.sketch is None else rows.outside(self.sketch.public)
@@ -332,14 +329,6 @@ class PrivUnitMechanism(Mechanism):
         rows[0][0] += self.ball.radius
         rows[1][0] -= self.ball.radius
         return rows
-
-    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        raise InputError(
-            f"the reports of {self.name} have no table to enumerate: its epsilon comes from a closed form, see `loss`"
-        )
-
-    def possible_reports(self) -> Reports:
-        raise InputError(f"the possible reports of {self.name} are too many to enumerate")
 
     def blind(self) -> PrivUnitMechanism:
         """The control: p = 1-q makes the density flat, and the row is not even looked at; the scale stays."""

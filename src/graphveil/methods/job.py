@@ -19,6 +19,7 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports, entry
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.ppm import level_budgets
 from graphveil.methods.tasks import Task, Trained, task_of
 from graphveil.methods.terms import Budgets, Levels, Machine, nested
 from graphveil.plugins import unknown_name
@@ -146,7 +147,7 @@ class Questions:
     @property
     def level_budgets(self) -> tuple[float, ...] | None:
         """What the features cost a user of each level, where users choose one: all rounds added up."""
-        rounds = [mechanism.level_budgets for mechanism in self.mechanisms]
+        rounds = [level_budgets(mechanism) for mechanism in self.mechanisms]
         budgets = [by_level for by_level in rounds if by_level is not None]
         return tuple(sum(spent) for spent in zip(*budgets, strict=True)) if budgets else None
 

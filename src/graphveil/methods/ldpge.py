@@ -13,6 +13,7 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate, Reports
+from graphveil.mechanisms.base import row_mechanism
 from graphveil.methods.job import Job
 from graphveil.methods.method import TRAINING_GRID, Method, ScaledSettings, Settings, register_method
 from graphveil.methods.tasks import Outcome, Stopwatch
@@ -231,7 +232,9 @@ class Ldpge(PageRankMethod):
         """Decoded reports, in units of the largest possible one."""
         reports = _asked(job, watch)
         estimate = reports.estimate()
-        return replace(estimate, values=estimate.values / reports.mechanism.largest, offset=0.0)
+        return replace(
+            estimate, values=estimate.values / row_mechanism(reports.mechanism).largest, offset=0.0
+        )
 
 
 def _asked(job: Job, watch: Stopwatch) -> Reports:

@@ -10,6 +10,7 @@ import numpy as np
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import ClaimError, ClippedWarning, InputError, PrivacyError
 from graphveil.mechanisms import Mechanism, NeighbourLists, Reports, entry
+from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.rows import row_norms
 from graphveil.privacy.ledger import Ledger
 from graphveil.privacy.plan import Plan
@@ -65,7 +66,8 @@ def answer(
     if plan.of == "norm":
         private = row_norms(private)
     _check_fit(plan, mechanism, private, ledger)
-    ledger.charge(plan, _spent(mechanism.costs(private), plan, len(ledger.asked(plan))))
+    costs = mechanism.costs(private) if isinstance(mechanism, PersonalMechanism) else None
+    ledger.charge(plan, _spent(costs, plan, len(ledger.asked(plan))))
     if blind and plan.subject == "features":
         mechanism = mechanism.blind()
     with np.errstate(all="ignore"):

@@ -15,6 +15,7 @@ from graphveil.channels.exact import MARGIN, Claim
 from graphveil.checks import check_whole
 from graphveil.errors import BudgetError, InputError, PrivacyError
 from graphveil.mechanisms.base import Mechanism, Subject
+from graphveil.mechanisms.ppm import level_budgets
 from graphveil.privacy.plan import Plan
 
 # Every channel leaves 2^-40 of its claim unspent, so claims whose sum passes a budget by less have not overdrawn it.
@@ -211,7 +212,7 @@ class Ledger:
 
     def costs_by_level(self, plan: Plan) -> Floats:
         """What a plan costs a user of each level that was declared."""
-        budgets = plan.build().level_budgets
+        budgets = level_budgets(plan.build())
         count = len(self._by_level)
         if budgets is None or count == 1:
             return np.full(count, plan.claim.epsilon)

@@ -32,6 +32,7 @@ from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism
 from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users
+from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.registry import Entry
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange
@@ -172,7 +173,9 @@ class Plan(BaseModel):
                 raise ValueError(f"options must not hold {key!r}, which the plan says itself")
         self._check_class()
         mechanism = self.build()
-        if self.of == "norm" and (self.subject != "features" or self.dims != 1 or mechanism.personal):
+        if self.of == "norm" and (
+            self.subject != "features" or self.dims != 1 or isinstance(mechanism, PersonalMechanism)
+        ):
             raise ValueError(
                 "a norm is one value: ask for it by a mechanism for features without levels, with dims = 1"
             )
