@@ -37,7 +37,7 @@ from graphveil.mechanisms import (
     Reports,
 )
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.ppm import strictest_budget
+from graphveil.mechanisms.personal import strictest_budget
 from graphveil.mechanisms.rows import Rows
 
 # Steps of expectation and maximization that fit how common values are.

@@ -27,8 +27,7 @@ from graphveil.channels.sampling import SeededWords, code_type
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import level_of
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, level_of
 from graphveil.mechanisms.reports import HEADER, Reports
 from graphveil.mechanisms.rows import PublicRange
 

@@ -28,8 +28,7 @@ from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import level_of
-from graphveil.mechanisms.ppm import PersonalMechanism, strictest_budget
+from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
 from graphveil.mechanisms.registry import (
     check_budget,
     check_dims,

@@ -20,7 +20,7 @@ from graphveil.audit.probability_ranges import CodeRange
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import is_own
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange

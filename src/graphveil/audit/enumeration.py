@@ -24,7 +24,7 @@ from graphveil.mechanisms.base import Enumerable, Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.lapgraph import PublishedGraph
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 
 # Users a block of draws, and entries of the table that finds a report's place.
 # A prime, so that no block of a mechanism's own ends where ours does and hides its last users.

@@ -34,8 +34,7 @@ from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.personal import PersonalRows
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, PersonalRows
 from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import PublicRange
 

@@ -32,7 +32,7 @@ from graphveil.client.agreement import Agreement, Offer
 from graphveil.client.signing import verified
 from graphveil.errors import InputError, RefusalError
 from graphveil.mechanisms import Mechanism, entry
-from graphveil.mechanisms.ppm import level_budgets
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy import Plan, Question, SignedQuestion, attributes_in_reach
 
 # A range of norms is a root, which other languages may compute a bit differently.

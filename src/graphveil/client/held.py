@@ -10,7 +10,7 @@ import numpy as np
 from graphveil.errors import InputError, RefusalError
 from graphveil.mechanisms import NeighbourLists, PersonalRows
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.rows import listed, rectangle
 from graphveil.privacy import Plan
 from graphveil.privacy.people import PERSON_BYTES, people_numbers

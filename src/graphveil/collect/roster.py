@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Select, insert, select, update
 
 from graphveil.collect import keys
 from graphveil.collect.schema import ROSTER, SECONDS_A_DAY
-from graphveil.mechanisms.ppm import level_budgets
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy import Plan
 from graphveil.privacy.ledger import DUST
 

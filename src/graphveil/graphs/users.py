@@ -20,7 +20,7 @@ from graphveil.graphs.links import LinkPairs, Pairs
 from graphveil.graphs.metrics import ClassScore, area_under_curve, class_scores, confusion_counts, measure
 from graphveil.graphs.splits import check_seed
 from graphveil.mechanisms import NeighbourLists, PersonalRows, Reports, entry, names
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.rows import row_norms
 from graphveil.plugins import unknown_name
 from graphveil.privacy import Ledger, Plan, answer

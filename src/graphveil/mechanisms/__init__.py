@@ -9,8 +9,7 @@ from graphveil.mechanisms.features import FeatureMechanism, budget_shares
 from graphveil.mechanisms.item import ItemMechanism
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.personal import PersonalRows, estimate_level_shares
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, PersonalRows, estimate_level_shares
 from graphveil.mechanisms.privunit import PrivUnitMechanism
 from graphveil.mechanisms.registry import (
     Entry,

@@ -29,8 +29,8 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.base import verified
 from graphveil.mechanisms.features import Asking
 from graphveil.mechanisms.limits import MAX_LEVELS, MAX_SAMPLED, check_level_cases, check_tables
-from graphveil.mechanisms.ppm import PersonalMechanism
-from graphveil.mechanisms.ppm_answers import Way
+from graphveil.mechanisms.personal import PersonalMechanism
+from graphveil.mechanisms.personal_losses import Way
 from graphveil.mechanisms.registry import check_dims, check_two_points, sampled_count
 from graphveil.mechanisms.rows import PublicRange
 

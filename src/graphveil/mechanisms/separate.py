@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms.base import Estimate, Mechanism
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import is_own_class, load_entry
 from graphveil.mechanisms.reports import Reports
 from graphveil.plugins import PREFIX, load_file

@@ -19,7 +19,7 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports, entry
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.mechanisms.labels import LabelMechanism
-from graphveil.mechanisms.ppm import level_budgets
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.methods.tasks import Task, Trained, task_of
 from graphveil.methods.terms import Budgets, Levels, Machine, nested
 from graphveil.plugins import unknown_name

@@ -10,7 +10,7 @@ import numpy as np
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import ClaimError, ClippedWarning, InputError, PrivacyError
 from graphveil.mechanisms import Mechanism, NeighbourLists, Reports, entry
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.rows import row_norms
 from graphveil.privacy.ledger import Ledger
 from graphveil.privacy.plan import Plan

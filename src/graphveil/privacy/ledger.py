@@ -15,7 +15,7 @@ from graphveil.channels.exact import MARGIN, Claim
 from graphveil.checks import check_whole
 from graphveil.errors import BudgetError, InputError, PrivacyError
 from graphveil.mechanisms.base import Mechanism, Subject
-from graphveil.mechanisms.ppm import level_budgets
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy.plan import Plan
 
 # Every channel leaves 2^-40 of its claim unspent, so claims whose sum passes a budget by less have not overdrawn it.

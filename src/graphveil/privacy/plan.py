@@ -32,7 +32,7 @@ from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism
 from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import Entry
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange

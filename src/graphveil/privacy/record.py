@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.base import Trust
 from graphveil.mechanisms.links import LinkMechanism, told_by_both_ends
-from graphveil.mechanisms.ppm import level_loss
+from graphveil.mechanisms.personal import level_loss
 from graphveil.mechanisms.registry import origin
 from graphveil.number_format import counted, rounded_up
 from graphveil.plugins import is_reference

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from graphveil.channels import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import PersonalRows, Reports, estimate_level_shares, mechanism
-from graphveil.mechanisms.ppm import strictest_budget
+from graphveil.mechanisms.personal import strictest_budget
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 
