@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphveil.engine import house as house_module
-from graphveil.engine.house import Address, House, WorkerQuestion, reports_at
+from graphveil.engine.house import Address, House, WorkerQuestion
 from graphveil.errors import BudgetError, EngineError, PrivacyError, RefusalError
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Ledger, Plan, answer
@@ -135,7 +135,7 @@ def test_whoever_is_silent_has_no_row_and_is_named():
 def test_reports_of_several_codes_are_cut_as_they_are_long():
     plan = Plan(mechanism="multibit", epsilon=1.0, dims=9, sampled=2, range=(0.0, 1.0))
     whole = plan.build().randomize(np.zeros((3, 9)))
-    some = reports_at(whole, np.array([2, 0]))
+    some = whole.of_asked(np.array([2, 0]))
     assert some.dims.tolist() == [*whole.dims[4:6], *whole.dims[0:2]]
     assert some.codes.tolist() == [*whole.codes[4:6], *whole.codes[0:2]]
 

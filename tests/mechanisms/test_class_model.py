@@ -78,9 +78,9 @@ def test_a_model_must_be_complete():
 
 
 def test_a_model_of_too_many_integers_is_refused(monkeypatch):
-    monkeypatch.setattr("graphveil.mechanisms.class_model.MAX_MODEL", 8)
+    monkeypatch.setattr("graphveil.mechanisms.classes.MAX_MODEL", 8)
     assert ClassModel.of(LINEAR).dims == 3
-    monkeypatch.setattr("graphveil.mechanisms.class_model.MAX_MODEL", 7)
+    monkeypatch.setattr("graphveil.mechanisms.classes.MAX_MODEL", 7)
     with pytest.raises(InputError, match="a model may hold at most 7 integers, got 8"):
         ClassModel.of(LINEAR)
 

@@ -16,7 +16,7 @@ from graphveil.channels.sampling import SeededWords
 from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms import catalogue as builders
 from graphveil.mechanisms import mechanism
-from graphveil.mechanisms.item import amplified
+from graphveil.mechanisms.labels import amplified
 from graphveil.mechanisms.rows import Rows
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
 

@@ -27,7 +27,7 @@ from graphveil.channels.sampling import SeededWords, code_type
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import PersonalMechanism, level_of
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import HEADER, Reports
 from graphveil.mechanisms.rows import PublicRange
 
@@ -474,8 +474,8 @@ def _wrong_costs(mechanism: PersonalMechanism, private: Any, costs: Any) -> str 
     if np.shape(costs) != (USERS,):
         return "costs must be one number a user"
     budgets = mechanism.budgets
-    level = level_of(private) if np.isfinite(np.asarray(private)[-1]) else 1
-    due = budgets[min(max(level, 1), len(budgets)) - 1]
+    level = np.clip(np.nan_to_num(np.asarray(private)[-1], nan=1.0), 1, len(budgets))
+    due = budgets[int(level) - 1]
     if (np.asarray(costs) < due).any():
         return "users are charged less than the budget of their level"
     return None if (np.asarray(costs) == due).all() else "costs differ from the budget of the level"

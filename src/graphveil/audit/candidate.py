@@ -24,14 +24,12 @@ from graphveil.channels.exact import Loss
 from graphveil.errors import GraphveilError, InputError
 from graphveil.files import read_text
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.mechanisms.classes import ClassMechanism, ClassModel
 from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.limits import check_budget, check_dims
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
 from graphveil.mechanisms.registry import (
-    check_budget,
-    check_dims,
     entry,
     hides_member,
     is_own,

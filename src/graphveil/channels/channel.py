@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import mul
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -334,7 +334,10 @@ def _half_sums(table: Counts) -> tuple[Counts, Counts]:
     return (table >> 31).sum(axis=1), (table & 0x7FFFFFFF).sum(axis=1)
 
 
-def verified(channel: FiniteChannel) -> FiniteChannel:
+C = TypeVar("C", bound=FiniteChannel)
+
+
+def verified(channel: C) -> C:
     """The channel itself, if its claim holds; every constructor ends in this."""
     if not channel.holds:
         worst = channel.worst

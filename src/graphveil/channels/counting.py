@@ -143,7 +143,7 @@ class CountingChannel(FiniteChannel):
 
 
 @family
-def counting(epsilon: float, size: int) -> FiniteChannel:
+def counting(epsilon: float, size: int) -> CountingChannel:
     """A number of 0..size-1 with two-sided geometric noise, clipped: numbers that differ by one are told apart by e^ε.
 
     Source: Ghosh, Roughgarden and Sundararajan (2009), the truncated geometric mechanism.

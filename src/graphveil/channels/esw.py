@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from graphveil.channels.build import family, window_table
-from graphveil.channels.channel import Channel, FiniteChannel
+from graphveil.channels.channel import Channel
 from graphveil.channels.exact import Claim, check_epsilon, exp_below, target
 from graphveil.channels.square_wave import half_width
 from graphveil.checks import check_whole
@@ -17,7 +17,7 @@ MAX_LEVELS = 512
 
 
 @family
-def esw(epsilon: float, levels: int) -> FiniteChannel:
+def esw(epsilon: float, levels: int) -> Channel:
     """Extended square wave over levels 1..f: outputs 1-b..f+b, those within b of the true level e^ε times as likely.
 
     b = ⌊f(εe^ε-e^ε+1)/(2e^ε(e^ε-1-ε))⌋; the window of 2b+1 outputs has p = e^ε/((2b+1)e^ε+f-1) each and the f-1

@@ -19,7 +19,8 @@ from graphveil.audit.findings import exact_epsilon
 from graphveil.channels.sampling import SeededWords
 from graphveil.cli.console import Console, say
 from graphveil.errors import InputError
-from graphveil.mechanisms.registry import check_budget, check_dims, entry, load_entry, names
+from graphveil.mechanisms.limits import check_budget, check_dims
+from graphveil.mechanisms.registry import entry, load_entry, names
 from graphveil.number_format import rounded_up
 from graphveil.privacy.plan import Plan
 

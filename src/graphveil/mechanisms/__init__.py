@@ -2,12 +2,10 @@
 
 from graphveil.mechanisms import catalogue
 from graphveil.mechanisms.base import Answer, Enumerable, Estimate, Mechanism, ReportShape, RowMechanism
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.degree_links import DegreeLinkMechanism
+from graphveil.mechanisms.classes import ClassMechanism, ClassModel
+from graphveil.mechanisms.degree_links import DegreeLinkMechanism, SampledLinkMechanism
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
-from graphveil.mechanisms.item import ItemMechanism
-from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism
+from graphveil.mechanisms.labels import ItemMechanism, LabelMechanism, LevelMechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
 from graphveil.mechanisms.personal import PersonalMechanism, PersonalRows, estimate_level_shares
 from graphveil.mechanisms.privunit import PrivUnitMechanism
@@ -23,7 +21,6 @@ from graphveil.mechanisms.registry import (
 )
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicBall, PublicRange
-from graphveil.mechanisms.sampled_links import SampledLinkMechanism
 
 __all__ = [
     "Answer",

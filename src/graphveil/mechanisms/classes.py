@@ -5,20 +5,23 @@ Whatever the model is, and whatever is left open, the answer is one symbol throu
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.channels.channel import digest
 from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import Words
+from graphveil.checks import check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer, Enumerable, Estimate, ReportShape, Subject
-from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.limits import MAX_DIMS, MAX_MODEL
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import Floats, PublicRange, Rows
 
@@ -172,3 +175,228 @@ class ClassMechanism(Enumerable):
     def __repr__(self) -> str:
         asked = f"{self.places_open} of {self.model.classes} classes"
         return f"ClassMechanism({self.name}, epsilon={self.claim.epsilon:g}, {asked} by a {self.model.kind} model)"
+
+
+# Points of the grid that values are put on.
+MAX_LEVELS = 1 << 16
+# The largest magnitude of a number in a model, and of a score. Magnitudes are added up as doubles, which are off by far
+# less than the factor of two that is left to 2^53, below which doubles hold every integer.
+MAX_SCORE = 1 << 52
+MAX_SHIFT = 52
+COMMON = ("kind", "bias", "levels", "zero", "unit")
+FIELDS = {
+    "linear": (*COMMON, "weights"),
+    "hidden": (*COMMON, "first", "first_bias", "second", "shift"),
+}
+
+
+@dataclass(frozen=True)
+class ClassModel:
+    """Scores of classes for a row: linear in its integers, or behind one hidden layer of rectified sums.
+
+    A value is clipped to the public range and put on ``levels`` points; ``zero`` is the point that counts as 0. What is no
+    number counts as the middle. With ``unit`` all that is added to sums (biases, and a user's offsets) is multiplied by the
+    length of the row of integers, rounded down, and by 1 where that is 0: the same class as that of the row divided by its
+    length, without a division. Sums of the hidden layer are shifted right by ``shift`` bits.
+
+    >>> ClassModel.of({"kind": "linear", "weights": [[2, 0], [0, 1]], "bias": [0, 5]}).dims
+    2
+    """
+
+    weights: Integers
+    bias: Integers
+    first: Integers | None = None
+    first_bias: Integers | None = None
+    shift: int = 0
+    levels: int = 256
+    zero: int = 0
+    unit: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole(self.levels, "levels of the model", least=2, most=MAX_LEVELS)
+        check_whole(self.zero, "zero of the model", least=0, most=self.levels - 1)
+        check_whole(self.shift, "shift of the model", least=0, most=MAX_SHIFT)
+        if not isinstance(self.unit, bool):
+            raise InputError(f"unit of the model must be true or false, got {short(self.unit)}")
+        self._check_shapes()
+        if self.size > MAX_MODEL:
+            raise InputError(
+                f"a model may hold at most {MAX_MODEL} integers, got {self.size}: take fewer features or hidden units"
+            )
+        if max(part.largest for part in self._parts) > MAX_SCORE:
+            raise InputError(
+                f"the integers of a model must lie in -2^52..2^52, got {max(part.largest for part in self._parts)}"
+            )
+        if self._largest_score > MAX_SCORE:
+            raise InputError(
+                f"the scores of the model may reach {self._largest_score:.3g}, at most 2^52 = {MAX_SCORE:.3g} can be computed "
+                "exactly everywhere: take smaller weights, fewer levels, or a larger shift"
+            )
+
+    @classmethod
+    def of(cls, told: Any) -> ClassModel:
+        """A model from what a plan says of it."""
+        if type(told) is ClassModel:
+            return told
+        if not isinstance(told, dict) or told.get("kind") not in tuple(FIELDS):
+            raise InputError(
+                f'a model must be an object whose "kind" is {" or ".join(FIELDS)}, got {short(told)}'
+            )
+        kind, known = told["kind"], FIELDS[told["kind"]]
+        needed = [name for name in known if name not in ("kind", "levels", "zero", "unit", "shift")]
+        for name in told:
+            if name not in known:
+                raise InputError(f"a {kind} model has no {short(name)}: it takes {', '.join(known)}")
+        for name in needed:
+            if name not in told:
+                raise InputError(f"a {kind} model needs {', '.join(needed)}: {name} is missing")
+
+        def part(name: str, axes: int) -> Integers:
+            return Integers.of(told[name], f"{name} of the model", axes, MAX_MODEL)
+
+        plain = {name: told[name] for name in ("levels", "zero", "unit", "shift") if name in told}
+        if kind == "linear":
+            return cls(part("weights", 2), part("bias", 1), **plain)
+        return cls(part("second", 2), part("bias", 1), part("first", 2), part("first_bias", 1), **plain)
+
+    def parts(self) -> dict[str, Any]:
+        """What a plan says of it, with tables as they are."""
+        common = {"kind": self.kind, "levels": self.levels, "zero": self.zero, "unit": self.unit}
+        if self.first is None:
+            return {**common, "weights": self.weights, "bias": self.bias}
+        hidden = {"first": self.first, "first_bias": self.first_bias, "shift": self.shift}
+        return {**common, **hidden, "second": self.weights, "bias": self.bias}
+
+    def anew(self) -> ClassModel:
+        """The same model, made and checked anew: whoever made this one may have changed it since."""
+        told = ClassModel.parts(self).items()
+        return ClassModel.of(
+            {name: Integers.anew(part) if isinstance(part, Integers) else part for name, part in told}
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a plan says of it, as JSON has it."""
+        told = self.parts().items()
+        return {name: part.tolist() if isinstance(part, Integers) else part for name, part in told}
+
+    @property
+    def kind(self) -> Literal["linear", "hidden"]:
+        """Whether there is a hidden layer."""
+        return "linear" if self.first is None else "hidden"
+
+    @property
+    def classes(self) -> int:
+        """How many classes have a score."""
+        return self.weights.shape[0]
+
+    @property
+    def dims(self) -> int:
+        """How many values a row has."""
+        return (self.weights if self.first is None else self.first).shape[1]
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the model in canonical bytes."""
+        parts = {
+            "weights": self.weights,
+            "bias": self.bias,
+            "first": self.first,
+            "first_bias": self.first_bias,
+        }
+        arrays = {name: part.array for name, part in parts.items() if part is not None}
+        numbers = {"levels": self.levels, "zero": self.zero, "unit": self.unit, "shift": self.shift}
+        return digest({"kind": self.kind, **numbers, **arrays})
+
+    @property
+    def largest_offset(self) -> int:
+        """The largest magnitude of an offset with which no score is too large."""
+        return int((MAX_SCORE - self._largest_score) // self._longest)
+
+    def integers(self, rows: Floats, public: PublicRange) -> Floats:
+        """Rows on the grid, as doubles that are integers: ⌊(x-LOW)/(HIGH-LOW)·(levels-1) + 1/2⌋ - zero of what is clipped."""
+        with np.errstate(all="ignore"):
+            grid = np.clip(rows, public.low, public.high)
+            grid -= public.low
+            grid /= public.high - public.low
+            grid *= self.levels - 1
+            grid += 0.5
+            np.floor(grid, out=grid)
+        grid[np.isnan(rows)] = self.levels // 2
+        grid -= self.zero
+        return grid
+
+    def scores(self, integers: Floats) -> tuple[Floats, Floats]:
+        """The score of every class for every row (users x classes), and what offsets are multiplied by (users x 1)."""
+        length = np.ones((len(integers), 1))
+        if self.unit:
+            length = np.maximum(_lengths(integers), 1.0)[:, None]
+        hidden = integers
+        if self.first is not None and self.first_bias is not None:
+            hidden = integers @ self.first.floats.T
+            hidden += self.first_bias.floats * length
+            np.maximum(hidden, 0.0, out=hidden)
+            if self.shift:
+                np.floor(np.ldexp(hidden, -self.shift), out=hidden)
+        scores = hidden @ self.weights.floats.T
+        scores += self.bias.floats * length
+        return scores, length
+
+    @property
+    def size(self) -> int:
+        """How many integers it has."""
+        return sum(part.array.size for part in self._parts)
+
+    @property
+    def _parts(self) -> list[Integers]:
+        parts = (self.weights, self.bias, self.first, self.first_bias)
+        return [part for part in parts if part is not None]
+
+    def _check_shapes(self) -> None:
+        if (self.first is None) != (self.first_bias is None) or (self.first is None and self.shift):
+            raise InputError("a hidden model has first, first_bias and shift, a linear one none of them")
+        classes, inner = self.weights.shape
+        if self.bias.shape != (classes,) or classes < 2:
+            raise InputError(
+                f"a model needs at least 2 classes and a bias for each, got {classes} classes and {self.bias.shape[0]} biases"
+            )
+        if self.first is not None and self.first_bias is not None:
+            units = self.first.shape[0]
+            if inner != units or self.first_bias.shape != (units,):
+                raise InputError(
+                    f"first has {units} hidden units, first_bias {self.first_bias.shape[0]}, and second takes {inner}: "
+                    "give as many of each"
+                )
+        if self.dims > MAX_DIMS:
+            raise InputError(f"a model may take at most {MAX_DIMS} features, got {self.dims}")
+
+    @property
+    def _top(self) -> int:
+        """The largest magnitude of a value on the grid."""
+        return max(self.zero, self.levels - 1 - self.zero)
+
+    @property
+    def _longest(self) -> int:
+        """The largest number that offsets are multiplied by."""
+        return max(1, math.isqrt(self.dims * self._top**2)) if self.unit else 1
+
+    @cached_property
+    def _largest_score(self) -> float:
+        """No magnitudes that are added up for a score, or in the hidden layer, come to more than this."""
+        if self.first is None or self.first_bias is None:
+            return float(self._added(self.weights, np.full(self.dims, float(self._top)), self.bias).max())
+        inner = self._added(self.first, np.full(self.dims, float(self._top)), self.first_bias)
+        outer = self._added(self.weights, np.floor(inner / 2.0**self.shift), self.bias)
+        return float(max(inner.max(), outer.max()))
+
+    def _added(self, weights: Integers, values: Floats, bias: Integers) -> Floats:
+        added: Floats = np.abs(weights.floats) @ values + np.abs(bias.floats) * self._longest
+        return added
+
+
+def _lengths(integers: Floats) -> Floats:
+    """⌊√(sum of squares)⌋ of rows of integers; the squares add up to less than 2^53, and the root is corrected by one."""
+    squares: NDArray[np.int64] = np.einsum("ij,ij->i", integers, integers).astype(np.int64)
+    root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    root -= root * root > squares
+    root += (root + 1) * (root + 1) <= squares
+    return root.astype(np.float64)

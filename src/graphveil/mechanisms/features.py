@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import Codes, FiniteChannel, Values
 from graphveil.channels.exact import Claim
+from graphveil.channels.graded import MAX_BINS, featurerr
 from graphveil.channels.sampling import SystemWords, Words, code_type
-from graphveil.checks import check_number, is_whole, short
+from graphveil.checks import check_number, check_shares, check_whole, is_whole, short
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import (
     MAX_OUTCOMES,
@@ -27,7 +28,7 @@ from graphveil.mechanisms.base import (
     RowMechanism,
     Subject,
 )
-from graphveil.mechanisms.limits import MAX_SAMPLED
+from graphveil.mechanisms.limits import MAX_SAMPLED, check_dims, check_tables
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import (
     PublicRange,
@@ -455,3 +456,37 @@ def budget_shares(
         raise InputError("importance and sensitivity must be at least 0, and not all shares may be 0")
     normalised: NDArray[np.float64] = shares / shares.sum()
     return normalised
+
+
+def build_featurerr(
+    epsilon: float, dims: int, range: Any, shares: Any = None, bins: int = 10, debiased: bool = False
+) -> FeatureMechanism:
+    """FEATURERR: value i answered at θ_i·ε by a graded response over k bins.
+
+    ``shares`` θ (public, see `budget_shares`) default to 1/d each; a share of 0 gets a blind answer. As printed the bins
+    decode to their upper edges and the estimate is biased; ``debiased`` divides the response out.
+    """
+    check_dims(dims)
+    weights = np.full(dims, 1 / dims) if shares is None else check_shares(shares, "shares", int(dims))
+    size, different = check_whole(bins, "bins", least=2, most=MAX_BINS), set(weights.tolist())
+    check_tables(
+        "featurerr", len(different), size, size, "round the shares to fewer values, or take fewer bins"
+    )
+    distinct = {
+        weight: featurerr(epsilon * weight if weight else epsilon / dims, size, raw=not debiased)
+        for weight in different
+    }
+    if 0.0 in distinct:
+        distinct[0.0] = distinct[0.0].blind()
+    channels = tuple(distinct[weight] for weight in weights.tolist())
+    return FeatureMechanism(
+        "featurerr",
+        Claim(epsilon),
+        PublicRange.of(range),
+        int(dims),
+        int(dims),
+        channels if len(distinct) > 1 else channels[:1],
+        1.0,
+        unbiased=debiased and 0.0 not in distinct,
+        binned=not debiased,
+    )

@@ -8,11 +8,12 @@ Limits of one family's table stand beside the family: `graphveil.channels.build.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from graphveil.checks import MAX_NUMBER, short
+from graphveil.checks import MAX_NUMBER, check_number, check_whole, short
 from graphveil.errors import InputError
 
 # What one plan makes a client hold at most, in bytes: tests measure the heaviest ones.
@@ -142,3 +143,36 @@ def check_report(name: str, size: int) -> None:
         raise InputError(
             f"a report of {name} may have at most {MAX_REPORT} bytes, and with these settings it may have {size}: ask for less"
         )
+
+
+def check_budget(epsilon: Any, delta: Any = None, name: str = "--epsilon") -> None:
+    """Refuse an ε that is not positive and finite, and a δ outside [0, 1); ``name`` is what the ε is called there."""
+    check_number(epsilon, name, above=0)
+    if delta is not None:
+        check_number(delta, "--delta", least=0, below=1)
+
+
+def check_dims(dims: Any, sampled: Any = None, what: str = "features", most: int = MAX_DIMS) -> None:
+    """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
+    check_whole(dims, "--dims", least=1)
+    if dims > most:
+        raise InputError(
+            f"--dims must be at most {most} {what}, got {short(dims)}: ask about fewer at a time"
+        )
+    if sampled is not None:
+        check_whole(sampled, "sampled", least=1, most=int(dims), why="the number of dimensions")
+
+
+def check_two_points(points: Any) -> None:
+    """Refuse a number of input points where values are binary, so that there are two: it would have no effect."""
+    if points not in (None, 2):
+        raise InputError(
+            f"binary values have two input points, so points = {short(points)} has no effect: leave it out, or say "
+            "binary=False (on the command line --set mechanism.binary=false)"
+        )
+
+
+def sampled_count(epsilon: float, dims: int, rate: float | None) -> int:
+    """m = max(1, min(d, ⌊ε·rate⌋)); all d without a rate."""
+    # A product that rounding has put just below an integer counts as that integer: 7·2.18 asks for 7, not 6.
+    return dims if rate is None else max(1, min(dims, math.floor(epsilon * rate * (1 + 2.0**-40))))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.exact import TOTAL, Claim, Loss
-from graphveil.channels.kary import KaryChannel
+from graphveil.channels.kary import KaryChannel, kary
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import (
@@ -23,7 +23,8 @@ from graphveil.mechanisms.base import (
     Subject,
 )
 from graphveil.mechanisms.exact_sampling import happened
-from graphveil.mechanisms.reports import Reports, row_pointers
+from graphveil.mechanisms.limits import check_dims
+from graphveil.mechanisms.reports import Reports, gathered, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows, listed
 
 # Which of the two users of a pair answer for it.
@@ -47,9 +48,7 @@ class NeighbourLists:
 
     def of(self, places: NDArray[np.int64]) -> NeighbourLists:
         """The lists of some of these users."""
-        lengths = np.diff(self.indptr)[places]
-        pointers = row_pointers(lengths)
-        at = np.arange(pointers[-1]) + np.repeat(self.indptr[places] - pointers[:-1], lengths)
+        pointers, at = gathered(self.indptr, places)
         return NeighbourLists(self.owners[places], pointers, self.neighbours[at])
 
 
@@ -329,3 +328,9 @@ class LinkMechanism(Enumerable):
 
     def __repr__(self) -> str:
         return f"LinkMechanism({self.name}, epsilon={self.claim.epsilon:g} a link, {self.size} users)"
+
+
+def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
+    """A list of neighbours among ``dims`` users, every pair answered by the user with the larger number."""
+    check_dims(dims, what="users")
+    return LinkMechanism("link-rr", Claim(epsilon), int(dims), kary(epsilon, 2))

@@ -28,10 +28,17 @@ from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import verified
 from graphveil.mechanisms.features import Asking
-from graphveil.mechanisms.limits import MAX_LEVELS, MAX_SAMPLED, check_level_cases, check_tables
+from graphveil.mechanisms.limits import (
+    MAX_LEVELS,
+    MAX_SAMPLED,
+    check_dims,
+    check_level_cases,
+    check_tables,
+    check_two_points,
+    sampled_count,
+)
 from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.personal_losses import Way
-from graphveil.mechanisms.registry import check_dims, check_two_points, sampled_count
 from graphveil.mechanisms.rows import PublicRange
 
 # m' = max(1, min(d, ⌊ε·rate⌋)) values are answered at a budget ε (PPGNN).
@@ -163,7 +170,6 @@ def build_ppm(
     count, family = len(all_budgets), inside(inner, binary, points)
     level_budget = gamma * epsilon
     level_channel = esw(level_budget, count)
-    assert isinstance(level_channel, Channel)
     named = np.clip(level_channel.outputs, 1, count).astype(int)
     asked = [sampled or sampled_count(all_budgets[level - 1], int(dims), PERSONAL_RATE) for level in named]
     # Rounded down, so that the level's and the values' budgets never add up to more than the whole.

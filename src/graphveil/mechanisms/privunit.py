@@ -24,7 +24,7 @@ from graphveil.mechanisms.exact_sampling import (
     tail,
     tail_bounds,
 )
-from graphveil.mechanisms.limits import MAX_DIMS
+from graphveil.mechanisms.limits import MAX_DIMS, check_dims
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import Floats, PublicBall, PublicRange, Rows
 
@@ -390,3 +390,49 @@ def privunit(epsilon: float, dims: int, ball: PublicBall, sketch: Sketch | None 
         )
     cap = best_cap(epsilon, dims)
     return verified(PrivUnitMechanism("privunit", Claim(epsilon), dims, ball, cap, sketch=sketch))
+
+
+def build_privunit(
+    epsilon: float,
+    dims: int,
+    range: Any = None,
+    radius: float | None = None,
+    inputs: int | None = None,
+    hash_seed: int | None = None,
+    centre: float | None = None,
+) -> PrivUnitMechanism:
+    """PrivUnitG for rows in the public ball of that radius around 0, or else in the ball around the range.
+
+    A range alone gives the ball around its centre that holds all rows within it; a radius says more, and goes before. With
+    ``inputs``, rows have so many values, of which a sketch of ``dims`` numbers is reported: see `Sketch`.
+    """
+    check_dims(dims)
+    public = None if range is None else PublicRange.of(range)
+    if inputs is not None:
+        return _sketched(epsilon, int(dims), public, radius, (inputs, hash_seed, centre))
+    if hash_seed is not None or centre is not None:
+        raise InputError("hash_seed and centre say how rows are sketched: give inputs too, or leave them out")
+    if radius is not None:
+        return privunit(
+            epsilon, int(dims), PublicBall(float(radius) if isinstance(radius, np.floating) else radius)
+        )
+    if public is None:
+        raise InputError(
+            "privunit needs radius or range: the public radius of a ball around 0 that rows lie in, or the public range "
+            "(LOW, HIGH) of their values"
+        )
+    return privunit(epsilon, int(dims), PublicBall.around(public, int(dims)))
+
+
+def _sketched(
+    epsilon: float, dims: int, public: PublicRange | None, radius: Any, told: tuple[Any, Any, Any]
+) -> PrivUnitMechanism:
+    """PrivUnitG for sketches, which lie on the unit sphere."""
+    if public is None or radius is not None:
+        raise InputError(
+            "a sketch needs the public range of the values, and its radius is 1: leave radius out"
+        )
+    inputs, seed, centre = told
+    around = 0.0 if public.low <= 0 <= public.high else public.low
+    sketch = Sketch(inputs, dims, 0 if seed is None else seed, public, around if centre is None else centre)
+    return privunit(epsilon, dims, PublicBall(1.0), sketch)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,19 +95,31 @@ class Reports:
         """What is there if only these of all who were asked have answered."""
         if self.answered is not None or who.shape != (self.users,):
             raise InputError(f"who answers must be said once, of all {self.asked} users who were asked")
-        kept = np.repeat(who, self.lengths)
-        dims = None if self.dims is None else self.dims[kept]
-        return Reports(self.mechanism, row_pointers(self.lengths[who]), dims, self.codes[kept], who.copy())
+        return replace(self.rows(np.flatnonzero(who)), answered=who.copy())
+
+    def rows(self, users: NDArray[np.int64] | list[int]) -> Reports:
+        """The reports of some of the users who report, by their rows, in this order."""
+        indptr, at = gathered(self.indptr, np.asarray(users, dtype=np.int64))
+        return Reports(self.mechanism, indptr, None if self.dims is None else self.dims[at], self.codes[at])
 
     def row(self, user: int) -> Reports:
         """The report of one user."""
-        part = slice(int(self.indptr[user]), int(self.indptr[user + 1]))
-        dims = None if self.dims is None else self.dims[part]
-        return Reports(self.mechanism, np.array([0, part.stop - part.start]), dims, self.codes[part])
+        return self.rows([user])
+
+    def of_asked(self, places: NDArray[np.int64]) -> Reports:
+        """What is there of some of those who were asked, by their places among all of them, in this order."""
+        row = np.full(self.asked, -1, dtype=np.int64)
+        row[self.places] = np.arange(self.users)
+        rows = row[places]
+        answered = rows >= 0
+        return replace(self.rows(rows[answered]), answered=None if answered.all() else answered)
 
     @classmethod
-    def join(cls, parts: list[Reports]) -> Reports:
-        """Reports of different users who have answered, one after the other."""
+    def join(cls, parts: list[Reports], mechanism: Mechanism | None = None) -> Reports:
+        """Reports of different users who have answered, one after the other.
+
+        All must be of one mechanism, unless it is said which ``mechanism`` asks all of them.
+        """
         if not parts:
             raise InputError("there must be at least one report to join")
         if any(part.answered is not None for part in parts):
@@ -115,15 +127,12 @@ class Reports:
                 "reports with users who have not answered cannot be joined: join, then say who is silent"
             )
         first = parts[0].mechanism
-        if any(part.mechanism.fingerprint != first.fingerprint for part in parts[1:]):
+        if mechanism is None and any(part.mechanism.fingerprint != first.fingerprint for part in parts[1:]):
             raise MessageError("reports of different mechanisms cannot be joined: decode them apart")
         lengths = np.concatenate([part.lengths for part in parts])
-        dims = (
-            None
-            if parts[0].dims is None
-            else np.concatenate([part.dims for part in parts if part.dims is not None])
-        )
-        return cls(first, row_pointers(lengths), dims, np.concatenate([part.codes for part in parts]))
+        dims = [part.dims for part in parts if part.dims is not None]
+        codes = np.concatenate([part.codes for part in parts])
+        return cls(mechanism or first, row_pointers(lengths), np.concatenate(dims) if dims else None, codes)
 
     def to_bytes(self) -> bytes:
         """The reports as one message in the wire format: those that are there. Whoever collects them knows whose they are."""
@@ -352,6 +361,15 @@ def _rising(numbers: NDArray[Any], indptr: NDArray[np.int64]) -> NDArray[np.bool
 def row_pointers(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each row starts, and where the last one ends."""
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def gathered(
+    indptr: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row pointers of some rows, in this order, and where their entries stand among those of all rows."""
+    lengths = np.diff(indptr)[rows]
+    pointers = row_pointers(lengths)
+    return pointers, np.repeat(indptr[rows] - pointers[:-1], lengths) + np.arange(int(pointers[-1]))
 
 
 def even_pointers(users: int, length: int) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -27,14 +28,12 @@ from graphveil.checks import short
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Mechanism, Reports, entry, mechanism
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism
+from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism, ClassModel
 from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users
 from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import Entry
-from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
 # What a mechanism is told by fields of the plan, so that no option can say it a second time.
@@ -468,19 +467,7 @@ def _ordered(plan: Plan, places: NDArray[np.int64], told: list[Reports]) -> Repo
     assert plan.users != "all"
     if len(np.unique(places)) != len(places):
         raise MessageError("a user has answered two parts: everybody answers once")
-    order = np.argsort(places)
-    lengths = np.concatenate([reports.lengths for reports in told])
-    starts = row_pointers(lengths)[:-1][order]
-    pointers = row_pointers(lengths[order])
-    at = np.repeat(starts - pointers[:-1], lengths[order]) + np.arange(int(pointers[-1]))
-    dims = [reports.dims for reports in told if reports.dims is not None]
-    codes = np.concatenate([reports.codes for reports in told])[at]
+    whole = Reports.join([replace(reports, answered=None) for reports in told], plan.build())
     answered = np.zeros(len(plan.users), dtype=bool)
     answered[places] = True
-    return Reports(
-        plan.build(),
-        pointers,
-        np.concatenate(dims)[at] if dims else None,
-        codes,
-        None if answered.all() else answered,
-    )
+    return replace(whole.rows(np.argsort(places)), answered=None if answered.all() else answered)
