@@ -156,13 +156,9 @@ class FiniteChannel(ABC):
         """Draw one output symbol for every input symbol, from the operating system's words unless told otherwise."""
         symbols = np.asarray(symbols)
         if symbols.dtype.kind not in "iu" or symbols.ndim != 1:
-            raise InputError(
-                f"symbols must be a one-dimensional array of integers, got {symbols.dtype} of {symbols.ndim} dimensions"
-            )
+            raise InputError(f"symbols must be a list of integers, got {symbols.dtype} {symbols.shape}")
         if symbols.size and not 0 <= int(symbols.min()) <= int(symbols.max()) < self.input_count:
-            raise InputError(
-                f"symbols must lie in 0..{self.input_count - 1}: the mechanism encodes something else"
-            )
+            raise InputError(f"symbols must lie in 0..{self.input_count - 1}: encode values first")
         source = SystemWords() if words is None else words
         codes = np.empty(symbols.size, dtype=self.code_type)
         for start in range(0, symbols.size, BLOCK):

@@ -255,9 +255,7 @@ class Enumerable(Mechanism):
             raise InputError(f"the possible reports of {self.name} are not enumerated")
         length, alphabet = self.shape.length, self.shape.alphabet
         if length * math.log(alphabet) > math.log(MAX_OUTCOMES):
-            raise InputError(
-                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
-            )
+            raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
         codes = np.indices((alphabet,) * length).reshape(length, -1).T
         return Reports(
             self, even_pointers(len(codes), length), None, codes.ravel().astype(code_type(alphabet))

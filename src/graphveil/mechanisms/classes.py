@@ -48,13 +48,9 @@ class ClassMechanism(Enumerable):
     def __post_init__(self) -> None:
         listed = self.lists.array
         if listed.ndim != 2 or listed.shape[1] != self.places_open:
-            raise InputError(
-                f"lists must have {self.places_open} classes for each user, as many as the plan's classes, got {listed.shape[-1]}"
-            )
+            raise InputError(f"lists must have {self.places_open} classes a user, got {listed.shape[-1]}")
         if listed.size > MAX_OPEN:
-            raise InputError(
-                f"lists may hold at most {MAX_OPEN} classes in all, got {listed.size}: ask in several plans"
-            )
+            raise InputError(f"lists may hold at most {MAX_OPEN} classes, got {listed.size}: ask in parts")
         if int(listed.min(initial=0)) < 0 or int(listed.max(initial=0)) >= self.model.classes:
             raise InputError(f"lists must hold classes of the model, 0..{self.model.classes - 1}")
         ordered = np.sort(listed, axis=1)
@@ -64,8 +60,7 @@ class ClassMechanism(Enumerable):
             return
         if self.offsets.shape != self.lists.shape:
             raise InputError(
-                f"offsets must be {' x '.join(map(str, self.lists.shape))} integers, as many as lists has classes, got "
-                f"{' x '.join(map(str, self.offsets.shape))}"
+                f"offsets must have the shape of lists, {self.lists.shape}: {self.offsets.shape}"
             )
         if self.offsets.largest > self.model.largest_offset:
             raise InputError(
@@ -157,9 +152,7 @@ class ClassMechanism(Enumerable):
     def _for(self, table: Integers, users: int) -> NDArray[np.int64]:
         """A row of the table for each user; one row is everybody's."""
         if table.shape[0] not in (1, users):
-            raise InputError(
-                f"lists are there for {table.shape[0]} users, and {users} rows were given: give theirs"
-            )
+            raise InputError(f"{users} rows were given for the lists of {table.shape[0]} users: give theirs")
         return np.broadcast_to(table.array, (users, table.shape[1]))
 
     def _telling_rows(self) -> Floats:
@@ -220,13 +213,10 @@ class ClassModel:
             raise InputError(f"unit of the model must be true or false, got {short(self.unit)}")
         self._check_shapes()
         if self.size > MAX_MODEL:
-            raise InputError(
-                f"a model may hold at most {MAX_MODEL} integers, got {self.size}: take fewer features or hidden units"
-            )
-        if max(part.largest for part in self._parts) > MAX_SCORE:
-            raise InputError(
-                f"the integers of a model must lie in -2^52..2^52, got {max(part.largest for part in self._parts)}"
-            )
+            raise InputError(f"a model may hold at most {MAX_MODEL} integers, got {self.size}")
+        largest = max(part.largest for part in self._parts)
+        if largest > MAX_SCORE:
+            raise InputError(f"the integers of a model must lie in -2^52..2^52, got {largest}")
         if self._largest_score > MAX_SCORE:
             raise InputError(
                 f"the scores of the model may reach {self._largest_score:.3g}, at most 2^52 = {MAX_SCORE:.3g} can be computed "
@@ -239,9 +229,7 @@ class ClassModel:
         if type(told) is ClassModel:
             return told
         if not isinstance(told, dict) or told.get("kind") not in tuple(FIELDS):
-            raise InputError(
-                f'a model must be an object whose "kind" is {" or ".join(FIELDS)}, got {short(told)}'
-            )
+            raise InputError(f'a model needs a "kind", {" or ".join(FIELDS)}, got {short(told)}')
         kind, known = told["kind"], FIELDS[told["kind"]]
         needed = [name for name in known if name not in ("kind", "levels", "zero", "unit", "shift")]
         for name in told:
@@ -357,15 +345,12 @@ class ClassModel:
         classes, inner = self.weights.shape
         if self.bias.shape != (classes,) or classes < 2:
             raise InputError(
-                f"a model needs at least 2 classes and a bias for each, got {classes} classes and {self.bias.shape[0]} biases"
+                f"a model needs 2 or more classes with a bias each, got {self.weights.shape} weights"
             )
         if self.first is not None and self.first_bias is not None:
             units = self.first.shape[0]
             if inner != units or self.first_bias.shape != (units,):
-                raise InputError(
-                    f"first has {units} hidden units, first_bias {self.first_bias.shape[0]}, and second takes {inner}: "
-                    "give as many of each"
-                )
+                raise InputError(f"first, first_bias and second must have as many hidden units, got {units}")
         if self.dims > MAX_DIMS:
             raise InputError(f"a model may take at most {MAX_DIMS} features, got {self.dims}")
 

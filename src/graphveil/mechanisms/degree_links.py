@@ -132,10 +132,7 @@ class DegreeLinkMechanism(LinkMechanism):
         ends = np.zeros(reports.codes.size, dtype=bool)
         ends[reports.indptr[1:][reports.lengths > 0] - 1] = True
         if (reports.lengths == 0).any() or not np.array_equal(reports.codes >= self.size, ends):
-            raise MessageError(
-                f"a report of {self.name} must name neighbours below {self.size} and end with one degree, as a code from "
-                f"{self.size} on"
-            )
+            raise MessageError(f"a report of {self.name} must name users and end with one degree")
 
     def asked(self, owner: int) -> list[int]:
         if self.ends == "one":
@@ -332,9 +329,7 @@ def build_blink(
     """
     part = _share_for_degrees(share, dims)
     if not (isinstance(ends, str) and ends in ("one", "both")):
-        raise InputError(
-            f"ends must be 'one' (of two users one answers for their pair) or 'both', got {short(ends)}"
-        )
+        raise InputError(f"ends must be 'one' or 'both' (who answers for a pair), got {short(ends)}")
     rest = epsilon * (1 - part)
     return verified(
         DegreeLinkMechanism(

@@ -452,9 +452,7 @@ def _public_pairs(given: Any, users: int) -> Numbers:
         raise InputError(f"public must list links two numbers at a time, got {len(numbers)} numbers")
     pairs = numbers.reshape(-1, 2)
     if (pairs[:, 0] == pairs[:, 1]).any():
-        raise InputError(
-            "public must list links between different users: leave out those of a user to itself"
-        )
+        raise InputError("public must list links between different users: leave out loops")
     codes = np.unique(pairs.max(axis=1) * users + pairs.min(axis=1))
     return np.stack([codes // users, codes % users], axis=1)
 

@@ -64,22 +64,15 @@ class Asking:
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= self.size:
-            raise InputError(
-                f"sampled must lie in 1..{self.size}, the number of dimensions, got {self.count}"
-            )
+            raise InputError(f"sampled must lie in 1..{self.size}, the dimensions, got {self.count}")
         if MAX_SAMPLED < self.count < self.size:
-            raise InputError(
-                f"sampled must be at most {MAX_SAMPLED}, or all {self.size} values, got {self.count}: ask for fewer"
-            )
+            raise InputError(f"sampled must be at most {MAX_SAMPLED}, or all {self.size}, got {self.count}")
         inside = len(self.pool)
         if len(set(self.pool)) != inside or not all(0 <= place < self.size for place in self.pool):
-            raise InputError(f"pool must hold different dimensions from 0 to {self.size - 1}")
+            raise InputError(f"pool must hold different dimensions below {self.size}")
         least, most = max(0, self.count - (self.size - inside)), min(self.count, inside)
         if not least <= self.from_pool <= most:
-            raise InputError(
-                f"from_pool must lie in {least}..{most} where {self.count} of {self.size} values are asked and the pool "
-                f"holds {inside}, got {self.from_pool!r}"
-            )
+            raise InputError(f"from_pool must lie in {least}..{most} for this pool, got {self.from_pool!r}")
 
     @classmethod
     def of(cls, size: int, count: int, pool: Any = None, from_pool: Any = None) -> Asking:
@@ -93,9 +86,7 @@ class Asking:
         ):
             raise InputError(f"pool must be a list of dimensions, got {short(pool)}")
         if len(pool) > size:
-            raise InputError(
-                f"pool must hold different dimensions from 0 to {size - 1}, got {len(pool)} of them"
-            )
+            raise InputError(f"pool must hold different dimensions below {size}, got {len(pool)} of them")
         if not all(map(is_whole, pool)):
             raise InputError(f"pool must be a list of dimensions, got {short(pool)}")
         expected = len(pool) if from_pool is None else from_pool
@@ -228,9 +219,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
         if (self.asking.size, self.asking.count) != (self.size, self.sampled):
             raise InputError(f"favoured must be about {self.sampled} of {self.size} values")
         if len(self.channels) != 1 and not (len(self.channels) == self.size == self.sampled):
-            raise InputError(
-                "channels must be one for all dimensions, or one for each where all are answered"
-            )
+            raise InputError("channels must be one for all dimensions, or one each where all are answered")
 
     @cached_property
     def asking(self) -> Asking:
@@ -330,9 +319,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
 
     def check_reports(self, reports: Reports) -> None:
         if reports.dims is not None and not self.asking.allows(reports.dims.reshape(-1, self.sampled)):
-            raise MessageError(
-                f"a report of {self.name} must name as many values of the pool as its plan says"
-            )
+            raise MessageError(f"a report of {self.name} must name as many values of the pool as planned")
 
     def extremes(self) -> list[Values]:
         """Rows that a whole report tells apart best: all values at a channel's most separated inputs, both ways."""
@@ -379,9 +366,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
     def _subsets(self) -> tuple[list[tuple[int, ...]], list[int], int]:
         """All choices of dimensions with their weights, where there are few enough whole reports to enumerate."""
         if self.asking.choices * self.shape.alphabet**self.sampled > MAX_OUTCOMES:
-            raise InputError(
-                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
-            )
+            raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
         return self.asking.subsets()
 
     def describe_outcome(self, index: int) -> str:
@@ -402,9 +387,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
         ]
         for channel, symbol, value in zip(channels, symbols, unit, strict=True):
             if abs(channel.inputs[symbol] - value) > 1e-9:
-                raise InputError(
-                    f"reports are enumerated for values on the grid, got {value:g} between two symbols"
-                )
+                raise InputError(f"only values on the grid are enumerated, got {value:g} between two symbols")
         return symbols
 
     def blind(self) -> FeatureMechanism:

@@ -57,9 +57,7 @@ class Integers:
         """The same table from its bytes alone: whoever made this one may have changed what it has computed already."""
         data, shape = bytes(self.data), tuple(int(length) for length in self.shape)
         if len(data) != LITTLE_ENDIAN.itemsize * math.prod(shape):
-            raise InputError(
-                f"a table of shape {shape} does not have {len(data)} bytes: it was changed after it was made"
-            )
+            raise InputError(f"a table of shape {shape} does not have {len(data)} bytes: somebody changed it")
         return Integers(shape, data)
 
     @cached_property

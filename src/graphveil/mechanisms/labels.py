@@ -245,9 +245,7 @@ class ItemMechanism(RowMechanism, Enumerable):
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
         items = Rows(np.asarray(private)[None, :], self.size).nonzero()[1]
         if items.size > self.length:
-            raise InputError(
-                f"reports are enumerated for rows of at most {self.length} items, got {items.size}"
-            )
+            raise InputError(f"only rows of at most {self.length} items are enumerated, got {items.size}")
         drawn = [*items.tolist(), *range(self.size + len(items), self.size + self.length)]
         rows = [np.array(self.channel.row(symbol), dtype=object) for symbol in drawn]
         counts: NDArray[np.object_] = np.sum(rows, axis=0)
@@ -281,9 +279,7 @@ def build_item(epsilon: float, dims: int, length: int, range: Any = (0, 1)) -> I
     response = amplified(check_epsilon(epsilon), int(length))
     if response > MAX_EPSILON:
         most = math.log1p(math.expm1(MAX_EPSILON) / length)
-        raise InputError(
-            f"--epsilon must be at most {most:.4g} for item with a length of {length}, got {epsilon:g}"
-        )
+        raise InputError(f"--epsilon must be at most {most:.4g} for item of length {length}, got {epsilon:g}")
     channel = kary(response, dims + length)
     entry_value, offset = indicator_decoding(channel)
     return verified(

@@ -64,9 +64,7 @@ class PublishedGraph(LinkMechanism):
     def _everybody(self, private: NeighbourLists) -> NeighbourLists:
         """The lists, where they are everybody's; which is a question of their owners alone."""
         if not np.array_equal(private.owners, np.arange(self.size)):
-            raise InputError(
-                f"{self.name} is a curator's: it takes the lists of all {self.size} users, in their order"
-            )
+            raise InputError(f"{self.name} is a curator's: it takes the lists of all {self.size} users")
         return private
 
     def __repr__(self) -> str:

@@ -75,9 +75,7 @@ def check_settings(settings: dict[str, Any]) -> None:
             raise InputError(f"--range must be two numbers (LOW, HIGH), got {short(value)}")
         listed += _size(key, value, 0)
         if listed > MAX_LISTED:
-            raise InputError(
-                f"the settings of a mechanism may list at most {MAX_LISTED} numbers in all: {key} has too many"
-            )
+            raise InputError(f"settings may list at most {MAX_LISTED} numbers in all: {key} has too many")
 
 
 def _size(key: str, value: Any, depth: int) -> int:
@@ -113,9 +111,7 @@ def _check_entry(key: str, value: Any) -> None:
 def check_named_users(users: int) -> None:
     """Refuse a plan that names too many users one by one."""
     if users > MAX_NAMED_USERS:
-        raise InputError(
-            f"a plan may name at most {MAX_NAMED_USERS} users, got {users}: ask 'all', or ask in several plans"
-        )
+        raise InputError(f"a plan may name at most {MAX_NAMED_USERS} users, got {users}: ask in parts")
 
 
 def check_level_cases(levels: int, sizes: int) -> None:
@@ -132,17 +128,13 @@ def check_tables(name: str, tables: int, inputs: int, outputs: int, advice: str)
     if tables > MAX_TABLES:
         raise InputError(f"{name} may have at most {MAX_TABLES} different tables, got {tables}: {advice}")
     if tables * inputs * outputs > MAX_ENTRIES:
-        raise InputError(
-            f"{name} would have {tables} tables of {inputs} x {outputs} entries, more than {MAX_ENTRIES} in all: {advice}"
-        )
+        raise InputError(f"{name} would have {tables} tables of {inputs} x {outputs} entries: {advice}")
 
 
 def check_report(name: str, size: int) -> None:
     """Refuse a mechanism whose report of one user may have more bytes than a client sends."""
     if size > MAX_REPORT:
-        raise InputError(
-            f"a report of {name} may have at most {MAX_REPORT} bytes, and with these settings it may have {size}: ask for less"
-        )
+        raise InputError(f"a report of {name} may have {size} bytes, at most {MAX_REPORT} are sent")
 
 
 def check_budget(epsilon: Any, delta: Any = None, name: str = "--epsilon") -> None:
@@ -156,9 +148,7 @@ def check_dims(dims: Any, sampled: Any = None, what: str = "features", most: int
     """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
     check_whole(dims, "--dims", least=1)
     if dims > most:
-        raise InputError(
-            f"--dims must be at most {most} {what}, got {short(dims)}: ask about fewer at a time"
-        )
+        raise InputError(f"--dims must be at most {most} {what}, got {short(dims)}: ask about fewer")
     if sampled is not None:
         check_whole(sampled, "sampled", least=1, most=int(dims), why="the number of dimensions")
 

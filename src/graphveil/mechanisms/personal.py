@@ -279,9 +279,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
         if (codes[:, :-1] > self.blank).any():
             raise MessageError(f"codes of values must be at most {self.blank}, which is a blank")
         if reports.dims is not None and not self.asking.allows(self._dims(reports)):
-            raise MessageError(
-                f"a report of {self.name} must name as many values of the pool as its plan says"
-            )
+            raise MessageError(f"a report of {self.name} must name as many values of the pool as planned")
         answered = (codes[:, :-1] != self.blank).sum(axis=1)
         if not (self.counts.T[codes[:, -1]] == answered[:, None]).any(axis=1).all():
             raise MessageError(f"a report of {self.name} must answer as many values as its level says")

@@ -69,17 +69,11 @@ def checked_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, .
     numbers = _listed(budgets)
     rising = all(one < other for one, other in pairwise(numbers))
     if len(numbers) < 2 or not rising or not all(0 < budget < math.inf for budget in numbers):
-        raise InputError(
-            f"--budgets must be at least two positive finite numbers that rise, got {short(budgets)}"
-        )
+        raise InputError(f"--budgets must be two or more positive numbers that rise, got {short(budgets)}")
     if numbers[0] != epsilon:
-        raise InputError(
-            f"--budgets must start with epsilon, the strictest level's budget: got {numbers[0]:g} and epsilon {epsilon:g}"
-        )
+        raise InputError(f"--budgets must start with epsilon, {epsilon:g}, got {numbers[0]:g}")
     if levels is not None and levels != len(numbers):
-        raise InputError(
-            f"--levels must be the number of budgets, {len(numbers)}, or left out, got {short(levels)}"
-        )
+        raise InputError(f"--levels must be the number of budgets, {len(numbers)}, got {short(levels)}")
     return numbers
 
 

@@ -206,9 +206,7 @@ class WholeReports:
             for way in ways[code]
         )
         if size > MAX_OUTCOMES:
-            raise InputError(
-                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
-            )
+            raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
         subsets, weights, _ = self.asking.subsets()
         for chosen, weight in zip(subsets, weights, strict=True):
             for code in levels:
@@ -273,7 +271,7 @@ def _exact_row(channel: FiniteChannel, value: float) -> NDArray[np.object_]:
     """The counts of a value that is one of the inputs."""
     symbol = int(np.abs(channel.inputs - value).argmin())
     if abs(channel.inputs[symbol] - value) > 1e-9:
-        raise InputError("reports are enumerated for values on the grid, got one between two symbols")
+        raise InputError("only values on the grid are enumerated, got one between two symbols")
     return np.array(channel.row(symbol), dtype=object)
 
 

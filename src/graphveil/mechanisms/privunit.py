@@ -63,9 +63,7 @@ class Sketch:
         # 0 and 0.0 are the same centre, and have the same fingerprint.
         object.__setattr__(self, "centre", centre)
         if self.size > self.inputs:
-            raise InputError(
-                f"a sketch of {self.inputs} values has at most as many numbers, got dims = {self.size}: take {self.inputs}"
-            )
+            raise InputError(f"a sketch must have at most {self.inputs} numbers, got dims = {self.size}")
 
     def of(self, block: Floats) -> Floats:
         """The sketches of some rows (users x inputs), as users x size."""
@@ -265,10 +263,7 @@ class PrivUnitMechanism(RowMechanism):
         for start in range(0, len(codes), rows):
             steps = (codes[start : start + rows].astype(np.float64) - MIDDLE) * CODE_STEP
             if (np.einsum("ij,ij->i", steps, steps) > self.longest**2).any():
-                raise MessageError(
-                    f"a report of {self.name} is at most {self.longest:.4g} standard deviations long, and one is longer: no client "
-                    "sends it"
-                )
+                raise MessageError(f"no report of {self.name} is longer than {self.longest:.4g} deviations")
 
     def squared_error(self, distance: float) -> float:
         """E‖estimate - row‖² for a row at this distance from the centre of the ball; rounding to codes included."""
@@ -385,9 +380,7 @@ def privunit(epsilon: float, dims: int, ball: PublicBall, sketch: Sketch | None 
     True
     """
     if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
-        raise InputError(
-            f"epsilon must be between {MIN_EPSILON:g} and {MAX_EPSILON:g} for privunit, got {epsilon:g}"
-        )
+        raise InputError(f"epsilon of privunit must lie in {MIN_EPSILON:g}..{MAX_EPSILON:g}, got {epsilon:g}")
     cap = best_cap(epsilon, dims)
     return verified(PrivUnitMechanism("privunit", Claim(epsilon), dims, ball, cap, sketch=sketch))
 
@@ -429,9 +422,7 @@ def _sketched(
 ) -> PrivUnitMechanism:
     """PrivUnitG for sketches, which lie on the unit sphere."""
     if public is None or radius is not None:
-        raise InputError(
-            "a sketch needs the public range of the values, and its radius is 1: leave radius out"
-        )
+        raise InputError("a sketch needs the public range, and its radius is 1: leave radius out")
     inputs, seed, centre = told
     around = 0.0 if public.low <= 0 <= public.high else public.low
     sketch = Sketch(inputs, dims, 0 if seed is None else seed, public, around if centre is None else centre)

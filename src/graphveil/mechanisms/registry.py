@@ -145,15 +145,11 @@ class Entry:
 def _outside_entry(name: str, member: Any) -> Entry:
     """What was found in a file or a package, as a mechanism that can be named: an entry, or a function that builds one."""
     if len(name) > MAX_WORD:
-        raise InputError(
-            f"the name of a mechanism has at most {MAX_WORD} characters, got {len(name)}: give a shorter path"
-        )
+        raise InputError(f"names have at most {MAX_WORD} characters, got {len(name)}: give a shorter path")
     if isinstance(member, Entry):
         return replace(member, name=name)
     if isinstance(member, Mechanism):
-        raise InputError(
-            f"{name} is a mechanism that is built already, for one budget: name the function that builds it"
-        )
+        raise InputError(f"{name} is built already, for one budget: name the function that builds it")
     accepted = _parameters(member) if callable(member) else []
     if "epsilon" not in accepted:
         raise InputError(

@@ -111,9 +111,7 @@ def _check_fit(plan: Plan, mechanism: Mechanism, private: Any, ledger: Ledger) -
     asked = ledger.asked(plan)
     held = mechanism.count(private)
     if held != asked.size:
-        raise InputError(
-            f"the plan asks {asked.size} users of this ledger, and {held} rows were given: give theirs, in that order"
-        )
+        raise InputError(f"the plan asks {asked.size} users, and {held} rows were given: give theirs")
     if plan.subject == "links":
         # Rows of a matrix would not say whose they are, and both ends of a link would answer for it.
         if not isinstance(private, NeighbourLists):

@@ -143,9 +143,7 @@ class Ledger:
         who = np.array(plan.users, dtype=np.int64)
         strangers = who[(who < self.first) | (who >= self.first + self.users)]
         if strangers.size:
-            raise InputError(
-                f"users must lie in {self.first}..{self.first + self.users - 1}, the plan asks user {int(strangers.max())}"
-            )
+            raise InputError(f"the plan asks user {int(strangers.max())}, who is not of this ledger")
         return who
 
     def carry_over(self, costs: Sequence[float], delta: float) -> None:
@@ -155,9 +153,7 @@ class Ledger:
         """
         by_level = _level_budgets(costs)
         if by_level.shape != self._by_level.shape or not delta >= 0:
-            raise InputError(
-                f"what was charged before must be {len(self._by_level)} costs and a delta of at least 0"
-            )
+            raise InputError(f"what was charged must be {len(self._by_level)} costs and a delta of 0 or more")
         with self._lock:
             self._booked = _added(self._booked, by_level[:, None])
             self._booked_delta = _added(self._booked_delta, delta)
@@ -173,7 +169,7 @@ class Ledger:
         charged = np.full(who.size, claim.epsilon) if costs is None else np.asarray(costs)
         if charged.shape != who.shape or not ((charged >= 0) & (charged <= claim.epsilon)).all():
             raise InputError(
-                f"costs must be {who.size} numbers from 0 to {claim.epsilon:g}, one for each user that is asked"
+                f"costs must be {who.size} numbers in 0..{claim.epsilon:g}, one for each user asked"
             )
         exact, at = plan.build().epsilon, who - self.first
         allowed = (self._public[at] + self._by_level[:, None]) * (1 + DUST)
@@ -217,9 +213,7 @@ class Ledger:
         if budgets is None or count == 1:
             return np.full(count, plan.claim.epsilon)
         if len(budgets) != count:
-            raise InputError(
-                f"the plan has budgets for {len(budgets)} levels, and {count} were declared: ask with as many"
-            )
+            raise InputError(f"the plan has budgets for {len(budgets)} levels, {count} were declared")
         return np.array(budgets)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -301,11 +295,7 @@ def _own_levels(levels: Any, users: int, count: int) -> NDArray[np.int64]:
         return np.ones(users, dtype=np.int64)
     array = np.asarray(levels)
     if levels is None or array.shape != (users,) or array.dtype.kind not in "iu":
-        raise InputError(
-            f"levels must be {users} integers, one a user, where by_level gives budgets for them"
-        )
+        raise InputError(f"levels must be {users} integers, one a user, where there is by_level")
     if users and not 1 <= int(array.min()) <= int(array.max()) <= count:
-        raise InputError(
-            f"levels must lie in 1..{count}: by_level must have a budget for every level that users may choose"
-        )
+        raise InputError(f"levels must lie in 1..{count}, for which by_level has budgets")
     return array.astype(np.int64)

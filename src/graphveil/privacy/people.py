@@ -49,15 +49,13 @@ def people_numbers(collection: str, names: Iterable[str], people: bytes) -> NDAr
     A digest that is there twice is refused: a link to one id would be answered for at two numbers, and cost twice what it says.
     """
     if len(people) > MAX_PEOPLE_BYTES or len(people) % PERSON_BYTES:
-        raise MessageError(f"the people of a collection must be digests of {PERSON_BYTES} bytes each")
+        raise MessageError("some people are there twice: a link to them would be answered twice")
     # Two numbers for each digest, sorted: no object is made for each of a million people.
     halves = np.frombuffer(people, dtype="<u8").reshape(-1, 2)
     order = np.lexsort((halves[:, 1], halves[:, 0]))
     ordered = halves[order]
     if (ordered[1:] == ordered[:-1]).all(axis=1).any():
-        raise MessageError(
-            "the people of a collection must be different, and some are there twice: a link to them would be answered twice"
-        )
+        raise MessageError("some people are there twice: a link to them would be answered twice")
     wanted = b"".join({person_digest(collection, name) for name in names})
     places = [_place(ordered, *each) for each in np.frombuffer(wanted, dtype="<u8").reshape(-1, 2)]
     return np.sort(order[[place for place in places if place is not None]])

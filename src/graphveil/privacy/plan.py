@@ -68,15 +68,11 @@ def _plain_option(value: Any, depth: int = 0) -> Any:
         if set(map(type, value)) <= {int, float}:
             return list(value)
         if len(value) > MAX_KEYS:
-            raise ValueError(
-                f"an option may list at most {MAX_KEYS} things that are no numbers, got {len(value)}"
-            )
+            raise ValueError(f"an option may list at most {MAX_KEYS} things but numbers, got {len(value)}")
         return [_plain_option(each, depth + 1) for each in value]
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    raise ValueError(
-        f"options must be numbers, words or lists of them, got {type(value).__name__} {depth} lists deep"
-    )
+    raise ValueError(f"options must be numbers, words or lists, got {type(value).__name__} {depth} deep")
 
 
 def _plain_options(options: Any) -> Any:
@@ -157,9 +153,7 @@ class Plan(BaseModel):
 
     def __init__(self, /, **fields: Any) -> None:
         if len(fields) > MAX_KEYS:
-            raise InputError(
-                f"the plan cannot be served: it has {len(fields)} fields, at most {MAX_KEYS} are read"
-            )
+            raise InputError(f"the plan cannot be served: it has {len(fields)} fields, more than {MAX_KEYS}")
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -175,13 +169,9 @@ class Plan(BaseModel):
         if self.of == "norm" and (
             self.subject != "features" or self.dims != 1 or isinstance(mechanism, PersonalMechanism)
         ):
-            raise ValueError(
-                "a norm is one value: ask for it by a mechanism for features without levels, with dims = 1"
-            )
+            raise ValueError("a norm is one value: ask by a mechanism for features without levels, dims = 1")
         if mechanism.trust == "curator" and self.users != "all":
-            raise ValueError(
-                f"{self.mechanism} is a curator's mechanism, which takes what everybody holds: ask 'all' users"
-            )
+            raise ValueError(f"{self.mechanism} is a curator's mechanism: ask 'all' users")
         return self
 
     def _check_class(self) -> None:
@@ -189,17 +179,13 @@ class Plan(BaseModel):
         if self.of != "class":
             given = [name for name in OF_CLASS if getattr(self, name) is not None]
             if given:
-                raise ValueError(
-                    f"{' and '.join(given)} belong to a question for a class: say of = 'class', or leave out"
-                )
+                raise ValueError(f"{' and '.join(given)} belong to a question for a class: say of = 'class'")
             return
         if entry(self.mechanism).subject != "label":
             raise ValueError(f"a class is answered like a label, by krr: {self.mechanism} cannot")
         for name in ("model", "lists", "classes", "dims", "range"):
             if getattr(self, name) is None:
-                raise ValueError(
-                    f"a question for a class needs a model, lists, classes, dims and a range: {name} is missing"
-                )
+                raise ValueError(f"a question for a class needs {name} too: it is missing")
         for name in NOT_OF_CLASS:
             if getattr(self, name) is not None:
                 raise ValueError(f"a question for a class takes no {name}: leave it out")
@@ -211,17 +197,13 @@ class Plan(BaseModel):
                 f"{self.lists.shape[0]} lists"
             )
         if self.dims != self.model.dims:
-            raise ValueError(
-                f"the model takes rows of {self.model.dims} values, the plan says dims = {self.dims}"
-            )
+            raise ValueError(f"the model takes rows of {self.model.dims} values, dims is {self.dims}")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
         """Read a plan that came over the network."""
         if len(text) > MAX_BYTES:
-            raise InputError(
-                f"the plan cannot be served: it has {len(text)} bytes, at most {MAX_BYTES} are read"
-            )
+            raise InputError(f"the plan cannot be served: it has {len(text)} bytes, more than {MAX_BYTES}")
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
@@ -261,17 +243,13 @@ class Plan(BaseModel):
         places = {user: place for place, user in enumerate(self.users)}
         strangers = [user for user in users if user not in places]
         if strangers:
-            raise InputError(
-                f"the plan does not ask user {short(strangers[0])}: a part has users of the whole"
-            )
+            raise InputError(f"the plan does not ask user {short(strangers[0])}: ask users of the whole")
         return self._at([places[user] for user in users])
 
     def parts(self) -> Iterator[Plan]:
         """The plan of each user, one after the other, in its order."""
         if self.users == "all":
-            raise InputError(
-                "the plan asks 'all' users and does not say how many: name them, or ask for a part"
-            )
+            raise InputError("the plan asks 'all' users: name them, or ask for a part")
         for place in range(len(self.users)):
             yield self._at([place])
 
@@ -342,9 +320,7 @@ def _built_class(
     def build() -> ClassMechanism:
         label = _built(registered, told)
         if not isinstance(label, LabelMechanism):
-            raise InputError(
-                f"a class is answered by k-ary response: {registered.name} answers in another way, take krr"
-            )
+            raise InputError(f"a class is answered by krr, {registered.name} answers in another way")
         # What sees private rows shares no object with the caller.
         own = None if offsets is None else Integers.anew(offsets)
         return ClassMechanism(label, PublicRange.of(public), _own_model(model), Integers.anew(lists), own)
@@ -435,9 +411,7 @@ def join_parts(plan: Plan, answered: Iterable[tuple[Plan, Reports]]) -> Reports:
     for part, reports in answered:
         own = _places(plan, part, places)
         if reports.mechanism.fingerprint != part.build().fingerprint:
-            raise MessageError(
-                "reports were given for a part that they do not answer: give each with its own plan"
-            )
+            raise MessageError("reports do not answer the part they come with: give each with its own plan")
         if reports.asked != own.size:
             raise MessageError(f"{reports.asked} reports were given for a part of {own.size} users")
         reports.check()
