@@ -295,6 +295,12 @@ def test_links_differ_in_one():
     assert not is_compared(links, np.zeros(3), np.ones(3))
 
 
+def test_the_control_of_levels_is_about_rows_of_one_level():
+    control = mechanism("ppm", epsilon=1.0, dims=2, range=(0, 1)).blind()
+    strict, other, loose = np.array([0, 0, 1.0]), np.array([1, 1, 1.0]), np.array([0, 0, 2.0])
+    assert is_compared(control, strict, other) and not is_compared(control, strict, loose)
+
+
 def test_a_curator_is_taken_on_trust():
     (told,), leaks = trust_findings(mechanism("lapgraph", epsilon=1.0, dims=3), enumerated=True)
     assert "the curator who adds the noise" in told and "must be trusted" in told and leaks == []

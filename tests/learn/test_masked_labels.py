@@ -17,8 +17,8 @@ from graphveil.learn.label_models import (
 )
 from graphveil.learn.label_models import fit_masked as fit_on
 from graphveil.learn.topology import dropout
+from tests.collectives import parted
 from tests.learn.graphs import as_graph, small_graph
-from tests.worlds import parted
 
 
 def targets_of(graph):

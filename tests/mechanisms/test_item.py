@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import ClaimError, InputError
-from graphveil.mechanisms import catalogue as builders
+from graphveil.mechanisms import labels as builders
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.labels import amplified
 from graphveil.mechanisms.rows import Rows

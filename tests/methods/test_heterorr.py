@@ -13,13 +13,13 @@ from graphveil.experiments import Experiment
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.learn import Topology, signal
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.methods.heterorr import LEVELS
 from graphveil.methods.scoring import attribute_scores, null_scores
 from graphveil.methods.trial import Recorder, Replay
 from tests.methods.suite import every_check, run_check
 
-HETERORR = find_method("heterorr")
+HETERORR = METHODS.find("heterorr")
 FEATURES = 16
 SMALL = {
     "users": 240,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphveil.mechanisms.link_builders import build_link_rr
 
 from graphveil import linear
 from graphveil.errors import InputError
@@ -12,6 +11,7 @@ from graphveil.experiments.computed_figures import FigureInput
 from graphveil.graphs import load
 from graphveil.graphs.links import divide_edges
 from graphveil.mechanisms import register, unregister
+from graphveil.mechanisms.links import build_link_rr
 from reproduce.figures import walk_distance as module
 from reproduce.figures.walk_distance import (
     Asked,

@@ -253,7 +253,7 @@ def run_demo(
             )
             equal = True
             for study in studies:
-                if study.spec.resolved_method.takes_panel:
+                if study.spec.resolved_method.can.panel:
                     given = sum(for_all(give_rows, shares))
                     say(f"{counted(given, 'volunteer')} gave their rows as they are, by consent.")
                 sent: list[SentCounts] = []

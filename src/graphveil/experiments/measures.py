@@ -172,7 +172,7 @@ def _attack(spec: Experiment, kind: str, attribute: int | None = None) -> Readin
     attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, RAW)}
     for run, part in product(range(spec.runs), parts):
         ready = open_unit(RunUnit(spec, part, run))
-        reports = _overheard(ready) if ready.method.reports_features else None
+        reports = _overheard(ready) if ready.method.can.asks else None
         seen = {part: reports} | ({RAW: None} if part == "method" and reports is not None else {})
         for name, heard in seen.items():
             attacked[name].append(attacks.attribute_inference(ready.graph, ready.users, heard, attribute))

@@ -161,7 +161,7 @@ def _check(spec: Experiment, shares: Sequence[float]) -> None:
         check_number(share, "share", least=0, below=1)
     if not any(shares):
         raise InputError("share must name at least one share of malicious users above 0, like 0.05")
-    if not spec.resolved_method.reports_features:
+    if not spec.resolved_method.can.asks:
         raise InputError(
             f"{spec.method} asks nobody about features, so nobody can lie to it: take another method"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.graphs.world import ALONE, World
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.mechanisms.rows import PublicRange
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from graphveil.graphs.splits import SplitRecipe
 
 Mask = NDArray[np.bool_]
+# The row of each link's other end, from a row for each user.
+RowsOfEnds = Callable[[NDArray[Any]], NDArray[Any]]
 Metric = Literal["accuracy", "roc_auc", "f1"]
 METRICS: tuple[Metric, ...] = ("accuracy", "roc_auc", "f1")
 UNKNOWN = -1
@@ -95,9 +98,9 @@ class Graph:
         return len(self.indptr) - 1
 
     @property
-    def world(self) -> World:
+    def collective(self) -> Collective:
         """Those who learn from this graph together: where it is whole, one process alone."""
-        return ALONE
+        return SINGLE_PROCESS
 
     @property
     def total_count(self) -> int:
@@ -112,6 +115,15 @@ class Graph:
         """Rows of these users (a mask or ascending numbers), with those that other workers have of theirs, in the order of the
         numbers that the whole graph has them by."""
         return arrays
+
+    def other_ends(self, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], RowsOfEnds]:
+        """The links of some users (ascending numbers): how many each has, and a function from a row for each user of this graph to the
+        row of each link's other end."""
+        counts = self.degrees[users]
+        ends = np.cumsum(counts)
+        at = np.repeat(self.indptr[users] - ends + counts, counts) + np.arange(int(counts.sum()))
+        others = self.indices[at]
+        return counts, lambda rows: rows[others]
 
     @property
     def edge_count(self) -> int:

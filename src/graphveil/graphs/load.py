@@ -18,17 +18,17 @@ from graphveil.graphs.datasets import DATASETS, Dataset
 from graphveil.graphs.divide import divide, resplit
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.npz import Raw, read_npz, with_label, with_largest_classes
-from graphveil.graphs.shards.manifest import is_sharded, sharded_files
-from graphveil.graphs.shards.reader import Shards, open_shards
-from graphveil.graphs.shards.whole import load_whole, too_large
 from graphveil.graphs.splits import RandomSplit, recipe_of
 from graphveil.graphs.store import file_digest, find, get, own_names, verify
 from graphveil.graphs.town import LabelTown, Town, generate_label_town, generate_town
 from graphveil.graphs.users import Users
+from graphveil.lazy import scale
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.plugins import Origin, Registry, digest, is_reference, package, plugins
 
 TOWN = "town"
+# The file that makes a folder a sharded graph.
+MANIFEST = "graph.json"
 # What results call a graph that was given as objects: its name, and a part of its digest.
 GIVEN = re.compile(r"@[0-9a-f]{8}$")
 # Graphs that are generated: what they are planned by, and how.
@@ -93,7 +93,8 @@ def load(
             "its range, labels and classes were settled when it was sharded",
             **{"range": range, "label": label, "largest_classes": largest_classes, **options},
         )
-        return load_whole(source, seed, split)
+        both: tuple[Graph, Users] = scale().load_whole(source, seed, split)
+        return both
     if options:
         raise InputError(
             f"{source} takes no {', '.join(options)}: options of that kind are for {' and '.join(TOWNS)}"
@@ -154,12 +155,20 @@ def is_sharded_source(source: str | Path) -> bool:
     return (isinstance(source, Path) or source not in DATASETS) and is_sharded(source)
 
 
-def large_shards(source: str | Path) -> Shards | None:
-    """The sharded graph of this name, if it is too large to be loaded as a whole."""
+def is_sharded(source: str | Path) -> bool:
+    """Whether this is the folder of a sharded graph, which has a manifest."""
+    try:
+        return (Path(source).expanduser() / MANIFEST).is_file()
+    except OSError:
+        return False
+
+
+def large_shards(source: str | Path) -> Any:
+    """The sharded graph of this name (`graphveil.scale.Shards`), if it is too large to be loaded as a whole; else None."""
     if not is_sharded_source(source):
         return None
-    shards = open_shards(source)
-    return shards if too_large(shards) else None
+    shards = scale().open_shards(source)
+    return shards if scale().too_large(shards) else None
 
 
 def _is_path(source: str | Path) -> bool:
@@ -276,7 +285,7 @@ def data_digest(source: str, options: Mapping[str, Any]) -> str:
     if is_sharded_source(source):
         folder = Path(source).expanduser()
         told = hashlib.sha256()
-        for file in sharded_files(folder):
+        for file in scale().sharded_files(folder):
             told.update(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n".encode())
         return told.hexdigest()
     return file_digest(graph_file(source))

@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart, Group
-from graphveil.graphs.world import ALONE, World
 from graphveil.learn.backbones import ACTIVATIONS
 from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.targets import Targets, add_up
@@ -190,7 +190,7 @@ def fit_masked(
     held_out, everything = of_rows(targets, judges), inputs.everything[judges]
     best, step = (
         Best(held_out, schedule, progress),
-        Adam(model, schedule.lr, schedule.weight_decay, topology.world),
+        Adam(model, schedule.lr, schedule.weight_decay, topology.collective),
     )
     kept = copy.deepcopy(model.state_dict())
     for epoch in range(schedule.epochs):
@@ -342,9 +342,9 @@ def training_labels(targets: Targets, classes: int) -> Tensor:
     return rows
 
 
-def class_shares(labels: Tensor, world: World = ALONE) -> Tensor:
+def class_shares(labels: Tensor, collective: Collective = SINGLE_PROCESS) -> Tensor:
     """How common each of c classes is among the labels (n x c) of all workers, counted from 1 so that none is impossible."""
-    counts = add_up(labels.sum(dim=0), world) + 1
+    counts = add_up(labels.sum(dim=0), collective) + 1
     return counts / counts.sum()
 
 
@@ -404,19 +404,19 @@ def degree_rows(degrees: Tensor) -> Tensor:
     return torch.log2(degrees.float() + 1).round().long()
 
 
-def degree_probabilities(labels: Tensor, degrees: Tensor, world: World = ALONE) -> Tensor:
+def degree_probabilities(labels: Tensor, degrees: Tensor, collective: Collective = SINGLE_PROCESS) -> Tensor:
     """The shares of the classes among training users whose degree rounds to the same power of two.
 
     ``labels`` (n x c) are one-hot rows of training users, zeros for all others; ``degrees`` has n numbers. The result is n x c.
     Training users of all workers count.
     """
     rows = degree_rows(degrees)
-    highest = int(world.gather(np.array([int(rows.max()) if len(rows) else 0])).max())
-    table = PRIOR_USERS * class_shares(labels, world).repeat(highest + 1, 1)
-    if world.size == 1:
+    highest = int(collective.gather(np.array([int(rows.max()) if len(rows) else 0])).max())
+    table = PRIOR_USERS * class_shares(labels, collective).repeat(highest + 1, 1)
+    if collective.size == 1:
         table.index_add_(0, rows, labels)
     else:
-        table += add_up(torch.zeros_like(table).index_add_(0, rows, labels), world)
+        table += add_up(torch.zeros_like(table).index_add_(0, rows, labels), collective)
     return (table / table.sum(1, keepdim=True))[rows]
 
 

@@ -13,11 +13,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from graphveil.errors import InputError
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart
-from graphveil.graphs.world import ALONE, World
 from graphveil.linear.pairs import LearnedMatrix, PairPattern
-from graphveil.linear.partitioned import ordered_gcn
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
 from graphveil.linear.sparse import SparseMatrix
 
@@ -102,13 +101,13 @@ class Topology:
 
     # Those who learn together, each with a part of the users; and where the users of a part stand among all, for what is drawn for
     # everybody: None where they are all there are.
-    world: World = ALONE
+    collective: Collective = SINGLE_PROCESS
     everybody: Among | None = None
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
         self.graph, self.device = graph, torch.device(device)
         if isinstance(graph, GraphPart):
-            self.world, self.everybody = graph.world, Among(graph.total, graph.original)
+            self.collective, self.everybody = graph.collective, Among(graph.total, graph.original)
 
     @cached_property
     def gcn(self) -> SparseMatrix:
@@ -119,7 +118,10 @@ class Topology:
     def ordered(self) -> SparseMatrix:
         """The same, with products that are the same to the bit however a graph in memory is divided; others travel faster."""
         graph = self.graph
-        return ordered_gcn(graph) if isinstance(graph, GraphPart) and graph.blocks is None else self.gcn
+        if isinstance(graph, GraphPart) and not graph.on_disk:
+            ordered: SparseMatrix = graph.ordered_gcn_matrix()
+            return ordered
+        return self.gcn
 
     @cached_property
     def unlooped(self) -> SparseMatrix:

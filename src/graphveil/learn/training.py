@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 
 from graphveil.errors import InputError
-from graphveil.graphs.world import ALONE, World
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.learn.backbones import Backbone
 from graphveil.learn.checkpoints import Checkpoints
 from graphveil.learn.inputs import thinned
@@ -48,8 +48,10 @@ BETA1, BETA2, EPS = 0.9, 0.999, 1e-8
 class Adam:
     """Steps down the gradient of a loss; where several workers have a share of the loss each, of their sum."""
 
-    def __init__(self, model: nn.Module, lr: float, weight_decay: float, world: World = ALONE) -> None:
-        self.parameters, self.world = list(model.parameters()), world
+    def __init__(
+        self, model: nn.Module, lr: float, weight_decay: float, collective: Collective = SINGLE_PROCESS
+    ) -> None:
+        self.parameters, self.collective = list(model.parameters()), collective
         self._lr, self._weight_decay = lr, weight_decay
         # Of each parameter that a loss has reached, by its number: steps so far, and moments of its gradients.
         self._moments: dict[int, dict[str, Tensor]] = {}
@@ -58,7 +60,7 @@ class Adam:
         for each in self.parameters:
             each.grad = None
         loss.backward()
-        if self.world.size > 1:
+        if self.collective.size > 1:
             self._add_up()
         self._step()
 
@@ -85,7 +87,7 @@ class Adam:
         """All gradients of all workers, in one message; a parameter that no loss reaches has none anywhere."""
         held = [each.grad for each in self.parameters if each.grad is not None]
         whole = torch.cat([gradient.ravel() for gradient in held])
-        summed = add_up(whole, self.world).split([gradient.numel() for gradient in held])
+        summed = add_up(whole, self.collective).split([gradient.numel() for gradient in held])
         for gradient, total in zip(held, summed, strict=True):
             gradient.copy_(total.view_as(gradient))
 
@@ -344,9 +346,12 @@ def fit(
     if kept is not None and (done := kept.finished()) is not None:
         with kept.resuming():
             return _fitted(done, topology.graph.node_count)
-    world = topology.world
-    best, step = Best(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay, world)
-    if world.size > 1 and (schedule.group_lasso or schedule.input_dropout):
+    collective = topology.collective
+    best, step = (
+        Best(targets, schedule, progress),
+        Adam(model, schedule.lr, schedule.weight_decay, collective),
+    )
+    if collective.size > 1 and (schedule.group_lasso or schedule.input_dropout):
         raise InputError(
             "a lasso on weights, and dropout of reports, are not learned in parts: take another regularizer, or leave --workers out"
         )
@@ -380,7 +385,7 @@ def fit(
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)
-        best.train_losses.append(float(add_up(loss.detach(), world)))
+        best.train_losses.append(float(add_up(loss.detach(), collective)))
         better = best.keep(epoch, scores, hidden if model.has_first_layer else None)
         if better and keep_weights:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}

@@ -11,7 +11,6 @@ from graphveil.lazy import lazy_names
 if TYPE_CHECKING:
     from graphveil.linear.kernels import Push, weighted_products
     from graphveil.linear.pairs import LearnedMatrix, PairPattern
-    from graphveil.linear.partitioned import other_ends
     from graphveil.linear.propagation import gcn_matrix, mean_matrix, pagerank_matrix, scaled_matrix
     from graphveil.linear.sparse import (
         Chebyshev,
