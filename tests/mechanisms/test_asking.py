@@ -142,9 +142,9 @@ def test_values_that_are_never_asked_are_not_estimated(pool, from_pool):
 @pytest.mark.parametrize(
     ("pool", "from_pool", "words"),
     [
-        ([1, 1], 1.0, "different dimensions from 0 to 5"),
-        ([1, 6], 1.0, "different dimensions from 0 to 5"),
-        ([-1], 1.0, "different dimensions from 0 to 5"),
+        ([1, 1], 1.0, "different dimensions below 6"),
+        ([1, 6], 1.0, "different dimensions below 6"),
+        ([-1], 1.0, "different dimensions below 6"),
         ([1, 2, 3], 2.5, "from_pool must lie in 0..2"),
         ([1], 1.5, "from_pool must lie in 0..1"),
         ([1], -0.1, "from_pool must lie in 0..1"),
@@ -360,7 +360,7 @@ def test_reports_that_name_other_numbers_of_the_pool_are_refused(name):
             (sent(named).to_bytes(), Reports.from_bytes),
             (sent(named).to_json(), Reports.from_json),
         ):
-            with pytest.raises(MessageError, match="as many values of the pool as its plan says"):
+            with pytest.raises(MessageError, match="as many values of the pool as planned"):
                 read(message, strict)
     assert Reports.from_bytes(sent([1, 5]).to_bytes(), strict) == sent([1, 5])
 

@@ -73,7 +73,7 @@ def test_what_is_wrong_with_a_model_is_said(change, words):
 def test_a_model_must_be_complete():
     with pytest.raises(InputError, match="a linear model needs bias, weights: bias is missing"):
         ClassModel.of({"kind": "linear", "weights": LINEAR["weights"]})
-    with pytest.raises(InputError, match="3 hidden units, first_bias 2, and second takes 2"):
+    with pytest.raises(InputError, match="must have as many hidden units, got 3"):
         ClassModel.of({**HIDDEN, "first": [[1, 2], [3, 4], [5, 6]]})
 
 

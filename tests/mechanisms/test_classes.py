@@ -203,7 +203,7 @@ def test_shapes_alone_are_refused():
     for wrong in (np.zeros((4, 5)), np.zeros(6), [[1, 2], [3]]):
         with pytest.raises(InputError, match="rows must"):
             asked.count(wrong)
-    with pytest.raises(InputError, match="lists are there for 4 users, and 3 rows were given"):
+    with pytest.raises(InputError, match="3 rows were given for the lists of 4 users"):
         asked.randomize(ROWS[:3])
 
 

@@ -177,7 +177,7 @@ def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"inputs": 3}, "a sketch of 3 values has at most as many numbers, got dims = 4: take 3"),
+        ({"inputs": 3}, "a sketch must have at most 3 numbers, got dims = 4"),
         ({"inputs": 0}, "inputs must be"),
         ({"inputs": 2.5}, "inputs must be"),
         ({"inputs": (1 << 20) + 1}, "inputs must be an integer from 1 to 1048576"),

@@ -49,7 +49,7 @@ def people_numbers(collection: str, names: Iterable[str], people: bytes) -> NDAr
     A digest that is there twice is refused: a link to one id would be answered for at two numbers, and cost twice what it says.
     """
     if len(people) > MAX_PEOPLE_BYTES or len(people) % PERSON_BYTES:
-        raise MessageError("some people are there twice: a link to them would be answered twice")
+        raise MessageError(f"the people of a collection must be digests of {PERSON_BYTES} bytes each")
     # Two numbers for each digest, sorted: no object is made for each of a million people.
     halves = np.frombuffer(people, dtype="<u8").reshape(-1, 2)
     order = np.lexsort((halves[:, 1], halves[:, 0]))
