@@ -9,7 +9,7 @@ from scipy import sparse
 from graphveil import InputError, SeededWords, mechanism
 from graphveil.channels.sampling import Words
 from graphveil.mechanisms import ClassMechanism, ClassModel, LabelMechanism, PublicRange
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import Integers
 
 RANDOM = np.random.default_rng(0)
 MODEL = {"kind": "linear", "weights": RANDOM.integers(-50, 50, (5, 6)), "bias": RANDOM.integers(-900, 900, 5)}

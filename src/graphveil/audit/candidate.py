@@ -24,8 +24,7 @@ from graphveil.channels.exact import Loss
 from graphveil.errors import GraphveilError, InputError
 from graphveil.files import read_text
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.classes import ClassMechanism, ClassModel
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
 from graphveil.mechanisms.limits import check_budget, check_dims
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget

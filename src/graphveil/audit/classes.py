@@ -18,8 +18,7 @@ from graphveil.audit.findings import CLASSES, Leak, Rank, Step
 from graphveil.audit.inputs import invalid_inputs, off_grid, valid_inputs
 from graphveil.audit.versions import sparse_paths
 from graphveil.channels.sampling import SeededWords, WordArray, Words
-from graphveil.mechanisms.classes import ClassMechanism, ClassModel
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
 
 # Users whose class is computed again, fewer where models are large, and how many products that may take.
 USERS, MIN_USERS, MAX_PRODUCTS = 96, 24, 1 << 22

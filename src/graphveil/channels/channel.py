@@ -182,6 +182,12 @@ class FiniteChannel(ABC):
         square = (1 - share) * below[1] + share * above[1]
         return float(mean), float(square - mean**2)
 
+    @property
+    def probabilities(self) -> Values:
+        """The probability of each output (column) for each input symbol (row)."""
+        rows = [self.row(symbol) for symbol in range(self.input_count)]
+        return np.array(rows, dtype=np.float64) / float(self.total)
+
     @cached_property
     def root_mean_square(self) -> float:
         """How large a decoded report is when all inputs are equally likely: a public scale."""

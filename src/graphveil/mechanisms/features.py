@@ -286,6 +286,11 @@ class FeatureMechanism(RowMechanism, Enumerable):
                 codes[start:stop, places] = channel.respond(symbols, words).reshape(part.shape)
         return codes.ravel()
 
+    @property
+    def _of_values(self) -> tuple[FiniteChannel, ...]:
+        """The channel of each value."""
+        return self.channels * (self.size // len(self.channels))
+
     @cached_property
     def _places(self) -> dict[FiniteChannel, NDArray[np.int64]]:
         """The dimensions that each channel answers, where there are several."""
@@ -323,11 +328,10 @@ class FeatureMechanism(RowMechanism, Enumerable):
 
     def extremes(self) -> list[Values]:
         """Rows that a whole report tells apart best: all values at a channel's most separated inputs, both ways."""
-        worst = [channel.worst for channel in self.channels] * (self.size // len(self.channels))
-        spread = self.channels * (self.size // len(self.channels))
+        channels = self._of_values
         chosen = [
-            [(w.likelier, w.rarer, channel.inputs) for w, channel in zip(worst, spread, strict=True)],
-            [(0, channel.input_count - 1, channel.inputs) for channel in spread],
+            [(channel.worst.likelier, channel.worst.rarer, channel.inputs) for channel in channels],
+            [(0, channel.input_count - 1, channel.inputs) for channel in channels],
         ]
         rows = [
             np.array([inputs[pick[side]] for *pick, inputs in pairs]) for pairs in chosen for side in (0, 1)
@@ -336,7 +340,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
         symbols = self._grid_symbols(np.asarray(private, dtype=np.float64))
-        channels = self.channels * (self.size // len(self.channels))
+        channels = self._of_values
         rows = [
             np.array(channel.row(symbol), dtype=object)
             for channel, symbol in zip(channels, symbols, strict=True)
@@ -352,7 +356,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
     def possible_reports(self) -> Reports:
         """Every possible whole report in the order of `joint_counts`: by the dimensions asked, then by the codes."""
         subsets, *_ = self._subsets()
-        channels = self.channels * (self.size // len(self.channels))
+        channels = self._of_values
         shapes = [[channels[place].output_count for place in subset] for subset in subsets]
         codes = np.concatenate([np.indices(shape).reshape(self.sampled, -1).T for shape in shapes])
         pointers = even_pointers(len(codes), self.sampled)
@@ -380,7 +384,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
     def _grid_symbols(self, row: Values) -> list[int]:
         """The input symbols of a row whose values lie on the grid: encoded without chance."""
         unit = self.public.to_unit(row)
-        channels = self.channels * (self.size // len(self.channels))
+        channels = self._of_values
         symbols = [
             int(np.abs(channel.inputs - value).argmin())
             for channel, value in zip(channels, unit, strict=True)

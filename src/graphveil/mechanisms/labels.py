@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.channel import FiniteChannel
-from graphveil.channels.esw import esw
 from graphveil.channels.exact import MAX_EPSILON, TOTAL, Claim, Loss, check_epsilon
 from graphveil.channels.kary import KaryChannel, kary
 from graphveil.channels.sampling import DrawnWords, SystemWords, Words
+from graphveil.channels.square_wave import esw
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import (
@@ -110,8 +110,7 @@ class LabelMechanism(SymbolMechanism):
     @property
     def transition(self) -> NDArray[np.float64]:
         """The probability of reporting class j (column) for the true class i (row)."""
-        rows = [self.channel.row(symbol) for symbol in range(self.channel.input_count)]
-        return np.array([[count / self.channel.total for count in row] for row in rows])
+        return self.channel.probabilities
 
     def estimate(self, reports: Reports) -> Estimate:
         shape = (reports.users, self.shape.dimensions)

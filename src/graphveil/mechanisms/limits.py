@@ -3,7 +3,7 @@
 A plan comes over the network, and its author may want a client to run out of memory or time. A plan within these limits takes a
 client at most `MAX_MEMORY` bytes and a few seconds to build, verify and answer, and its report has at most `MAX_REPORT` bytes.
 Limits of one family's table stand beside the family: `graphveil.channels.build.MAX_POINTS`,
-`graphveil.channels.esw.MAX_LEVELS`, `graphveil.channels.graded.MAX_BINS`, `graphveil.channels.kary.MAX_SYMBOLS`.
+`graphveil.channels.square_wave.MAX_LEVELS`, `graphveil.channels.graded.MAX_BINS`, `graphveil.channels.kary.MAX_SYMBOLS`.
 """
 
 from __future__ import annotations
@@ -108,33 +108,12 @@ def _check_entry(key: str, value: Any) -> None:
         raise InputError(f"{key} must be a word of at most {MAX_WORD} characters, got {len(value)} of them")
 
 
-def check_named_users(users: int) -> None:
-    """Refuse a plan that names too many users one by one."""
-    if users > MAX_NAMED_USERS:
-        raise InputError(f"a plan may name at most {MAX_NAMED_USERS} users, got {users}: ask in parts")
-
-
-def check_level_cases(levels: int, sizes: int) -> None:
-    """Refuse levels that answer so many different numbers of values that verifying all pairs of them takes long."""
-    if levels * levels * sizes > MAX_LEVEL_CASES:
-        raise InputError(
-            f"{levels} levels that answer {sizes} different numbers of values are too many to verify: take fewer levels, "
-            "or give sampled, one number of values for all"
-        )
-
-
 def check_tables(name: str, tables: int, inputs: int, outputs: int, advice: str) -> None:
     """Refuse a mechanism of more tables, or of larger ones, than can be built and verified while somebody waits."""
     if tables > MAX_TABLES:
         raise InputError(f"{name} may have at most {MAX_TABLES} different tables, got {tables}: {advice}")
     if tables * inputs * outputs > MAX_ENTRIES:
         raise InputError(f"{name} would have {tables} tables of {inputs} x {outputs} entries: {advice}")
-
-
-def check_report(name: str, size: int) -> None:
-    """Refuse a mechanism whose report of one user may have more bytes than a client sends."""
-    if size > MAX_REPORT:
-        raise InputError(f"a report of {name} may have {size} bytes, at most {MAX_REPORT} are sent")
 
 
 def check_budget(epsilon: Any, delta: Any = None, name: str = "--epsilon") -> None:

@@ -37,7 +37,6 @@ from graphveil.mechanisms.personal_losses import (
     groups,
     largest_variance,
     loss_between,
-    probabilities,
     top,
     worst,
 )
@@ -315,7 +314,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
     @cached_property
     def transition(self) -> Floats:
         """The probability of each τ' (column) for each level (row)."""
-        return np.array([[count / self.level_channel.total for count in row] for row in self._level_rows])
+        return self.level_channel.probabilities
 
     def clamped_transition(self) -> Floats:
         """The probability of each τ' within 1..f (column) for each level (row)."""
@@ -403,7 +402,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
             for level, weight in enumerate(weights):
                 way = self.ways[level][place]
                 codes = squares[place, way.first : way.first + way.channel.output_count]
-                means = np.interp(grid, way.channel.inputs, probabilities(way.channel) @ codes)
+                means = np.interp(grid, way.channel.inputs, way.channel.probabilities @ codes)
                 entry_squares[place] += weight * way.count / self.size * means
         return grid, entry_squares
 
@@ -419,7 +418,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
                 codes = decoded[place, way.first : way.first + way.channel.output_count]
                 squares = (codes[None, :] - inputs[:, None]) ** 2
                 asked = way.count / self.size
-                error = asked * (probabilities(way.channel) * squares).sum(axis=1) + (1 - asked) * inputs**2
+                error = asked * (way.channel.probabilities * squares).sum(axis=1) + (1 - asked) * inputs**2
                 errors[level] += self.transition[level, place] * error.mean()
         return self.public.half_width**2 * errors
 

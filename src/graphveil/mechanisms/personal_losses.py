@@ -129,8 +129,7 @@ def _floats(channel: FiniteChannel) -> tuple[NDArray[np.float64], NDArray[np.flo
 def _made_floats(
     channel: FiniteChannel,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    rows = [channel.row(symbol) for symbol in range(channel.input_count)]
-    table = np.maximum(np.array(rows, dtype=np.float64), NEXT_TO_NOTHING)
+    table = np.maximum(channel.probabilities, NEXT_TO_NOTHING)
     return table, table.max(axis=0), table.min(axis=0)
 
 
@@ -280,8 +279,3 @@ def largest_variance(inputs: Values, squares: Values) -> float:
     slopes = np.diff(squares) / np.diff(inputs)
     at = np.clip(slopes / 2, inputs[:-1], inputs[1:])
     return float(np.max(squares[:-1] + slopes * (at - inputs[:-1]) - at**2))
-
-
-def probabilities(channel: FiniteChannel) -> Values:
-    rows = (channel.row(symbol) for symbol in range(channel.input_count))
-    return np.array([[count / channel.total for count in row] for row in rows])

@@ -20,10 +20,10 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism, Subject, Trust
 from graphveil.mechanisms.features import Asking, FeatureMechanism
 from graphveil.mechanisms.limits import (
+    MAX_REPORT,
     MAX_WORD,
     check_budget,
     check_dims,
-    check_report,
     check_settings,
     check_two_points,
     sampled_count,
@@ -273,8 +273,9 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
             raise InputError(f"{name} needs {key}: {_NEEDED.get(key, 'give it')}")
     built = registered.build(epsilon=float(epsilon), **settings)
     # A curator writes everybody's reports, and no client sends them.
-    if built.trust == "local":
-        check_report(name, message_limit(built))
+    size = message_limit(built)
+    if built.trust == "local" and size > MAX_REPORT:
+        raise InputError(f"a report of {name} may have {size} bytes, at most {MAX_REPORT} are sent")
     return built
 
 

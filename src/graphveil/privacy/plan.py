@@ -28,10 +28,9 @@ from graphveil.checks import short
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Mechanism, Reports, entry, mechanism
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism, ClassModel
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism, ClassModel, Integers
 from graphveil.mechanisms.labels import LabelMechanism
-from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users
+from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_NAMED_USERS, MAX_WORD
 from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import Entry
 from graphveil.mechanisms.rows import PublicRange
@@ -89,7 +88,8 @@ def _users(users: Any) -> Any:
         return "all"
     if not isinstance(users, (list, tuple)):
         raise InputError(f"users must be 'all' or a list of numbers, got {short(users)}")
-    check_named_users(len(users))
+    if len(users) > MAX_NAMED_USERS:
+        raise InputError(f"a plan may name at most {MAX_NAMED_USERS} users, got {len(users)}: ask in parts")
     if not set(map(type, users)) <= {int}:
         raise ValueError("users must be 'all' or whole numbers")
     if len(set(users)) != len(users) or not 0 <= min(users, default=0) <= max(users, default=0) < MAX_USERS:
