@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, norm
 
+from graphveil.audit.candidate import decoder
 from graphveil.audit.check import mechanism_checks
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
@@ -199,7 +200,7 @@ def exact_mean(found, row):
     """The mean of the estimate of a row over every whole report, in fractions; None where a value is never asked."""
     counts, total = found.joint_counts(row)
     assert sum(counts) == total
-    estimates = found.settled().estimate(found.possible_reports()).dense()
+    estimates = decoder(found).estimate(found.possible_reports()).dense()
     return [
         float(sum(Fraction(value) * count for value, count in zip(column, counts, strict=True)) / total)
         for column in estimates.T.tolist()

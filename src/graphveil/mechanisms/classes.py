@@ -187,7 +187,7 @@ class ClassMechanism(Enumerable):
             return
         if self.offsets.shape != self.lists.shape:
             raise InputError(
-                f"offsets must have the shape of lists, {self.lists.shape}: {self.offsets.shape}"
+                f"offsets must be {self.lists.shape} integers as lists, got {self.offsets.shape}"
             )
         if self.offsets.largest > self.model.largest_offset:
             raise InputError(

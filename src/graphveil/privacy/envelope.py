@@ -161,7 +161,7 @@ class Question:
         if set(told) != set(names):
             raise MessageError(f"a question has the fields {', '.join(sorted(names))}, and no others")
         if told["format"] != FORMAT:
-            raise MessageError(f"the question has format {short(told['format'])}, graphveil reads {FORMAT}")
+            raise MessageError(f"the question has format {short(told['format'])}, not {FORMAT}: update it")
         if not isinstance(told["plan"], dict):
             raise MessageError("the plan of a question must be a JSON object")
         fields = {name: told[name] for name in cls.__dataclass_fields__}

@@ -143,7 +143,8 @@ class Ledger:
         who = np.array(plan.users, dtype=np.int64)
         strangers = who[(who < self.first) | (who >= self.first + self.users)]
         if strangers.size:
-            raise InputError(f"the plan asks user {int(strangers.max())}, who is not of this ledger")
+            last = self.first + self.users - 1
+            raise InputError(f"users must lie in {self.first}..{last}, the plan asks user {strangers.max()}")
         return who
 
     def carry_over(self, costs: Sequence[float], delta: float) -> None:

@@ -39,6 +39,7 @@ from graphveil.mechanisms.rows import PublicRange
 FIELDS = ("name", "epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels", "of")
 # What a plan says where it asks for a class, and must not say elsewhere; and what it cannot say there.
 OF_CLASS, NOT_OF_CLASS = ("model", "lists", "offsets"), ("delta", "sampled", "binary", "levels")
+NEEDED = ("model", "lists", "classes", "dims", "range")
 # A plan that names a million users is still below this; more is not read.
 MAX_BYTES = 1 << 24
 # Fields and options of a plan, and how many wrong ones an error names.
@@ -183,9 +184,9 @@ class Plan(BaseModel):
             return
         if entry(self.mechanism).subject != "label":
             raise ValueError(f"a class is answered like a label, by krr: {self.mechanism} cannot")
-        for name in ("model", "lists", "classes", "dims", "range"):
+        for name in NEEDED:
             if getattr(self, name) is None:
-                raise ValueError(f"a question for a class needs {name} too: it is missing")
+                raise ValueError(f"a question for a class needs {', '.join(NEEDED)}: {name} is missing")
         for name in NOT_OF_CLASS:
             if getattr(self, name) is not None:
                 raise ValueError(f"a question for a class takes no {name}: leave it out")
