@@ -223,7 +223,7 @@ def test_a_plan_that_is_too_long_is_not_read(monkeypatch, kind):
     text = Plan(**FEATURES).to_json()
     monkeypatch.setattr("graphveil.privacy.plan.MAX_BYTES", len(text))
     assert Plan.from_json(kind(text)) == Plan(**FEATURES)
-    with pytest.raises(InputError, match=f"it has {len(text) + 1} bytes, more than {len(text)}"):
+    with pytest.raises(InputError, match=f"{len(text) + 1} bytes, at most {len(text)} are read"):
         Plan.from_json(kind(text + " "))
 
 

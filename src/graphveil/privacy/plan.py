@@ -154,7 +154,7 @@ class Plan(BaseModel):
 
     def __init__(self, /, **fields: Any) -> None:
         if len(fields) > MAX_KEYS:
-            raise InputError(f"the plan cannot be served: it has {len(fields)} fields, more than {MAX_KEYS}")
+            raise InputError(f"the plan cannot be served: {len(fields)} fields, at most {MAX_KEYS} are read")
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -204,7 +204,7 @@ class Plan(BaseModel):
     def from_json(cls, text: str | bytes) -> Plan:
         """Read a plan that came over the network."""
         if len(text) > MAX_BYTES:
-            raise InputError(f"the plan cannot be served: it has {len(text)} bytes, more than {MAX_BYTES}")
+            raise InputError(f"the plan cannot be served: {len(text)} bytes, at most {MAX_BYTES} are read")
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
