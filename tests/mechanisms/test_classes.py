@@ -178,7 +178,7 @@ def test_all_that_decides_an_answer_is_in_the_fingerprint(change):
         ({"lists": [[0, 1, 5]]}, r"lists must hold classes of the model, 0\.\.4"),
         ({"lists": [[0, -1, 2]]}, r"lists must hold classes of the model, 0\.\.4"),
         ({"lists": [[0, 1, 0]]}, "must not name a class twice for one user"),
-        ({"offsets": OFFSETS[:2]}, "offsets must be 4 x 3 integers, as many as lists has classes, got 2 x 3"),
+        ({"offsets": OFFSETS[:2]}, r"offsets must be \(4, 3\) integers as lists, got \(2, 3\)"),
         (
             {"offsets": OFFSETS + (1 << 52)},
             r"offsets must lie within ±\d+ with this model, so that scores stay within 2\^52",
