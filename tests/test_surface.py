@@ -150,9 +150,9 @@ INSIDE_FUNCTIONS = {
     # Only those who ask for Ray need it.
     "scale/units.py": {"graphveil.scale.ray_session", "graphveil.scale.ray_workers"},
     # Attacks are listed before anything heavy is there.
-    "attacks/votes.py": {"scipy.sparse"},
+    "attacks/attribute.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
-    "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    "methods/check.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
     "cli/audit.py": {"graphveil.collect.storage"},
     "cli/collect.py": {
@@ -174,7 +174,7 @@ INSIDE_FUNCTIONS = {
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/embedding.py": {"scipy.linalg"},
     "experiments/table.py": {"pyarrow"},
-    "experiments/run_figures.py": {"sklearn.manifold"},
+    "experiments/run_figures.py": {"networkx", "sklearn.manifold"},
     "experiments/figure.py": {
         "graphveil.experiments.svg_canvas",
         "matplotlib",
