@@ -176,8 +176,8 @@ INSIDE_FUNCTIONS = {
     "experiments/table.py": {"pyarrow"},
     "experiments/run_figures.py": {"networkx", "sklearn.manifold"},
     "experiments/figure.py": {
-        "graphveil.experiments.svg_canvas",
         "matplotlib",
+        "matplotlib.backends.backend_svg",
         "matplotlib.figure",
         "matplotlib.text",
     },
