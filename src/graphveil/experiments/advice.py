@@ -234,7 +234,7 @@ class BudgetAdvice(Analysis):
         for line in self.lines:
             said.setdefault(line.verdict, []).append(f"{line.epsilon:g}")
         parts = (f"at ε = {', '.join(budgets)} {verdict}" for verdict, budgets in said.items())
-        return f"{self.data}: {'; '.join(parts)}."
+        return f"on {self.data}, {'; '.join(parts)}"
 
     def grounds(self) -> tuple[str, ...]:
         """Return what the numbers are and what they rest on."""
