@@ -13,6 +13,7 @@ from graphveil.cli.console import on_interrupt, one_bar, print_result, say
 from graphveil.cli.options import AsJson, Computing, Options, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.artefacts import record_file
+from graphveil.experiments.drawings import RUN_FIGURES
 from graphveil.experiments.embedding import FORMATS, check_embedding, embed_experiment
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.predictions import (
@@ -21,7 +22,6 @@ from graphveil.experiments.predictions import (
     learn_again,
     predict_experiment,
 )
-from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.experiments.unit import RunUnit
 from graphveil.files import FIGURES, check_output, write_whole
 from graphveil.graphs.load import large_shards

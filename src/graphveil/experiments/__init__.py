@@ -1,5 +1,6 @@
 """Experiments: runs with their controls, what they say together, how it is shown, the search for settings, and embeddings."""
 
+from graphveil.experiments.drawings import RUN_FIGURES
 from graphveil.experiments.embedding import Embedding, embed, embed_experiment, read_embedding
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.experiment_file import read_settings
@@ -8,7 +9,6 @@ from graphveil.experiments.predictions import Predictions, predict, predict_expe
 from graphveil.experiments.report import write_report
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore, StoredResult, read_results
-from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.experiments.runner import run, run_experiment
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.study_runner import sweep

@@ -26,8 +26,8 @@ from graphveil.experiments.artefacts import (
     read_artefact,
     write_artefact,
 )
+from graphveil.experiments.drawings import embedding_map
 from graphveil.experiments.experiment import Experiment, Given
-from graphveil.experiments.run_figures import embedding_map
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.files import check_format, check_output
 from graphveil.graphs import Users

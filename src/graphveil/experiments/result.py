@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from graphveil.errors import InputError
+from graphveil.experiments.drawings import RUN_FIGURES, score_figure
 from graphveil.experiments.experiment import Experiment, Given, Part
 from graphveil.experiments.model import Model, check_model, train_model
 from graphveil.experiments.predictions import (
@@ -31,7 +32,6 @@ from graphveil.experiments.predictions import (
     predicted_classes,
     predictions_of,
 )
-from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, UnitResult
 from graphveil.experiments.unit_store import STAGES
