@@ -39,6 +39,7 @@ from graphveil.mechanisms import (
     Reports,
 )
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.personal import strictest_budget
 from graphveil.mechanisms.rows import Rows
 
 # Steps of expectation and maximization that fit how common values are.
@@ -89,7 +90,7 @@ class AttributeAttack(MechanismAttack):
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
         mechanism, graph, pair = target.mechanism, target.graph, target.pair
         rows, users = target.users.raw.rows(), len(target.users)
-        strictest = np.ones(users, dtype=np.int64) if mechanism.personal else None
+        strictest = np.ones(users, dtype=np.int64) if isinstance(mechanism, PersonalMechanism) else None
         # The same words again below: the same attributes are answered, and all else is drawn for the planted rows.
         targets = _answered_places(mechanism, _report(mechanism, rows, strictest, seed), dice)
         upper = 0.5 if self.prior == "fair" else _fitted_upper(target, strictest, seed)
@@ -103,7 +104,7 @@ class AttributeAttack(MechanismAttack):
             return likelier(ratios + np.log(upper / (1 - upper)), dice)
 
         prior = None if self.prior == "fair" else (1 - upper, upper)
-        stakes = Stakes(2, mechanism.strictest, mechanism.claim.delta, prior)
+        stakes = Stakes(2, strictest_budget(mechanism), mechanism.claim.delta, prior)
         return Deal(stakes, bits, guess, lambda: _natural(target, seed, dice))
 
 

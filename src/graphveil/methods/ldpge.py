@@ -12,6 +12,7 @@ from pydantic import Field
 
 from graphveil import denoise, learn, linear
 from graphveil.mechanisms import Estimate
+from graphveil.mechanisms.base import row_mechanism
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of
 from graphveil.methods.method import (
     RAW_ROWS,
@@ -216,7 +217,9 @@ class Ldpge(PageRankMethod):
         """Decoded reports, in units of the largest possible one."""
         reports = job.ask(*job.questions.features)
         estimate = reports.estimate()
-        return replace(estimate, values=estimate.values / reports.mechanism.largest, offset=0.0)
+        return replace(
+            estimate, values=estimate.values / row_mechanism(reports.mechanism).largest, offset=0.0
+        )
 
 
 def _shared(by_data: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
