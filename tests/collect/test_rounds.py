@@ -9,7 +9,6 @@ from graphveil.channels.sampling import SeededWords
 from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.collect.roster import Member
 from graphveil.collect.rounds import AskedRound, PublishedRound
-from graphveil.collect.service import check_sender
 from graphveil.errors import MessageError
 from graphveil.mechanisms import ClassModel
 from graphveil.privacy import Ledger, Plan, answer
@@ -55,12 +54,9 @@ def test_parts_and_digests_are_those_of_the_plan(name):
 def taken_message(asked, body, report, node, pseudonym):
     """The message that is taken, or None."""
     try:
-        envelope = Envelope.from_bytes(body, asked.limit)
-        check_sender(envelope, report.hex(), Member(node, pseudonym), asked)
-        asked.check(envelope, node)
+        return asked.read(body, report.hex(), Member(node, pseudonym))
     except MessageError:
         return None
-    return envelope.message
 
 
 def test_an_envelope_is_taken_from_whom_it_names_as_it_was_made():

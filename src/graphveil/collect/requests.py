@@ -59,13 +59,13 @@ class GoneError(Exception):
     """The sender disconnected before the whole body arrived: nobody waits for an answer."""
 
 
-def read_address(number: str, report: str) -> tuple[int, str]:
+def read_address(round: str, report: str) -> tuple[int, str]:
     """The round and the report that a path names."""
-    if ROUND_FORM.fullmatch(number) is None or REPORT_FORM.fullmatch(report) is None:
+    if ROUND_FORM.fullmatch(round) is None or REPORT_FORM.fullmatch(report) is None:
         raise ProblemError(
             422, "a path names a round by its number, and a report by 32 hexadecimal digits in lower case"
         )
-    return int(number), report
+    return int(round), report
 
 
 def header(headers: Headers, name: bytes) -> bytes:

@@ -17,7 +17,7 @@ from graphveil.audit import Audit
 from graphveil.channels.channel import canonical
 from graphveil.collect.operators import note
 from graphveil.collect.report_bytes import ReportAcceptance
-from graphveil.collect.roster import Roster, can_afford
+from graphveil.collect.roster import Member, Roster, can_afford
 from graphveil.collect.schema import ACTIONS, REPORTS, ROUNDS
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports, entry
@@ -26,11 +26,14 @@ from graphveil.mechanisms.reports import message_limit
 from graphveil.plugins import is_reference
 from graphveil.privacy import Plan
 from graphveil.privacy.envelope import (
+    CHECKSUM,
+    HEADER,
     MAX_PURPOSE,
     MAX_SECONDS,
     Envelope,
     Question,
     envelope_size,
+    sealed,
 )
 from graphveil.privacy.plan import described, plan_digest
 from graphveil.privacy.reach import attributes_in_reach
@@ -90,19 +93,37 @@ class AskedRound:
             collection, opened.number, node, self.part(node), opened.published, opened.expires, purpose
         )
 
-    def check(self, envelope: Envelope, node: int) -> None:
-        """Refuse, with a MessageError, an answer that this user cannot have given to this question."""
-        if envelope.digest != self.digest(node):
-            raise MessageError(
-                "the envelope answers another plan than this round asks: get the question anew, and answer that"
-            )
-        if self._acceptance.accepts(envelope.message):
-            return
-        reports = Reports.from_bytes(envelope.message, self._mechanism_of(node))
+    def read(self, body: bytes, report: str, member: Member) -> bytes:
+        """Return the message in an envelope; a MessageError says why this member cannot have sent it as this report.
+
+        A sound envelope is the one that would be made around its message: nothing of it is parsed.
+        """
+        node, message = member.node, body[HEADER.size : -CHECKSUM.size]
+        if not self.asks(node) or body != sealed(
+            bytes.fromhex(report), member.pseudonym, bytes.fromhex(self.digest(node)), message
+        ):
+            raise self._refusal(body, report, member)
+        if self._acceptance.accepts(message):
+            return message
+        reports = Reports.from_bytes(message, self._mechanism_of(node))
         if reports.users != 1:
             raise MessageError(f"a device sends its own report alone, got those of {reports.users} users")
         if isinstance(self._mechanism, LinkMechanism):
             self._mechanism.check_owners(reports, np.array([node]))
+        return message
+
+    def _refusal(self, body: bytes, report: str, member: Member) -> MessageError:
+        """Return what is wrong with an envelope."""
+        envelope = Envelope.from_bytes(body, self.limit)
+        if envelope.report != report:
+            said = "the envelope has another report id than the address: send it to its own"
+        elif envelope.pseudonym != member.pseudonym.hex():
+            said = "the envelope has another pseudonym than this device was given: send your own"
+        elif not self.asks(member.node):
+            said = "this round does not ask this device: GET /v1/questions says what does"
+        else:
+            said = "the envelope answers another plan than this round asks: get the question anew, and answer that"
+        return MessageError(said)
 
     def digest(self, node: int) -> str:
         """The digest of the user's part."""

@@ -31,7 +31,6 @@ from graphveil.privacy.credential import FORM, credential_hash
 from graphveil.privacy.envelope import (
     AROUND,
     MAX_QUESTIONS,
-    Envelope,
     SignedQuestion,
     question_numbers,
     questions_limit,
@@ -107,12 +106,10 @@ class Service:
             asked = await run_in_threadpool(self._load, round)
         body = await read_body(headers, receive, asked.limit)
         try:
-            envelope = Envelope.from_bytes(body, asked.limit)
-            check_sender(envelope, report, member, asked)
-            asked.check(envelope, member.node)
+            message = asked.read(body, report, member)
         except MessageError as error:
             raise ProblemError(422, str(error)) from None
-        arrival = Arrival(round, member.node, bytes.fromhex(report), envelope.message)
+        arrival = Arrival(round, member.node, bytes.fromhex(report), message)
         return acknowledged(await self.writer.store(arrival))
 
     def invited(self, secret: bytes) -> bool:
@@ -255,16 +252,6 @@ def _credential(headers: Headers) -> str:
             {"WWW-Authenticate": "Bearer"},
         )
     return told
-
-
-def check_sender(envelope: Envelope, report: str, member: Member, asked: AskedRound) -> None:
-    """Refuse an envelope that is somebody else's, has another id than its address, or answers what was not asked."""
-    if envelope.report != report:
-        raise MessageError("the envelope has another report id than the address: send it to its own")
-    if envelope.pseudonym != member.pseudonym.hex():
-        raise MessageError("the envelope has another pseudonym than this device was given: send your own")
-    if not asked.asks(member.node):
-        raise MessageError("this round does not ask this device: GET /v1/questions says what does")
 
 
 def acknowledged(outcome: ArrivalOutcome) -> int:

@@ -166,14 +166,14 @@ class Batches(Generic[Item, Done]):
         # How many shared the last batch: their senders send the next ones now.
         self._expected = 1
 
-    async def add(self, item: Item) -> Done:
-        """Return what became of an item, once its batch is done."""
+    def add(self, item: Item) -> asyncio.Future[Done]:
+        """Return what will have become of an item once its batch is done."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Done] = loop.create_future()
         self._waiting.append((item, future))
         if self._running is None or self._running.done():
             self._running = loop.create_task(self._run())
-        return await future
+        return future
 
     async def _run(self) -> None:
         while self._waiting:

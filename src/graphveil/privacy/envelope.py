@@ -35,6 +35,7 @@ from graphveil.privacy.plan import MAX_ROUND, MAX_USERS, Plan, plan_digest
 MAGIC, VERSION = b"GVEN", 1
 HEADER = struct.Struct("<4sB3s16s16s32sI")
 CHECKSUM = struct.Struct("<I")
+HEX = re.compile("[0-9a-f]*")
 # A report of this length is read, unless whoever reads knows how long one can be.
 MAX_ENVELOPE = 1 << 20
 FORMAT = "graphveil-question-1"
@@ -70,9 +71,8 @@ class Envelope:
 
     def to_bytes(self) -> bytes:
         """The envelope as it travels."""
-        ids = (bytes.fromhex(each) for each in (self.report, self.pseudonym, self.digest))
-        whole = HEADER.pack(MAGIC, VERSION, bytes(3), *ids, len(self.message)) + self.message
-        return whole + CHECKSUM.pack(zlib.crc32(whole))
+        report, pseudonym, digest = map(bytes.fromhex, (self.report, self.pseudonym, self.digest))
+        return sealed(report, pseudonym, digest, self.message)
 
     @classmethod
     def from_bytes(cls, data: bytes, limit: int = MAX_ENVELOPE) -> Envelope:
@@ -97,6 +97,12 @@ class Envelope:
         if CHECKSUM.unpack_from(data, expected - CHECKSUM.size)[0] != zlib.crc32(data[: -CHECKSUM.size]):
             raise MessageError("the envelope is damaged: its checksum does not match")
         return cls(report.hex(), pseudonym.hex(), mark.hex(), bytes(data[HEADER.size : -CHECKSUM.size]))
+
+
+def sealed(report: bytes, pseudonym: bytes, digest: bytes, message: bytes) -> bytes:
+    """Return the bytes of an envelope around a message."""
+    whole = HEADER.pack(MAGIC, VERSION, bytes(3), report, pseudonym, digest, len(message)) + message
+    return whole + CHECKSUM.pack(zlib.crc32(whole))
 
 
 def envelope_size(message: int) -> int:
@@ -218,7 +224,7 @@ def questions_limit(numbers: int) -> int:
 
 def check_hex(value: Any, name: str, size: int) -> str:
     """Return hexadecimal digits, two a byte, lower case; or say that they must be such."""
-    if not isinstance(value, str) or re.fullmatch(rf"[0-9a-f]{{{2 * size}}}", value) is None:
+    if not isinstance(value, str) or len(value) != 2 * size or HEX.fullmatch(value) is None:
         raise MessageError(f"the {name} must be {2 * size} hexadecimal digits, lower case")
     return value
 
