@@ -13,8 +13,7 @@ from docs.links_figure import links_figure
 from docs.printed import PRINTED
 from docs.results_file import COLUMNS, EARLIER, experiment, names, read, source_digest, write
 from docs.tables import PAGES, SOURCES, named, rewritten
-from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.runner import run_experiment
+from graphveil.experiments import Experiment, run_experiment
 from graphveil.methods import METHODS
 
 # Half a minute of fits: tests/slow has it.
