@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.graphs.splits import random_split
+from graphveil.graphs.splits import RandomSplit
 from graphveil.learn import Schedule, Targets
 from graphveil.learn.label_models import ROW_NORM, LinkModel, adjacency_rows, fit_link
 from tests.learn.graphs import as_graph, small_graph
@@ -69,7 +69,7 @@ def test_leaving_out_rows_and_columns_changes_nothing(by_degree):
     labels = random.integers(0, 3, 60)
     pairs = random.integers(0, 60, (500, 2))
     pairs = pairs[labels[pairs[:, 0]] == labels[pairs[:, 1]]]
-    graph = as_graph(pairs, labels, 1, random_split(labels, 0))
+    graph = as_graph(pairs, labels, 1, RandomSplit().draw(labels, 0))
     schedule, targets = Schedule(epochs=30), targets_of(graph)
     dense = whole(graph, by_degree=by_degree).to_dense()
     weight = torch.zeros(60, graph.class_count, requires_grad=True)
@@ -104,7 +104,7 @@ def test_it_learns_whom_a_class_knows():
     random = np.random.default_rng(0)
     labels = random.integers(0, 2, 200)
     pairs = [(user, random.integers(0, 10) + 10 * labels[user]) for user in range(20, 200) for _ in range(3)]
-    graph = as_graph(pairs, labels, 1, random_split(labels, 0))
+    graph = as_graph(pairs, labels, 1, RandomSplit().draw(labels, 0))
     fitted = fit_link(adjacency_rows(graph), 2, targets_of(graph), Schedule(epochs=100))
     predicted = fitted.scores.argmax(1).numpy()
     assert (predicted == labels)[20:][graph.test[20:]].mean() > 0.95

@@ -18,7 +18,7 @@ from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.learn.backbones import Backbone
 from graphveil.learn.inputs import thinned
 from graphveil.learn.targets import Goal, SeveralTargets, Targets, add_up
-from graphveil.learn.topology import LearnedTopology, Topology, WeightedTopology
+from graphveil.learn.topology import Topology, WeightedTopology
 from graphveil.linear.sparse import Input
 
 if TYPE_CHECKING:
@@ -496,6 +496,6 @@ def weight_gradient(
     """
     model.eval()
     asked = weights.detach().requires_grad_()
-    topology = LearnedTopology(pattern, asked)
+    topology = WeightedTopology(pattern, asked)
     loss = targets.train_loss(model(inputs, topology)) * int(targets.train.sum())
     return torch.autograd.grad(loss, asked)[0]
