@@ -167,14 +167,13 @@ INSIDE_FUNCTIONS = {
     "cli/collect_learn.py": {"graphveil.collect.storage"},
     "cli/statement.py": {"graphveil.collect.status", "graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
-    "experiments/artefacts.py": {"pyarrow", "torch"},
+    "experiments/artefacts.py": {"pyarrow", "scipy.linalg", "torch"},
     "statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/model.py": {"torch"},
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
-    "experiments/embedding.py": {"scipy.linalg"},
     "experiments/table.py": {"pyarrow"},
-    "experiments/run_figures.py": {"sklearn.manifold"},
+    "experiments/run_figures.py": {"networkx", "sklearn.manifold"},
     "experiments/figure.py": {
         "graphveil.experiments.svg_canvas",
         "matplotlib",

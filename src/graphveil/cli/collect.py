@@ -20,7 +20,7 @@ import typer
 from graphveil.checks import check_whole
 from graphveil.cli.collect_learn import CollectionFolder, collect_learn
 from graphveil.cli.console import Console, on_interrupt, say, show_table, warn
-from graphveil.cli.options import AsJson, RangePair, parse_range, with_options
+from graphveil.cli.options import AsJson, RangePair, range_option, with_options
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import read_public_graph
 from graphveil.errors import InputError, visible
@@ -247,7 +247,7 @@ def init(
     """
     from graphveil.collect.storage import create_collection
 
-    limits = None if rows.range is None else parse_range(rows.range)
+    limits = range_option(rows.range).get("range")
     settings = CollectionSettings(
         id="",
         purpose=purpose,

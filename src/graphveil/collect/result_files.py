@@ -14,9 +14,18 @@ from numpy.typing import NDArray
 from graphveil.collect.card import MODEL_FILE, card_page
 from graphveil.collect.study import StudyOutcome
 from graphveil.errors import InputError
-from graphveil.experiments.artefacts import CSV, EMBEDDING, PARQUET, Columns, matrix_columns, write_artefact
+from graphveil.experiments.artefacts import (
+    CSV,
+    EMBEDDING,
+    PARQUET,
+    Columns,
+    calibrated_rows,
+    matrix_columns,
+    parts_of_split,
+    write_artefact,
+)
 from graphveil.experiments.model import save
-from graphveil.experiments.predictions import calibrated_rows, parts_of_split, predicted_classes
+from graphveil.experiments.unit import predicted_classes
 from graphveil.files import write_whole
 
 PREDICTIONS, EMBEDDINGS, CARD = "predictions", "embeddings", "card"
@@ -77,7 +86,7 @@ def prediction_columns(
     graph, outcome = learned.graph, learned.outcome
     private = learned.spec.budgets.private_labels
     rows, calibration = calibrated_rows(outcome, graph, private_labels=private)
-    classes = predicted_classes(outcome, several=graph.multilabel)
+    classes = predicted_classes(outcome, graph)
     columns: Columns = {"user": np.arange(graph.node_count), "id": ids, "part": parts_of_split(graph)}
     columns["class"] = classes
     if names is not None:
