@@ -5,13 +5,13 @@ import torch
 from graphveil.graphs.splits import RandomSplit
 from graphveil.learn import Schedule, Targets
 from graphveil.learn.label_models import ROW_NORM, LinkModel, adjacency_rows, fit_link
+from graphveil.linear import SparseMatrix
 from tests.learn.graphs import as_graph, small_graph
 
 
 def whole(graph, **options):
     """The matrix of everybody's rows and columns."""
-    everybody = np.arange(graph.node_count)
-    return adjacency_rows(graph, **options).matrix(everybody, everybody)
+    return SparseMatrix.from_scipy(adjacency_rows(graph, **options))
 
 
 def targets_of(graph):
@@ -33,22 +33,6 @@ def test_a_graph_without_edges_has_empty_rows(by_degree):
     split, _, labels = small_graph()
     graph = as_graph(np.zeros((0, 2), dtype=int), labels, 1, split)
     assert not whole(graph, by_degree=by_degree).to_dense().any()
-
-
-def test_some_rows_and_columns_are_those_of_the_whole():
-    graph, _, _ = small_graph()
-    users, neighbours = np.array([7, 2, 11]), np.array([3, 0, 12, 5])
-    part = adjacency_rows(graph, by_degree=True).matrix(users, neighbours)
-    expected = whole(graph, by_degree=True).to_dense()[users][:, neighbours]
-    assert torch.equal(part.to_dense(), expected)
-    assert torch.equal(part.transposed.to_dense(), expected.T)
-
-
-def test_the_neighbours_of_some_are_all_whom_they_know():
-    graph = as_graph([[0, 1], [1, 2], [3, 4]], np.zeros(6, dtype=int), 1, small_graph(users=6)[0])
-    rows = adjacency_rows(graph)
-    assert rows.neighbours(np.array([1, 3])).tolist() == [0, 2, 4]
-    assert rows.neighbours(np.array([5])).tolist() == []
 
 
 def test_gradients_equal_those_of_the_dense_model():

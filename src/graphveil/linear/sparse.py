@@ -114,6 +114,11 @@ class SparseMatrix:
         )
         return cls(forward, backward, torch.from_numpy(order).to(device))
 
+    @classmethod
+    def from_scipy(cls, matrix: Any, *, device: Device = "cpu") -> SparseMatrix:
+        """From a CSR matrix of scipy."""
+        return cls.from_csr(matrix.indptr, matrix.indices, matrix.data, matrix.shape, device=device)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
