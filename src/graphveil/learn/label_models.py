@@ -72,7 +72,7 @@ class LabelNetwork(nn.Module):
         return torch.cat(columns, dim=1)
 
     def near_ids(self, topology: Topology) -> Tensor:
-        """What the ids in reach add to the hidden layer of every user: n x hidden, or n x 1 zeros without ids."""
+        """The part of the ids in reach in the hidden layer of every user: n x hidden, or n x 1 zeros without ids."""
         if self.ids is None:
             return self.read.bias.new_zeros(topology.graph.node_count, 1)
         near = self.ids * self.id_norm
@@ -121,7 +121,7 @@ def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among |
 
 @dataclass(frozen=True)
 class MaskedInputs:
-    """What networks on labels read: the rows of everybody (n x (1 + Kc)); and of each mask whom it hides, their rows, and where
+    """The inputs of networks on labels: the rows of everybody (n x (1 + Kc)); and of each mask whom it hides, their rows, and where
     these stand among the rows of all workers."""
 
     everything: Tensor

@@ -262,7 +262,7 @@ class Best:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What was found so far, as numbers and tensors by name."""
+        """All that was found so far, as numbers and tensors by name."""
         lists = {name: getattr(self, name) for name in _FOUND}
         return {**lists, "found": None if self.found is None else _by_name(self.found)}
 
@@ -297,7 +297,7 @@ _FOUND = ("losses", "better", "train_losses")
 
 
 def _fitted(held: dict[str, Any], rows: int) -> Fitted:
-    """What `_by_name` has written of so many users; anything else is a ValueError or a TypeError."""
+    """Read what `_by_name` has written of so many users; anything else is a ValueError or a TypeError."""
     tensors = [held["scores"], *(held[name] for name in ("hidden", "link_weights") if held[name] is not None)]
     tensors += (held["weights"] or {}).values()
     if not all(isinstance(each, Tensor) and each.is_floating_point() for each in tensors):
@@ -415,7 +415,7 @@ def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: 
 
 @dataclass(frozen=True)
 class LinkObjective:
-    """What weights w of reported pairs cost besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair.
+    """The cost of weights w of reported pairs besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair.
 
     ``reported`` has a number for each of m pairs, and so have weights and gradients.
     """
