@@ -1,4 +1,4 @@
-"""Graph: what the server may know."""
+"""Graph: what the server may know, with the raw rows of volunteers."""
 
 from __future__ import annotations
 

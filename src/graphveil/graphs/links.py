@@ -1,4 +1,4 @@
-"""Links to predict: which are known, which are held out, and pairs that are no links."""
+"""Links: those to predict (known, held out, and pairs that are none), and those that are private where others are public."""
 
 from __future__ import annotations
 

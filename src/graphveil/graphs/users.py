@@ -1,4 +1,4 @@
-"""Users: what only they hold, and simulated users, who answer plans and nothing else."""
+"""Users: their private data, simulated users, who answer plans and nothing else, and the levels and volunteers of a simulation."""
 
 from __future__ import annotations
 

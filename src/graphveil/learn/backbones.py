@@ -1,4 +1,4 @@
-"""Backbones whose input stays sparse: two layers, or one linear map after propagation; with PyG's parameter names."""
+"""Backbones whose input stays sparse: two layers, or one linear map after propagation, with PyG's parameter names; and any module of torch from outside, by name."""
 
 from __future__ import annotations
 

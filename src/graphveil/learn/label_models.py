@@ -1,4 +1,4 @@
-"""Models of structure alone: a network on masked labels and ids, and LINK, a linear model on adjacency rows."""
+"""Models of labels and graph alone: label propagation, a network on masked labels and ids, LINK on adjacency rows, and blends of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of pairs of users from a public graph alone, and boosted trees over several of them."""
+"""Scores of pairs of users: from a public graph alone, by its spectrum, by boosted trees, and by Hadamard products of embeddings (LDP-GE)."""
 
 from __future__ import annotations
 

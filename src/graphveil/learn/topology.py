@@ -1,4 +1,4 @@
-"""A graph made ready for layers, each form built when it is first asked for; and dropout among its users."""
+"""A graph made ready for layers, with or without weights of its links, each form built when first asked for; and dropout among its users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training loop: full batch, Adam, and the model of the lowest validation loss."""
+"""The training loops: full batch, Adam, and the model of the lowest validation loss; alone or with the weights of links."""
 
 from __future__ import annotations
 

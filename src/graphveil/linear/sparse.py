@@ -1,4 +1,4 @@
-"""Sparse matrices times narrow dense ones: where the time goes; and edges as PyG has them."""
+"""Linear maps: sparse matrices times narrow dense ones, where the time goes, their polynomials, and one map after another; edges as PyG has them."""
 
 from __future__ import annotations
 
