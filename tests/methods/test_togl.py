@@ -15,7 +15,7 @@ from graphveil.experiments.unit import RunUnit, open_unit, run_unit
 from graphveil.graphs import load
 from graphveil.learn import Topology
 from graphveil.mechanisms import mechanism
-from graphveil.mechanisms.ppm import level_loss
+from graphveil.mechanisms.personal import level_loss
 from graphveil.methods import METHODS
 from graphveil.methods.method import BACKBONE_NAMES
 from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores, null_scores

@@ -39,6 +39,7 @@ from graphveil.mechanisms import (
     Reports,
 )
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.personal import strictest_budget
 from graphveil.mechanisms.rows import Rows
 
 # Steps of expectation and maximization that fit how common values are.
@@ -90,7 +91,7 @@ class AttributeAttack(MechanismAttack):
         mechanism, graph, pair = target.mechanism, target.graph, target.pair
         assert graph.public_range is not None
         rows, users = target.users.raw.rows(), len(target.users)
-        strictest = np.ones(users, dtype=np.int64) if mechanism.personal else None
+        strictest = np.ones(users, dtype=np.int64) if isinstance(mechanism, PersonalMechanism) else None
         # The same words again below: the same attributes are answered, and all else is drawn for the planted rows.
         targets = _answered_places(mechanism, _report(mechanism, rows, strictest, seed), dice)
         upper = 0.5 if self.prior == "fair" else _fitted_upper(target, strictest, seed)
@@ -104,7 +105,7 @@ class AttributeAttack(MechanismAttack):
             return likelier(ratios + np.log(upper / (1 - upper)), dice)
 
         prior = None if self.prior == "fair" else (1 - upper, upper)
-        stakes = Stakes(2, mechanism.strictest, mechanism.claim.delta, prior)
+        stakes = Stakes(2, strictest_budget(mechanism), mechanism.claim.delta, prior)
         return Deal(stakes, bits, guess, lambda: _natural(target, seed, dice))
 
 

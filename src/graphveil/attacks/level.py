@@ -31,7 +31,7 @@ from graphveil.mechanisms import (
     mechanism,
 )
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.ppm_answers import Way
+from graphveil.mechanisms.personal_losses import Way
 from graphveil.mechanisms.registry import takes_levels
 from graphveil.mechanisms.rows import Rows
 

@@ -12,7 +12,7 @@ from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import FeatureMechanism, Mechanism
-from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.base import Subject, row_mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.privunit import CODE_STEP, CODES, MIDDLE, PrivUnitMechanism
@@ -232,7 +232,7 @@ def influence_of(plan: Plan) -> Influence:
 def _reach(built: Mechanism, width: float) -> float:
     """How far the estimate of one report lies from the middle at most, in widths of what a value can be."""
     if not isinstance(built, PrivUnitMechanism):
-        return built.largest / width
+        return row_mechanism(built).largest / width
     # A number of a sketch lies between -1 and 1.
     return min(built.largest, built.reach) / (width if built.sketch is None else 2.0)
 

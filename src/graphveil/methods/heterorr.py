@@ -18,7 +18,7 @@ from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.files import read_text
 from graphveil.mechanisms import Reports
-from graphveil.mechanisms.edgerr_builders import TREE_SHARE
+from graphveil.mechanisms.edgerr import TREE_SHARE
 from graphveil.mechanisms.features import budget_shares
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
 from graphveil.methods.method import TRAINING_GRID, Capabilities, Method

@@ -21,6 +21,7 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports, entry
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.methods.private_links import PrivateLinks, link_plan
 from graphveil.methods.private_targets import ReportedNorms, label_plan, norm_plan
 from graphveil.methods.tasks import Task, Trained, task_of
@@ -85,7 +86,7 @@ class Questions:
     @property
     def level_budgets(self) -> tuple[float, ...] | None:
         """What the features cost a user of each level, where users choose one: all rounds added up."""
-        rounds = [mechanism.level_budgets for mechanism in self.mechanisms]
+        rounds = [level_budgets(mechanism) for mechanism in self.mechanisms]
         budgets = [by_level for by_level in rounds if by_level is not None]
         return tuple(sum(spent) for spent in zip(*budgets, strict=True)) if budgets else None
 

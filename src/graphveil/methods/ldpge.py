@@ -13,6 +13,7 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate
+from graphveil.mechanisms.base import row_mechanism
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of
 from graphveil.methods.method import (
     RAW_ROWS,
@@ -231,7 +232,9 @@ class Ldpge(PageRankMethod):
         """Decoded reports, in units of the largest possible one."""
         reports = job.ask(*job.questions.features)
         estimate = reports.estimate()
-        return replace(estimate, values=estimate.values / reports.mechanism.largest, offset=0.0)
+        return replace(
+            estimate, values=estimate.values / row_mechanism(reports.mechanism).largest, offset=0.0
+        )
 
 
 # Settings for some graphs.

@@ -17,7 +17,7 @@ from graphveil.files import read_arrays
 from graphveil.graphs.collective import Collective
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import PrivUnitMechanism, Reports
-from graphveil.mechanisms.class_model import ClassModel
+from graphveil.mechanisms.classes import ClassModel
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy.integer_model import integer_model
 
