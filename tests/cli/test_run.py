@@ -570,6 +570,6 @@ def test_what_has_no_meaning_for_several_labels_is_refused(words, told, capsys):
 def test_a_method_of_one_class_a_user_refuses_several_labels_and_names_those_that_do_not(capsys):
     assert status([LABELS[0], "lpgnn", *LABELS[2:]]) == 2
     assert (
-        "take one of base, heterorr, nonprivate, structure"
+        "lpgnn learns one class a user, and users of town-labels have several labels each: take one of base, heterorr"
         in capsys.readouterr().err
     )
