@@ -14,7 +14,18 @@ from graphveil.errors import ServerError
 from graphveil.privacy import Invitation
 from graphveil.privacy.credential import FORM, credential_hash
 from tests.client.kills import ended, forked
-from tests.client.support import AGREEMENT, COLLECTION, HELD, INVITATION, NOW, PUBLIC, Server, values
+from tests.client.support import (
+    AGREEMENT,
+    COLLECTION,
+    HELD,
+    INVITATION,
+    NOW,
+    PUBLIC,
+    Server,
+    credentials_of,
+    drawn_credential,
+    values,
+)
 
 URL = "http://localhost"
 NEW = Invitation(b"another sixteen.", PUBLIC)
@@ -35,7 +46,7 @@ def enrolled(folder, transport, invitation=INVITATION, **terms):
 
 
 def current(device):
-    return device.credentials(COLLECTION).read().current
+    return credentials_of(device).current
 
 
 def hashes(server, path):
@@ -126,7 +137,7 @@ def test_a_device_of_an_earlier_version_registers_by_itself_at_its_next_visit(fo
     assert seen.delivered and credential_hash(current(device)).hex() == server.known
     visit(device, calls(server), COLLECTION, HELD)
     assert len(hashes(server, "/v1/credential")) == 1
-    assert device.credentials(COLLECTION).read().former is None
+    assert credentials_of(device).former is None
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -223,7 +234,7 @@ def test_a_device_without_a_credential_says_to_enrol(folder):
 def test_nothing_that_goes_wrong_shows_a_credential(folder):
     server = Server(former="made by the collector")
     device = earlier(folder)
-    drawn = device.credentials(COLLECTION).draw()
+    drawn = drawn_credential(device)
     with pytest.raises(ServerError) as caught:
         visit(device, calls(Losing(server, "/v1/questions", True)), COLLECTION, Held(row=[0, 0, 0, 0]))
     server.known = "00"

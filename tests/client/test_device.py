@@ -13,7 +13,6 @@ import pytest
 import graphveil.client.device as device_module
 from graphveil import Claim, InputError, Plan, PrivacyError
 from graphveil.client import Cap, Device, Held
-from graphveil.client.signing import public_key
 from graphveil.errors import RefusalError, StoreError
 from graphveil.privacy import Envelope
 from tests.client.support import (
@@ -27,10 +26,13 @@ from tests.client.support import (
     ROW,
     USER,
     asked,
+    credentials_of,
     device_in,
     digits_of_row,
+    drawn_credential,
     message_of,
     private_key,
+    public_key,
     succession,
     values,
 )
@@ -231,11 +233,11 @@ def test_a_file_of_something_else_is_refused(folder, tmp_path):
 
 def test_a_device_does_not_show_what_it_holds(folder):
     device = device_in(folder)
-    credential = device.credentials(COLLECTION).draw()
+    credential = drawn_credential(device)
     device.agree(AGREEMENT)
-    held = device.credentials(COLLECTION)
-    shown = repr(HELD) + repr(device) + repr(AGREEMENT) + repr(held) + repr(held.read())
-    assert held.read().current == credential
+    held = credentials_of(device)
+    shown = repr(HELD) + repr(device) + repr(AGREEMENT) + repr(held)
+    assert held.current == credential
     assert digits_of_row(shown) == [] and credential not in shown
 
 

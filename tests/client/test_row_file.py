@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil import InputError, Ledger, Plan, answer
-from graphveil.client.row_file import read_held, read_links
+from graphveil.client.held import read_held, read_links
 from tests.client.support import ROW, digits_of_row
 
 

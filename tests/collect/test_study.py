@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from graphveil.collect.card import card_page, result_card
+from graphveil.collect.card import card_page, prediction_columns, result_card
 from graphveil.collect.learning import RoundOpenError, charge_round
-from graphveil.collect.result_files import prediction_columns
 from graphveil.collect.study import StudyTerms, _open_books, check_collected, learn_collection, learned_alone
 from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.experiment import Experiment

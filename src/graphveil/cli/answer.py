@@ -11,15 +11,15 @@ import typer
 from graphveil.cli.console import confirm, print_result, quote, say
 from graphveil.cli.options import AsJson, parse_numbers
 from graphveil.client import Agreement, Calls, Cap, Device, Http, Inquiry, Offer, enrol, give_row, visit
-from graphveil.client.consent_text import cost_text, question_text, terms_text
-from graphveil.client.participation import (
+from graphveil.client.agreement import cost_text, question_text, terms_text
+from graphveil.client.held import read_held, read_links
+from graphveil.client.visit import (
     VisitSummary,
     check_links,
     enrol_again,
     known_agreement,
     recover_books,
 )
-from graphveil.client.row_file import read_held, read_links
 from graphveil.errors import InputError
 from graphveil.settings import device_file
 

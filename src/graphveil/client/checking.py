@@ -29,7 +29,7 @@ import math
 
 from graphveil.channels.exact import Claim
 from graphveil.client.agreement import Agreement, Offer
-from graphveil.client.signing import verified
+from graphveil.client.keys import verified
 from graphveil.errors import InputError, RefusalError
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.privacy import Plan, Question, SignedQuestion, attributes_in_reach

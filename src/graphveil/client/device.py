@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,9 +15,8 @@ from graphveil.channels.exact import Claim
 from graphveil.client.agreement import Agreement
 from graphveil.client.books import Books, Line, check_memory, open_books, transaction
 from graphveil.client.checking import checked_question, exact_claim
-from graphveil.client.credentials import DeviceCredentials
 from graphveil.client.held import Held
-from graphveil.client.key_chain import KeyChain, enrolled_chain
+from graphveil.client.keys import KeyChain, enrolled_chain
 from graphveil.client.witness import Witness, check_apart, locked_witness, move_witness
 from graphveil.errors import BudgetError, InputError, PrivacyError, RefusalError
 from graphveil.mechanisms import PersonalRows
@@ -115,9 +115,9 @@ class Device:
         with transaction(self.path) as books:
             return books.chain(agreement).keys
 
-    def credentials(self, collection: str) -> DeviceCredentials:
-        """What this device proves itself by to a collection."""
-        return DeviceCredentials(self.path, collection)
+    def books(self) -> AbstractContextManager[Books]:
+        """Return the books in a transaction: what is written is kept as a whole, or not at all."""
+        return transaction(self.path)
 
     def agree(
         self,
@@ -184,7 +184,9 @@ class Device:
             ledger, _ = self._ledger(books, agreement, None)
             left = _left(ledger)
             if not kept:
-                _charge(ledger, question.plan)
+                # On a ledger that nobody keeps.
+                with _within_cap(question.plan):
+                    ledger.charge(question.plan)
         mechanism = question.plan.build()
         return Inquiry(question, mechanism.claim, exact_claim(question.plan, mechanism), left, kept)
 
@@ -345,10 +347,8 @@ def _drawn(question: Question, private: object, ledger: Ledger, agreement: Agree
     """The charge of a question with its answer in an envelope: not there for anybody until it is on the disk."""
     plan = question.plan
     costs = tuple(float(cost) for cost in ledger.costs_by_level(plan))
-    try:
+    with _within_cap(plan):
         reports = answer(plan, private, ledger)
-    except BudgetError:
-        raise _over_cap(plan) from None
     envelope = Envelope(secrets.token_hex(16), agreement.pseudonym, question.digest, reports.to_bytes())
     return Line(
         collection=agreement.collection,
@@ -366,21 +366,17 @@ def _drawn(question: Question, private: object, ledger: Ledger, agreement: Agree
     )
 
 
-def _charge(ledger: Ledger, plan: Plan) -> None:
-    """See whether a plan can be paid for, on a ledger that nobody keeps."""
+@contextmanager
+def _within_cap(plan: Plan) -> Iterator[None]:
+    """Refuse a plan that costs more than the ledger has left."""
     try:
-        ledger.charge(plan)
+        yield
     except BudgetError:
-        raise _over_cap(plan) from None
-
-
-def _over_cap(plan: Plan) -> RefusalError:
-    claim = plan.claim
-    return RefusalError(
-        "cap",
-        f"the question costs epsilon {claim.epsilon:g} and delta {claim.delta:g}, which is more than is left of the cap that was agreed on "
-        "at enrolment",
-    )
+        raise RefusalError(
+            "cap",
+            f"the question costs epsilon {plan.claim.epsilon:g} and delta {plan.claim.delta:g}, which is more than is left of the cap that "
+            "was agreed on at enrolment",
+        ) from None
 
 
 def _left(ledger: Ledger) -> Claim:

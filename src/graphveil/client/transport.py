@@ -10,10 +10,10 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from http.client import HTTPException, HTTPMessage, HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from ipaddress import ip_address
-from typing import IO, Any, NoReturn, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from graphveil.errors import InputError, MessageError, ServerError, visible
@@ -163,16 +163,8 @@ def _retry_after(response: Response, otherwise: float) -> float:
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
-    ) -> NoReturn:
-        raise urllib.error.HTTPError(req.full_url, code, msg, headers, fp)
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Follow nothing: the answer is handed out as it is."""
 
 
 class _Request(urllib.request.Request):

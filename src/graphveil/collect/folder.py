@@ -1,4 +1,4 @@
-"""A collection's folder: its settings in collection.toml, its key, its graphs, and the database if it is a file."""
+"""A collection's folder: its settings in collection.toml, its keys, its graphs, and the database if it is a file."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy.envelope import MAX_PURPOSE
 
 SETTINGS, KEY, DATABASE = "collection.toml", "key", "collection.sqlite"
+# Only the operator may read settings, keys and the database.
+OWNER_ONLY = 0o600
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,16 @@ def write_settings(folder: Path, settings: CollectionSettings) -> None:
         for name, value in asdict(settings).items()
         if value not in (None, "")
     ]
-    descriptor = os.open(folder / SETTINGS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write("# A collection of graphveil. Devices were told what stands here: do not change it.\n")
-        file.writelines(lines)
-        file.flush()
+    head = "# A collection of graphveil. Devices were told what stands here: do not change it.\n"
+    write_new(folder / SETTINGS, "".join([head, *lines]).encode())
+
+
+def write_new(file: Path, data: bytes) -> None:
+    """Write a file that only its owner may read, and that was not there before; it is on the disk when this ends."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    with open(descriptor, "wb") as opened:
+        opened.write(data)
+        opened.flush()
         os.fsync(descriptor)
 
 
