@@ -18,16 +18,16 @@ import torch
 
 from benchmarks.result import Result, Sizes
 from benchmarks.traffic import halo_rows
-from graphveil.engine.memory import give_back_at_once
-from graphveil.engine.process_crew import ProcessCrew
-from graphveil.engine.shard_users import shard_part
 from graphveil.graphs import Graph
-from graphveil.graphs.shards import Shards, open_shards
-from graphveil.graphs.shards.sharded_town import write_town
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.town import Town
-from graphveil.graphs.world import ALONE, World
-from graphveil.linear.partitioned import PartedMatrix
 from graphveil.linear.propagation import gcn_matrix
+from graphveil.scale import Shards, open_shards
+from graphveil.scale.partition_learning import give_back_at_once
+from graphveil.scale.partitioned_matrix import PartitionedMatrix
+from graphveil.scale.shard_learning import shard_part
+from graphveil.scale.sharded_town import write_town
+from graphveil.scale.workers import ProcessWorkers
 
 COLUMNS, PARTITIONS = 16, 4
 HOP_TARGET = 1.2
@@ -57,7 +57,7 @@ def run(sizes: Sizes) -> list[Result]:
 
 def measured(town: Path, workers: int, repetitions: int) -> list[Result]:
     """The results of one number of workers."""
-    told: list[Hops] = ProcessCrew().run(hops, [(town, repetitions)] * workers, None)
+    told: list[Hops] = ProcessWorkers().run(hops, [(town, repetitions)] * workers, None)
     users = open_shards(town).users
     case = f"{users:,} users, {COLUMNS} columns, {workers} workers"
     formula = sum(part.needed_rows for part in told) * COLUMNS * 4
@@ -90,18 +90,18 @@ def _hop(case: str, told: list[Hops], clock: int, target: float) -> Result:
     return Result("parts", f"a hop: {case}", "one process", "s", min(together), min(alone), target, median)
 
 
-def hops(task: tuple[Path, int], world: World, _: Any = None) -> Hops:
+def hops(task: tuple[Path, int], collective: Collective, _: Any = None) -> Hops:
     """What one worker measures."""
     give_back_at_once()
     town, repetitions = task
     shards = open_shards(town)
-    part = shard_part(shards, world)
+    part = shard_part(shards, collective)
     matrix = gcn_matrix(part)
-    assert isinstance(matrix, PartedMatrix)
+    assert isinstance(matrix, PartitionedMatrix)
     rows = torch.randn(part.node_count, COLUMNS)
     out = torch.empty_like(rows)
     whole = None
-    if world.rank == 0:
+    if collective.rank == 0:
         everybody = _plain(shards)
         whole = (
             gcn_matrix(everybody),
@@ -114,13 +114,13 @@ def hops(task: tuple[Path, int], world: World, _: Any = None) -> Hops:
         if whole is not None:
             whole[0].multiply(whole[1], whole[2])
         taken = time.perf_counter() - start[0], time.process_time() - start[1]
-        world.sum(np.zeros(1))
-        before = getattr(world, "sent_bytes", 0)
+        collective.sum(np.zeros(1))
+        before = getattr(collective, "sent_bytes", 0)
         start = time.perf_counter(), time.process_time()
         matrix.multiply(rows, out)
         both = time.perf_counter() - start[0], time.process_time() - start[1]
-        sent = getattr(world, "sent_bytes", 0) - before
-        world.sum(np.zeros(1))
+        sent = getattr(collective, "sent_bytes", 0) - before
+        collective.sum(np.zeros(1))
         # The first round fills caches.
         if repetition:
             alone.append(taken)
@@ -130,6 +130,6 @@ def hops(task: tuple[Path, int], world: World, _: Any = None) -> Hops:
 
 def _plain(shards: Shards) -> Graph:
     """The whole graph in one process, as it is where nobody divides it."""
-    part, targets = shard_part(shards, ALONE), shards.edges(0, shards.partition_count)
+    part, targets = shard_part(shards, SINGLE_PROCESS), shards.edges(0, shards.partition_count)
     held = {field.name: getattr(part, field.name) for field in fields(Graph)}
     return Graph(**{**held, "indices": targets})

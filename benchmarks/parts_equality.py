@@ -17,15 +17,19 @@ import numpy as np
 
 from benchmarks.result import print_lines
 from graphveil import learn
-from graphveil.engine.dividing import Division, divide_graph
-from graphveil.engine.house import House
-from graphveil.engine.learning import joined
-from graphveil.engine.part_work import PartOutcome, PartWork, learn_part, stripped
-from graphveil.engine.process_crew import ProcessCrew
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit, learn_unit, open_unit
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.part import cut_part
+from graphveil.scale.partition_learning import (
+    PartOutcome,
+    PartWork,
+    joined,
+    learn_part,
+    stripped,
+)
+from graphveil.scale.partitioned_graph import Division, cut_part, divide_graph
+from graphveil.scale.user_server import UserServer
+from graphveil.scale.workers import ProcessWorkers
 
 METHODS = ("base", "lpgnn", "upgnet", "ldpge", "veil")
 # The users of a town, and by how many points accuracies may differ after many epochs.
@@ -104,29 +108,29 @@ def by_workers(
     ready = [open_unit(RunUnit(spec, part)) for spec, part in cases]
     divided = [divide(each.job.graph, workers) for each in ready]
     with ExitStack() as stack:
-        houses = [stack.enter_context(House(each.job.users)) for each in ready]
+        servers = [stack.enter_context(UserServer(each.job.users)) for each in ready]
         tasks = [
             [
                 PartWork(
                     each.method.name,
                     stripped(each.job),
                     cut_part(each.job.graph, division.order, division.bounds, rank),
-                    house.address,
+                    server.address,
                     spec.load_code,
                 )
-                for (spec, _), each, division, house in zip(cases, ready, divided, houses, strict=True)
+                for (spec, _), each, division, server in zip(cases, ready, divided, servers, strict=True)
             ]
             for rank in range(workers)
         ]
-        told = ProcessCrew().run(_learn_each, tasks, None)
+        told = ProcessWorkers().run(_learn_each, tasks, None)
     found = [
         joined(parts, division.cut) for parts, division in zip(zip(*told, strict=True), divided, strict=True)
     ]
     return list(zip(ready, found, strict=True))
 
 
-def _learn_each(tasks: Sequence[PartWork], world: Any, progress: Any) -> list[PartOutcome]:
-    return [learn_part(task, world) for task in tasks]
+def _learn_each(tasks: Sequence[PartWork], collective: Any, progress: Any) -> list[PartOutcome]:
+    return [learn_part(task, collective) for task in tasks]
 
 
 def _in_one_process(spec: Experiment, part: str) -> tuple[Any, float]:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.result import print_lines
-from graphveil.engine.process_crew import ProcessCrew
-from graphveil.experiments.compute import ShardTask, run_shard_unit
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit
+from graphveil.scale.shard_learning import ShardTask, run_shard_unit
+from graphveil.scale.workers import ProcessWorkers
 
 WORKERS = (1, 2, 4)
 EPSILON = 4.0
@@ -73,7 +73,7 @@ def measure(shards: Path, workers: Sequence[int] = WORKERS) -> Iterator[Taken]:
     alone = None
     for count in sorted(workers):
         start = time.perf_counter()
-        told = run_shard_unit(ShardTask(RunUnit(spec)), count, ProcessCrew()).also
+        told = run_shard_unit(ShardTask(RunUnit(spec)), count, ProcessWorkers()).also
         users, rows, peak, beyond = (
             max(told[f"worker_{rank}_{name}"] for rank in range(count))
             for name in ("users", "halo_rows", "peak_mb", "beyond_mb")

@@ -32,7 +32,7 @@ def run(sizes: Sizes) -> list[Result]:
     results: list[Result] = []
     for sampled in SAMPLED:
         ours = mechanism("multibit", epsilon=EPSILON, dims=sizes.dimensions, range=RANGE, sampled=sampled)
-        case = f"multi-bit, m = {ours.report_length}, {source}"
+        case = f"multi-bit, m = {ours.shape.length}, {source}"
         results += _compare(case, ours, rows, dense, sizes.repetitions)
     return results + [width(name, rows) for name in ("onebit", "laplace")]
 
@@ -44,7 +44,7 @@ def _compare(case: str, ours: Mechanism, rows: object, dense: np.ndarray, repeti
         return ours.randomize(rows, words)
 
     def dense_way() -> object:
-        return dense_multibit(dense, ours.report_length, EPSILON, generator)
+        return dense_multibit(dense, ours.shape.length, EPSILON, generator)
 
     calls: dict[str, Call] = {"dense": dense_way, "sparse": sparse_way}
     timings = interleaved(calls, repetitions)
@@ -88,7 +88,7 @@ def width(name: str, rows: object, users: int = 50) -> Result:
         "bytes",
         (reports.codes.nbytes + named) / reports.codes.size,
         FLOAT32_BYTES,
-        smallest_width(ours.alphabet) / FLOAT32_BYTES,
+        smallest_width(ours.shape.alphabet) / FLOAT32_BYTES,
     )
 
 

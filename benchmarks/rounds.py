@@ -22,7 +22,7 @@ import torch
 from benchmarks.result import Result, Sizes
 from graphveil.errors import GraphveilError
 from graphveil.graphs import Graph, Users, from_arrays, load
-from graphveil.methods import Job, find_method
+from graphveil.methods import METHODS, Job
 from graphveil.settings import peak_megabytes
 
 # As many times as long as base at most; and megabytes for the whole process, of co-phy alone.
@@ -71,7 +71,7 @@ def measure_here(
     """A whole run in this process; its data is there already and costs memory, but no time."""
     torch.set_num_threads(1)
     source, graph, users = _data(users_count, features)
-    method = find_method(name)
+    method = METHODS.find(name)
     settings = method.settings.of({"epochs": epochs, "hidden": 64, **given})
     job = Job.of(
         graph,

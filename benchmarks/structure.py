@@ -20,7 +20,7 @@ from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from graphveil.graphs import Graph, from_arrays, load
 from graphveil.learn import LabelNetwork, Targets, Topology, adjacency_rows, seeded, training_labels
-from graphveil.learn.masked_labels import mask
+from graphveil.learn.label_models import mask
 from graphveil.methods import Job, StructureSettings
 from graphveil.methods.structure import candidates, validation_quality
 

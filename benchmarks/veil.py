@@ -16,7 +16,7 @@ import torch
 from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from graphveil.graphs import Graph, Users, load
-from graphveil.methods import Job, find_method
+from graphveil.methods import METHODS, Job
 from graphveil.methods.structure import forget_blends
 from graphveil.methods.trial import Recorder, Replay
 
@@ -29,7 +29,7 @@ def run(sizes: Sizes) -> list[Result]:
     torch.set_num_threads(1)
     source, graph, users = _data(sizes.users)
     epochs = {"epochs": min(sizes.epochs, 200)}
-    veil, structure = find_method("veil"), find_method("structure")
+    veil, structure = METHODS.find("veil"), METHODS.find("structure")
     job = Job.of(graph, None, veil.settings.of(epochs), seed=SEED, epsilon=EPSILON, mechanism="privunit")  # type: ignore[arg-type]
     ledger = veil.questions(job).open_ledger
     alone = Job.of(graph, None, structure.settings.of(epochs), seed=SEED)  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from benchmarks.rows import sparse_rows
 from benchmarks.training import CLASSES, DEGREE, PlainGCN
 from graphveil.graphs import Graph, Users, from_arrays, load
 from graphveil.linear import gcn_matrix
-from graphveil.methods import Job, find_method
+from graphveil.methods import METHODS, Job
 
 TIME_TARGET, MEMORY_TARGET = 1 / 12, 1 / 10
 # Accuracy may be lower by so many points.
@@ -72,7 +72,7 @@ def measure_here(side: str, users_count: int, features: int, epochs: int) -> dic
 
 
 def _ours(graph: Graph, users: Users, epochs: int) -> Any:
-    method = find_method("upgnet")
+    method = METHODS.find("upgnet")
     settings = method.settings.of({"epochs": epochs, "hops": HOPS, "tau": 0, "input_share": SHARE})
     job = Job.of(graph, users.declare(EPSILON, seed=SEED), settings, SEED, epsilon=EPSILON)
     return lambda: method.run(job).scores

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphveil.experiments.table import Table
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
 from graphveil.number_format import exact_text
 
@@ -13,12 +13,12 @@ from graphveil.number_format import exact_text
 def searched_table() -> str:
     """Each setting with its values, and the methods that search it so."""
     found: dict[tuple[str, tuple[Any, ...]], list[str]] = {}
-    for name in method_names():
-        method = find_method(name)
+    for name in METHODS.own():
+        method = METHODS.find(name)
         for key, values in method.grid.items():
             found.setdefault((key, values), []).append(name)
-    for name in method_names():
-        for key, values in find_method(name).link_grid.items():
+    for name in METHODS.own():
+        for key, values in METHODS.find(name).links.grid.items():
             found.setdefault((key, values), []).append(f"{name} with private links")
     found |= {(key, values): ["all, with private labels"] for key, values in LABEL_GRID.items()}
     found |= {(key, values): ["where users choose levels"] for key, values in LEVEL_GRID.items()}

@@ -67,17 +67,17 @@ def forget_outside():
 
 def _forget_outside():
     from graphveil import plugins as outside
-    from graphveil.graphs.outside_data import LOADERS
+    from graphveil.graphs.load import LOADERS
     from graphveil.learn import BACKBONES
     from graphveil.mechanisms.registry import _entries
-    from graphveil.methods.method import _given, _methods
+    from graphveil.methods import METHODS
 
     for file in outside._files.values():
         file.forget()
     outside._files.clear()
-    for registry in (LOADERS, BACKBONES, _entries, _methods):
+    for registry in (LOADERS, BACKBONES, _entries, METHODS):
         for name in list(registry._origins):
             registry.forget(name)
-    for name in _given:
-        _methods.forget(name)
-    _given.clear()
+    for name in METHODS._taken:
+        METHODS.forget(name)
+    METHODS._taken.clear()

@@ -422,7 +422,7 @@ def run_campaign(name, how, folder, kills):
     if how == "tiny":
         runner_module.compute_unit = tiny_unit
     else:
-        import_module("graphveil.learn.registry")
+        import_module("graphveil.learn.backbones")
     CAMPAIGNS[name](folder, kills)
 
 

@@ -25,18 +25,18 @@ def test_an_unknown_name_is_an_attribute_error_that_names_the_package():
 
 def test_a_package_lists_the_names_that_type_checkers_see(tmp_path):
     (tmp_path / "__init__.py").write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from graphveil.linear import push as push\n"
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from graphveil.linear import kernels as kernels\n"
         "    from graphveil.linear.sparse import SparseMatrix as SparseMatrix\n"
     )
     find, names, listed = lazy_names("graphveil.linear", str(tmp_path / "__init__.py"))
-    assert names() == ["SparseMatrix", "push"] and listed == ["SparseMatrix", "push"]
-    assert find("SparseMatrix") is SparseMatrix and find("push").__name__ == "graphveil.linear.push"
+    assert names() == ["SparseMatrix", "kernels"] and listed == ["SparseMatrix", "kernels"]
+    assert find("SparseMatrix") is SparseMatrix and find("push").__name__ == "graphveil.linear.kernels"
 
 
 def test_using_a_name_loads_its_module_and_no_other():
     code = (
         "import sys; from graphveil import linear; linear.SparseMatrix; "
-        "print('graphveil.linear.sparse' in sys.modules, 'graphveil.linear.push' in sys.modules)"
+        "print('graphveil.linear.sparse' in sys.modules, 'graphveil.linear.kernels' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True False"

@@ -43,9 +43,9 @@ ROOMS = [
     "pyg",
     "methods",
     "attacks",
-    "engine",
     "experiments",
     "collect",
+    "scale",
     "cli",
 ]
 PUBLIC = {
@@ -103,7 +103,14 @@ PUBLIC = {
     "to_pyg",
     "tune",
 }
-LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.learn", "graphveil.linear"]
+LAZY = [
+    "graphveil.attacks",
+    "graphveil.audit",
+    "graphveil.denoise",
+    "graphveil.learn",
+    "graphveil.linear",
+    "graphveil.scale",
+]
 PACKAGES = [
     "graphveil",
     "graphveil.channels",
@@ -130,15 +137,18 @@ INSIDE_FUNCTIONS = {
     "graphs/graph.py": {"scipy.sparse"},
     "graphs/metrics.py": {"sklearn.metrics"},
     "graphs/npz.py": {"scipy.sparse"},
-    "graphs/download.py": {"scipy.sparse", "torch_geometric.data"},
+    "graphs/store.py": {"scipy.sparse", "torch_geometric.data"},
     # Tables need pyarrow, which is loaded with the first one.
     "graphs/tables.py": {"pyarrow"},
-    # A sharded graph is recognised without its libraries; METIS is optional, and the other partitioner is compiled.
-    "graphs/shards/edge_lists.py": {"pyarrow"},
-    "graphs/shards/feature_stream.py": {"scipy.sparse"},
-    "graphs/shards/held.py": {"scipy.sparse"},
-    "graphs/shards/partition.py": {"graphveil.graphs.shards.streaming", "pymetis"},
-    "graphs/shards/whole.py": {"scipy.sparse"},
+    # A sharded graph is read without scipy unless its features are sparse; METIS is optional, and the other partitioner is compiled.
+    "scale/edge_lists.py": {"pyarrow"},
+    "scale/feature_stream.py": {"scipy.sparse"},
+    "scale/partition_learning.py": {"pyarrow"},
+    "scale/partitioners.py": {"graphveil.scale.streaming", "pymetis"},
+    "scale/shard_reader.py": {"scipy.sparse"},
+    "scale/simulated_users.py": {"scipy.sparse"},
+    # Only those who ask for Ray need it.
+    "scale/units.py": {"graphveil.scale.ray_session", "graphveil.scale.ray_workers"},
     # Attacks are listed before anything heavy is there.
     "attacks/votes.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
@@ -162,7 +172,6 @@ INSIDE_FUNCTIONS = {
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/embedding.py": {"scipy.linalg"},
     "experiments/table.py": {"pyarrow"},
-    "engine/memory.py": {"pyarrow"},
     "experiments/run_figures.py": {"sklearn.manifold"},
     "experiments/figure.py": {
         "graphveil.experiments.svg_canvas",
@@ -171,13 +180,6 @@ INSIDE_FUNCTIONS = {
         "matplotlib.text",
     },
     "experiments/tuning.py": {"optuna", "optuna.trial"},
-    # Only who asks for Ray needs it.
-    "engine/engine.py": {
-        "graphveil.engine.process_crew",
-        "graphveil.engine.ray_crew",
-        "graphveil.engine.ray_pool",
-        "graphveil.engine.ray_session",
-    },
 }
 HEAVY = {
     "matplotlib",

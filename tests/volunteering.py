@@ -6,8 +6,16 @@ import numpy as np
 from pydantic import Field
 
 from graphveil.graphs.graph import UNKNOWN
-from graphveil.methods import Job, Method, Outcome, Settings
-from graphveil.methods.tasks import Stopwatch
+from graphveil.methods import (
+    Capabilities,
+    Job,
+    Method,
+    Outcome,
+    Settings,
+    Stopwatch,
+    feature_plan,
+    questions_of,
+)
 
 
 class VolunteeringSettings(Settings):
@@ -23,17 +31,17 @@ class Volunteering(Method):
     name = "volunteering"
     summary = "class means of raw rows and reports"
     settings = VolunteeringSettings
-    takes_panel = True
+    can = Capabilities(panel=True)
 
-    def uses_panel(self, settings):
-        return settings.use
+    def can_with(self, settings, task="node"):
+        return Capabilities(panel=settings.use, why_not={"panel": "uses no volunteers with these settings"})
 
-    def feature_plans(self, job):
+    def questions(self, job):
         panel = job.graph.panel
         if panel is None or job.settings.ask_all:
-            return (job.feature_plan(),)
+            return super().questions(job)
         others = np.setdiff1d(np.arange(job.graph.node_count), panel.users)
-        return (job.feature_plan(users=tuple(others.tolist())),)
+        return questions_of(job, feature_plan(job, users=tuple(others.tolist())))
 
     def learn(self, job: Job) -> Outcome:
         graph, watch = job.graph, Stopwatch()

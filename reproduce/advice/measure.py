@@ -149,7 +149,7 @@ def one_line(spec: Experiment, ready: OpenUnit, posterior: Posterior, taught: On
     """What is public, and what came of asking."""
     method = ready.method
     assert isinstance(method, Veil)
-    method.prepare(ready.job)
+    method.check(ready.job)
     outcome = method.learn_from(ready.job, posterior, Stopwatch())
     alone = Outcome(scores_of(posterior.raw, several=False), 0.0, 0.0, {})
     graph, users = ready.graph, ready.users

@@ -20,7 +20,7 @@ from graphveil.experiments.computed_figures import FigureInput, spans
 from graphveil.experiments.figure import Chart, ChartPanel, Role, Series
 from graphveil.experiments.study import QUICK_STEPS, WALKS
 from graphveil.graphs import Graph, Users, load
-from graphveil.graphs.private_edges import divide_edges
+from graphveil.graphs.links import divide_edges
 from graphveil.mechanisms import LinkMechanism, entry, names
 from graphveil.privacy import Plan
 from graphveil.statistics import Summary, t_interval

@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 
+def scale() -> Any:
+    """Return the package `graphveil.scale`: the one place where rooms below the command line reach it, when they first need it."""
+    return import_module("graphveil.scale")
+
+
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return the ``__getattr__``, ``__dir__`` (PEP 562) and ``__all__`` of a package whose modules are loaded later.
 

@@ -308,6 +308,7 @@ class Registry(Mapping[str, T]):
         self._items: dict[str, T] = dict(items)
         self._adapt = adapt
         self._origins: dict[str, Origin] = {}
+        self._taken: dict[str, T] = {}
 
     def add(self, name: str, item: T) -> None:
         """Add something; a name is given once."""
@@ -317,6 +318,15 @@ class Registry(Mapping[str, T]):
         origin = note(self, name, item)
         if origin is not None:
             self._origins[name] = origin
+
+    def take(self, member: Any) -> str:
+        """Add something named that is given as an object or a class, in the place of one that was so before; its name."""
+        item: Any = self._adapted(getattr(member, "__name__", type(member).__name__), member)
+        if self.holds(item.name, self._taken.get(item.name)):
+            self.forget(item.name)
+        self.add(item.name, item)
+        self._taken[item.name] = item
+        return str(item.name)
 
     def remove(self, name: str) -> None:
         """Forget something."""

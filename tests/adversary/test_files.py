@@ -23,13 +23,13 @@ from graphveil.experiments.model import train_model
 from graphveil.experiments.result_store import ResultStore, read_results
 from graphveil.experiments.study import read_sweep
 from graphveil.experiments.unit import UnitResult
-from graphveil.graphs.levels import read_levels
-from graphveil.graphs.private_edges import divide_edges
-from graphveil.graphs.shards import facts, load_whole, open_shards, shard_files, write_shards
-from graphveil.graphs.shards.stored_reports import write_reports
+from graphveil.graphs.links import divide_edges
+from graphveil.graphs.users import read_levels
 from graphveil.methods.heterorr import read_attribute_numbers
 from graphveil.methods.veil_model import read_weights
 from graphveil.privacy.record import Cost, Privacy
+from graphveil.scale import facts, load_whole, open_shards, shard_files, write_shards
+from graphveil.scale.stored_reports import write_reports
 from tests.adversary.damage import damages, headed
 
 USERS = 20

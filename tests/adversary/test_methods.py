@@ -9,7 +9,7 @@ import graphveil as gv
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit, open_unit
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 
 
 def public(what):
@@ -27,10 +27,10 @@ def test_the_users_of_a_method_offer_one_thing(ready):
 
 
 @pytest.mark.parametrize("part", ["method", "control"])
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", METHODS.own())
 def test_a_job_holds_neither_users_nor_books(name, part):
-    method = find_method(name)
-    epsilon = 1.0 if method.reports_features else None
+    method = METHODS.find(name)
+    epsilon = 1.0 if method.can.asks else None
     spec = Experiment.of(name, "town", epsilon=epsilon, runs=1, data_options={"users": 160})
     job = open_unit(RunUnit(spec, part)).job
     for field in fields(job):
@@ -55,7 +55,7 @@ def test_test_labels_are_not_in_the_graph(ready):
 @pytest.mark.parametrize("name", ["ldpge-raw", "nonprivate"])
 def test_what_reads_raw_features_reads_what_it_is_given_and_nothing_else(name, ready):
     with pytest.raises(InputError, match="raw features, and these were not given"):
-        find_method(name).learn(replace(ready.job, raw=None))
+        METHODS.find(name).learn(replace(ready.job, raw=None))
 
 
 def test_before_anybody_declares_a_budget_nobody_answers():

@@ -10,7 +10,7 @@ from graphveil.errors import PrivacyError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.result import Result
 from graphveil.experiments.unit import RunUnit, open_unit
-from graphveil.methods import find_method
+from graphveil.methods import METHODS, Capabilities, feature_plan, questions_of
 from graphveil.privacy.record import Cost, privacy_record
 
 DATA = {"users": 160}
@@ -18,20 +18,20 @@ DATA = {"users": 160}
 
 def test_raw_features_are_recorded_where_they_are_handed_over(monkeypatch):
     ready = open_unit(RunUnit(Experiment.of("nonprivate", "town", runs=1, data_options=DATA)))
-    monkeypatch.setattr(type(ready.method), "reads_features", False)
+    monkeypatch.setattr(type(ready.method), "can", Capabilities())
     told = ready.privacy()
     assert told.raw == ["features"] and told.trust == "none"
 
 
 def test_a_method_cannot_ask_for_more_than_it_was_given(monkeypatch):
-    base = find_method("base")
+    base = METHODS.find("base")
 
     def greedy(self, job):
-        return (job.feature_plan(50.0),)
+        return questions_of(job, feature_plan(job, 50.0))
 
     spec = Experiment.of("base", "town", epsilon=1.0, runs=1, data_options=DATA)
     open_unit(RunUnit(spec))
-    monkeypatch.setattr(type(base), "feature_plans", greedy)
+    monkeypatch.setattr(type(base), "questions", greedy)
     with pytest.raises(PrivacyError, match="base asks for epsilon 50 about features, more than the 1"):
         open_unit(RunUnit(spec))
 

@@ -17,7 +17,7 @@ from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import Users, hold_out_links
 from graphveil.mechanisms import register
 from graphveil.mechanisms.registry import unregister
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 
 ROWS = np.random.default_rng(0).random((20, 4))
 ASK = {"mechanism": "multibit", "epsilon": 1.0, "dims": 4, "range": (0, 1)}
@@ -96,18 +96,18 @@ def test_the_order_of_test_pairs_is_that_of_users_numbers():
     assert seen[0].tolist() == sorted(seen[0].tolist())
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", METHODS.own())
 def test_a_method_s_own_code_never_sees_private_labels_or_links(name, monkeypatch):
-    method = find_method(name)
+    method = METHODS.find(name)
     seen = []
-    original = type(method).feature_plans
+    original = type(method).questions
 
     def watching(self, job):
         seen.append((bool((job.graph.labels >= 0).any()), job.graph.edge_count))
         return original(self, job)
 
-    monkeypatch.setattr(type(method), "feature_plans", watching)
-    epsilon = 1.0 if method.reports_features else None
+    monkeypatch.setattr(type(method), "questions", watching)
+    epsilon = 1.0 if method.can.asks else None
     options = {"label_epsilon": 1.0, "link_epsilon": 4.0, "data_options": {"users": 160}}
     open_unit(RunUnit(Experiment.of(name, "town", epsilon=epsilon, runs=1, **options)))
     assert seen

@@ -55,7 +55,7 @@ def test_every_row_is_answered_in_silence_and_charged_alike(plan):
                     private = kind(row)
                 ledger = gv.Ledger(users=1, epsilon=9.0, delta=0.1)
                 reports = gv.answer(plan, held(plan, private), ledger, SeededWords(1))
-                assert reports.lengths.tolist() == [plan.build().report_length]
+                assert reports.lengths.tolist() == [plan.build().shape.length]
                 assert [charge.claim for charge in ledger.charges] == [plan.claim]
 
 

@@ -27,13 +27,13 @@ from graphveil.privacy.plan import Plan
 
 def test_a_name_is_built_with_what_an_audit_asks_for():
     built = Candidate.of("multibit", 2.0).build()
-    assert (built.dimensions, built.claim.epsilon) == (DIMS, 2.0)
+    assert (built.shape.dimensions, built.claim.epsilon) == (DIMS, 2.0)
     assert Candidate.of("multibit").build().claim.epsilon == 1.0
 
 
 def test_dims_of_a_label_are_its_classes():
-    assert Candidate.of("krr", dims=11).build().dimensions == 11
-    assert Candidate.of("krr").build().dimensions == CLASSES
+    assert Candidate.of("krr", dims=11).build().shape.dimensions == 11
+    assert Candidate.of("krr").build().shape.dimensions == CLASSES
 
 
 def test_a_function_gets_the_settings_that_it_has():
@@ -64,11 +64,11 @@ def test_smaller_versions_keep_epsilon_and_are_enumerable():
     small = list(Candidate.of("piecewise", 1.0, dims=500, sampled=4).smaller())
     assert small
     assert all(one.claim.epsilon == 1.0 and report_count(one) <= MAX_REPORTS for one in small)
-    assert (small[0].dimensions, small[0].report_length) == (3, 2)
+    assert (small[0].shape.dimensions, small[0].shape.length) == (3, 2)
 
 
 def test_mechanisms_that_answer_all_values_still_do_when_smaller():
-    assert all(one.dimensions == one.report_length for one in Candidate.of("onebit", 1.0).smaller())
+    assert all(one.shape.dimensions == one.shape.length for one in Candidate.of("onebit", 1.0).smaller())
 
 
 def test_report_count_of_a_long_report_does_not_overflow():
@@ -157,7 +157,7 @@ def test_a_class_is_asked_as_of_the_first_user_and_of_everybody(of):
 
 def test_a_smaller_question_for_a_class_reaches_every_place_by_the_same_channel():
     small = next(Candidate.of(class_plan()).smaller())
-    assert small.row_length == 3 and small.answers == class_plan().build().answers
+    assert small.shape.row_length == 3 and small.answers == class_plan().build().answers
     assert small.places_of([[2, 0, 0], [0, 2, 0], [0, 0, 2]]).tolist() == [0, 1, 2]
 
 

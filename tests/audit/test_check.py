@@ -159,7 +159,7 @@ class _Drifting(FeatureMechanism):
 
     def randomize(self, private, words=None):
         reports = super().randomize(private, words)
-        last = self.alphabet - 1
+        last = self.shape.alphabet - 1
         turned = np.where(np.arange(reports.codes.size) % 2 == 0, last, reports.codes)
         return replace(reports, codes=turned.astype(reports.codes.dtype))
 

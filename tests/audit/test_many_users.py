@@ -86,7 +86,7 @@ def test_right_calls_are_left_alone(name):
 
 def test_few_values_are_asked_all_of_them_and_at_a_small_budget():
     built = walked_candidate(Candidate.of("multibit", 4.0, 100))
-    assert (built.report_length, built.dimensions, built.claim.epsilon) == (8, 8, 1.0)
+    assert (built.shape.length, built.shape.dimensions, built.claim.epsilon) == (8, 8, 1.0)
     assert walked_candidate(Candidate.of("krr", 4.0)).claim.epsilon == 0.125
     own = mechanism("krr", epsilon=3.0, classes=3)
     assert walked_candidate(Candidate.of(own)) is own

@@ -9,8 +9,8 @@ from pyarrow import parquet
 from graphveil.cli import status
 from graphveil.collect.schema import ROSTER
 from graphveil.collect.storage import open_collection
-from graphveil.graphs.shards import open_shards
 from graphveil.privacy.invitation import Invitation
+from graphveil.scale import open_shards
 from tests.collect.small import PLAN, arrived, enrolled, later
 
 COMMANDS = [

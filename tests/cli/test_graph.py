@@ -5,8 +5,8 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.graphs import Town, load
-from graphveil.graphs.shards import load_whole, open_shards, sharded_town, writer
 from graphveil.graphs.town import generate_town
+from graphveil.scale import load_whole, open_shards, shard_writer, sharded_town
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_an_interrupt_leaves_nothing_and_says_so(folder, words, monkeypatch, cap
     def interrupted(*_args):
         raise KeyboardInterrupt
 
-    for module in (writer, sharded_town):
+    for module in (shard_writer, sharded_town):
         monkeypatch.setattr(module, "write_users", interrupted)
     ended, out, err = run(words, capsys)
     assert (ended, out) == (130, "") and "Interrupted: nothing was written" in err

@@ -32,8 +32,8 @@ CASES = [
     ("cli.advise.advise_levels", ["advise", "levels", *ON_TOWN], ANEW),
     ("cli.demo.run_demo", ["demo"], "nothing was computed yet; the same command begins anew"),
     (
-        "cli.methods.all_method_names",
-        ["methods"],
+        "cli.methods.print_result",
+        ["methods", "--json"],
         "whatever was finished is kept; give the same command again",
     ),
 ]

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from graphveil.cli import status
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 
 
 def page(capsys, *words):
@@ -13,7 +13,7 @@ def page(capsys, *words):
 
 def test_the_list_has_every_method_and_no_settings(capsys):
     printed = page(capsys)
-    assert all(name in printed for name in method_names())
+    assert all(name in printed for name in METHODS.own())
     assert "--set for" not in printed
 
 
@@ -50,11 +50,11 @@ def test_what_a_method_asks_for_is_told(name, sentence, capsys):
     assert sentence in page(capsys, name)
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", METHODS.own())
 def test_every_method_has_a_page_with_all_its_settings(name, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
     printed = page(capsys, name)
-    for key, info in find_method(name).settings.model_fields.items():
+    for key, info in METHODS.find(name).settings.model_fields.items():
         assert key in printed and info.description in printed
 
 

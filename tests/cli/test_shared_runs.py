@@ -6,7 +6,7 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.graphs import load
-from graphveil.graphs.shards import whole, write_shards
+from graphveil.scale import shard_reader, write_shards
 
 
 class Told:
@@ -23,7 +23,7 @@ def invoke(monkeypatch, tmp_path, capsys):
 
 @pytest.fixture
 def shards(tmp_path, monkeypatch):
-    monkeypatch.setattr(whole, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(shard_reader, "MOST_ENTRIES", 100)
     graph, users = load("town", users=400)
     write_shards(graph, tmp_path / "town", partitions=2, users=users)
     return str(tmp_path / "town")

@@ -9,7 +9,7 @@ from graphveil import InputError, Plan
 from graphveil.collect.export import export_shards
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.storage import create_collection
-from graphveil.graphs.shards import load_whole
+from graphveil.scale import load_whole
 from tests.collect.small import PLAN, arrived, enrolled, later, made, ring
 
 LABELS = Plan(mechanism="krr", epsilon=0.5, classes=2, users=tuple(range(2, 12, 3)))

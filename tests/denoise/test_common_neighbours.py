@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.denoise.common_neighbours import common_neighbours
+from graphveil.denoise.links import common_neighbours
 from graphveil.graphs import symmetric_csr
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.denoise.degree_prior import DegreePrior, shrunk_degrees
+from graphveil.denoise.links import DegreePrior, shrunk_degrees
 
 
 def dense_chances(prior):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from graphveil import InputError
-from graphveil.denoise.flexprop import FlexPropDenoiser, user_weights
+from graphveil.denoise.aggregators import FlexPropDenoiser, user_weights
 from tests.learn.graphs import small_graph
 
 GRAPH = small_graph()[0]

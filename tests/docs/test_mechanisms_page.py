@@ -52,7 +52,7 @@ def test_the_page_has_claim_bytes_and_bias_of_every_mechanism(name):
     held = (np.array([1]), held) if found.personal else held
     message = found.randomize(held, SeededWords(0)).to_bytes()
     _, claim, size, unbiased, _ = LINES[name]
-    assert size == "varies" if found.uneven else int(size) == len(message) - 68
+    assert size == "varies" if found.shape.uneven else int(size) == len(message) - 68
     assert unbiased == ("yes" if found.unbiased else "no")
     assert claim.startswith("(ε, δ)" if found.claim.delta else "ε")
 

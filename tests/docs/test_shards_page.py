@@ -10,8 +10,8 @@ from pyarrow import parquet
 
 from graphveil import Plan
 from graphveil.graphs import from_arrays
-from graphveil.graphs.shards import write_shards
-from graphveil.graphs.shards.stored_reports import write_reports
+from graphveil.scale import write_shards
+from graphveil.scale.stored_reports import write_reports
 
 PAGE = (Path(__file__).parents[2] / "docs/shards.md").read_text()
 

@@ -14,7 +14,7 @@ from docs.printed import PRINTED
 from docs.results_file import COLUMNS, EARLIER, experiment, names, read, source_digest, write
 from docs.tables import PAGES, SOURCES, named, rewritten
 from graphveil.experiments.experiment import Experiment
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 
 # Half a minute of fits: tests/slow has it.
 LONG = ("advised-all",)
@@ -132,8 +132,8 @@ def test_a_table_is_computed_again_where_it_is_asked_for(folder):
 
 def test_the_searched_values_are_those_of_the_methods():
     table = SOURCES["searched"]()
-    for name in method_names():
-        for key in find_method(name).grid:
+    for name in METHODS.own():
+        for key in METHODS.find(name).grid:
             assert any(row.startswith(f"| `{key}` |") and name in row for row in table.splitlines())
 
 

@@ -7,7 +7,7 @@ import pytest
 from graphveil.experiments.attribute_study import compare_rankings
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import load
-from graphveil.learn.ranking import chance_of_sharing
+from graphveil.learn.attributes import chance_of_sharing
 from graphveil.statistics import t_interval
 
 SMALL = {"data.users": 400, "data.features": 64, "data.labelled": 0.3, "data.validated": 0.2}

@@ -13,8 +13,7 @@ from graphveil.experiments.artefacts import WRITERS, write_artefact
 from graphveil.experiments.embedding import reduce_columns
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
-from graphveil.methods import Method, find_method, method_names
-from graphveil.methods import method as method_module
+from graphveil.methods import METHODS, Method, feature_plan
 from graphveil.privacy.record import Cost, privacy_record
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
@@ -27,7 +26,7 @@ SUFFIXES = pytest.mark.parametrize("suffix", [".npz", parquet])
 
 
 def experiment_of(name, **options):
-    budget = 2.0 if find_method(name).reports_features else None
+    budget = 2.0 if METHODS.find(name).can.asks else None
     options = {"epsilon": budget, "settings": {"epochs": 3}, "data_options": SMALL, **options}
     return Experiment.of(name, "town", **options)
 
@@ -48,14 +47,14 @@ class Means(Method):
         raise AssertionError("nothing is learned for this embedding")
 
     def embed(self, job):
-        answers = [job.users.report(job.feature_plan()).estimate().dense() for _ in range(self.times)]
+        answers = [job.users.report(feature_plan(job)).estimate().dense() for _ in range(self.times)]
         return np.mean(answers, axis=0).astype(np.float32)
 
 
 @pytest.fixture
 def means(monkeypatch):
     method = Means()
-    monkeypatch.setitem(method_module._methods._items, "means", method)
+    monkeypatch.setitem(METHODS._items, "means", method)
     return method
 
 
@@ -118,7 +117,7 @@ def test_rows_of_a_parquet_file_belong_to_their_users_in_any_order(embedding, tm
     assert np.array_equal(read_embedding(file).values, embedding.values)
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", METHODS.own())
 def test_every_method_but_structure_has_an_embedding_of_users(name):
     spec = experiment_of(name)
     if name == "structure":
@@ -130,7 +129,7 @@ def test_every_method_but_structure_has_an_embedding_of_users(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in method_names() if name != "structure" and "link" in find_method(name).tasks]
+    "name", [name for name in METHODS.own() if name != "structure" and "link" in METHODS.find(name).can.tasks]
 )
 def test_links_are_embedded_from_those_of_training_alone(name):
     found = embed_experiment(experiment_of(name, task="link"))

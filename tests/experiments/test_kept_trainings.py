@@ -2,14 +2,14 @@
 
 import pytest
 
-from graphveil.engine.engine import Engine
 from graphveil.experiments.compute import CHECKPOINTS
+from graphveil.experiments.engine import Engine
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.runner import run_experiment
 from graphveil.experiments.study_runner import RunOptions, StudyWatcher, run_cells
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs import load
-from graphveil.graphs.shards import whole, write_shards
+from graphveil.scale import shard_reader, write_shards
 
 EPOCHS = 12
 ENGINE = Engine(checkpoint_every=2)
@@ -18,7 +18,7 @@ ENGINE = Engine(checkpoint_every=2)
 @pytest.fixture
 def spec(tmp_path, monkeypatch):
     """A run from disk, which keeps its trainings as workers do."""
-    monkeypatch.setattr(whole, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(shard_reader, "MOST_ENTRIES", 100)
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
     graph, users = load("town", users=400)
     write_shards(graph, tmp_path / "town", partitions=2, users=users)

@@ -12,7 +12,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import Experiment
 from graphveil.experiments.runner import run_experiment
 from graphveil.experiments.unit import RunUnit, run_unit
-from graphveil.methods import method as methods
+from graphveil.methods import METHODS
 
 
 def small():
@@ -20,9 +20,9 @@ def small():
 
 
 def test_a_unit_looks_its_method_up_once(monkeypatch):
-    asked, find = [], methods._methods.find
+    asked, find = [], METHODS.find
     spec = small()
-    monkeypatch.setattr(methods._methods, "find", lambda name: asked.append(name) or find(name))
+    monkeypatch.setattr(METHODS, "find", lambda name: asked.append(name) or find(name))
     run_unit(RunUnit(spec))
     assert asked == ["base"]
 
@@ -90,9 +90,9 @@ def test_a_small_run_touches_few_of_our_files(tmp_path, capsys):
 
 
 def test_a_whole_run_looks_no_method_up_more_than_once_a_unit(monkeypatch):
-    asked, find = [], methods._methods.find
+    asked, find = [], METHODS.find
     experiment = small()
-    monkeypatch.setattr(methods._methods, "find", lambda name: asked.append(name) or find(name))
+    monkeypatch.setattr(METHODS, "find", lambda name: asked.append(name) or find(name))
     result = run_experiment(experiment)
     assert len(asked) <= len(result.units)
     assert asked.count("base") == 1

@@ -3,10 +3,10 @@
 import pytest
 
 import graphveil as gv
-from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment, UnitStore, run_experiment
 from graphveil.experiments import runner as runner_module
+from graphveil.experiments.engine import Engine
 from graphveil.experiments.experiment import outside_digests
 from graphveil.experiments.report import _reads_features
 from graphveil.experiments.study import read_sweep

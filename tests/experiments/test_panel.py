@@ -15,7 +15,7 @@ from graphveil.experiments.runner import parts_of, run_experiment
 from graphveil.experiments.unit import RunUnit, open_unit, run_unit
 from graphveil.experiments.unit_store import UnitStore
 from graphveil.graphs.load import load
-from graphveil.methods import Method
+from graphveil.methods import Method, feature_plan
 from graphveil.privacy.record import PanelGiven
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -79,9 +79,9 @@ def test_methods_that_take_none_see_no_volunteers_of_the_data():
         name = "looking"
         summary = "looks for volunteers"
 
-        def feature_plans(self, job):
+        def questions(self, job):
             seen.append(job.graph.panel)
-            return super().feature_plans(job)
+            return super().questions(job)
 
         def learn(self, job):
             seen.append(job.graph.panel)
@@ -147,7 +147,7 @@ def test_nobody_answers_about_features_where_only_volunteers_count():
     ready = ready_of("unasked")
     assert ready.job.unasked and not ready.job.questions.claims
     with pytest.raises(PrivacyError, match=r"must not ask where job\.unasked is True"):
-        ready.job.users.report(ready.job.feature_plan())
+        ready.job.users.report(feature_plan(ready.job))
     assert ready.ledger.spent.max() == 0
 
 

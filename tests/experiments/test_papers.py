@@ -360,7 +360,7 @@ def test_slow_is_what_has_more_than_20_million_answers():
                     "gaussian",
                     "analytic-gaussian",
                 )
-                many = one.experiment.resolved_method.reports_features and every and entries > MOST_ENTRIES
+                many = one.experiment.resolved_method.can.asks and every and entries > MOST_ENTRIES
                 assert one.slow == many, (paper.name, table.name, one.labels[0], one.labels[1])
 
 

@@ -27,7 +27,7 @@ def codes(pairs):
 def test_the_server_knows_public_links_alone():
     ready = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25})))
     known = codes(ready.job.graph.pairs())
-    private = set(ready.job.private_users.tolist())
+    private = set(ready.job.links.users.tolist())
     assert known == {pair for pair in codes(ready.graph.pairs()) if not set(pair) <= private}
 
 
@@ -44,9 +44,9 @@ def test_public_links_stay_in_the_private_graph():
     ready = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25})))
     job = ready.method.begin(ready.job)
     assert codes(ready.job.graph.pairs()) <= codes(job.graph.pairs())
-    assert job.graph_numbers["links_public"] == len(ready.job.graph.pairs())
+    assert job.links.numbers["links_public"] == len(ready.job.graph.pairs())
     # What is new lies among private users.
-    private = set(ready.job.private_users.tolist())
+    private = set(ready.job.links.users.tolist())
     assert all(
         {one, two} <= private for one, two in codes(job.graph.pairs()) - codes(ready.job.graph.pairs())
     )

@@ -84,7 +84,7 @@ import sys
 import graphveil as gv
 seen = []
 gv.run("base", "town", epsilon=1.0, runs=1, data_options={"users": 400}, settings={"epochs": 1},
-       inside=lambda *_: seen.append({"torch", "graphveil.learn.registry"} <= set(sys.modules)))
+       inside=lambda *_: seen.append({"torch", "graphveil.learn.backbones"} <= set(sys.modules)))
 print(seen[0])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

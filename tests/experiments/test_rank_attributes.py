@@ -6,7 +6,8 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.attribute_study import ask_first_round, rank_attributes, tie_seeds
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import find_measure
-from graphveil.learn.ranking import raw_estimate
+from graphveil.learn.attributes import raw_estimate
+from graphveil.methods import feature_plan
 from graphveil.methods.scoring import attribute_scores, estimate_scores
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}
@@ -20,7 +21,7 @@ def test_only_the_first_round_is_declared_asked_and_charged(whole, spent):
     assert len(answered.ready.ledger.charges) == 1
     assert answered.privacy["features"]["epsilon"] == answered.privacy["total"]["epsilon"] == spent
     with pytest.raises(BudgetError):
-        answered.job.users.report(answered.job.feature_plan(0.1))
+        answered.job.users.report(feature_plan(answered.job, 0.1))
 
 
 def test_private_labels_are_asked_and_charged_besides():

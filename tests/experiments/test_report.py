@@ -7,7 +7,7 @@ from graphveil.experiments import energy as smoothing
 from graphveil.experiments.report import lines, report_html, report_table, write_report
 from graphveil.experiments.result import Result
 from graphveil.graphs import load
-from graphveil.methods import Job
+from graphveil.methods import Job, feature_plan
 from tests.experiments.test_page import Collector
 
 TOWN = {"users": 300, "features": 16, "telling": 4}
@@ -198,7 +198,7 @@ def test_names_are_shown_as_they_are():
 def test_the_energy_is_that_of_the_reports_of_a_run():
     graph, users = load("town", **TOWN)
     spec = smoothing.experiment_of(record(2.0, seed=3))
-    plan = Job.of(graph, users, None, 3, epsilon=2.0).feature_plan()
+    plan = feature_plan(Job.of(graph, users, None, 3, epsilon=2.0))
     for blind in (False, True):
         asked = users.declare(plan.claim.epsilon, seed=3, blind=blind)
         expected = energy_over_hops(asked.report(plan).estimate(), graph, 3).relative

@@ -16,7 +16,7 @@ from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.tuning import SearchSpace, TrialStore, TuningTrial, read_trial, suggest
 from graphveil.experiments.unit import RunUnit, Validation, run_unit, validate_unit
 from graphveil.graphs import Users
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Experiment.of("base", "town", epsilon=2.0, settings={"epochs": 2}, data_options=SMALL)
@@ -45,7 +45,7 @@ def quick(monkeypatch):
 
 
 def searchable():
-    return [name for name in method_names() if find_method(name).grid]
+    return [name for name in METHODS.own() if METHODS.find(name).grid]
 
 
 # What the documents print; a learning rate of 0, which PPGNN lists, learns nothing and is left out.
@@ -108,7 +108,7 @@ def test_a_searched_gamma_reaches_the_mechanism():
 
 @pytest.mark.parametrize("name", searchable())
 def test_every_value_of_a_grid_is_a_setting_that_the_method_accepts(name):
-    method = find_method(name)
+    method = METHODS.find(name)
     for key, values in method.grid.items():
         assert key in method.settings.model_fields
         assert len(values) == len(set(values)) > 1
@@ -214,13 +214,13 @@ def test_trials_average_over_runs(monkeypatch):
 
 def test_validation_is_what_a_run_sees_of_its_validation_users(monkeypatch):
     learned = []
-    run = find_method("base").run
+    run = METHODS.find("base").run
 
     def remember(job):
         learned.append(run(job))
         return learned[-1]
 
-    monkeypatch.setattr(find_method("base"), "run", remember)
+    monkeypatch.setattr(METHODS.find("base"), "run", remember)
     found = validate_unit(SPEC, 0)
     run_unit(RunUnit(SPEC))
     assert np.array_equal(learned[0].scores, learned[1].scores)

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphveil.engine.pool import UnitLostError
 from graphveil.errors import EngineError, StoreError
 from graphveil.experiments import Experiment, UnitStore
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.database import select
+from graphveil.experiments.processes import UnitLostError
 from graphveil.experiments.runner import run_experiment
 from graphveil.experiments.study_runner import FreshStore, RunOptions, run_cells
 from graphveil.experiments.unit import UnitResult

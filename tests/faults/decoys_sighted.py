@@ -6,7 +6,7 @@ import numpy as np
 
 from graphveil.channels import Claim, SystemWords, onebit
 from graphveil.errors import InputError
-from graphveil.mechanisms import Answer, FeatureMechanism, PublicRange, Reports
+from graphveil.mechanisms import Answer, FeatureMechanism, PublicRange, Reports, ReportShape
 from graphveil.mechanisms.rows import Rows
 
 CAUSE = "an answer is not drawn from its table"
@@ -19,22 +19,19 @@ class Decoys(FeatureMechanism):
     sighted: bool = False
 
     @property
-    def report_length(self):
-        return min(self.sampled + self.decoys, self.size)
-
-    @property
-    def names_dimensions(self):
-        return self.report_length < self.size
+    def shape(self):
+        length = min(self.sampled + self.decoys, self.size)
+        return ReportShape(length, 2, self.size, names_dimensions=length < self.size)
 
     @property
     def answers(self):
         blind = self.channels[0].blind()
-        return Answer(self.channels[0], self.sampled), Answer(blind, self.report_length - self.sampled)
+        return Answer(self.channels[0], self.sampled), Answer(blind, self.shape.length - self.sampled)
 
     def randomize(self, private, words=None):
         source = SystemWords() if words is None else words
         rows = Rows(private, self.size)
-        unit, length = self.public.to_unit(rows.dense(0, rows.users)), self.report_length
+        unit, length = self.public.to_unit(rows.dense(0, rows.users)), self.shape.length
         order = np.argsort(source.take(unit.size).reshape(unit.shape), axis=1)[:, :length]
         values = np.take_along_axis(unit, order, axis=1)
         real = self.channels[0].respond(self.encode(values.ravel(), self.channels[0], source), source)
@@ -46,7 +43,7 @@ class Decoys(FeatureMechanism):
         dims = np.take_along_axis(order, sort, axis=1).astype(np.int32).ravel()
         sent = np.take_along_axis(codes, sort, axis=1).ravel()
         pointers = np.arange(rows.users + 1) * length
-        return Reports(self, pointers, dims if self.names_dimensions else None, sent)
+        return Reports(self, pointers, dims if self.shape.names_dimensions else None, sent)
 
     def check_reports(self, reports):
         pass

@@ -4,7 +4,7 @@ import numpy as np
 
 from graphveil.channels import Claim, SystemWords, kary
 from graphveil.errors import InputError
-from graphveil.mechanisms import Answer, Estimate, Mechanism, Reports
+from graphveil.mechanisms import Answer, Estimate, Mechanism, Reports, ReportShape
 
 CAUSE = "decoys are not blind"
 DECOYS = 2
@@ -18,10 +18,7 @@ class Among(Mechanism):
         self.channel, self.sighted = channel, sighted
 
     answers = property(lambda self: (Answer(self.channel, 1), Answer(self.channel.blind(), DECOYS)))
-    dimensions = property(lambda self: self.classes)
-    alphabet = property(lambda self: self.classes)
-    report_length = property(lambda self: 1 + DECOYS)
-    names_dimensions = property(lambda self: False)
+    shape = property(lambda self: ReportShape(1 + DECOYS, self.classes, self.classes))
 
     def randomize(self, private, words=None):
         source, users = SystemWords() if words is None else words, self.count(private)

@@ -20,10 +20,7 @@ class Wrapper(Mechanism):
         self.inner, self.name, self.claim = inner, inner.name, inner.claim
 
     answers = property(lambda self: self.inner.answers)
-    dimensions = property(lambda self: self.inner.dimensions)
-    alphabet = property(lambda self: self.inner.alphabet)
-    report_length = property(lambda self: self.inner.report_length)
-    names_dimensions = property(lambda self: self.inner.names_dimensions)
+    shape = property(lambda self: self.inner.shape)
     public = property(lambda self: self.inner.public)
     fingerprint = property(lambda self: self.inner.fingerprint)
 

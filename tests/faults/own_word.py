@@ -2,7 +2,7 @@
 
 from graphveil.channels import Claim, onebit
 from graphveil.errors import InputError
-from graphveil.mechanisms import FeatureMechanism, Mechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism, Mechanism, PublicRange, ReportShape
 
 CAUSE = "its epsilon is its own word"
 
@@ -11,14 +11,12 @@ class OwnWord(Mechanism):
     finite = False
     subject = "features"
     unbiased = False
-    alphabet = 2
-    names_dimensions = False
     answers = ()
-    dimensions = report_length = 8
+    shape = ReportShape(8, 2, 8)
 
     def __init__(self, epsilon, dims):
         self.name, self.claim = "own word", Claim(epsilon)
-        self.dimensions = self.report_length = dims
+        self.shape = ReportShape(dims, 2, dims)
 
     @property
     def loss(self):
@@ -28,9 +26,15 @@ class OwnWord(Mechanism):
         return self._inside().randomize(private, words)
 
     def _inside(self):
-        channel = onebit(self.claim.epsilon / self.dimensions)
+        channel = onebit(self.claim.epsilon / self.shape.dimensions)
         return _Named(
-            "own word", self.claim, PublicRange(0, 1), self.dimensions, self.dimensions, (channel,), 1.0
+            "own word",
+            self.claim,
+            PublicRange(0, 1),
+            self.shape.dimensions,
+            self.shape.dimensions,
+            (channel,),
+            1.0,
         )
 
     @property

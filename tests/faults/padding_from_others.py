@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphveil.channels import Claim, SystemWords, onebit
-from graphveil.mechanisms import Answer, FeatureMechanism, PublicRange, Reports
+from graphveil.mechanisms import Answer, FeatureMechanism, PublicRange, Reports, ReportShape
 
 CAUSE = "a user's report depends on other users' data"
 PADDING = 5
@@ -16,8 +16,8 @@ class Padded(FeatureMechanism):
     filled: bool = False
 
     @property
-    def report_length(self):
-        return self.size + PADDING
+    def shape(self):
+        return ReportShape(self.size + PADDING, 2, self.size)
 
     @property
     def answers(self):
@@ -31,7 +31,7 @@ class Padded(FeatureMechanism):
             decoys = self.channels[0].blind().respond(np.zeros(padding.size, dtype=np.int64), source)
             padding = decoys.reshape(padding.shape)
         codes = np.column_stack([real.codes.reshape(real.users, self.size), padding])
-        return Reports(self, np.arange(real.users + 1) * self.report_length, None, codes.ravel())
+        return Reports(self, np.arange(real.users + 1) * self.shape.length, None, codes.ravel())
 
     def estimate(self, reports):
         codes = reports.codes.reshape(reports.users, -1)[:, : self.size].ravel()

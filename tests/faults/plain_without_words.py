@@ -5,7 +5,15 @@ import numpy as np
 
 from graphveil.channels import Claim, SystemWords, onebit
 from graphveil.errors import InputError
-from graphveil.mechanisms import Answer, Estimate, FeatureMechanism, Mechanism, PublicRange, Reports
+from graphveil.mechanisms import (
+    Answer,
+    Estimate,
+    FeatureMechanism,
+    Mechanism,
+    PublicRange,
+    Reports,
+    ReportShape,
+)
 
 CAUSE = "without words"
 
@@ -27,10 +35,7 @@ class Plain(Mechanism):
         self.size, self.channel, self.stored = dims, channel, {}
 
     answers = property(lambda self: (Answer(self.channel, self.size),))
-    dimensions = property(lambda self: self.size)
-    alphabet = property(lambda self: 2)
-    report_length = property(lambda self: self.size)
-    names_dimensions = property(lambda self: False)
+    shape = property(lambda self: ReportShape(self.size, 2, self.size))
 
     def randomize(self, private, words=None):
         source, users = words or SystemWords(), self.count(private)

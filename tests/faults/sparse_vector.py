@@ -7,7 +7,7 @@ import numpy as np
 
 from graphveil.channels import Claim, SystemWords, onebit
 from graphveil.errors import InputError
-from graphveil.mechanisms import FeatureMechanism, Mechanism, PublicRange, Reports
+from graphveil.mechanisms import FeatureMechanism, Mechanism, PublicRange, Reports, ReportShape
 
 CAUSE = "reports tell more than claimed"
 SIZE = {"dims": 1024}
@@ -17,8 +17,6 @@ class SparseVector(Mechanism):
     finite = False
     subject = "features"
     unbiased = False
-    alphabet = 2
-    names_dimensions = False
     answers = ()
 
     def __init__(self, epsilon, dims, public):
@@ -26,10 +24,8 @@ class SparseVector(Mechanism):
         self.size = dims
 
     @property
-    def dimensions(self):
-        return self.size
-
-    report_length = dimensions
+    def shape(self):
+        return ReportShape(self.size, 2, self.size)
 
     @property
     def loss(self):

@@ -13,9 +13,8 @@ from torch_geometric.data import Data
 
 from graphveil import InputError
 from graphveil.graphs import DATASETS, get, load, to_pyg
-from graphveil.graphs.download import fetch
 from graphveil.graphs.npz import read_npz
-from graphveil.graphs.store import checksum_path
+from graphveil.graphs.store import checksum_path, fetch
 from tests.graphs.real import COUNTS, needs_data
 
 EDGES = np.array([[0, 1], [1, 0], [1, 2], [3, 3], [2, 3], [1, 2]])

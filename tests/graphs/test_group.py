@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.graphs import load
 from graphveil.graphs.part import Group, mean_of_all
-from tests.worlds import parted
+from tests.collectives import parted
 
 
 @pytest.fixture(scope="module")

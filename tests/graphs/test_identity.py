@@ -4,8 +4,9 @@ import os
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.graphs import identity
-from graphveil.graphs.identity import data_digest, file_digest
+from graphveil.graphs import store
+from graphveil.graphs.load import data_digest
+from graphveil.graphs.store import file_digest
 
 
 def test_a_file_is_known_by_its_content(tmp_path):
@@ -25,7 +26,7 @@ def test_a_file_is_read_once_as_long_as_it_is_the_same(tmp_path, monkeypatch):
     file = tmp_path / "my.npz"
     file.write_bytes(b"a graph")
     first = file_digest(file)
-    monkeypatch.setattr(identity, "digest", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr(store, "digest", lambda _: pytest.fail("read again"))
     assert file_digest(file) == first
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil import InputError
-from graphveil.graphs.levels import draw_levels, read_levels
+from graphveil.graphs.users import draw_levels, read_levels
 
 
 def test_distributions_are_what_they_say():

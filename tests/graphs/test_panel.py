@@ -4,8 +4,8 @@ from scipy.sparse import csr_array
 
 from graphveil.errors import InputError
 from graphveil.graphs import Graph, Panel, Users, from_arrays, load, resplit, with_panel
+from graphveil.graphs.graph import panel_of
 from graphveil.graphs.npz import Raw, read_npz, write_npz
-from graphveil.graphs.panel import panel_of
 
 COUNT = 40
 EDGES = np.stack([np.arange(COUNT - 1), np.arange(1, COUNT)], axis=1)

@@ -7,7 +7,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.graphs import load
-from graphveil.graphs.private_edges import divide_edges, private_edges_file
+from graphveil.graphs.links import divide_edges, private_edges_file
 
 
 @pytest.fixture(scope="module")

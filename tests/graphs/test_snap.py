@@ -6,7 +6,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs.datasets import SnapSource
-from graphveil.graphs.download import fetch_snap, read_snap
+from graphveil.graphs.store import fetch_snap, read_snap
 
 PAGES = SnapSource("pages.zip", "facebook", target="page_type")
 TRAFFIC = SnapSource("wiki.zip", "crocodile", thresholds={"y": 100, "y_median": 11})

@@ -3,9 +3,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from graphveil import InputError
-from graphveil.graphs.npz import Raw
+from graphveil.graphs.npz import Raw, with_label, with_largest_classes
 from graphveil.graphs.splits import GivenSplit
-from graphveil.graphs.variants import with_label, with_largest_classes
 
 LABELS = np.array([2, 0, 2, 1, 0, 2, -1])
 EDGES = np.array([[0, 1], [1, 3], [2, 5], [4, 6], [1, 4]])

@@ -107,7 +107,7 @@ def test_before_anybody_answers_no_link_is_known():
         seed=0,
     )
     held = hold_out_links(graph, users, 0)[0]
-    from graphveil.methods.method import public_part
+    from graphveil.methods.job import public_part
 
     public = public_part(held, private_labels=False, private_links=True)
     assert public.edge_count == 0 and len(public.links.train.linked) == 0

@@ -7,7 +7,7 @@ import torch
 
 from graphveil import SeededWords, mechanism
 from graphveil.denoise import KProp
-from graphveil.denoise.flexprop import FlexPropDenoiser
+from graphveil.denoise.aggregators import FlexPropDenoiser
 from graphveil.learn.attribute_analysis import Denoised, KnownLabels
 from tests.learn.graphs import small_graph
 

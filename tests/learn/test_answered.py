@@ -23,8 +23,8 @@ from graphveil.learn.class_answers import (
     spread_evidence,
     with_answers,
 )
+from tests.collectives import parted
 from tests.learn.graphs import as_graph
-from tests.worlds import parted
 
 
 def split_of(train, validation):

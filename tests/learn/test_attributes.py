@@ -12,7 +12,7 @@ from graphveil.learn.attribute_analysis import (
     pair_fisher_scores,
     sparse_model_scores,
 )
-from graphveil.learn.targeting import ranking
+from graphveil.learn.attributes import ranking
 from tests.learn.analysis import SILENT, decided, largest_tensor, plain_values, setting
 
 

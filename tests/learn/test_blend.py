@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from graphveil.learn.label_propagation import choose_blend, mix
+from graphveil.learn.label_models import choose_blend, mix
 
 
 def accuracy_on(labels):

@@ -15,8 +15,8 @@ from graphveil.learn.calibration import (
     log_losses,
     tempered,
 )
+from tests.collectives import parted
 from tests.learn.graphs import as_graph
-from tests.worlds import parted
 
 NO_EDGES = np.empty(0)
 

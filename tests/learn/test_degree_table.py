@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from graphveil.learn.label_propagation import PRIOR_USERS, degree_probabilities
-from tests.worlds import together
+from graphveil.learn.label_models import PRIOR_USERS, degree_probabilities
+from tests.collectives import together
 
 
 def test_users_of_one_degree_share_a_row_of_counts():
@@ -27,5 +27,7 @@ def test_training_users_of_all_workers_count():
         (torch.tensor([[0.0, 1.0], [0.0, 1.0]]), torch.tensor([1, 15])),
     ]
     whole = degree_probabilities(*(torch.cat(each) for each in zip(*parts, strict=True)))
-    found = torch.cat(together(2, lambda world: degree_probabilities(*parts[world.rank], world)))
+    found = torch.cat(
+        together(2, lambda collective: degree_probabilities(*parts[collective.rank], collective))
+    )
     torch.testing.assert_close(found, whole)

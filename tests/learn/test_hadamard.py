@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.graphs import from_arrays, hold_out_links
 from graphveil.graphs.links import KnownLinks, LinkPairs
-from graphveil.learn.hadamard import LinkSchedule, fit_links
+from graphveil.learn.link_scores import LinkSchedule, fit_links
 
 USERS = 100
 

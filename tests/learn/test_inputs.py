@@ -43,7 +43,7 @@ def test_the_scale_does_not_depend_on_the_private_rows():
         entries = dense(report_input(reports))
         decoded = reports.estimate()
         ratio = entries[entries != 0] / decoded.values[decoded.values != 0]
-        np.testing.assert_allclose(ratio, 0.5 / (built.spread * math.sqrt(built.report_length)), rtol=1e-5)
+        np.testing.assert_allclose(ratio, 0.5 / (built.spread * math.sqrt(built.shape.length)), rtol=1e-5)
 
 
 def test_sampled_reports_stay_sparse_and_whole_ones_are_dense():

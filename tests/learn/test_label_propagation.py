@@ -6,7 +6,7 @@ import torch
 
 from graphveil.graphs.splits import Split
 from graphveil.learn import MultilabelTargets, Targets, Topology
-from graphveil.learn.label_propagation import as_probabilities, class_shares, spread, training_labels
+from graphveil.learn.label_models import as_probabilities, class_shares, spread, training_labels
 from tests.learn.graphs import as_graph, small_graph
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from graphveil.learn import as_rates, degree_rates, known_rates, with_known
-from graphveil.learn.label_propagation import PRIOR_USERS, SHARE_WEIGHT
+from graphveil.learn.label_models import PRIOR_USERS, SHARE_WEIGHT
 
 LABELS = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
 TRAIN = torch.tensor([True, True, True, False])

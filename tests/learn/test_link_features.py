@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from graphveil.learn.link_scores import (
+    TAU,
     adamic_adar,
     degree_scores,
     page_rank,
     resource_allocation,
     smaller_degree,
+    spectrum,
     three_step_paths,
     walk_scores,
 )
-from graphveil.learn.spectral import TAU, spectrum
 from tests.learn.graphs import small_graph
 
 GRAPH = small_graph()[0]

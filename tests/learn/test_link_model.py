@@ -4,7 +4,7 @@ import torch
 
 from graphveil.graphs.splits import random_split
 from graphveil.learn import Schedule, Targets
-from graphveil.learn.masked_labels import ROW_NORM, LinkModel, adjacency_rows, fit_link
+from graphveil.learn.label_models import ROW_NORM, LinkModel, adjacency_rows, fit_link
 from tests.learn.graphs import as_graph, small_graph
 
 

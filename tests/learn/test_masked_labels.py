@@ -6,12 +6,19 @@ import torch
 
 from graphveil.graphs.part import Group
 from graphveil.learn import Schedule, Targets, Topology
-from graphveil.learn.label_propagation import training_labels
-from graphveil.learn.masked_labels import LABEL_SCALE, MASKS, LabelNetwork, draw_mask, mask, masked_inputs
-from graphveil.learn.masked_labels import fit_masked as fit_on
+from graphveil.learn.label_models import (
+    LABEL_SCALE,
+    MASKS,
+    LabelNetwork,
+    draw_mask,
+    mask,
+    masked_inputs,
+    training_labels,
+)
+from graphveil.learn.label_models import fit_masked as fit_on
 from graphveil.learn.topology import dropout
+from tests.collectives import parted
 from tests.learn.graphs import as_graph, small_graph
-from tests.worlds import parted
 
 
 def targets_of(graph):
@@ -96,7 +103,7 @@ def test_no_more_masks_than_asked_for_and_than_memory_allows(monkeypatch):
     graph, _, _ = small_graph()
     given = network_of(graph), Topology(graph), targets_of(graph)
     assert len(masked_inputs(*given, masks=5).masks) == 5
-    monkeypatch.setattr("graphveil.learn.masked_labels.MOST_NUMBERS", 1)
+    monkeypatch.setattr("graphveil.learn.label_models.MOST_NUMBERS", 1)
     assert len(masked_inputs(*given).masks) == 2
 
 

@@ -8,12 +8,12 @@ from torch_geometric.nn import GCNConv
 
 from graphveil.errors import InputError
 from graphveil.learn import GCN, build_backbone
+from graphveil.learn.backbones import outside_backbone
 from graphveil.learn.inputs import raw_input
-from graphveil.learn.registry import outside_backbone
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Schedule, fit
-from graphveil.linear.polynomial import Composition
+from graphveil.linear.sparse import Composition
 from tests.learn.graphs import small_graph
 
 pytestmark = pytest.mark.usefixtures("forget_outside")

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from graphveil.errors import InputError
-from graphveil.learn.ranking import (
+from graphveil.learn.attributes import (
     Ranking,
     best_attributes,
     chance_jaccard,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphveil.errors import InputError
-from graphveil.learn.targeting import (
+from graphveil.learn.attributes import (
     Target,
     TargetRound,
     expected_error,

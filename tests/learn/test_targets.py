@@ -4,8 +4,8 @@ import torch
 from torch.nn import functional
 
 from graphveil import mechanism
-from graphveil.denoise import KProp, spread_labels
-from graphveil.learn import DropTargets, Targets, Topology
+from graphveil.denoise import KProp
+from graphveil.learn import DropTargets, Targets, Topology, spread_labels
 from tests.learn.graphs import small_graph
 
 

@@ -20,7 +20,7 @@ from graphveil.learn.public_model import (
     teach_by_rows,
     unit_rows,
 )
-from tests.worlds import together
+from tests.collectives import together
 
 
 def separable(users=90, values=12, seed=0, strength=0.8):
@@ -242,7 +242,10 @@ def test_users_of_all_workers_teach(sparse):
     whole = learn_means(rows, likely, np.ones(5))
     own = [np.arange(0, 600, 3), np.empty(0, dtype=int), np.flatnonzero(np.arange(600) % 3)]
     for found in together(
-        3, lambda world: learn_means(rows[own[world.rank]], likely[own[world.rank]], np.ones(5), world)
+        3,
+        lambda collective: learn_means(
+            rows[own[collective.rank]], likely[own[collective.rank]], np.ones(5), collective
+        ),
     ):
         np.testing.assert_allclose(found.apart, whole.apart, rtol=1e-9)
         np.testing.assert_allclose(found.centre, whole.centre, rtol=1e-9)

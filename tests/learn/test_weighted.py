@@ -8,9 +8,8 @@ import torch
 
 from graphveil.learn import BACKBONES, GCN, build_backbone
 from graphveil.learn.targets import Targets
-from graphveil.learn.topology import Topology
-from graphveil.learn.training import Schedule, fit
-from graphveil.learn.weighted import LinkObjective, Turns, WeightedTopology, fit_with_links, weight_gradient
+from graphveil.learn.topology import Topology, WeightedTopology
+from graphveil.learn.training import LinkObjective, Schedule, Turns, fit, fit_with_links, weight_gradient
 from graphveil.linear.pairs import PairPattern
 from tests.learn.graphs import small_graph
 

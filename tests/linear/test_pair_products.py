@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from graphveil.linear.kernels import weighted_products, weights_gradient
 from graphveil.linear.pairs import PAIRS_AT_ONCE, PairProducts
-from graphveil.linear.wide_products import weighted_products, weights_gradient
 from tests.learn.graphs import small_graph
 
 GRAPH = small_graph()[0]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.linear.push import Push
+from graphveil.linear.kernels import Push
 from graphveil.linear.sparse import Columns, entries_of
 from tests.denoise.pagerank_graphs import allowed, exact, graphs, sparse_estimate
 

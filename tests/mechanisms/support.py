@@ -77,16 +77,20 @@ def private(name, users=4, dims=3):
 
 def every_report(found: Mechanism) -> Reports:
     """Every whole report of a mechanism, as if each had a user, in the order of `joint_counts`."""
-    length, kind = found.report_length, code_type(found.alphabet)
+    length, kind = found.shape.length, code_type(found.shape.alphabet)
     subsets = (
-        list(combinations(range(found.dimensions), length))
-        if found.names_dimensions
+        list(combinations(range(found.shape.dimensions), length))
+        if found.shape.names_dimensions
         else [tuple(range(length))]
     )
-    rows = [(subset, codes) for subset in subsets for codes in product(range(found.alphabet), repeat=length)]
+    rows = [
+        (subset, codes) for subset in subsets for codes in product(range(found.shape.alphabet), repeat=length)
+    ]
     codes = np.array([codes for _, codes in rows], dtype=kind).ravel()
     dims = (
-        np.array([subset for subset, _ in rows], dtype=np.int32).ravel() if found.names_dimensions else None
+        np.array([subset for subset, _ in rows], dtype=np.int32).ravel()
+        if found.shape.names_dimensions
+        else None
     )
     return Reports(found, even_pointers(len(rows), length), dims, codes)
 

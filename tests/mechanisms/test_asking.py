@@ -412,5 +412,5 @@ def test_spread_and_largest_are_those_of_the_estimates():
     counts, total = found.joint_counts(rows)
     squares = found.estimate(found.possible_reports()).dense() ** 2
     chances = np.array([float(Fraction(count, total)) for count in counts])
-    assert (chances @ squares).sum() == pytest.approx(found.spread**2 * found.report_length)
+    assert (chances @ squares).sum() == pytest.approx(found.spread**2 * found.shape.length)
     assert np.sqrt(squares.max()) == pytest.approx(found.largest)

@@ -47,11 +47,15 @@ ODD = [-7, 99, 0.3, 1e300, -1e300, np.nan, np.inf, -np.inf, 10**400, None, "a", 
 def rows_of(found: Mechanism):
     """Every input on a small grid that could be told apart best, extremes included."""
     if found.subject == "links":
-        return [np.array(row) for row in product((0, 1), repeat=found.dimensions)]
+        return [np.array(row) for row in product((0, 1), repeat=found.shape.dimensions)]
     if found.subject != "features":
         return list(range(4)) if found.subject == "label" else list(range(1, 5))
     if found.name.endswith("item"):
-        return [np.array(row) for row in product((0, 1), repeat=found.dimensions) if sum(row) <= found.length]
+        return [
+            np.array(row)
+            for row in product((0, 1), repeat=found.shape.dimensions)
+            if sum(row) <= found.length
+        ]
     return [*found.extremes(), *grid_rows(found)]
 
 
@@ -126,7 +130,7 @@ def test_the_control_sends_what_the_mechanism_sends(name):
     found = small(name)
     real, control = (one.randomize(private(name), SeededWords(3)) for one in (found, found.blind()))
     assert real.codes.dtype == control.codes.dtype
-    assert found.uneven or real.codes.size == control.codes.size
+    assert found.shape.uneven or real.codes.size == control.codes.size
     assert (real.dims is None and control.dims is None) or np.array_equal(real.dims, control.dims)
 
 
@@ -200,7 +204,7 @@ def test_everybody_answers_whatever_they_hold(name, odd):
     reports = found.randomize(with_odd(name, odd), SeededWords(3))
     reports.check()
     assert reports.users == 4
-    assert found.uneven or set(reports.lengths.tolist()) == {found.report_length}
+    assert found.shape.uneven or set(reports.lengths.tolist()) == {found.shape.length}
 
 
 # A curator, who sees everything, takes words by what there is to publish.

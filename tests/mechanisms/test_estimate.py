@@ -34,7 +34,7 @@ def test_rows_that_report_everything_need_no_indices():
 def test_both_forms_agree_for_every_mechanism(name):
     found = small(name)
     estimate = found.randomize(private(name), SeededWords(0)).estimate()
-    assert estimate.shape == (4, found.dimensions)
+    assert estimate.shape == (4, found.shape.dimensions)
     assert estimate.unbiased == found.unbiased
     assert np.allclose(estimate.to_scipy().toarray() + estimate.offset, estimate.dense(), rtol=1e-12)
 

@@ -133,21 +133,21 @@ def test_featurerr_as_printed_is_biased_by_a_third_of_the_range():
     ],
 )
 def test_how_many_values_are_asked(name, epsilon, expected):
-    assert mechanism(name, epsilon=epsilon, dims=1433, range=(0, 1)).report_length == expected
+    assert mechanism(name, epsilon=epsilon, dims=1433, range=(0, 1)).shape.length == expected
 
 
 def test_no_more_values_are_asked_than_there_are():
-    assert small("multibit", epsilon=15.0, dims=3).report_length == 3
+    assert small("multibit", epsilon=15.0, dims=3).shape.length == 3
 
 
 @pytest.mark.parametrize("name", [name for name in FEATURES if name != "featurerr"])
 @pytest.mark.parametrize("sampled", [1, 2, 5])
 def test_m_can_be_given(name, sampled):
     found = small(name, epsilon=1.0, dims=5, sampled=sampled)
-    assert found.report_length == sampled
+    assert found.shape.length == sampled
     assert [answer.count for answer in found.answers] == [sampled]
     assert found.answers[0].channel.claim.epsilon == pytest.approx(1.0 / sampled)
-    assert found.names_dimensions == (sampled < 5)
+    assert found.shape.names_dimensions == (sampled < 5)
 
 
 @settings(max_examples=25, deadline=None)
@@ -379,8 +379,8 @@ def test_the_control_answers_alike_whatever_the_row_is(name):
     control = found.blind()
     assert control.epsilon == 0.0
     assert control.holds
-    assert (control.report_length, control.scale, control.largest) == (
-        found.report_length,
+    assert (control.shape.length, control.scale, control.largest) == (
+        found.shape.length,
         found.scale,
         found.largest,
     )
@@ -421,7 +421,7 @@ def test_repr_names_the_channel():
 
 @pytest.mark.parametrize("name", ALL_VALUES)
 def test_the_baselines_answer_everything(name):
-    assert small(name, dims=5).report_length == 5
+    assert small(name, dims=5).shape.length == 5
 
 
 # Some of the values alone

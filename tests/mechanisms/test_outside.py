@@ -47,7 +47,7 @@ def test_a_function_becomes_a_mechanism_that_plans_can_name(file):
     found = load_entry(f"{file}:build")
     assert (found.subject, found.summary, found.sound) == ("features", "One bit of some values.", True)
     plan = gv.Plan(mechanism=f"{file}:build", epsilon=1.0, dims=8, range=(0, 1), sampled=2)
-    assert plan.claim.epsilon == 1.0 and plan.build().report_length == 2
+    assert plan.claim.epsilon == 1.0 and plan.build().shape.length == 2
 
 
 def test_what_it_is_for_follows_from_what_it_takes(file):

@@ -29,7 +29,7 @@ def _parameters(name):
 
 def test_what_stores_results_and_is_pickled_stays_the_packages_own():
     built = _made()
-    assert built.fingerprint and built.alphabet == 2
+    assert built.fingerprint and built.shape.alphabet == 2
     assert is_own(built) and is_own(pickle.loads(pickle.dumps(built)))
 
 

@@ -120,14 +120,14 @@ def test_reports_survive_bytes_and_json(name, epsilon, dims):
     reports = found.randomize(held(50, dims), SeededWords(1))
     assert Reports.from_bytes(reports.to_bytes(), found) == reports
     assert Reports.from_json(reports.to_json(), found) == reports
-    assert set(reports.lengths.tolist()) == {found.report_length}
+    assert set(reports.lengths.tolist()) == {found.shape.length}
 
 
 def test_a_report_says_how_many_values_it_answers_by_its_randomized_level_alone():
     found = sealed(2.0, 40)
     assert found.counts_follow_named
     reports = found.randomize(held(500, 40), SeededWords(1))
-    codes = reports.codes.reshape(-1, found.report_length)
+    codes = reports.codes.reshape(-1, found.shape.length)
     answered = (codes[:, :-1] != found.blank).sum(axis=1)
     expected = np.maximum(1, np.floor(np.array(found.budgets)[found.levels(reports) - 1] / 2.2))
     assert answered.tolist() == expected.tolist()
@@ -264,7 +264,7 @@ def test_no_estimate_is_larger_than_the_largest():
     private = PersonalRows(1 + np.arange(20_000) % 4, np.eye(2)[np.arange(20_000) % 2].repeat(10, axis=1))
     drawn = found.settled().estimate(found.randomize(private, SeededWords(2)))
     length = np.sqrt((drawn.values**2).sum() / 20_000)
-    assert length == pytest.approx(found.spread * np.sqrt(found.report_length), rel=0.02)
+    assert length == pytest.approx(found.spread * np.sqrt(found.shape.length), rel=0.02)
     assert found.blind().largest == found.largest
 
 
@@ -396,7 +396,7 @@ def test_users_are_counted_whatever_holds_them():
 
 def test_the_number_of_values_can_be_set_for_all_levels():
     mechanism = sealed(sampled=2)
-    assert mechanism.report_length == 3
+    assert mechanism.shape.length == 3
     np.testing.assert_allclose(mechanism.answered_by_level(), 2)
     assert mechanism.holds
 

@@ -336,7 +336,7 @@ def test_the_control_is_flat_along_every_axis():
 def test_the_control_keeps_its_scale():
     found = unit(3.0, 4, 2.0)
     assert found.blind().largest == found.largest
-    assert found.blind().dimensions == 4
+    assert found.blind().shape.dimensions == 4
 
 
 # The face that all mechanisms share
@@ -346,7 +346,7 @@ def test_it_is_marked_as_not_finite():
     found = unit()
     assert not found.finite
     assert found.answers == ()
-    assert not found.names_dimensions
+    assert not found.shape.names_dimensions
 
 
 def test_it_is_not_enumerated():

@@ -182,7 +182,7 @@ def test_a_registered_builder_can_be_built_and_forgotten():
 
     assert entry("coin").summary == "A coin."
     assert names("label")[-1] == "coin"
-    assert mechanism("coin", epsilon=1.0, sides=3).alphabet == 3
+    assert mechanism("coin", epsilon=1.0, sides=3).shape.alphabet == 3
     unregister("coin")
     with pytest.raises(UnknownNameError, match="no mechanism is named 'coin'"):
         entry("coin")

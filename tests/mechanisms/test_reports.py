@@ -108,7 +108,7 @@ def test_multibit_reports_of_any_shape_come_back(users, dims, data):
     assert Reports.from_json(reports.to_json(), found) == reports
 
 
-@pytest.mark.parametrize("name", [name for name in EVERYTHING if not small(name).uneven])
+@pytest.mark.parametrize("name", [name for name in EVERYTHING if not small(name).shape.uneven])
 @settings(max_examples=20)
 @given(st.data())
 def test_the_size_of_a_message_does_not_depend_on_values(name, data):

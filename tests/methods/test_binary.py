@@ -5,16 +5,16 @@ import pytest
 
 from graphveil import InputError, mechanism
 from graphveil.graphs import from_arrays
-from graphveil.methods import Job, find_method
+from graphveil.methods import METHODS, Job, feature_plan
 from graphveil.privacy import Nobody
 
 
 def plan(known=True, **options):
     rows = np.eye(40, 4)
     graph, _ = from_arrays([[0, 1]], rows, np.arange(40) % 2, range=(0, 1), binary=known)
-    settings = find_method("base").settings.of({})
+    settings = METHODS.find("base").settings.of({})
     job = Job.of(graph, Nobody(), settings, 0, epsilon=0.01, mechanism="piecewise", mechanism_options=options)
-    return job.feature_plan()
+    return feature_plan(job)
 
 
 def test_binary_graphs_get_two_points():

@@ -14,7 +14,7 @@ import pytest
 
 from graphveil.errors import BudgetError
 from graphveil.graphs import Graph, Users
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 from graphveil.methods.trial import Trial, run, small_data
 from graphveil.privacy import Ledger
 
@@ -36,7 +36,7 @@ class Asked:
     predicts_links: bool = True
 
 
-METHODS = {
+ASKED = {
     "nonprivate": Asked(features=False, norms=False),
     "structure": Asked(features=False, norms=False),
     "base": Asked(),
@@ -63,7 +63,7 @@ TRIALS = {
 
 
 def test_every_registered_method_has_a_reference():
-    assert set(METHODS) == set(method_names()), "METHODS must say what each registered method asks for"
+    assert set(ASKED) == set(METHODS.own()), "ASKED must say what each registered method asks for"
 
 
 def applies(asked: Asked, trial: Trial) -> bool:
@@ -78,7 +78,7 @@ def applies(asked: Asked, trial: Trial) -> bool:
 
 CASES = [
     pytest.param(name, title, id=f"{name}: {title}")
-    for name, asked in METHODS.items()
+    for name, asked in ASKED.items()
     for title, trial in TRIALS.items()
     if applies(asked, trial)
 ]
@@ -87,7 +87,7 @@ CASES = [
 @cache
 def books(name: str, title: str) -> tuple[Graph, Users, Ledger]:
     """A method has run on books that hold just the budgets given."""
-    asked, trial, method = METHODS[name], TRIALS[title], find_method(name)
+    asked, trial, method = ASKED[name], TRIALS[title], METHODS.find(name)
     graph, users = small_data(task=trial.task)
     besides = (trial.label_epsilon or 0.0) + (trial.link_epsilon or 0.0) + (trial.norm_epsilon or 0.0)
     if asked.levels:
@@ -100,7 +100,7 @@ def books(name: str, title: str) -> tuple[Graph, Users, Ledger]:
 
 @pytest.mark.parametrize(("name", "title"), CASES)
 def test_every_user_spends_what_was_given_for_what_is_asked_of_them(name, title):
-    asked, trial = METHODS[name], TRIALS[title]
+    asked, trial = ASKED[name], TRIALS[title]
     graph, users, ledger = books(name, title)
     # Labels and norms are asked of those whose label is learned from, everything else of everybody.
     labelled = graph.train | graph.validation
@@ -116,7 +116,7 @@ def test_every_user_spends_what_was_given_for_what_is_asked_of_them(name, title)
 @pytest.mark.parametrize("subject", ["features", "label", "links", "level"])
 @pytest.mark.parametrize(("name", "title"), CASES)
 def test_every_subject_costs_what_was_given_for_it(name, title, subject):
-    asked, trial = METHODS[name], TRIALS[title]
+    asked, trial = ASKED[name], TRIALS[title]
     strongest = BY_LEVEL[-1] if asked.levels else FEATURES
     expected = {
         "features": strongest * asked.features + (trial.norm_epsilon or 0.0),
@@ -128,13 +128,13 @@ def test_every_subject_costs_what_was_given_for_it(name, title, subject):
     assert ledger.total(subject).epsilon == pytest.approx(expected[subject], rel=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name, asked in METHODS.items() if asked.features])
+@pytest.mark.parametrize("name", [name for name, asked in ASKED.items() if asked.features])
 def test_a_budget_that_is_a_little_smaller_does_not_do(name):
     graph, users = small_data()
     smaller = tuple(0.999 * budget for budget in BY_LEVEL)
-    if METHODS[name].levels:
+    if ASKED[name].levels:
         ledger = users.open_ledger(0.0, by_level=smaller)
     else:
         ledger = users.open_ledger(0.999 * FEATURES)
     with pytest.raises(BudgetError):
-        run(find_method(name), graph, users.answering(ledger, seed=3), Trial(), users)
+        run(METHODS.find(name), graph, users.answering(ledger, seed=3), Trial(), users)

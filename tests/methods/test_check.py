@@ -8,22 +8,22 @@ import pytest
 import torch
 
 from graphveil.learn.inputs import raw_input
-from graphveil.methods import Job, Method, Outcome, check_method, method_checks, method_names, register_method
+from graphveil.methods import METHODS, Job, Method, Outcome, check_method, method_checks
 from graphveil.methods.base import Base
 from graphveil.methods.check import trials_of
-from graphveil.methods.job import Questions
-from graphveil.methods.method import _methods
+from graphveil.methods.job import Questions, feature_plan
+from graphveil.methods.method import with_questions
 from graphveil.methods.nonprivate import NonPrivate
 from graphveil.methods.tasks import Stopwatch
 from graphveil.methods.training import train_backbone
 from graphveil.methods.trial import CLASSES, USERS
-from graphveil.privacy import Plan, Respondents
+from graphveil.privacy import Respondents
 from tests.methods.suite import every_check, run_check
 from tests.volunteering import Volunteering
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "check"), [each for name in method_names() for each in every_check(name)]
+    ("name", "settings", "check"), [each for name in METHODS.own() for each in every_check(name)]
 )
 def test_every_registered_method_passes(name, settings, check):
     run_check(name, settings, check)
@@ -31,10 +31,10 @@ def test_every_registered_method_passes(name, settings, check):
 
 @pytest.fixture
 def register():
-    before = dict(_methods)
-    yield register_method
-    _methods._items.clear()
-    _methods._items.update(before)
+    before = dict(METHODS)
+    yield lambda method: METHODS.add(method.name, method)
+    METHODS._items.clear()
+    METHODS._items.update(before)
 
 
 class Forgetful(Base):
@@ -59,8 +59,9 @@ class Greedy(Base):
 
     name, summary = "greedy", "-"
 
-    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
-        return super().feature_plans(job) * 2
+    def questions(self, job: Job) -> Questions:
+        asked = super().questions(job)
+        return replace(asked, features=asked.features * 2)
 
     def learn(self, job: Job) -> Outcome:
         job.users.report(job.questions.features[1])
@@ -72,8 +73,9 @@ class Modest(Base):
 
     name, summary = "modest", "-"
 
-    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
-        return super().feature_plans(job) * 2
+    def questions(self, job: Job) -> Questions:
+        asked = super().questions(job)
+        return replace(asked, features=asked.features * 2)
 
     def learn(self, job: Job) -> Outcome:
         return super().learn(first_only(job))
@@ -86,7 +88,7 @@ class Thief(Base):
 
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
-        job.users.report(job.feature_plan())
+        job.users.report(feature_plan(job))
         holder = getattr(job.users, "_holder", None)
         unseen = np.zeros((job.graph.node_count, job.graph.feature_count))
         features = unseen if holder is None else holder.features
@@ -129,7 +131,7 @@ class Spare(Base):
 
     def questions(self, job: Job) -> Questions:
         asked = super().questions(job)
-        return replace(asked, norms=asked.norms * 2)
+        return asked if asked.norms is None else replace(asked, features=(*asked.features, asked.norms))
 
     def begin(self, job: Job) -> Job:
         return super().begin(replace(job, questions=super().questions(job)))
@@ -161,19 +163,19 @@ class Endless(Base):
 class Hasty(Base):
     """Learns one class a user, and asks before it looks at the labels."""
 
-    name, summary, several_labels = "hasty", "-", False
+    name, summary, can = "hasty", "-", replace(Base.can, several_labels=False)
 
     def begin(self, job: Job) -> Job:
-        return self.with_questions(job)
+        return with_questions(self, job)
 
 
 class Coy(NonPrivate):
     """Learns several labels a user and does not say so."""
 
-    name, summary, several_labels = "coy", "-", False
+    name, summary, can = "coy", "-", replace(NonPrivate.can, several_labels=False)
 
     def begin(self, job: Job) -> Job:
-        return self.with_questions(job)
+        return with_questions(self, job)
 
 
 def behind(users: Respondents) -> Any:
@@ -298,7 +300,7 @@ class Insisting(Volunteering):
     name, summary = "insisting", "-"
 
     def learn(self, job: Job) -> Outcome:
-        return super().learn(replace(job, questions=replace(job.questions, features=(job.feature_plan(),))))
+        return super().learn(replace(job, questions=replace(job.questions, features=(feature_plan(job),))))
 
 
 class Restless(Volunteering):
@@ -326,7 +328,7 @@ def test_a_method_that_needs_more_than_volunteers_is_seen(register, broken, word
 
 
 def test_volunteers_are_not_seen_by_a_method_that_takes_none():
-    from graphveil.graphs.panel import with_panel
+    from graphveil.graphs.users import with_panel
     from graphveil.methods.trial import Trial, make_job, small_data
     from graphveil.privacy import Nobody
 

@@ -8,7 +8,7 @@ TOWN = Experiment.of(
 
 
 def plans(whole):
-    return FirstRound(whole).feature_plans(open_unit(RunUnit(TOWN)).job)
+    return FirstRound(whole).questions(open_unit(RunUnit(TOWN)).job).features
 
 
 def test_it_asks_once_with_the_share_of_the_first_round():

@@ -13,13 +13,13 @@ from graphveil.experiments import Experiment
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.learn import Topology, signal
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.methods.heterorr import LEVELS
 from graphveil.methods.scoring import attribute_scores, null_scores
 from graphveil.methods.trial import Recorder, Replay
 from tests.methods.suite import every_check, run_check
 
-HETERORR = find_method("heterorr")
+HETERORR = METHODS.find("heterorr")
 FEATURES = 16
 SMALL = {
     "users": 240,
@@ -109,7 +109,7 @@ def test_nobody_has_to_be_trusted():
 def test_round_1_asks_for_some_values_and_round_2_for_all():
     _, listener = heard(made_ready())
     first, second = (reports.mechanism for reports in listener.answers)
-    assert first.names_dimensions and (second.name, second.report_length) == ("featurerr", FEATURES)
+    assert first.shape.names_dimensions and (second.name, second.shape.length) == ("featurerr", FEATURES)
 
 
 # How the budget is divided

@@ -5,11 +5,11 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs import from_arrays, hold_out_links
-from graphveil.methods import find_method
+from graphveil.methods import METHODS, feature_plan
 from graphveil.methods.trial import Trial, declared, learn, make_job, small_data
 from tests.methods.suite import every_check, run_check
 
-LDPGE = find_method("ldpge")
+LDPGE = METHODS.find("ldpge")
 
 
 def dense_inverse(graph, alpha, r):
@@ -30,7 +30,7 @@ def test_the_embedding_is_the_exact_one_within_r_max(algorithm, r):
     trial = Trial(settings)
     job = make_job(LDPGE, graph, declared(LDPGE, graph, users, trial)[0], trial)
     embedding = LDPGE.embed(job)
-    again = declared(LDPGE, graph, users, trial)[0].report(job.feature_plan(sampled=20))
+    again = declared(LDPGE, graph, users, trial)[0].report(feature_plan(job, sampled=20))
     reports = again.estimate().to_scipy().toarray() / again.mechanism.largest
     error = np.abs(embedding - dense_inverse(graph, 0.2, r) @ reports)
     allowed = np.maximum(graph.degrees, 1)[:, None] ** r * 1e-3
@@ -49,7 +49,7 @@ def test_users_without_neighbours_keep_their_report():
     trial = Trial({"k": 5})
     job = make_job(LDPGE, graph, declared(LDPGE, graph, users, trial)[0], trial)
     embedding = LDPGE.embed(job)
-    again = declared(LDPGE, graph, users, trial)[0].report(job.feature_plan(sampled=5))
+    again = declared(LDPGE, graph, users, trial)[0].report(feature_plan(job, sampled=5))
     own = again.estimate().to_scipy().toarray() / again.mechanism.largest
     np.testing.assert_allclose(embedding[alone], own[alone], rtol=1e-6)
 
@@ -83,7 +83,7 @@ def test_only_k_values_are_asked():
     trial = Trial({"k": 7})
     asked, _ = declared(LDPGE, graph, users, trial)
     job = make_job(LDPGE, graph, asked, trial)
-    assert job.feature_plan(sampled=job.settings.k).build().report_length == 7
+    assert feature_plan(job, sampled=job.settings.k).build().shape.length == 7
     assert LDPGE.questions(job).claims["features"].epsilon == 1.0
 
 
@@ -119,5 +119,5 @@ def test_the_document_s_graphs_have_settings_of_their_own():
     assert LDPGE.defaults("cora", "node", "hds") != {}
     assert "k" not in LDPGE.defaults("cora", "node", "multibit")
     assert LDPGE.defaults("nobody", "node", "hds") == {}
-    given = LDPGE.settings_for({"alpha": 0.77}, "cora", "node", "hds")
+    given = LDPGE.settings.of({**LDPGE.defaults("cora", "node", "hds"), "alpha": 0.77})
     assert given.alpha == 0.77

@@ -9,12 +9,12 @@ from scipy.sparse import csr_matrix
 from graphveil import InputError
 from graphveil.experiments import Experiment, run_experiment
 from graphveil.graphs import from_arrays
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.methods.trial import Trial, make_job, small_data
 from graphveil.privacy import Nobody
 from tests.methods.test_ldpge import dense_inverse
 
-RAW, LDPGE = find_method("ldpge-raw"), find_method("ldpge")
+RAW, LDPGE = METHODS.find("ldpge-raw"), METHODS.find("ldpge")
 SETTINGS = {"alpha": 0.2, "r": 0.3, "r_max": 1e-5}
 
 

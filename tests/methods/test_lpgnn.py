@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
 
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.methods.trial import Trial, learn, small_data
 from tests.methods.suite import every_check, run_check
 
-LPGNN = find_method("lpgnn")
+LPGNN = METHODS.find("lpgnn")
 
 
 def test_without_hops_it_is_base():
     graph, users = small_data()
     one, other = (
         learn(method, graph, users, Trial(settings))
-        for method, settings in ((LPGNN, {"hops": 0}), (find_method("base"), {}))
+        for method, settings in ((LPGNN, {"hops": 0}), (METHODS.find("base"), {}))
     )
     np.testing.assert_array_equal(one.scores, other.scores)
 

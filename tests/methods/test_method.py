@@ -8,7 +8,7 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs.convert import from_arrays
 from graphveil.learn import BACKBONES
-from graphveil.methods import BACKBONE_NAMES, Job, Settings, find_method, method_names, register_method
+from graphveil.methods import BACKBONE_NAMES, METHODS, Job, Settings, feature_plan
 from graphveil.methods.base import BaseSettings
 from graphveil.privacy import Nobody
 
@@ -30,30 +30,30 @@ def test_the_names_of_backbones_are_those_that_there_are():
 
 def test_a_feature_plan_uses_the_graph_s_public_range():
     graph, users = tiny(range=(-1, 3))
-    plan = job_of(graph, users).feature_plan()
+    plan = feature_plan(job_of(graph, users))
     assert (plan.dims, plan.range, plan.epsilon, plan.mechanism) == (8, (-1.0, 3.0), 1.0, "multibit")
 
 
 def test_binary_features_are_asked_as_binary_where_the_mechanism_can():
     graph, users = tiny(binary=True)
-    assert job_of(graph, users).feature_plan().binary is True
-    item = job_of(graph, users, mechanism="item", mechanism_options={"length": 3}).feature_plan()
+    assert feature_plan(job_of(graph, users)).binary is True
+    item = feature_plan(job_of(graph, users, mechanism="item", mechanism_options={"length": 3}))
     assert item.binary is None
 
 
 def test_how_many_values_are_sampled_can_be_set():
     graph, users = tiny()
     job = job_of(graph, users, mechanism_options={"sampled": 3})
-    assert job.feature_plan().sampled == 3
-    assert job.feature_plan(sampled=None).build().sampled == 3
+    assert feature_plan(job).sampled == 3
+    assert feature_plan(job, sampled=None).build().sampled == 3
     with pytest.raises(InputError, match="options must not hold 'dims'"):
-        job_of(graph, users, mechanism_options={"dims": 3}).feature_plan()
+        feature_plan(job_of(graph, users, mechanism_options={"dims": 3}))
 
 
 def test_a_graph_without_features_is_refused():
     graph, users = tiny(features=None, range=None)
     with pytest.raises(InputError, match="has no features to report"):
-        job_of(graph, users).feature_plan()
+        feature_plan(job_of(graph, users))
 
 
 def test_settings_name_what_is_wrong():
@@ -65,27 +65,27 @@ def test_settings_name_what_is_wrong():
 
 def test_unknown_and_repeated_names_are_refused():
     with pytest.raises(UnknownNameError, match="no method is named 'nobody': choose one of"):
-        find_method("nobody")
+        METHODS.find("nobody")
     with pytest.raises(InputError, match="registered already"):
-        register_method(find_method("base"))
+        METHODS.add("base", METHODS.find("base"))
 
 
 def test_raw_features_are_read_where_they_are_handed_over_by_name_and_nowhere_else():
     graph, users = tiny()
     with pytest.raises(InputError, match="learns from raw features, and these were not given"):
-        find_method("nonprivate").run(job_of(graph, users.declare(1.0)))
-    find_method("nonprivate").run(job_of(graph, Nobody(), raw=users.raw.rows()))
+        METHODS.find("nonprivate").run(job_of(graph, users.declare(1.0)))
+    METHODS.find("nonprivate").run(job_of(graph, Nobody(), raw=users.raw.rows()))
 
 
 def test_before_anybody_has_declared_a_budget_nobody_answers():
     graph, _ = tiny()
     with pytest.raises(PrivacyError, match=r"nobody has declared a budget.*users\.declare"):
-        find_method("base").run(job_of(graph, Nobody()))
+        METHODS.find("base").run(job_of(graph, Nobody()))
 
 
 def test_the_books_of_a_method_hold_just_what_it_claims():
     graph, users = tiny()
-    ledger = find_method("base").questions(job_of(graph, Nobody(), label_epsilon=0.5)).open_ledger(users)
+    ledger = METHODS.find("base").questions(job_of(graph, Nobody(), label_epsilon=0.5)).open_ledger(users)
     labelled = graph.train | graph.validation
     assert labelled.any() and not labelled.all()
     assert ledger.budget.tolist() == [1.5 if asked else 1.0 for asked in labelled]
@@ -97,7 +97,7 @@ def test_an_answer_beyond_the_declared_budget_is_refused():
 
     graph, users = tiny()
     with pytest.raises(BudgetError):
-        find_method("base").run(job_of(graph, users.declare(0.5, seed=0)))
+        METHODS.find("base").run(job_of(graph, users.declare(0.5, seed=0)))
 
 
 class FirstAskedError(Exception):
@@ -116,7 +116,7 @@ class UntilFeatures:
         return self._users.report(plan)
 
 
-FORETOLD = [name for name in method_names() if find_method(name).first_round_known]
+FORETOLD = [name for name in METHODS.own() if METHODS.find(name).can.first_round_known]
 
 
 def test_some_methods_foretell_their_first_question():

@@ -7,12 +7,13 @@ import pytest
 
 from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import from_arrays
-from graphveil.methods import Job, find_method
+from graphveil.methods import METHODS, Job
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.job import ReportedNorms, largest_norm
+from graphveil.methods.method import with_questions
+from graphveil.methods.private_targets import ReportedNorms, largest_norm, norm_plan, with_norms
 from graphveil.privacy import Nobody
 
-METHOD = find_method("base")
+METHOD = METHODS.find("base")
 
 
 def data(users=200, **options):
@@ -42,10 +43,10 @@ def booked(epsilon=1.0, blind=False, people=200, **options):
 def test_the_bound_is_what_the_public_range_allows():
     assert largest_norm(data()[0]) == 4.0
     assert largest_norm(data(range=(-3, 2))[0]) == 6.0
-    (plan,) = asked().norm_plans
+    plan = norm_plan(asked())
     assert (plan.of, plan.range, plan.dims, plan.mechanism) == ("norm", (0.0, 4.0), 1, "piecewise")
-    assert asked(norm_bound=2.5).norm_plans[0].range == (0.0, 2.5)
-    assert asked(norm_epsilon=None).norm_plans == ()
+    assert norm_plan(asked(norm_bound=2.5)).range == (0.0, 2.5)
+    assert METHOD.questions(asked(norm_epsilon=None)).norms is None
 
 
 def test_a_graph_without_features_has_no_norms():
@@ -71,8 +72,8 @@ def test_a_budget_without_norms_does_not_do():
 def test_reports_are_decoded_without_a_bias_and_only_for_those_that_were_asked():
     graph, users = data(users=4000)
     job = Job.of(graph, Nobody(), BaseSettings.of({}), 0, epsilon=1.0, norm_epsilon=4.0)
-    job = METHOD.with_questions(replace(job, users=users.declare(4.0, seed=0)))
-    norms = job.with_norms().norms
+    job = with_questions(METHOD, replace(job, users=users.declare(4.0, seed=0)))
+    norms = with_norms(job).norms
     known = graph.train | graph.validation
     assert np.array_equal(np.isnan(norms.values), ~known)
     # 1,500 reports a class: six standard errors, a false alarm in 10^8.
@@ -151,5 +152,5 @@ def test_private_labels_and_norms_go_together():
 def test_a_method_that_learns_classes_alone_refuses_before_anybody_is_asked():
     job, ledger = booked()
     with pytest.raises(InputError, match="structure learns classes alone.*take one of base"):
-        find_method("structure").run(job)
+        METHODS.find("structure").run(job)
     assert not ledger.charges

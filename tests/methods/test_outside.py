@@ -3,14 +3,13 @@
 import pytest
 
 from graphveil.errors import InputError, UnknownNameError
-from graphveil.methods import Method, all_method_names, find_method, load_method, method_names
-from graphveil.methods.method import method_origin, take_method
+from graphveil.methods import METHODS, Method
 from tests.packages import install
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
 
 CODE = """
-from graphveil.methods import Method, register_method
+from graphveil.methods import Method, METHODS
 from graphveil.methods.base import Base
 
 class Mine(Base):
@@ -29,7 +28,7 @@ class Needy(Mine):
 
 ready = Needy(3)
 number = 3
-register_method(Mine())
+METHODS.add("mine", Mine())
 """
 
 
@@ -42,13 +41,13 @@ def file(tmp_path):
 
 @pytest.mark.parametrize("name", ["Mine", "ready", "mine"])
 def test_a_class_an_instance_or_a_registered_name_is_a_method(file, name):
-    assert load_method(f"{file}:{name}").name == "mine"
-    assert find_method(f"{file}:{name}") is load_method(f"{file}:{name}")
+    assert METHODS.load(f"{file}:{name}").name == "mine"
+    assert METHODS.find(f"{file}:{name}") is METHODS.load(f"{file}:{name}")
 
 
 def test_it_is_not_among_the_names_that_are_listed(file):
-    load_method(f"{file}:Mine")
-    assert f"{file}:Mine" not in method_names()
+    METHODS.load(f"{file}:Mine")
+    assert f"{file}:Mine" not in METHODS.own()
 
 
 @pytest.mark.parametrize(
@@ -57,25 +56,25 @@ def test_it_is_not_among_the_names_that_are_listed(file):
         ("Nameless", "Nameless has no name: give its class one"),
         ("Abstract", "Abstract cannot be made without arguments: .*abstract"),
         ("Needy", "Needy cannot be made without arguments: .*what"),
-        ("number", "number is no method but a int: name a subclass of graphveil.methods.Method"),
+        ("number", "number is not a method but a int: name a subclass of graphveil.methods.Method"),
         ("nope", "has no 'nope': it has mine, Mine, Nameless, Abstract, Needy"),
     ],
 )
 def test_what_is_no_method_is_refused(file, name, words):
     with pytest.raises(InputError, match=words):
-        load_method(f"{file}:{name}")
+        METHODS.load(f"{file}:{name}")
 
 
 def test_one_of_a_package_is_listed_and_loaded(tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, {"graphveil.methods": {"theirs": "Mine"}}, CODE)
-    assert "theirs" not in method_names() and "theirs" in all_method_names(pytest.fail)
-    assert method_origin("theirs").digest == "of-a-test 1.5"
+    assert "theirs" not in METHODS.own() and "theirs" in METHODS.load_all(pytest.fail)
+    assert METHODS.origin("theirs").digest == "of-a-test 1.5"
 
 
 def test_a_broken_package_breaks_no_list(tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, {"graphveil.methods": {"theirs": "Mine"}}, "import no_such_module\n")
     told = []
-    assert all_method_names(told.append) == method_names()
+    assert METHODS.load_all(told.append) == METHODS.own()
     assert "'theirs' of the package of-a-test 1.5 cannot be loaded: ModuleNotFoundError" in told[0]
 
 
@@ -88,8 +87,8 @@ class Given(Method):
 
 def test_an_object_takes_the_place_of_one_that_was_given_before():
     first, second = Given(), Given()
-    assert take_method(first) == take_method(second) == "given-by-a-test"
-    assert find_method("given-by-a-test") is second
+    assert METHODS.take(first) == METHODS.take(second) == "given-by-a-test"
+    assert METHODS.find("given-by-a-test") is second
 
 
 def test_an_object_does_not_take_the_place_of_the_library_s_own():
@@ -97,11 +96,11 @@ def test_an_object_does_not_take_the_place_of_the_library_s_own():
         name = "base"
 
     with pytest.raises(InputError, match="a method named 'base' is registered already"):
-        take_method(Base())
+        METHODS.take(Base())
 
 
 def test_what_is_no_method_is_not_taken():
-    with pytest.raises(InputError, match="is no method but a int"):
-        take_method(3)
+    with pytest.raises(InputError, match="is not a method but a int"):
+        METHODS.take(3)
     with pytest.raises(UnknownNameError):
-        find_method("int")
+        METHODS.find("int")

@@ -7,11 +7,11 @@ from graphveil import InputError
 from graphveil.experiments import Experiment, run_experiment
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import load
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.methods.trial import Trial, declared, learn, make_job, small_data
 from tests.methods.suite import every_check, run_check
 
-PPGNN = find_method("ppgnn")
+PPGNN = METHODS.find("ppgnn")
 SMALL = {"users": 300}
 
 

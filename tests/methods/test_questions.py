@@ -23,7 +23,7 @@ LINKS = Plan(mechanism="link-rr", epsilon=4.0, dims=10)
 
 
 def test_claims_add_up_by_subject():
-    asked = Questions((features(1.0), features(0.25, round=2)), (NORM,), LABELS, LINKS)
+    asked = Questions((features(1.0), features(0.25, round=2)), NORM, LABELS, LINKS)
     assert {subject: claim.epsilon for subject, claim in asked.claims.items()} == {
         "features": 1.75,
         "label": 2.0,

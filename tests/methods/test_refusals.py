@@ -8,23 +8,23 @@ from graphveil.errors import InputError
 from graphveil.graphs import from_arrays
 from graphveil.learn.targets import Targets
 from graphveil.learn.training import Best, Fitted, Schedule
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 from graphveil.methods.trial import Trial, declared, run, small_data
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", METHODS.own())
 def test_a_graph_without_labels_is_refused_by_name(name):
     rows = (np.random.default_rng(0).random((20, 8)) < 0.5).astype(float)
     graph, users = from_arrays(np.array([[0, 1], [1, 2]]), rows, None, range=(0, 1), name="unlabelled")
     with pytest.raises(InputError, match=f"{name} needs train users with a label"):
-        run(find_method(name), graph, users.declare(1.0), Trial(), users)
+        run(METHODS.find(name), graph, users.declare(1.0), Trial(), users)
 
 
 @pytest.mark.parametrize("settings", [{"activation": "tanh"}, {"lr": float("inf")}, {"label_loss": "none"}])
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", METHODS.own())
 def test_bad_settings_are_refused_before_anything_is_learned(name, settings):
     with pytest.raises(InputError, match=f"setting {next(iter(settings))}: "):
-        find_method(name).settings.of(settings)
+        METHODS.find(name).settings.of(settings)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
@@ -43,5 +43,5 @@ def test_training_that_does_not_converge_is_refused(loss):
 def test_structure_survives_labels_that_say_next_to_nothing():
     graph, users = small_data()
     trial = Trial(label_epsilon=1e-8)
-    method = find_method("structure")
+    method = METHODS.find("structure")
     assert np.isfinite(run(method, graph, declared(method, graph, users, trial)[0], trial).scores).all()

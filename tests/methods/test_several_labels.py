@@ -7,12 +7,13 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.graphs import Users, load
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
+from graphveil.methods.tasks import NODE
 from graphveil.methods.trial import Trial, answers, declared, learn, make_job, run, small_data
 from graphveil.privacy import Nobody
 
-ABLE = [name for name in method_names() if find_method(name).several_labels]
-OTHERS = [name for name in method_names() if name not in ABLE]
+ABLE = [name for name in METHODS.own() if METHODS.find(name).can.several_labels]
+OTHERS = [name for name in METHODS.own() if name not in ABLE]
 SEVERAL = Trial(several_labels=True)
 
 
@@ -24,9 +25,9 @@ def test_what_ends_in_a_backbone_or_in_structure_alone_learns_them():
 def test_a_method_of_one_class_a_user_names_those_that_can(name):
     graph, users = small_data(several_labels=True)
     with pytest.raises(InputError) as error:
-        run(find_method(name), graph, Nobody(), SEVERAL, users)
+        run(METHODS.find(name), graph, Nobody(), SEVERAL, users)
     assert str(error.value) == (
-        f"users of small have several labels each, and {name} learns one class a user: take one of {', '.join(ABLE)}, or choose "
+        f"{name} learns one class a user, and users of small have several labels each: take one of {', '.join(ABLE)}, or choose "
         "one of the labels with data.label=0..2"
     )
 
@@ -34,13 +35,15 @@ def test_a_method_of_one_class_a_user_names_those_that_can(name):
 @pytest.mark.parametrize("name", ABLE)
 def test_private_labels_are_refused_before_anybody_is_asked(name):
     graph, users = small_data(several_labels=True)
-    with pytest.raises(InputError, match=r"by k-ary response: leave it out, or choose one of the labels"):
-        run(find_method(name), graph, Nobody(), replace(SEVERAL, label_epsilon=1.0), users)
+    with pytest.raises(
+        InputError, match=r"reports one class a user: leave it out, or choose one of the labels"
+    ):
+        run(METHODS.find(name), graph, Nobody(), replace(SEVERAL, label_epsilon=1.0), users)
 
 
-@pytest.mark.parametrize("name", [name for name in method_names() if "link" in find_method(name).tasks])
+@pytest.mark.parametrize("name", [name for name in METHODS.own() if "link" in METHODS.find(name).can.tasks])
 def test_links_are_predicted_as_if_nobody_had_labels(name):
-    method, trial = find_method(name), Trial(task="link")
+    method, trial = METHODS.find(name), Trial(task="link")
     one, several = (
         answers(learn(method, *data, trial), data[0])
         for data in (small_data(task="link"), small_data(task="link", several_labels=True))
@@ -50,7 +53,7 @@ def test_links_are_predicted_as_if_nobody_had_labels(name):
 
 @pytest.mark.parametrize("name", ABLE)
 def test_labels_of_test_users_change_nothing(name):
-    method, (graph, users) = find_method(name), small_data(several_labels=True)
+    method, (graph, users) = METHODS.find(name), small_data(several_labels=True)
     raw = users.raw
     labels = np.where(graph.test[:, None], 1 - raw.labels, raw.labels)
     other = Users(raw.features, labels, neighbours=raw.neighbours, levels=raw.levels)
@@ -60,7 +63,7 @@ def test_labels_of_test_users_change_nothing(name):
 
 
 def test_norms_are_learned_beside_several_labels():
-    method, trial = find_method("base"), replace(SEVERAL, norm_epsilon=1.0)
+    method, trial = METHODS.find("base"), replace(SEVERAL, norm_epsilon=1.0)
     graph, users = small_data(several_labels=True)
     outcome = run(method, graph, declared(method, graph, users, trial)[0], trial)
     assert outcome.scores.shape == (150, 3)
@@ -69,12 +72,12 @@ def test_norms_are_learned_beside_several_labels():
 
 def test_a_backbone_ends_in_a_column_a_label():
     graph, _ = small_data(several_labels=True)
-    assert make_job(find_method("base"), graph, Nobody(), SEVERAL).output_count == 3
+    assert NODE.output_count(make_job(METHODS.find("base"), graph, Nobody(), SEVERAL)) == 3
 
 
 @pytest.mark.parametrize("name", ABLE)
 def test_the_validation_score_is_the_f1_of_validation_users(name):
-    method, (graph, users) = find_method(name), small_data(several_labels=True)
+    method, (graph, users) = METHODS.find(name), small_data(several_labels=True)
     outcome = learn(method, graph, users, replace(SEVERAL, settings={"epochs": 30}))
     found = outcome.scores[graph.validation] > 0
     held = graph.labels[graph.validation] > 0
@@ -86,7 +89,7 @@ def test_the_validation_score_is_the_f1_of_validation_users(name):
 def test_in_a_town_raw_features_beat_what_structure_tells_and_that_beats_one_guess_for_everybody():
     graph, users = load("town-labels", users=1600)
     structure, plain = (
-        users.evaluate(learn(find_method(name), graph, users, Trial({"epochs": 60})).scores, graph)
+        users.evaluate(learn(METHODS.find(name), graph, users, Trial({"epochs": 60})).scores, graph)
         for name in ("structure", "nonprivate")
     )
     everything = users.evaluate(np.ones((1600, 4)), graph)

@@ -11,20 +11,21 @@ import torch
 from graphveil.denoise import FlexPropDenoiser
 from graphveil.errors import InputError
 from graphveil.graphs import from_arrays
-from graphveil.methods import Job, find_method
+from graphveil.methods import METHODS, Job
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.job import ReportedNorms
+from graphveil.methods.method import with_questions
+from graphveil.methods.private_targets import ReportedNorms, with_norms, with_private_labels
 from graphveil.privacy import Nobody, Plan
 from tests.methods.test_norms import data
 
-BASE = find_method("base")
+BASE = METHODS.find("base")
 
 
 def job_of(who, **options):
     """A job whose users answer where it is true."""
     graph, users = data(40)
     job = Job.of(graph, Nobody(), BaseSettings.of({"epochs": 3}), 3, epsilon=1.0, **options)
-    job = BASE.with_questions(job)
+    job = with_questions(BASE, job)
     ledger = job.questions.open_ledger(users)
     return replace(job, users=users.answering(ledger, seed=3, who=who))
 
@@ -32,7 +33,7 @@ def job_of(who, **options):
 def test_labels_of_silent_users_are_not_known_and_train_nobody():
     who = np.arange(40) % 2 == 0
     job = job_of(who, label_epsilon=2.0)
-    after = job.with_private_labels().graph
+    after = with_private_labels(job).graph
     known = job.graph.train | job.graph.validation
     assert np.array_equal(after.train | after.validation, known & who)
     assert np.array_equal(after.labels >= 0, known & who)
@@ -46,7 +47,7 @@ def test_where_no_training_user_answers_it_is_said():
 def test_norms_of_silent_users_are_unknown_and_move_no_centre():
     who = np.arange(40) % 2 == 0
     job = job_of(who, norm_epsilon=8.0)
-    norms, everybody = job.with_norms().norms, job_of(None, norm_epsilon=8.0).with_norms().norms
+    norms, everybody = with_norms(job).norms, with_norms(job_of(None, norm_epsilon=8.0)).norms
     known = (job.graph.train | job.graph.validation) & who
     assert np.array_equal(norms.known, known)
     assert np.array_equal(norms.values[known], everybody.values[known])
@@ -57,7 +58,7 @@ def test_norms_of_silent_users_are_unknown_and_move_no_centre():
 
 def test_without_any_norm_everybody_gets_the_middle():
     job = job_of(np.zeros(40, dtype=bool), norm_epsilon=8.0)
-    norms = job.with_norms().norms
+    norms = with_norms(job).norms
     assert isinstance(norms, ReportedNorms)
     assert (norms.centre, norms.spread) == (norms.bound / 2, norms.bound)
     outcome = BASE.run(job_of(np.zeros(40, dtype=bool), norm_epsilon=8.0))
@@ -74,12 +75,12 @@ def test_flexprop_averages_over_those_with_a_weight():
 
 
 def test_silent_users_are_asked_in_every_round():
-    togl = find_method("togl")
+    togl = METHODS.find("togl")
     graph, users = data(40)
     job = Job.of(
         graph, Nobody(), togl.settings.of({"epochs": 2, "pool": "top"}), 3, epsilon=2.0, mechanism="multibit"
     )
-    job = togl.with_questions(replace(job, mechanism_options={"sampled": 1}))
+    job = with_questions(togl, replace(job, mechanism_options={"sampled": 1}))
     ledger = job.questions.open_ledger(users)
     who = np.arange(40) % 3 != 0
     seen = []

@@ -9,12 +9,12 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.learn import BACKBONES
-from graphveil.methods import Job, find_method
-from graphveil.methods.method import public_part
+from graphveil.methods import METHODS, Job
+from graphveil.methods.job import public_part
 from graphveil.methods.trial import Recorder, small_data
 from graphveil.privacy import Nobody
 
-METHOD = find_method("solitude")
+METHOD = METHODS.find("solitude")
 
 
 def asked(*args, **options):

@@ -8,11 +8,11 @@ from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.splits import Split
-from graphveil.methods import Job, find_method
+from graphveil.methods import METHODS, Job
 from graphveil.methods.structure import blended, candidates, forget_blends, scores_of, validation_quality
 from tests.learn.graphs import as_graph
 
-METHOD = find_method("structure")
+METHOD = METHODS.find("structure")
 
 
 class Nobody:

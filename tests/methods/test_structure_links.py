@@ -6,10 +6,10 @@ import pytest
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.links import KnownLinks, LinkPairs, hold_out_links
 from graphveil.graphs.metrics import area_under_curve
-from graphveil.methods import Job, find_method
+from graphveil.methods import METHODS, Job
 from graphveil.methods.structure_links import EMBEDDING, TREES, LinkBlend, LinkCandidates, Ranks
 
-METHOD = find_method("structure")
+METHOD = METHODS.find("structure")
 
 
 class Nobody:

@@ -9,7 +9,7 @@ from graphveil import methods
 from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.learn import calibration_error, log_losses
-from graphveil.methods import Job, StructureSettings, find_method, structure_posterior
+from graphveil.methods import METHODS, Job, StructureSettings, structure_posterior
 from graphveil.methods.structure import scores_of
 from graphveil.methods.structure_posterior import label_reach
 from graphveil.methods.tasks import LINK
@@ -26,7 +26,7 @@ def job_of(graph, seed=0, settings=None, **options):
 
 def test_it_takes_the_job_of_any_method():
     graph, _ = communities()
-    settings = find_method("base").settings.of({"epochs": 7})
+    settings = METHODS.find("base").settings.of({"epochs": 7})
     found = structure_posterior(job_of(graph, settings=settings), SHORT)
     assert found.rows.dtype == np.float64
     assert found.rows.shape == (graph.node_count, graph.class_count)
@@ -46,7 +46,7 @@ def test_the_defaults_are_those_of_structure():
 def test_raw_rows_are_those_by_which_structure_scores():
     graph, _ = communities()
     found = structure_posterior(job_of(graph), SHORT)
-    outcome = find_method("structure").run(job_of(graph, settings=SHORT))
+    outcome = METHODS.find("structure").run(job_of(graph, settings=SHORT))
     assert np.array_equal(scores_of(found.raw, several=False), outcome.scores)
     assert (found.detail, found.validation_score) == (outcome.detail, outcome.validation_score)
 
@@ -60,7 +60,7 @@ def test_training_users_have_their_label():
 
 def test_a_reported_label_is_not_certain():
     graph, users = communities()
-    method = find_method("structure")
+    method = METHODS.find("structure")
     job = method.begin(Job.of(graph, users.declare(1.0, seed=0), SHORT, seed=0, label_epsilon=1.0))
     found = structure_posterior(job, SHORT)
     assert (found.rows[graph.train].max(1) < 1).all()

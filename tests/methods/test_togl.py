@@ -16,7 +16,7 @@ from graphveil.graphs import load
 from graphveil.learn import Topology
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.ppm import level_loss
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.methods.method import BACKBONE_NAMES
 from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores, null_scores
 from graphveil.methods.togl import ToglSettings, split_of
@@ -24,7 +24,7 @@ from graphveil.methods.trial import Recorder, Replay
 from graphveil.privacy.record import Cost
 from tests.methods.suite import every_check, run_check
 
-TOGL = find_method("togl")
+TOGL = METHODS.find("togl")
 SMALL = {
     "users": 240,
     "features": 16,
@@ -160,7 +160,7 @@ def test_what_round_1_told_counts_where_the_second_is_chosen():
 def test_the_second_question_costs_nothing_that_the_first_one_told():
     """The claim of the plan with a pool is that of the plan without one."""
     ready = made_ready()
-    planned = TOGL.feature_plans(ready.job)
+    planned = TOGL.questions(ready.job).features
     asked = rounds(ready)
     assert [plan.claim for plan in planned] == [plan.claim for plan in asked]
 
@@ -204,7 +204,7 @@ def test_only_rounds_must_leave_some_values_out(split):
         "togl", "town", epsilon=8.0, data_options=few, settings={**QUICK, **AUTO, "split": split}
     )
     plans = rounds(open_unit(RunUnit(spec)))
-    assert not plans[0].model_copy(update={"epsilon": 8.0}).build().names_dimensions
+    assert not plans[0].model_copy(update={"epsilon": 8.0}).build().shape.names_dimensions
     assert all(plan.build().asking.count < 3 for plan in plans)
 
 
@@ -268,7 +268,7 @@ def test_validation_labels_do_not_enter_the_analysis():
     ready = made_ready()
     job, graph = ready.job, ready.job.graph
     topology = Topology(job.graph, job.device)
-    first = job.users.report(TOGL.feature_plans(job)[0])
+    first = job.users.report(TOGL.questions(job).features[0])
     turned = graph.with_labels(np.where(graph.validation, 1 - graph.labels, graph.labels))
     other = replace(job, graph=turned)
     np.testing.assert_array_equal(
@@ -293,7 +293,7 @@ def test_null_scores_are_those_of_attributes_that_say_nothing():
     """The control's own scores come from the same distribution: their mean lies within six standard errors."""
     ready = made_ready("control")
     topology = Topology(ready.job.graph, ready.job.device)
-    first = ready.job.users.report(TOGL.feature_plans(ready.job)[0])
+    first = ready.job.users.report(TOGL.questions(ready.job).features[0])
     null = null_scores(ready.job, topology, first)
     assert len(null) == NULL_ROUNDS * 16 < NULL_SCORES
     found = attribute_scores(ready.job, topology, first)

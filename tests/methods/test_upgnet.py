@@ -7,12 +7,12 @@ from graphveil.errors import InputError
 from graphveil.learn import Topology
 from graphveil.learn.inputs import report_scale
 from graphveil.linear import Composition, SparseMatrix
-from graphveil.methods import find_method
+from graphveil.methods import METHODS, feature_plan
 from graphveil.methods.trial import Trial, declared, learn, make_job, small_data
 from graphveil.methods.upgnet import _code, _hoa_first, _nfr_first
 from tests.methods.suite import every_check, run_check
 
-METHOD = find_method("upgnet")
+METHOD = METHODS.find("upgnet")
 
 
 def asked(mechanism="multibit", **settings):
@@ -20,7 +20,7 @@ def asked(mechanism="multibit", **settings):
     graph, users = small_data()
     trial = Trial(settings, options={"mechanism": mechanism})
     job = make_job(METHOD, graph, declared(METHOD, graph, users, trial)[0], trial)
-    return job, job.users.report(job.feature_plan())
+    return job, job.users.report(feature_plan(job))
 
 
 def centred(reports):
@@ -74,7 +74,7 @@ def test_adaptive_residuals_take_the_place_of_hoa(order):
     """The iteration by hand, in units of the norm that a report has in expectation."""
     job, reports = asked(order=order, tau=0.5, hops=2, aggregator="adaptive", residual_weight=0.2)
     mechanism, topology = reports.mechanism, Topology(job.graph)
-    unit = mechanism.spread * np.sqrt(mechanism.report_length)
+    unit = mechanism.spread * np.sqrt(mechanism.shape.length)
     matrix, own = topology.gcn.to_dense(), centred(reports)
     if order == "N-H":
         own = NFR(0.5 * mechanism.largest)(own)

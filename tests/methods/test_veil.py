@@ -10,17 +10,19 @@ import pytest
 
 from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import from_arrays, load
-from graphveil.graphs.panel import Panel, with_panel
-from graphveil.methods import Job, find_method, veil, veil_answers
-from graphveil.methods.method import public_part
+from graphveil.graphs.graph import Panel
+from graphveil.graphs.users import with_panel
+from graphveil.methods import METHODS, Job, veil, veil_answers
+from graphveil.methods.job import public_part
+from graphveil.methods.method import with_questions
 from graphveil.methods.tasks import LINK
 from graphveil.methods.trial import Recorder, Unasked
 from graphveil.methods.veil import teaching_users
 from graphveil.privacy import Nobody
 from graphveil.privacy.record import privacy_record
 
-METHOD = find_method("veil")
-STRUCTURE = find_method("structure")
+METHOD = METHODS.find("veil")
+STRUCTURE = METHODS.find("structure")
 QUICK = {"epochs": 3, "hidden": 8}
 SMALL = {"labelled": 0.05, "validated": 0.25, "neighbourhood": 20, "degree": 8.0}
 VOLUNTEERS = 40
@@ -47,7 +49,7 @@ def job_of(graph, users, *, settings=None, seed=0, epsilon=4.0, blind=False, who
     )
     chosen = METHOD.settings.of({**QUICK, **(settings or {})})
     terms = {"epsilon": epsilon, "mechanism": METHOD.mechanism, **options}
-    job = METHOD.with_questions(Job.of(public, Nobody(), chosen, seed, **terms))
+    job = with_questions(METHOD, Job.of(public, Nobody(), chosen, seed, **terms))
     ledger = job.questions.open_ledger(users)
     return replace(job, users=users.answering(ledger, seed=seed, blind=blind, who=who)), ledger
 
@@ -598,7 +600,7 @@ def test_bad_settings_are_refused_by_name(setting):
 
 def test_volunteers_are_used_where_they_teach():
     used = {
-        teach: METHOD.uses_panel(METHOD.settings.of({"teach": teach}))
+        teach: METHOD.can_with(METHOD.settings.of({"teach": teach})).panel
         for teach in ("auto", "panel", "private")
     }
     assert used == {"auto": True, "panel": True, "private": False}

@@ -12,7 +12,7 @@ FEATURES = {"mechanism": "multibit", "epsilon": 1.0, "dims": 8, "range": (0, 1)}
 
 def test_a_plan_builds_its_mechanism():
     mechanism = Plan(**FEATURES, sampled=3).build()
-    assert (mechanism.dimensions, mechanism.report_length, mechanism.claim) == (8, 3, Claim(1.0))
+    assert (mechanism.shape.dimensions, mechanism.shape.length, mechanism.claim) == (8, 3, Claim(1.0))
 
 
 def test_a_plan_knows_its_subject():
@@ -28,7 +28,9 @@ def test_a_plan_survives_json():
 
 def test_an_option_of_the_family_reaches_it():
     assert (
-        Plan(mechanism="latent", epsilon=1.0, dims=2, range=(0, 1), options={"bits": 4}).build().alphabet
+        Plan(mechanism="latent", epsilon=1.0, dims=2, range=(0, 1), options={"bits": 4})
+        .build()
+        .shape.alphabet
         == 16
     )
 

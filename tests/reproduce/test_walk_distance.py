@@ -9,7 +9,7 @@ from graphveil import linear
 from graphveil.errors import InputError
 from graphveil.experiments.computed_figures import FigureInput
 from graphveil.graphs import load
-from graphveil.graphs.private_edges import divide_edges
+from graphveil.graphs.links import divide_edges
 from graphveil.mechanisms import register, unregister
 from graphveil.mechanisms.link_builders import build_link_rr
 from reproduce.figures import walk_distance as module

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from graphveil.graphs.shards import write_town
 from graphveil.graphs.town import Town
+from graphveil.scale import write_town
 
 PROJECT = Path(__file__).parents[2]
 # Long enough on any machine.
@@ -20,7 +20,7 @@ DEADLINE = 600.0
 ENGINES = ("local", "ray")
 # A sharded graph that is small is loaded as a whole; with this it is learned from in its shards.
 IN_SHARDS = (
-    "import sys; from graphveil.graphs.shards import whole; whole.MOST_ENTRIES = 1000; "
+    "import sys; from graphveil.scale import shard_reader; shard_reader.MOST_ENTRIES = 1000; "
     "from graphveil.cli import main; main(sys.argv[1:])"
 )
 RUNS = {

@@ -9,8 +9,8 @@ import pytest
 from pyarrow import parquet
 
 from graphveil.graphs import Town, symmetric_csr
-from graphveil.graphs.shards import open_shards
 from graphveil.graphs.town import generate_town
+from graphveil.scale import open_shards
 
 CODE = """
 import resource, sys

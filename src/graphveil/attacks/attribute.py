@@ -27,8 +27,7 @@ from graphveil.attacks.game import (
 from graphveil.attacks.votes import attribute_inference
 from graphveil.channels.channel import FiniteChannel
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.levels import draw_levels
-from graphveil.graphs.users import Users
+from graphveil.graphs.users import Users, draw_levels
 from graphveil.mechanisms import (
     FeatureMechanism,
     ItemMechanism,
@@ -91,7 +90,7 @@ class AttributeAttack(MechanismAttack):
         upper = 0.5 if self.prior == "fair" else _fitted_upper(target, strictest, seed)
         bits = dice.random(users) < upper
         ends = np.where(bits, graph.public_range.high, graph.public_range.low)
-        planted = _with_values(rows, targets, ends, mechanism.dimensions)
+        planted = _with_values(rows, targets, ends, mechanism.shape.dimensions)
 
         def guess(control: bool) -> NDArray[np.bool_]:
             reports = _report(pair[control], planted, strictest, seed)
@@ -190,7 +189,7 @@ def _answers(mechanism: Mechanism, reports: Reports, levels: Numbers | None) -> 
         return _Answers(users, dims, reports.codes.astype(np.int64), numbers, distinct)
     if not isinstance(mechanism, PersonalMechanism) or levels is None:
         return None
-    codes = reports.codes.reshape(reports.users, mechanism.report_length).astype(np.int64)
+    codes = reports.codes.reshape(reports.users, mechanism.shape.length).astype(np.int64)
     places = _named(mechanism, reports)
     users, slots = np.nonzero(codes[:, :-1] != mechanism.blank)
     ways = {(level, named): way for level, row in enumerate(mechanism.ways) for named, way in enumerate(row)}
@@ -209,18 +208,18 @@ def _named(mechanism: PersonalMechanism, reports: Reports) -> Numbers:
     """The attributes that a report of a personal mechanism names, a row a user."""
     if reports.dims is None:
         return np.tile(np.arange(mechanism.size), (reports.users, 1))
-    return reports.dims.reshape(reports.users, mechanism.report_length)[:, :-1].astype(np.int64)
+    return reports.dims.reshape(reports.users, mechanism.shape.length)[:, :-1].astype(np.int64)
 
 
 def _answered_places(mechanism: Mechanism, reports: Reports, dice: np.random.Generator) -> Numbers:
     """One attribute of each user that the report answers; any at all, where it does not say which."""
     count = reports.users
     if isinstance(mechanism, PersonalMechanism):
-        codes = reports.codes.reshape(count, mechanism.report_length)[:, :-1]
+        codes = reports.codes.reshape(count, mechanism.shape.length)[:, :-1]
         order = dice.random(codes.shape) + (codes == mechanism.blank)
         return np.take_along_axis(_named(mechanism, reports), order.argmin(axis=1)[:, None], axis=1)[:, 0]
     if reports.dims is None:
-        return dice.integers(0, mechanism.dimensions, count)
+        return dice.integers(0, mechanism.shape.dimensions, count)
     named = reports.dims.reshape(count, -1).astype(np.int64)
     return np.asarray(named[np.arange(count), dice.integers(0, named.shape[1], count)])
 
@@ -292,7 +291,7 @@ def _own_guesses(
         mine = answers.numbers == number
         ratios[mine] = _side_ratios(channel, answers.codes[mine])[answers.codes[mine]]
     guessed = likelier(ratios, dice)
-    values = Rows(users.raw.rows(), mechanism.dimensions)
+    values = Rows(users.raw.rows(), mechanism.shape.dimensions)
     # As many values a row as the longest report answers: looked up all at once.
     lengths = np.bincount(answers.users, minlength=len(users))
     slots = np.arange(len(answers.users)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

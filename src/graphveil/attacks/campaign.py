@@ -14,7 +14,7 @@ from graphveil.attacks.registry import ATTACKS
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.graphs import load
-from graphveil.graphs.outside_data import LOADERS
+from graphveil.graphs.load import LOADERS
 from graphveil.graphs.splits import check_seed
 from graphveil.mechanisms.registry import check_budget, load_entry
 from graphveil.number_format import NO_VALUE, budget, percent

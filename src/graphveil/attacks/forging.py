@@ -88,7 +88,9 @@ class ForgingUsers:
         """What says nothing: any class, or what the blinded mechanism draws."""
         built = reports.mechanism
         if isinstance(built, (ClassMechanism, LabelMechanism)):
-            return _with_codes(reports, liars, self._random.integers(0, built.alphabet, (len(liars), 1)))
+            return _with_codes(
+                reports, liars, self._random.integers(0, built.shape.alphabet, (len(liars), 1))
+            )
         return self._false_rows(plan, reports, liars, blind=True)
 
     def _worst_codes(
@@ -102,7 +104,7 @@ class ForgingUsers:
 
         Where reports name their values and all are asked alike, liars name those in which the target class differs most.
         """
-        length = built.report_length
+        length = built.shape.length
         most = np.sort(np.argsort(-np.abs(direction), kind="stable")[:length])
         dims = np.broadcast_to(most, (len(liars), length))
         if reports.dims is None:
@@ -131,7 +133,7 @@ class ForgingUsers:
             row = np.array([high])
         drawing = reports.mechanism.blind() if blind else reports.mechanism
         drawn = drawing.randomize(np.broadcast_to(row, (len(liars), len(row))), self._words)
-        length = reports.mechanism.report_length
+        length = reports.mechanism.shape.length
         at = reports.indptr[liars][:, None] + np.arange(length)
         codes = reports.codes.copy()
         codes[at] = drawn.codes.reshape(len(liars), length)

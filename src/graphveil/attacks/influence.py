@@ -58,9 +58,9 @@ def influence_of(plan: Plan) -> Influence:
         most = reach + (0.5 if built.unbiased else reach)
     else:
         raise InputError(f"what a report about {plan.subject} adds to an estimate has no bound of this kind")
-    values = built.report_length if built.names_dimensions else built.dimensions
+    values = built.shape.length if built.shape.names_dimensions else built.shape.dimensions
     return Influence(
-        plan.subject, plan.mechanism, plan.claim.epsilon, most, values, built.dimensions, label.unbiased
+        plan.subject, plan.mechanism, plan.claim.epsilon, most, values, built.shape.dimensions, label.unbiased
     )
 
 
@@ -74,7 +74,7 @@ def _reach(built: Mechanism, width: float) -> float:
 
 def _decoded(mechanism: Mechanism) -> Floats:
     """What every possible report of one code is decoded to."""
-    codes = np.arange(mechanism.alphabet)
+    codes = np.arange(mechanism.shape.alphabet)
     kind = mechanism.randomize(np.zeros(1, dtype=np.int64)).codes.dtype
     return mechanism.estimate(
         Reports(mechanism, even_pointers(len(codes), 1), None, codes.astype(kind))

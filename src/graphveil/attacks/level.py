@@ -104,7 +104,7 @@ def report_likelihoods(mechanism: Mechanism, reports: Reports, rows: Any) -> Flo
     """log P[report | level, row], a row a user and a column a level; what both have in common is left out."""
     if not isinstance(mechanism, PersonalMechanism):
         return _logs(_level_channel(mechanism))[:, reports.codes].T
-    codes = reports.codes.reshape(reports.users, mechanism.report_length).astype(np.int64)
+    codes = reports.codes.reshape(reports.users, mechanism.shape.length).astype(np.int64)
     answers, named = codes[:, :-1], codes[:, -1]
     if reports.dims is None:
         dims = np.tile(np.arange(mechanism.size, dtype=np.int32), (reports.users, 1))

@@ -29,7 +29,7 @@ from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import TOTAL
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.private_edges import divide_edges
+from graphveil.graphs.links import divide_edges
 from graphveil.mechanisms import (
     DegreeLinkMechanism,
     LinkMechanism,

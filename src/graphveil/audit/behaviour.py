@@ -151,22 +151,22 @@ def same_format(probe: Probe) -> list[str]:
     for title, rows in probe.batches.items():
         reports = reports_of(mechanism, rows, SeededWords(SEED))
         lengths = np.unique(reports.lengths)
-        if not mechanism.uneven and lengths.tolist() != [mechanism.report_length]:
+        if not mechanism.shape.uneven and lengths.tolist() != [mechanism.shape.length]:
             odd.append(f"{title} give {_span(lengths)}")
             continue
-        if reports.codes.dtype != code_type(mechanism.alphabet):
+        if reports.codes.dtype != code_type(mechanism.shape.alphabet):
             leaks.append(
                 f"the type of the codes is not the declared one: {title} give {reports.codes.dtype}, an alphabet "
-                f"of {mechanism.alphabet} takes {code_type(mechanism.alphabet)}"
+                f"of {mechanism.shape.alphabet} takes {code_type(mechanism.shape.alphabet)}"
             )
-        elif reports.codes.size and int(reports.codes.max()) >= mechanism.alphabet:
+        elif reports.codes.size and int(reports.codes.max()) >= mechanism.shape.alphabet:
             leaks.append(
                 f"codes leave the alphabet: {title} give code {int(reports.codes.max())}, the alphabet ends at "
-                f"{mechanism.alphabet - 1}"
+                f"{mechanism.shape.alphabet - 1}"
             )
         if reports.mechanism.fingerprint != mechanism.fingerprint:
             resettled.append(title)
-        if not mechanism.uneven:
+        if not mechanism.shape.uneven:
             message = reports.to_bytes()
             sizes[title] = len(message)
             forms.setdefault((message[: HEADER.size], *_forms_of(reports)), title)
@@ -176,7 +176,7 @@ def same_format(probe: Probe) -> list[str]:
         what = "is not the declared one" if alike and " to " not in odd[0] else "depends on the values"
         leaks.append(
             Leak(
-                f"the length of a report {what}: every report must hold {mechanism.report_length} codes, {', '.join(odd)}",
+                f"the length of a report {what}: every report must hold {mechanism.shape.length} codes, {', '.join(odd)}",
                 Rank.CHOICE if what == "depends on the values" else Rank.FORMAT,
             )
         )
@@ -245,7 +245,7 @@ def words_follow_reports(probe: Probe) -> list[str]:
 def same_dimensions(probe: Probe) -> list[str]:
     """Which dimensions are asked must depend on the words alone."""
     mechanism = probe.build()
-    if not mechanism.names_dimensions:
+    if not mechanism.shape.names_dimensions:
         return []
     chosen = {
         title: reports_of(mechanism, rows, SeededWords(SEED)).dims for title, rows in probe.batches.items()
@@ -398,9 +398,9 @@ def refused_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]
 def in_the_clear(probe: Probe) -> list[str]:
     """Whether some code of a report tells two rows apart with more certainty than is claimed."""
     mechanism = probe.build()
-    if mechanism.uneven:
+    if mechanism.shape.uneven:
         return []
-    users = max(64, min(CLEAR_USERS, CLEAR_VALUES // max(mechanism.row_length, mechanism.report_length)))
+    users = max(64, min(CLEAR_USERS, CLEAR_VALUES // max(mechanism.shape.row_length, mechanism.shape.length)))
     never: dict[int, tuple[str, int]] = {}
     for title, private in valid_inputs(mechanism, probe.public).items():
         drawn = [

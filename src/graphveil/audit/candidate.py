@@ -184,7 +184,7 @@ class Candidate:
         whole = self.build()
         if self.takes("dims"):
             takes_sampled = self.takes("sampled")
-            for dims, sampled in SAMPLED_SIZES if whole.names_dimensions else WHOLE_SIZES:
+            for dims, sampled in SAMPLED_SIZES if whole.shape.names_dimensions else WHOLE_SIZES:
                 size = {"dims": dims, "sampled": sampled} if takes_sampled else {"dims": dims}
                 for coarser in COARSER:
                     try:
@@ -307,18 +307,18 @@ def _required(accepted: dict[str, inspect.Parameter], setting: str) -> bool:
 
 def report_count(mechanism: Mechanism) -> float:
     """How many different whole reports there are at most."""
-    length = mechanism.report_length
-    if mechanism.uneven:
-        return 2.0 ** min(mechanism.alphabet, 1000)
-    choices = math.comb(mechanism.places, length) if mechanism.names_dimensions else 1
+    length = mechanism.shape.length
+    if mechanism.shape.uneven:
+        return 2.0 ** min(mechanism.shape.alphabet, 1000)
+    choices = math.comb(mechanism.shape.places, length) if mechanism.shape.names_dimensions else 1
     # In logarithms, because a report of thousands of codes has more than a float can count.
-    logarithm = length * math.log(max(mechanism.alphabet, 1)) + math.log(choices)
+    logarithm = length * math.log(max(mechanism.shape.alphabet, 1)) + math.log(choices)
     return math.exp(min(logarithm, 700.0)) * (1 - 1e-9)
 
 
 STATED = ("loss", "epsilon", "delta", "holds", "compares", "pair_epsilon", "strictest", "extremes", "settled")
 # What says which answers a report consists of.
-SHAPE = ("answers", "report_length", "alphabet", "names_dimensions")
+SHAPE = ("answers", "shape")
 # Tables with more entries than this are the package's, and their loss is believed.
 MAX_ENTRIES = 1 << 20
 

@@ -249,7 +249,7 @@ def _estimates(mechanism: Mechanism, private: Any, draws: int) -> NDArray[np.flo
 def truth(mechanism: Mechanism, private: Any) -> NDArray[np.float64]:
     """What an unbiased estimate is the estimate of: the row, the label's indicator, or the level."""
     if mechanism.subject == "label":
-        indicator: NDArray[np.float64] = np.zeros(mechanism.dimensions)
+        indicator: NDArray[np.float64] = np.zeros(mechanism.shape.dimensions)
         indicator[int(private)] = 1.0
         return indicator
     values = mechanism.values_of(np.asarray(private, dtype=np.float64)[None])[0]
@@ -271,7 +271,7 @@ def check_control_is_free(tried: TriedMechanism) -> None:
 def check_control_format(tried: TriedMechanism) -> None:
     """The control's reports are otherwise the same: length, alphabet, dimensions, scale."""
     mechanism = tried.mechanism
-    names = ["dimensions", "report_length", "alphabet", "names_dimensions", "subject"]
+    names = ["shape", "subject"]
     for name in [*names, "largest"] if mechanism.subject == "features" else names:
         kept = getattr(mechanism, name, None), getattr(tried.control, name, None)
         tried.say(kept[0] == kept[1], f"its control must keep {name} {kept[0]!r}, it has {kept[1]!r}")
@@ -287,7 +287,7 @@ def check_control_reports(tried: TriedMechanism) -> None:
     """With the same words the control names the same dimensions, and its reports are as long."""
     mechanism, rows = tried.mechanism, next(iter(tried.probe.batches.values()))
     original, blinded = (each.randomize(rows, SeededWords(SEED)) for each in (mechanism, tried.control))
-    as_long = mechanism.uneven or np.array_equal(original.indptr, blinded.indptr)
+    as_long = mechanism.shape.uneven or np.array_equal(original.indptr, blinded.indptr)
     tried.say(as_long, "its control sends reports of other lengths")
     if original.dims is not None and blinded.dims is not None:
         same = np.array_equal(original.dims, blinded.dims)

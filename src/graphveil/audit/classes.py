@@ -58,7 +58,7 @@ def _some(mechanism: ClassMechanism) -> ClassMechanism:
 
 def hostile_rows(mechanism: ClassMechanism) -> NDArray[np.float64]:
     """A row for each user of a mechanism: zeros, ends, NaN and infinity, between the points of the grid and half-way."""
-    public, size, users = mechanism.public, mechanism.row_length, mechanism.lists.shape[0]
+    public, size, users = mechanism.public, mechanism.shape.row_length, mechanism.lists.shape[0]
     kinds = [
         *valid_inputs(mechanism, public).values(),
         *invalid_inputs(mechanism, public).values(),
@@ -77,9 +77,9 @@ def graded(mechanism: ClassMechanism) -> tuple[ClassMechanism, NDArray[np.float6
     public, model, places = mechanism.public, mechanism.model, mechanism.places_open
     points = np.repeat(np.linspace(1, model.levels - 1, USERS // 3).astype(np.int64), 3)
     beside = NEAR * (np.arange(len(points)) % 3 - 1)
-    rows = np.full((len(points), mechanism.row_length), public.centre)
+    rows = np.full((len(points), mechanism.shape.row_length), public.centre)
     rows[:, 0] = public.low + (points - 0.5 + beside) / (model.levels - 1) * (public.high - public.low)
-    weights = np.zeros((places, mechanism.row_length), dtype=np.int64)
+    weights = np.zeros((places, mechanism.shape.row_length), dtype=np.int64)
     weights[0, 0] = 2
     bias = np.full(places, -4 * model.levels)
     bias[:2] = 0

@@ -49,11 +49,14 @@ def sighted_decoys(mechanism: Mechanism, public: PublicRange | None, values: int
     """
     count = sum(answer.count for answer in mechanism.answers)
     more = (
-        reshaped(mechanism) and mechanism.finite and not mechanism.uneven and count < mechanism.report_length
+        reshaped(mechanism)
+        and mechanism.finite
+        and not mechanism.shape.uneven
+        and count < mechanism.shape.length
     )
     if not (has_decoys(mechanism) or more):
         return []
-    users = max(MIN_USERS, values // max(mechanism.report_length, 4))
+    users = max(MIN_USERS, values // max(mechanism.shape.length, 4))
     drawn = {
         title: draw_reports(mechanism, row, users, words) for title, row in _rows(mechanism, public).items()
     }
@@ -80,7 +83,7 @@ def _too_different(mechanism: Mechanism, drawn: dict[str, Reports]) -> Leak | No
 
     Shares of a report lie between 0 and 1 and users are independent, so Hoeffding's bound holds for the difference of two means.
     """
-    length, size = mechanism.report_length, mechanism.alphabet
+    length, size = mechanism.shape.length, mechanism.shape.alphabet
     allowed = np.zeros(size)
     for answer in mechanism.answers:
         if (span := CodeRange.of(answer.channel)) is None:

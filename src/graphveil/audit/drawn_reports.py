@@ -148,8 +148,8 @@ def report_matrix(reports: Reports, length: int) -> Numbers:
 
     Of reports of different lengths it says for each code of the alphabet whether it is there.
     """
-    if reports.mechanism.uneven:
-        return code_presence(reports, reports.mechanism.alphabet)
+    if reports.mechanism.shape.uneven:
+        return code_presence(reports, reports.mechanism.shape.alphabet)
     codes = reports.codes.astype(np.int64).reshape(-1, length)
     if reports.dims is None:
         return codes
@@ -173,12 +173,12 @@ def code_places(reports: Reports) -> NDArray[np.int32]:
     """Return the place that each code is about: its dimension where dimensions are named, else its place in the report."""
     if reports.dims is not None:
         return reports.dims
-    return np.tile(np.arange(reports.mechanism.report_length, dtype=np.int32), reports.users)
+    return np.tile(np.arange(reports.mechanism.shape.length, dtype=np.int32), reports.users)
 
 
 def place_count(mechanism: Mechanism) -> int:
     """Return how many places `code_places` knows."""
-    return mechanism.places if mechanism.names_dimensions else mechanism.report_length
+    return mechanism.shape.places if mechanism.shape.names_dimensions else mechanism.shape.length
 
 
 def link_answers(mechanism: LinkMechanism, reports: Reports) -> tuple[Numbers, NDArray[Any], Any]:

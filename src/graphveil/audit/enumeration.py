@@ -162,7 +162,7 @@ class JointDistribution:
                 f"{len(keys)} reports are possible, but {len(self.counts[0])} have a probability"
             )
         mechanism = self.mechanism
-        most = 1 << mechanism.alphabet if mechanism.uneven else self._base**mechanism.report_length
+        most = 1 << mechanism.shape.alphabet if mechanism.shape.uneven else self._base**mechanism.shape.length
         lookup = np.full(most, -1, dtype=np.int64)
         lookup[keys] = np.arange(len(keys))
         return lookup
@@ -170,19 +170,19 @@ class JointDistribution:
     @property
     def _base(self) -> int:
         mechanism = self.mechanism
-        return mechanism.alphabet * (mechanism.places if mechanism.names_dimensions else 1)
+        return mechanism.shape.alphabet * (mechanism.shape.places if mechanism.shape.names_dimensions else 1)
 
     def _keys(self, reports: Any) -> NDArray[np.int64]:
-        length = self.mechanism.report_length
-        if self.mechanism.uneven:
-            if self.mechanism.alphabet > MAX_LOOKUP.bit_length() - 1:
+        length = self.mechanism.shape.length
+        if self.mechanism.shape.uneven:
+            if self.mechanism.shape.alphabet > MAX_LOOKUP.bit_length() - 1:
                 raise InputError(f"{self.mechanism.name} has too many different reports to count")
-            return report_matrix(reports, length) @ (1 << np.arange(self.mechanism.alphabet))
+            return report_matrix(reports, length) @ (1 << np.arange(self.mechanism.shape.alphabet))
         if self._base**length > MAX_LOOKUP:
             raise InputError(f"{self.mechanism.name} has too many different reports to count")
         values = reports.codes.astype(np.int64)
         if reports.dims is not None:
-            values += reports.dims.astype(np.int64) * self.mechanism.alphabet
+            values += reports.dims.astype(np.int64) * self.mechanism.shape.alphabet
         keys: NDArray[np.int64] = values.reshape(-1, length) @ self._base ** np.arange(length)
         return keys
 

@@ -281,20 +281,22 @@ def describe_worst_report(
 def describe_size(mechanism: Mechanism) -> str:
     """How much of a row is reported, in words."""
     if mechanism.trust == "curator":
-        return f"graphs of {mechanism.dimensions} cells"
+        return f"graphs of {mechanism.shape.dimensions} cells"
     if mechanism.subject == "links":
-        return f"lists of {mechanism.dimensions} users"
+        return f"lists of {mechanism.shape.dimensions} users"
     if mechanism.subject != "features":
         return f"one {mechanism.subject}"
     if isinstance(mechanism, ClassMechanism):
-        return f"one of {mechanism.places_open} classes by a public model of {mechanism.row_length} values"
+        return (
+            f"one of {mechanism.places_open} classes by a public model of {mechanism.shape.row_length} values"
+        )
     if mechanism.personal:
-        return f"a level and up to {mechanism.report_length - 1} of {mechanism.dimensions} values"
-    if mechanism.names_dimensions:
-        return f"{mechanism.report_length} of {mechanism.dimensions} values"
-    if mechanism.report_length == mechanism.dimensions:
-        return f"all {mechanism.dimensions} values"
-    return f"a row of {mechanism.dimensions} values"
+        return f"a level and up to {mechanism.shape.length - 1} of {mechanism.shape.dimensions} values"
+    if mechanism.shape.names_dimensions:
+        return f"{mechanism.shape.length} of {mechanism.shape.dimensions} values"
+    if mechanism.shape.length == mechanism.shape.dimensions:
+        return f"all {mechanism.shape.dimensions} values"
+    return f"a row of {mechanism.shape.dimensions} values"
 
 
 NOTHING = WorstReport(0, 0, 0, Fraction(1))

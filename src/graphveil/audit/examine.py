@@ -390,15 +390,15 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
         and isinstance(mechanism, PersonalMechanism)
     ):
         sentences += personal_sentences(mechanism)
-    if sound[BEHAVIOUR] and not mechanism.uneven:
+    if sound[BEHAVIOUR] and not mechanism.shape.uneven:
         sentences.append(
-            f"Length, type and size of a report: {counted(mechanism.report_length, 'code')} of an alphabet of "
-            f"{mechanism.alphabet:,} for everybody, whatever they hold."
+            f"Length, type and size of a report: {counted(mechanism.shape.length, 'code')} of an alphabet of "
+            f"{mechanism.shape.alphabet:,} for everybody, whatever they hold."
         )
     if sound[BEHAVIOUR]:
-        if mechanism.names_dimensions:
+        if mechanism.shape.names_dimensions:
             sentences.append(
-                f"Which values: {mechanism.report_length - mechanism.personal} of {mechanism.dimensions} are chosen without looking at them."
+                f"Which values: {mechanism.shape.length - mechanism.personal} of {mechanism.shape.dimensions} are chosen without looking at them."
             )
         if sound.get(CLASSES, False):
             sentences.append(

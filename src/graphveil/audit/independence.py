@@ -84,12 +84,12 @@ def dependent_answers(
     """
     if not has_independent_answers(mechanism):
         return []
-    users = max(least, values // max(mechanism.report_length, 4))
+    users = max(least, values // max(mechanism.shape.length, 4))
     for title, row in equal_rows(mechanism, public).items():
         reports = draw_reports(mechanism, row, users, words)
         for answers in answers_of(reports):
             leak = _pairs(answers, title) or _triples(answers, title)
-            if leak is None and not mechanism.names_dimensions:
+            if leak is None and not mechanism.shape.names_dimensions:
                 leak = _halves(answers, title)
             if leak is not None:
                 return [leak]
@@ -100,12 +100,12 @@ def has_independent_answers(mechanism: Mechanism) -> bool:
     """Whether a report consists of several answers that are said to be independent."""
     count = sum(answer.count for answer in mechanism.answers)
     alone = mechanism.finite and claims_independence(mechanism) and not mechanism.personal
-    return alone and count == mechanism.report_length > 1
+    return alone and count == mechanism.shape.length > 1
 
 
 def equal_rows(mechanism: Mechanism, public: PublicRange | None) -> dict[str, NDArray[np.float64]]:
     """Rows of equal values, so that answers from the same randomness are most alike; of labels and levels the first ones."""
-    size = mechanism.dimensions
+    size = mechanism.shape.dimensions
     if mechanism.subject in ("label", "level"):
         return {
             f"{mechanism.subject} {symbol}": np.array(symbol) for symbol in symbols_of(mechanism)[:SYMBOLS]
@@ -129,17 +129,17 @@ def answers_of(reports: Reports) -> list[AnswerBits]:
     if isinstance(mechanism, LinkMechanism):
         return [_links_of(mechanism, reports)]
     places = _places(place_count(mechanism))
-    column = np.full(max(mechanism.places, mechanism.report_length), -1)
+    column = np.full(max(mechanism.shape.places, mechanism.shape.length), -1)
     column[places] = np.arange(len(places))
     at = column[code_places(reports)]
     kept = at >= 0
     owners, at, codes = code_owners(reports)[kept], at[kept], reports.codes.astype(np.int64)[kept]
     asked: BitMatrix | None = None
-    if mechanism.names_dimensions:
+    if mechanism.shape.names_dimensions:
         asked = np.zeros((users, len(places)), dtype=np.float32)
         asked[owners, at] = 1
     answers = []
-    for kind in _kinds(codes, mechanism.alphabet):
+    for kind in _kinds(codes, mechanism.shape.alphabet):
         bits: BitMatrix = np.zeros((users, len(places)), dtype=np.float32)
         bits[owners, at] = kind[codes]
         answers.append(AnswerBits(bits, asked, places))
@@ -322,11 +322,13 @@ def _all_alike(joint: JointDistribution, matches: list[int], pairs: int, wrong: 
 def repeated_reports(mechanism: Mechanism) -> list[str]:
     """For reports that cannot be enumerated because there are so many: most pairs must differ."""
     # The loss is that of all answers, or of one link alone.
-    if not mechanism.loss.epsilon <= RANDOM_ENOUGH * (1 if mechanism.uneven else mechanism.report_length):
+    if not mechanism.loss.epsilon <= RANDOM_ENOUGH * (
+        1 if mechanism.shape.uneven else mechanism.shape.length
+    ):
         return []
     users = batch(mechanism.extremes()[0], FEW_USERS)
     words = None, None, SeededWords(USERS_SEED), SeededWords(USERS_SEED + 1)
-    drawn = [report_matrix(reports_of(mechanism, users, source), mechanism.report_length) for source in words]
+    drawn = [report_matrix(reports_of(mechanism, users, source), mechanism.shape.length) for source in words]
     pairs = {
         "neighbouring users of one call": (drawn[0][0::2], drawn[0][1::2]),
         "two calls": (drawn[0], drawn[1]),
@@ -481,8 +483,8 @@ def repeated_noise(
     # Of the second call so many users that a string of it is seen again.
     second = max(users // 8, min(users, 2000))
     reports = [crowd, draw_reports(mechanism, private, second, words)]
-    if mechanism.uneven:
-        kept = min(mechanism.alphabet, 64)
+    if mechanism.shape.uneven:
+        kept = min(mechanism.shape.alphabet, 64)
         drawn = [code_presence(one, kept) for one in reports]
     else:
         drawn = [one.codes.reshape(one.users, -1).astype(np.int64) for one in reports]

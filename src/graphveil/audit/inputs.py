@@ -39,10 +39,10 @@ ROWS, MAX_SYMBOLS = 3, 32
 def valid_inputs(mechanism: Mechanism, public: PublicRange | None) -> dict[str, Any]:
     """Inputs that everybody may hold, by what they are called in a sentence."""
     if mechanism.subject == "features":
-        rows = _feature_rows(mechanism.row_length, public or PublicRange(0.0, 1.0))
+        rows = _feature_rows(mechanism.shape.row_length, public or PublicRange(0.0, 1.0))
         return rows if not mechanism.personal else _with_levels(mechanism, rows)
     if mechanism.subject == "links":
-        return _lists(mechanism.dimensions)
+        return _lists(mechanism.shape.dimensions)
     return {f"{mechanism.subject} {symbol}": symbol for symbol in symbols_of(mechanism)}
 
 
@@ -54,7 +54,7 @@ def invalid_inputs(mechanism: Mechanism, public: PublicRange | None) -> dict[str
             f"the {mechanism.subject} {value:g}": value
             for value in (-1, last + 1, 10**6, 0.5, math.nan, math.inf)
         }
-    size, middle = mechanism.row_length, 0.0 if public is None else public.centre
+    size, middle = mechanism.shape.row_length, 0.0 if public is None else public.centre
     rows = {f"rows of {value:g}": np.full(size, value) for value in (math.nan, math.inf, -math.inf, 1e300)}
     mixed = np.full(size, middle)
     mixed[::2] = math.nan
@@ -184,7 +184,7 @@ class Probe:
 
 def users_of(mechanism: Mechanism) -> int:
     """How many users a batch has."""
-    longest = max(mechanism.row_length, mechanism.report_length)
+    longest = max(mechanism.shape.row_length, mechanism.shape.length)
     return max(MIN_USERS, min(USERS, MAX_VALUES // longest))
 
 

@@ -150,7 +150,7 @@ def bound_step(
     mechanism = build()
     claimed = mechanism.claim.epsilon
     known = max(claimed, CheckedLoss.of(mechanism).loss.epsilon)
-    draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.row_length))
+    draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.shape.row_length))
     try:
         best = lower_bound(mechanism, draws, words, public)
         best = confirm(best, known, lambda: lower_bound(mechanism, draws, words, public))
@@ -234,19 +234,19 @@ class EventTally:
         # What decodes by all reports together is to decode each by itself.
         self.decoder = mechanism.settled()
         self.thresholds = np.zeros(0) if thresholds is None else thresholds
-        values = mechanism.alphabet if mechanism.uneven else place_count(mechanism)
+        values = mechanism.shape.alphabet if mechanism.shape.uneven else place_count(mechanism)
         # Where reports are uneven, a code says no more than that it is there.
-        self.alphabet = 1 if mechanism.uneven else mechanism.alphabet
+        self.alphabet = 1 if mechanism.shape.uneven else mechanism.shape.alphabet
         self.values = values if values * self.alphabet <= MAX_CELLS else 0
         self.codes = np.zeros(self.values * self.alphabet, dtype=np.int64)
         self.above = np.zeros(len(self.thresholds), dtype=np.int64)
-        self.total = np.zeros(mechanism.dimensions)
+        self.total = np.zeros(mechanism.shape.dimensions)
         self.examples: list[Estimate] = []
 
     def draw(self, private: Any, draws: int, words: Words) -> None:
         """Draw reports, in blocks so that memory is bounded."""
         mechanism = self.mechanism
-        block = max(1, BLOCK_VALUES // max(mechanism.row_length, mechanism.report_length))
+        block = max(1, BLOCK_VALUES // max(mechanism.shape.row_length, mechanism.shape.length))
         for start in range(0, draws, block):
             users = min(block, draws - start)
             reports = checked_reports(mechanism, batch(private, users), words)
@@ -263,7 +263,7 @@ class EventTally:
 
     def _cells(self, reports: Reports) -> NDArray[np.int64]:
         """Which event each code of some reports is."""
-        if self.mechanism.uneven:
+        if self.mechanism.shape.uneven:
             return reports.codes.astype(np.int64)
         cells: NDArray[np.int64] = code_places(reports) * np.int64(self.alphabet) + reports.codes
         return cells
@@ -339,7 +339,7 @@ def more_than_claimed(mechanism: Mechanism, public: PublicRange | None, words: W
     known = max(mechanism.claim.epsilon, CheckedLoss.of(mechanism).loss.epsilon)
     draws = max(
         MIN_CONTRAST_DRAWS,
-        min(CONTRAST_DRAWS, CONTRAST_VALUES // max(mechanism.row_length, mechanism.report_length)),
+        min(CONTRAST_DRAWS, CONTRAST_VALUES // max(mechanism.shape.row_length, mechanism.shape.length)),
     )
     for one, other in opposite_inputs(mechanism, public, words):
         first = CodeContrast.of(mechanism, one, other, max(draws // PILOT_PART, 64), words)
@@ -368,7 +368,7 @@ def opposite_inputs(mechanism: Mechanism, public: PublicRange | None, words: Wor
     pairs = [(inputs[0], inputs[1])] if len(inputs) > 1 else []
     if mechanism.subject == "links":
         pairs = [(inputs[-2], inputs[-1])]
-    elif mechanism.subject == "features" and mechanism.row_length > 1:
+    elif mechanism.subject == "features" and mechanism.shape.row_length > 1:
         low, high = np.asarray(inputs[0]), np.asarray(inputs[1])
         half = np.random.default_rng(words.take(4)).permutation(len(low)) < len(low) // 2
         pairs.append((np.where(half, low, high), np.where(half, high, low)))
@@ -389,8 +389,10 @@ class CodeContrast:
     def of(cls, mechanism: Mechanism, one: Any, other: Any, draws: int, words: Words) -> CodeContrast:
         """Weights by how the codes of a few reports differ in the mean, and by the order of the two inputs' values."""
         drawn = [draw_reports(mechanism, row, draws, words) for row in (one, other)]
-        size = mechanism.alphabet if mechanism.uneven else place_count(mechanism)
-        centre = 0.0 if mechanism.uneven else float(np.mean([reports.codes.mean() for reports in drawn]))
+        size = mechanism.shape.alphabet if mechanism.shape.uneven else place_count(mechanism)
+        centre = (
+            0.0 if mechanism.shape.uneven else float(np.mean([reports.codes.mean() for reports in drawn]))
+        )
         sums = [
             np.bincount(places, weights=values, minlength=size)
             for _, places, values in (_coded(reports, centre) for reports in drawn)
@@ -436,7 +438,7 @@ def _sum_title(quantile: float) -> str:
 def _coded(reports: Reports, centre: float) -> tuple[NDArray[np.int64], NDArray[Any], Floats]:
     """Of every code in some reports the user, the place and the value; where reports are uneven a code is a place."""
     owners = code_owners(reports)
-    if reports.mechanism.uneven:
+    if reports.mechanism.shape.uneven:
         return owners, reports.codes.astype(np.int64), np.ones(len(reports.codes))
     return owners, code_places(reports), reports.codes.astype(np.float64) - centre
 

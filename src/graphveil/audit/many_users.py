@@ -75,7 +75,7 @@ def many_users_step(
     for count in () if walk.leaks else schedule.mixed_calls:
         # Rows of their own take memory, unlike one that all share.
         walk.leaks.extend(
-            depends_on_others(Probe.around(walked, public, min(count, MAX_HELD // walked.row_length)))
+            depends_on_others(Probe.around(walked, public, min(count, MAX_HELD // walked.shape.row_length)))
         )
     largest = max(walk.sums, default=0)
     seen = f"{first}; calls for {len(walk.sums)} numbers of users up to {largest:,}, {walk.answers} answers of each user"
@@ -88,10 +88,10 @@ def _one_call(
 ) -> tuple[int, list[str]]:
     """How many users were asked together, and what was found."""
     values = QUICK_VALUES if quick else VALUES
-    users = max(MIN_CROWD, min(CROWD, values // max(mechanism.report_length, 1)))
+    users = max(MIN_CROWD, min(CROWD, values // max(mechanism.shape.length, 1)))
     if isinstance(mechanism, ClassMechanism):
         # Every value of a row is read for its one code.
-        users = max(MIN_CROWD, min(users, MAX_READ // mechanism.row_length))
+        users = max(MIN_CROWD, min(users, MAX_READ // mechanism.shape.row_length))
     inputs = valid_inputs(mechanism, public)
     private = next(iter(inputs.values()))
     ranges = ReportRanges.of(mechanism)
@@ -242,7 +242,7 @@ def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: W
     share = float(seen.mean()) / bits.answers
     rarest = -math.log(max(share, 1 - share, 1e-9))
     calls = max(2, min(MAX_CALLS, math.ceil(SURE / (bits.answers * rarest)) if rarest > 0 else MAX_CALLS))
-    length = max(1, math.ceil(pilot.codes.size / PILOT), mechanism.row_length // 8)
+    length = max(1, math.ceil(pilot.codes.size / PILOT), mechanism.shape.row_length // 8)
     most = (QUICK_CODES if schedule.quick else MAX_CODES) // (calls * length)
     walk = CallWalk({}, calls * bits.answers, schedule.quick)
     try:
@@ -285,7 +285,7 @@ def words_of_their_own(mechanism: Mechanism, private: Any, users: int, words: in
     reports_of(mechanism, wide_batch(private, FEW), few)
     taken = few.taken / FEW, words / users
     # Links take a word for each change, so how many there are is random.
-    slack = DEVIATIONS * math.sqrt(taken[0] / FEW) if mechanism.uneven else 0.0
+    slack = DEVIATIONS * math.sqrt(taken[0] / FEW) if mechanism.shape.uneven else 0.0
     if taken[1] >= FEWER_WORDS * taken[0] - slack:
         return []
     return [
@@ -311,18 +311,20 @@ class CodeSides:
     def of(cls, reports: Reports, row: Any) -> CodeSides:
         """Choose the sides by a first look."""
         mechanism, values = reports.mechanism, np.atleast_1d(row)
-        nowhere = np.zeros(max(mechanism.places, mechanism.report_length), dtype=np.int64)
+        nowhere = np.zeros(max(mechanism.shape.places, mechanism.shape.length), dtype=np.int64)
         independent = mechanism.finite and claims_independence(mechanism) and not mechanism.personal
-        if independent and mechanism.uneven and mechanism.alphabet == mechanism.report_length:
+        if independent and mechanism.shape.uneven and mechanism.shape.alphabet == mechanism.shape.length:
             # A code says which of so many answers is yes.
-            return cls(np.ones(mechanism.alphabet, dtype=np.int64), nowhere, mechanism.alphabet, False)
-        if mechanism.uneven or not independent:
-            names = np.random.default_rng(SEED).integers(0, 1 << 62, mechanism.alphabet)
+            return cls(
+                np.ones(mechanism.shape.alphabet, dtype=np.int64), nowhere, mechanism.shape.alphabet, False
+            )
+        if mechanism.shape.uneven or not independent:
+            names = np.random.default_rng(SEED).integers(0, 1 << 62, mechanism.shape.alphabet)
             return cls(names, nowhere, 1, True)
-        cut = middle_code(reports.codes, mechanism.alphabet)
-        upper = (np.arange(mechanism.alphabet) > cut).astype(np.int64)
+        cut = middle_code(reports.codes, mechanism.shape.alphabet)
+        upper = (np.arange(mechanism.shape.alphabet) > cut).astype(np.int64)
         high = (values > values.min()).astype(np.int64) if len(values) == len(nowhere) else nowhere
-        return cls(upper, high, mechanism.report_length, False)
+        return cls(upper, high, mechanism.shape.length, False)
 
     def of_users(self, reports: Reports) -> Sums:
         """How many bits of each user's report are set."""

@@ -155,7 +155,7 @@ class ReportRanges:
     def of(cls, mechanism: Mechanism) -> ReportRanges | None:
         """Where a mechanism is made of channels that answer one value each; None where it is not."""
         channels: tuple[FiniteChannel, ...]
-        drawn_from, alphabet = 1, mechanism.alphabet
+        drawn_from, alphabet = 1, mechanism.shape.alphabet
         if isinstance(mechanism, FeatureMechanism):
             channels, places = mechanism.channels, mechanism.size
             if reshaped(mechanism):
@@ -196,11 +196,11 @@ class ReportRanges:
         """Where each of the answers may stand at any place of a report."""
         spans = [CodeRange.of(answer.channel) for answer in mechanism.answers]
         places = place_count(mechanism)
-        if not spans or any(span is None for span in spans) or places * mechanism.alphabet > MAX_CELLS:
+        if not spans or any(span is None for span in spans) or places * mechanism.shape.alphabet > MAX_CELLS:
             return None
-        padded = [span.padded(mechanism.alphabet) for span in spans if span is not None]
+        padded = [span.padded(mechanism.shape.alphabet) for span in spans if span is not None]
         return cls(
-            mechanism, (CodeRange.around(padded),), np.zeros(places, dtype=np.int64), mechanism.alphabet
+            mechanism, (CodeRange.around(padded),), np.zeros(places, dtype=np.int64), mechanism.shape.alphabet
         )
 
     @property

@@ -300,7 +300,7 @@ def within_tables(
     least
         How many users a look has, however long their rows are.
     """
-    users = max(least, values // (4 * max(ranges.mechanism.row_length, 8)))
+    users = max(least, values // (4 * max(ranges.mechanism.shape.row_length, 8)))
     return _gravest(ranges, _looks(ranges, inputs, users, words, alone))
 
 

@@ -120,14 +120,14 @@ def users_needed(mechanism: Mechanism) -> int:
     """How many reports show the rarest answer that a channel gives on purpose."""
     epsilons = [answer.channel.epsilon for answer in mechanism.answers if not answer.channel.claim.delta]
     largest = max((epsilon for epsilon in epsilons if math.isfinite(epsilon)), default=0.0)
-    return math.ceil(SEEN * math.exp(min(largest, 40.0)) / mechanism.report_length)
+    return math.ceil(SEEN * math.exp(min(largest, 40.0)) / mechanism.shape.length)
 
 
 def users_affordable(mechanism: Mechanism, quick: bool) -> int:
     """How many reports are drawn for it at most."""
     answers = QUICK_ANSWERS if quick else MAX_ANSWERS
-    length = 1 if mechanism.subject in ("label", "level") else mechanism.row_length
-    return answers // max(mechanism.report_length, length // VALUES_AN_ANSWER)
+    length = 1 if mechanism.subject in ("label", "level") else mechanism.shape.row_length
+    return answers // max(mechanism.shape.length, length // VALUES_AN_ANSWER)
 
 
 def look_at(
@@ -384,7 +384,7 @@ def _representations(
 ) -> Iterator[tuple[NDArray[Any], dict[str, Representation]]]:
     """Some users' private data, and other ways to hold them."""
     chance = np.random.default_rng(PATH_SEED)
-    users = max(MIN_PATH_USERS, min(PATH_USERS, MAX_PATH_VALUES // mechanism.row_length))
+    users = max(MIN_PATH_USERS, min(PATH_USERS, MAX_PATH_VALUES // mechanism.shape.row_length))
     if mechanism.subject in ("label", "level"):
         symbols = chance.choice(symbols_of(mechanism), users)
         kinds = {
@@ -394,7 +394,7 @@ def _representations(
         }
         yield symbols, {**kinds, f"{mechanism.subject}s in a list": lambda held: held.tolist()}
         return
-    shape = (users, mechanism.row_length)
+    shape = (users, mechanism.shape.row_length)
     if mechanism.subject == "links":
         links = (chance.random(shape) < 0.3).astype(np.float64)
         # To a curator lists of neighbours are one graph, and rows as many graphs.

@@ -80,7 +80,7 @@ class ModelOptions:
             settings=parse_settings(reporters.setting or []),
             data_options=range_option(reporters.public_range),
         )
-        if spec.resolved_method.reports_features and self.feature_epsilon is None:
+        if spec.resolved_method.can.asks and self.feature_epsilon is None:
             raise InputError(
                 f"{spec.method} reports features and needs a budget for them: give --feature-epsilon, for example 4"
             )

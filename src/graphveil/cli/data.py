@@ -11,7 +11,7 @@ from graphveil.cli.console import print_result, say, show_facts
 from graphveil.cli.options import AsJson
 from graphveil.experiments.table import Table
 from graphveil.graphs.catalogue import Listing, catalogue, describe
-from graphveil.graphs.download import get
+from graphveil.graphs.store import get
 
 data_app = typer.Typer(help="Graphs: which there are, what they hold, and how to get them.")
 

@@ -13,9 +13,9 @@ from graphveil.cli.options import AsJson, RangePair, parse_settings, range_optio
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
 from graphveil.graphs.load import load
-from graphveil.graphs.shards import Shards, facts, open_shards, shard_files, write_shards, write_town
-from graphveil.graphs.shards.partition import PARTITIONERS, check_partitions
 from graphveil.graphs.town import Town
+from graphveil.scale import Shards, facts, open_shards, shard_files, write_shards, write_town
+from graphveil.scale.partitioners import PARTITIONERS, check_partitions
 
 graph_app = typer.Typer(
     help="Graphs too large for one machine: shards of a graph, and towns of any size.", no_args_is_help=True

@@ -11,8 +11,8 @@ from rich.markup import escape
 from graphveil.cli.console import Console, print_result, say, show_table, warn
 from graphveil.cli.options import AsJson
 from graphveil.experiments.table import Table
-from graphveil.methods import Method, all_method_names, load_method
-from graphveil.methods.tasks import find_task
+from graphveil.methods import METHODS, Method
+from graphveil.methods.tasks import TASKS
 from graphveil.number_format import exact_text
 
 
@@ -33,8 +33,8 @@ def methods(
 
     Example: graphveil methods mine.py:Mine --settings
     """
-    chosen = all_method_names(warn) if name is None else [name]
-    loaded = {each: load_method(each) for each in chosen}
+    chosen = METHODS.load_all(warn) if name is None else [name]
+    loaded = {each: METHODS.load(each) for each in chosen}
     if as_json:
         print_result({"methods": [about(each, method) for each, method in loaded.items()]}, as_json)
         return
@@ -42,9 +42,7 @@ def methods(
     if name is not None:
         show_page(name, loaded[name], console, settings_alone=settings)
         return
-    rows = [
-        (each, "yes" if method.reports_features else "no", method.summary) for each, method in loaded.items()
-    ]
+    rows = [(each, "yes" if method.can.asks else "no", method.summary) for each, method in loaded.items()]
     show_table(Table(("method", "needs --epsilon", "what it is"), tuple(rows)), wrapped=True)
     for each, method in loaded.items() if settings else ():
         show_settings(each, method, console)
@@ -55,7 +53,7 @@ def about(name: str, method: Method) -> dict[str, Any]:
     return {
         "name": name,
         "summary": method.summary,
-        "needs_epsilon": method.reports_features,
+        "needs_epsilon": method.can.asks,
         "asks": asks(method),
         "settings": {
             key: {"default": info.default, "meaning": info.description}
@@ -79,7 +77,7 @@ def show_page(name: str, method: Method, console: Console, *, settings_alone: bo
         console.print()
     show_settings(name, method, console)
     if not settings_alone:
-        budget = " --epsilon 2" if method.reports_features else ""
+        budget = " --epsilon 2" if method.can.asks else ""
         first = next(iter(method.settings.model_fields.items()), None)
         setting = "" if first is None else f" --set {first[0]}={exact_text(first[1].default)}"
         console.print()
@@ -89,23 +87,21 @@ def show_page(name: str, method: Method, console: Console, *, settings_alone: bo
 def asks(method: Method) -> list[str]:
     """What a method asks users for, what it predicts, and with which options, in sentences."""
     said = ["It asks nobody about features."]
-    if method.reads_features:
+    if method.can.features == "raw":
         said = ["It reads raw features, and claims no privacy for them."]
-    elif method.reports_features:
+    elif method.can.asks:
         by = f"{method.mechanism} unless --mechanism names another one"
         said = [f"It asks users about their features at --epsilon, by {by}."]
-    if method.reports_levels:
-        said.append(
-            f"Users may choose one of {method.level_count} privacy levels each (--levels, --budgets)."
-        )
-    if method.takes_panel:
+    if method.can.levels:
+        said.append(f"Users may choose one of {method.can.levels} privacy levels each (--levels, --budgets).")
+    if method.can.panel:
         said.append("It learns from the raw rows of volunteers too, where there are some (--panel).")
     said.append(
-        f"Labels are asked for with --label-epsilon, links with --link-epsilon (by {method.link_mechanism}); without, both are public."
+        f"Labels are asked for with --label-epsilon, links with --link-epsilon (by {method.links.mechanism}); without, both are public."
     )
-    if method.several_tasks:
+    if method.can.norms:
         said.append("It can learn norms of features besides (--norm-epsilon).")
-    predicted = " or ".join(f"{find_task(name).summary} (--task {name})" for name in method.tasks)
+    predicted = " or ".join(f"{TASKS.find(name).summary} (--task {name})" for name in method.can.tasks)
     return [
         *said,
         f"It predicts {predicted}; the network inside is {method.backbone} unless --backbone says otherwise.",

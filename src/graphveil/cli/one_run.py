@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from graphveil import scale
 from graphveil.cli.console import on_interrupt, one_bar, print_result
 from graphveil.cli.options import AsJson, Computing, Options
 from graphveil.errors import InputError
-from graphveil.experiments.compute import RECORD, RowFiles, RowKind, compute_unit
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit
 from graphveil.files import write_whole
@@ -37,7 +37,7 @@ class RunOfRows:
     computing: Annotated[Computing, Options(only=("engine", "workers"))]
     as_json: AsJson = False
 
-    def write_in_shards(self, kind: RowKind, out: Path) -> bool:
+    def write_in_shards(self, kind: scale.RowKind, out: Path) -> bool:
         """Write a folder of files where the graph is sharded and large; False where it is not, and a file will do."""
         spec, engine = self.experiment, self.computing.resolved_engine
         if large_shards(spec.data) is None:
@@ -47,10 +47,10 @@ class RunOfRows:
                 )
             return False
         spec.check()
-        files, file = RowFiles(out, kind), out / RECORD
+        files, file = scale.RowFiles(out, kind), out / scale.RECORD
         files.make_folder()
         with one_bar() as inside, on_interrupt(CHECKPOINTS_KEPT), engine.open():
-            unit = compute_unit(RunUnit(spec), inside, engine, files)
+            unit = scale.compute_in_parts(RunUnit(spec), engine, inside, files)
         about = spec.about()
         record = {
             **{name: about[name] for name in ("method", "data", "epsilon", "seed", "version")},

@@ -18,9 +18,8 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 import typer
 
 from graphveil.checks import check_whole, short
-from graphveil.engine.crew import EVERY
-from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
+from graphveil.experiments.engine import CHECKPOINT_EVERY, Engine
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.experiment_file import NONE, read_settings
 from graphveil.methods.terms import option, record_fields
@@ -349,7 +348,7 @@ class Computing:
         "How many workers share the learning of one run, a part of the graph each: processes of this machine, or of Ray with --engine ray.",
     )
     checkpoint_every: int = option(
-        EVERY,
+        CHECKPOINT_EVERY,
         "With --workers: each so many epochs they write down how far they are, so that a run goes on where one of them, or this command, "
         "was lost.",
     )

@@ -260,5 +260,5 @@ def what_is_asked(plan: Plan) -> str:
     if plan.subject == "links":
         return f"whom you are linked to, among {plan.dims} users, each link randomized"
     if isinstance(mechanism, FeatureMechanism):
-        return f"{mechanism.sampled} of the {mechanism.dimensions} values of your row, randomized"
-    return f"your row of {mechanism.row_length} values, randomized"
+        return f"{mechanism.sampled} of the {mechanism.shape.dimensions} values of your row, randomized"
+    return f"your row of {mechanism.shape.row_length} values, randomized"

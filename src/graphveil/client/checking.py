@@ -123,9 +123,9 @@ def _check_range(plan: Plan, mechanism: Mechanism, offer: Offer, user: int) -> N
     if plan.subject != "features":
         return
     agreed = 1 if plan.of == "norm" else offer.dims
-    if mechanism.row_length != agreed:
+    if mechanism.shape.row_length != agreed:
         raise RefusalError(
-            "dims", f"the question is about rows of {mechanism.row_length} values, agreed were {agreed}"
+            "dims", f"the question is about rows of {mechanism.shape.row_length} values, agreed were {agreed}"
         )
     if not _fits_range(plan, offer):
         raise RefusalError(

@@ -63,7 +63,7 @@ def result_card(learned: StudyOutcome, collection: CollectionSettings) -> dict[s
         "task": spec.task,
         "metric": spec.resolved_task.metric(graph),
         "epsilon": spec.budgets.epsilon,
-        "mechanism": spec.budgets.mechanism if spec.resolved_method.reports_features else None,
+        "mechanism": spec.budgets.mechanism if spec.resolved_method.can.asks else None,
         "backbone": spec.backbone,
         "seed": spec.seed,
         "settings": {key: str(value) for key, value in spec.resolved_settings.model_dump().items()},

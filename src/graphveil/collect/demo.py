@@ -233,7 +233,7 @@ def _shown_study(
     collection: Collection, study: Experiment, shares: Sequence[Share], for_all: ForAll, say: Say
 ) -> bool:
     """Learn by a method, saying what is done; whether one process learns the same from what devices sent."""
-    if study.resolved_method.takes_panel:
+    if study.resolved_method.can.panel:
         say(
             f"{counted(sum(for_all(give_rows, shares)), 'volunteer')} gave their rows as they are, by consent."
         )

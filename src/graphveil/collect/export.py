@@ -18,9 +18,7 @@ from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.collect.storage import Collection
 from graphveil.errors import InputError
 from graphveil.files import write_whole
-from graphveil.graphs.shards import Shards, write_shards
-from graphveil.graphs.shards.partition import check_partitions
-from graphveil.graphs.shards.stored_reports import write_reports
+from graphveil.lazy import scale
 
 # Rows that are in memory at one time.
 CHUNK = 50_000
@@ -127,7 +125,7 @@ def _write(file: Path, parts: Any) -> int:
 class ExportedShards:
     """What was written: the sharded graph, the rounds whose reports are in it, and closed rounds that are left out, with the reason."""
 
-    shards: Shards
+    shards: Any
     rounds: tuple[int, ...]
     left_out: dict[int, str]
 
@@ -136,14 +134,14 @@ def export_shards(
     collection: Collection, folder: Path, partitions: int, *, partitioner: str = "auto", seed: int = 0
 ) -> ExportedShards:
     """Write the graph and what was answered into a new folder. ``seed`` draws the split where the graph's file has none."""
-    check_partitions(partitions, partitioner)
+    scale().check_partitions(partitions, partitioner)
     graph = collection.graph(seed=seed)
     if not graph.edge_count:
         raise InputError(
             "this collection knows no link, so there is no graph to shard: export its tables, without --shards"
         )
     told = {"collection": collection.settings.id, "graph": max(collection.versions), "split_seed": seed}
-    shards = write_shards(
+    shards = scale().write_shards(
         graph, folder, partitions=partitions, partitioner=partitioner, seed=seed, source=told
     )
     number = np.empty(shards.users, dtype=np.int32)
@@ -159,6 +157,6 @@ def export_shards(
             left_out[each.number] = "reports of links name users by node numbers, and shards number them anew"
         else:
             reports = collection.reports(each.number)
-            write_reports(shards.path, shards.manifest, each.plan, reports, number)
+            scale().write_reports(shards.path, shards.manifest, each.plan, reports, number)
             written.append(each.number)
     return ExportedShards(shards, tuple(written), left_out)

@@ -53,7 +53,7 @@ class BlindedUsers:
         mechanism = plan.build().blind()
         assert plan.range is not None
         # Any rows will do; these are one number, seen as often as needed.
-        nothing = np.broadcast_to(plan.range[0], (len(asked), mechanism.row_length))
+        nothing = np.broadcast_to(plan.range[0], (len(asked), mechanism.shape.row_length))
         held = PersonalRows(self._levels(len(asked)), nothing) if mechanism.personal else nothing
         drawn = mechanism.randomize(held, self._words)
         who = self._answering(self._asked)[asked]

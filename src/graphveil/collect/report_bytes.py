@@ -32,10 +32,10 @@ PLAIN = (FeatureMechanism, LabelMechanism)
 
 def report_header(mechanism: Mechanism) -> bytes:
     """Return how the report of one user begins, where all reports of the mechanism have the same length."""
-    length, (code, name) = mechanism.report_length, code_widths(mechanism)
+    length, (code, name) = mechanism.shape.length, code_widths(mechanism)
     flags = EVEN | (NAMED if name else 0)
     mark = bytes.fromhex(mechanism.fingerprint)
-    return HEADER.pack(MAGIC, VERSION, flags, code, name, 1, length, mechanism.places, length, mark)
+    return HEADER.pack(MAGIC, VERSION, flags, code, name, 1, length, mechanism.shape.places, length, mark)
 
 
 class ReportAcceptance:
@@ -47,13 +47,13 @@ class ReportAcceptance:
     def __init__(self, mechanism: Mechanism) -> None:
         # Of a pool, how many of its values may be named is checked besides.
         pooled = isinstance(mechanism, FeatureMechanism) and bool(mechanism.asking.pool)
-        self.plain = type(mechanism) in PLAIN and not mechanism.uneven and not pooled
+        self.plain = type(mechanism) in PLAIN and not mechanism.shape.uneven and not pooled
         if not self.plain:
             return
-        self._alphabet, self._places = mechanism.alphabet, mechanism.places
+        self._alphabet, self._places = mechanism.shape.alphabet, mechanism.shape.places
         self._code, self._name = code_widths(mechanism)
         self._head, self._size = report_header(mechanism), message_limit(mechanism)
-        self._codes_at = HEADER.size + self._name * mechanism.report_length
+        self._codes_at = HEADER.size + self._name * mechanism.shape.length
 
     def accepts(self, message: bytes) -> bool:
         """Whether this is for sure a report of one user."""
@@ -107,7 +107,7 @@ def read_messages(
     answered[places] = True
     if int(answered.sum()) != len(messages):
         raise MessageError("a user has two reports in this round: the database was changed by somebody else")
-    read = _uneven if mechanism.uneven else _even
+    read = _uneven if mechanism.shape.uneven else _even
     lengths, dims, codes = read(mechanism, order, messages)
     mask = None if answered.all() else answered
     reports = Reports(mechanism, row_pointers(lengths), dims, codes, mask)
@@ -119,7 +119,7 @@ def _even(
     mechanism: Mechanism, order: NDArray[np.int64], messages: Sequence[bytes]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32] | None, NDArray[np.unsignedinteger]]:
     """Messages that all have the same layout are rows of one matrix of bytes."""
-    length, (code, name) = mechanism.report_length, code_widths(mechanism)
+    length, (code, name) = mechanism.shape.length, code_widths(mechanism)
     size = message_limit(mechanism)
     if any(len(message) != size for message in messages):
         raise _damaged()
@@ -128,7 +128,7 @@ def _even(
     if not (matrix[:, :FINGERPRINT] == head).all():
         raise _damaged()
     at = HEADER.size + name * length
-    codes = _numbers(matrix[order, at : at + code * length], code).astype(code_type(mechanism.alphabet))
+    codes = _numbers(matrix[order, at : at + code * length], code).astype(code_type(mechanism.shape.alphabet))
     dims = _numbers(matrix[order, HEADER.size : at], name).astype(np.int32) if name else None
     return np.full(len(messages), length, dtype=np.int64), dims, codes
 
@@ -152,7 +152,7 @@ def _uneven(
     named = starts + LENGTH
     dims = _gathered(data, named, lengths, name).astype(np.int32) if name else None
     codes = _gathered(data, named + name * lengths, lengths, code)
-    return lengths, dims, codes.astype(code_type(mechanism.alphabet))
+    return lengths, dims, codes.astype(code_type(mechanism.shape.alphabet))
 
 
 def _gathered(

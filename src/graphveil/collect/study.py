@@ -28,7 +28,7 @@ from graphveil.graphs import Graph, Users
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
 from graphveil.mechanisms import Reports, entry
-from graphveil.methods.job import Progress
+from graphveil.methods.job import Progress, TrainingOptions
 from graphveil.methods.tasks import Outcome
 from graphveil.methods.trial import Replay
 from graphveil.privacy import Ledger, Plan, Respondents
@@ -175,7 +175,7 @@ def learned_alone(
 def check_collected(spec: Experiment) -> None:
     """Refuse, before anything heavy is loaded, what cannot be learned from a collection."""
     spec.check()
-    if spec.resolved_method.reads_features:
+    if spec.resolved_method.can.features == "raw":
         raise InputError(
             f"{spec.method} reads everybody's raw features, which no collection holds: take another method"
         )
@@ -238,22 +238,22 @@ def _open_books(roster: Roster, users: int, rounds: Sequence[PublishedRound]) ->
 def _asked_anyway(prepared: PreparedUnit) -> tuple[Plan, ...]:
     """What the method will ask whatever is answered: labels, links, norms, and its first question where that is known."""
     questions = prepared.job.questions
-    first = questions.features[:1] if prepared.method.first_round_known else ()
-    told = [plan for plan in (questions.labels, questions.links) if plan is not None]
-    return (*told, *questions.norms, *first)
+    first = questions.features[:1] if prepared.method.can.first_round_known else ()
+    told = [plan for plan in (questions.labels, questions.links, questions.norms) if plan is not None]
+    return (*told, *first)
 
 
 def _beside(spec: Experiment, graph: Graph) -> Sequence[Part]:
     """What the method is compared with."""
-    if not spec.resolved_method.reports_features:
+    if not spec.resolved_method.can.asks:
         return ()
     return [part for part in run_parts(spec, graph.panel is not None) if part not in ("method", "edgeless")]
 
 
 def _run(prepared: PreparedUnit, users: Respondents, *, keep_trained: bool = False) -> Outcome:
-    import_module("graphveil.learn.registry")
+    import_module("graphveil.learn.backbones")
     with learn.one_thread():
-        return prepared.method.run(replace(prepared.job, users=users, keep_trained=keep_trained))
+        return prepared.method.run(replace(prepared.job, users=users, training=TrainingOptions(keep_trained)))
 
 
 def _model(

@@ -11,8 +11,7 @@ import torch
 from scipy.sparse import csr_matrix, hstack
 from torch import Tensor
 
-from graphveil.linear.polynomial import HopSeries
-from graphveil.linear.sparse import Columns, SparseMatrix, entries_of, write
+from graphveil.linear.sparse import Columns, HopSeries, SparseMatrix, entries_of, write
 from graphveil.mechanisms import Estimate
 
 

@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from graphveil.denoise.common_neighbours import common_neighbours
-from graphveil.denoise.degree_prior import DegreePrior, shrunk_degrees
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.mechanisms import LinkMechanism, Mechanism, Reports
@@ -320,3 +319,124 @@ def _thinned(links: ReportedLinks, seed: int) -> PrivateGraph:
     chosen = np.sort(np.random.default_rng([seed, 8]).permutation(len(links.pairs))[:count])
     left_out = float(expected * (1 - count / max(len(links.pairs), 1)))
     return PrivateGraph(links.pairs[chosen], np.ones(count), left_out)
+
+
+Floats = NDArray[np.float64]
+# Users whose degrees are within this share of each other have one parameter.
+STEP = 0.02
+# A degree counts as at least this share of the mean one: nobody is sure to have no link.
+LEAST_SHARE = 0.2
+ITERATIONS, CLOSE = 500, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class DegreePrior:
+    """P[i and j are linked] = 1/(1 + e^-(β_i + β_j)), with one β for all users of about the same degree.
+
+    ``beta`` has a number for each group, ``group`` the group of each user, ``counts`` how many users a group has.
+
+    Source: the β-model (Chatterjee, Diaconis and Sly 2011) as BLINK (Zhu, Tan and Xiao 2023) uses it. There every user has a
+    parameter and every step an n x n matrix; users with the same degree have the same parameter, so groups give the same.
+    """
+
+    beta: Floats
+    group: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, degrees: Floats) -> DegreePrior:
+        """The prior in which users have these degrees in expectation (β by fixed-point iteration)."""
+        users = len(degrees)
+        inside = np.clip(degrees, 1e-3, max(users - 1.0, 1e-3))
+        steps = np.round(np.log(inside) / np.log1p(STEP)).astype(np.int64)
+        _, group, counts = np.unique(steps, return_inverse=True, return_counts=True)
+        wanted = np.bincount(group, weights=inside) / counts
+        beta = np.log(wanted) - 0.5 * np.log(max(float(inside.sum()), 1e-3))
+        for _ in range(ITERATIONS):
+            # Σ_j 1/(e^-β_j + e^β_i) over all others j, group by group.
+            shares = 1 / (np.exp(-beta)[None, :] + np.exp(beta)[:, None])
+            sums = shares @ counts - np.diagonal(shares)
+            moved = 0.5 * (beta + np.log(wanted) - np.log(np.maximum(sums, 1e-300)))
+            done = np.abs(moved - beta).max() < CLOSE
+            beta = moved
+            if done:
+                break
+        return cls(beta, group, counts)
+
+    def log_odds(self, pairs: NDArray[np.integer]) -> Floats:
+        """β_i + β_j of each pair."""
+        return np.asarray(self.beta[self.group[pairs[:, 0]]] + self.beta[self.group[pairs[:, 1]]])
+
+    @property
+    def expected_links(self) -> float:
+        """How many links there are in expectation."""
+        chances = 1 / (1 + np.exp(-(self.beta[:, None] + self.beta[None, :])))
+        ordered = self.counts @ chances @ self.counts - self.counts @ np.diagonal(chances)
+        return float(ordered / 2)
+
+
+def shrunk_degrees(noisy: Floats, variance: Floats | float) -> Floats:
+    """Degrees between what was measured and the mean of all, by how much of the differences is noise.
+
+    d̄ + (v/(v + σ²))·(d - d̄), with σ² the variance of the noise and v what is left of the variance of all measurements
+    without it (empirical Bayes). A negative measurement, of which there are many at small budgets, so is no negative degree.
+
+    >>> shrunk_degrees(np.array([2.0, 4.0]), 0.0).tolist()
+    [2.0, 4.0]
+    """
+    noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), noisy.shape)
+    mean = max(float(noisy.mean()), 0.1)
+    spread = max(float(noisy.var() - noise.mean()), 0.0)
+    kept = np.divide(spread, spread + noise, out=np.ones_like(noise), where=spread + noise > 0)
+    return np.maximum(mean + kept * (noisy - mean), LEAST_SHARE * mean)
+
+
+Numbers = NDArray[np.int64]
+
+
+def common_neighbours(
+    indptr: Numbers, indices: NDArray[np.int32], answering: Numbers, both: bool
+) -> tuple[Numbers, Numbers]:
+    """For each linked pair (larger number first, in the order of the rows) its common neighbours; and how many answers are about pairs
+    that have so many, for numbers from 1 on.
+
+    ``indptr`` and ``indices`` are the links of n users in both directions, sorted. ``answering`` is 1 for users who answer; about a pair
+    there are the answers of the user with the larger number, or of both. The work is the sum of the squares of all degrees.
+    """
+    degrees = np.diff(indptr)
+    # Two users have no more neighbours in common than the second busiest user has.
+    most = int(np.sort(degrees)[-2]) if len(degrees) > 1 else 0
+    common, totals = _count(indptr, indices, answering, both, most + 1)
+    return common, totals
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(indptr: Any, indices: Any, answering: Any, both: bool, size: int) -> Any:
+    users = len(indptr) - 1
+    seen, reached = np.zeros(users, dtype=np.int64), np.empty(users, dtype=np.int32)
+    common, totals = np.empty(len(indices) // 2, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    pair = 0
+    for user in range(users):
+        count = 0
+        for place in range(indptr[user], indptr[user + 1]):
+            middle = indices[place]
+            for step in range(indptr[middle], indptr[middle + 1]):
+                other = indices[step]
+                if other >= user:
+                    break
+                if seen[other] == 0:
+                    reached[count] = other
+                    count += 1
+                seen[other] += 1
+        for place in range(indptr[user], indptr[user + 1]):
+            other = indices[place]
+            if other >= user:
+                break
+            common[pair] = seen[other]
+            pair += 1
+        for place in range(count):
+            other = reached[place]
+            answers = answering[user] + answering[other] if both else answering[user]
+            totals[seen[other]] += answers
+            seen[other] = 0
+    return common, totals

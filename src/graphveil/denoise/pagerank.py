@@ -4,7 +4,7 @@
 
 Every algorithm gives Ẑ with |Z - Ẑ|_ij ≤ deg(i)^r · r_max, known before it starts; users without neighbours keep their row,
 exactly. With c = 1-α, R = D^-r X and the columns x_j of X, users without neighbours aside:
-- ``push``: backward push with the threshold r_max (`graphveil.linear.push`).
+- ``push``: backward push with the threshold r_max (`graphveil.linear.kernels`).
 - ``power``: L hops. The rest is c^(L+1) times a weighted mean of R, so c^(L+1)·max|R| ≤ r_max is enough.
 - ``chebyshev``: α/(1-cx) = (α/s)(1 + 2Σ_k q^k T_k(x)), s = √(1-c²), q = (1-s)/c, up to T_K. What is dropped sums up to
   tail_K = 2(α/s) q^(K+1)/(1-q), and P = D^(r-1/2) S D^(1/2-r) with S symmetric, so row i of column j is off by at most
@@ -42,9 +42,8 @@ from graphveil.denoise.blocks import (
 )
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.linear.polynomial import Chebyshev, HopSeries, Polynomial
 from graphveil.linear.propagation import pagerank_matrix
-from graphveil.linear.sparse import Columns, SparseMatrix, write
+from graphveil.linear.sparse import Chebyshev, Columns, HopSeries, Polynomial, SparseMatrix, write
 from graphveil.mechanisms import Estimate
 
 Algorithm = Literal["auto", "push", "power", "chebyshev"]

@@ -83,7 +83,7 @@ class ExperimentLearner:
     @property
     def has_control(self) -> bool:
         """Whether features are reported."""
-        return self.spec.resolved_method.reports_features
+        return self.spec.resolved_method.can.asks
 
     def split(self, seed: int) -> tuple[Graph, Users]:
         """The data with the split of a run."""

@@ -20,7 +20,7 @@ from graphveil.experiments.figure import INK, METHOD, RULE, TITLE_SIZE, WIDTH, D
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit, respondents
-from graphveil.learn.ranking import (
+from graphveil.learn.attributes import (
     Ranking,
     Scores,
     chance_jaccard,

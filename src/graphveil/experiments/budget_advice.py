@@ -267,7 +267,7 @@ def advise_budget(
     with learn.one_thread():
         ready = open_unit(RunUnit(spec, given=given), progress)
         job = replace(ready.job, users=Nobody())
-        ready.method.prepare(job)
+        ready.method.check(job)
         view = PublicView.of(job)
     model = find_gain_model("panel" if view.panel else "private", view.data)
     planned = model if view.panel else find_gain_model("planned", view.data)

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.findings import exact_epsilon, plain
-from graphveil.engine.engine import HERE
+from graphveil.experiments.engine import HERE
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import Chart, Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page

@@ -17,7 +17,7 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, job_levels, respondents, with_levels
 from graphveil.graphs import Graph, Users, load
-from graphveil.methods import Job
+from graphveil.methods.job import Job, feature_plan
 from graphveil.methods.terms import Budgets
 from graphveil.number_format import budget, percent, rounded, rounded_or_whole
 from graphveil.privacy import Nobody
@@ -127,8 +127,8 @@ def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: b
         levels=job_levels(spec),
         mechanism_options=spec.mechanism_options,
     )
-    plan = job.feature_plan()
-    size = graph.node_count * plan.build().report_length * 8 / 1e9
+    plan = feature_plan(job)
+    size = graph.node_count * plan.build().shape.length * 8 / 1e9
     if size > MAX_GIGABYTES:
         raise InputError(
             f"{spec.budgets.mechanism} reports every value: {size:.1f} GB are too many for a report"

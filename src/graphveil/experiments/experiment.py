@@ -15,27 +15,18 @@ from graphveil.checks import check_whole
 from graphveil.errors import InputError, UnknownNameError, option_name
 from graphveil.graphs.convert import from_pyg
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.identity import data_digest, file_digest
-from graphveil.graphs.levels import level_source
-from graphveil.graphs.outside_data import LOADERS
-from graphveil.graphs.private_edges import private_edges_file
+from graphveil.graphs.links import private_edges_file
+from graphveil.graphs.load import LOADERS, data_digest
 from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
-from graphveil.graphs.users import Users
+from graphveil.graphs.store import file_digest
+from graphveil.graphs.users import Users, level_source
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import level_budgets
 from graphveil.mechanisms.registry import load_entry, origin, takes_levels
-from graphveil.methods import BACKBONE_NAMES, Settings, find_method
-from graphveil.methods.job import VARIANTS
-from graphveil.methods.method import (
-    Method,
-    backbone_digest,
-    check_backbone,
-    check_norms,
-    check_panel,
-    load_method,
-    method_origin,
-)
-from graphveil.methods.tasks import Task, find_task, task_names
+from graphveil.methods import BACKBONE_NAMES, METHODS, Settings
+from graphveil.methods.method import Method, backbone_digest, check_backbone, require
+from graphveil.methods.private_links import VARIANTS
+from graphveil.methods.tasks import TASKS, Task
 from graphveil.methods.terms import (
     Budgets,
     Levels,
@@ -60,7 +51,7 @@ def check_data(source: str) -> None:
 def outside_digests(spec: Experiment) -> dict[str, str]:
     """What stands behind the names of a spec that are not the library's own, by field; data have a digest anyway."""
     method, mechanism, links = (
-        method_origin(spec.method),
+        METHODS.origin(spec.method),
         origin(spec.budgets.mechanism),
         origin(spec.budgets.link_mechanism),
     )
@@ -103,7 +94,7 @@ class Experiment:
     )
     task: str = option(
         "node",
-        f"What to predict: {' or '.join(f'{name} ({find_task(name).summary})' for name in task_names())}.",
+        f"What to predict: {' or '.join(f'{name} ({task.summary})' for name, task in TASKS.items())}.",
     )
     backbone: str = option(
         "", f"One of {', '.join(BACKBONE_NAMES)}, or FILE.py:NAME; the method's own by default."
@@ -149,13 +140,13 @@ class Experiment:
 
         A mechanism that nothing is called is for `check` to refuse.
         """
-        whole = self._completed(load_method(self.method))
+        whole = self._completed(METHODS.load(self.method))
         whole.load_code()
         return whole
 
     def load_code(self) -> None:
         """Run the code of method and mechanisms where that is not the library's, in a process that has not run it yet."""
-        load_method(self.method)
+        METHODS.load(self.method)
         for name in (self.budgets.mechanism, self.budgets.link_mechanism):
             with suppress(UnknownNameError):
                 load_entry(name)
@@ -164,7 +155,7 @@ class Experiment:
         budgets = replace(
             self.budgets,
             mechanism=self.budgets.mechanism or method.mechanism,
-            link_mechanism=self.budgets.link_mechanism or method.link_mechanism,
+            link_mechanism=self.budgets.link_mechanism or method.links.mechanism,
         )
         return replace(self, backbone=self.backbone or method.backbone, budgets=budgets)
 
@@ -205,19 +196,19 @@ class Experiment:
     @cached_property
     def resolved_method(self) -> Method:
         """The method that the name stands for."""
-        return find_method(self.method)
+        return METHODS.find(self.method)
 
     @cached_property
     def resolved_task(self) -> Task:
         """The task that the name stands for."""
-        return find_task(self.task)
+        return TASKS.find(self.task)
 
     @cached_property
     def resolved_settings(self) -> Settings:
         """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
-        return self.resolved_method.settings_for(
-            self.method_settings, self.data, self.task, self.budgets.mechanism
-        )
+        method = self.resolved_method
+        usual = method.defaults(self.data, self.task, self.budgets.mechanism)
+        return method.settings.of({**usual, **self.method_settings})
 
     @property
     def method_settings(self) -> dict[str, Any]:
@@ -228,14 +219,14 @@ class Experiment:
     @property
     def has_levels(self) -> bool:
         """Whether users choose a privacy level: where method and mechanism have levels."""
-        return self.resolved_method.reports_levels and takes_levels(self.budgets.mechanism)
+        return self.resolved_method.can.levels > 0 and takes_levels(self.budgets.mechanism)
 
     def level_budgets(self) -> tuple[float, ...]:
         """The public budgets of the levels."""
         assert self.budgets.epsilon is not None
         count, budgets = self.levels.levels, self.levels.budgets
         if count is None and budgets is None:
-            count = self.resolved_method.level_count
+            count = self.resolved_method.can.levels
         return level_budgets(self.budgets.epsilon, count, budgets)
 
     @property
@@ -252,7 +243,7 @@ class Experiment:
         if not self.budgets.private_links:
             return self._below(LINK_PREFIX)
         settings = self.resolved_settings
-        own = [name for name in self.resolved_method.link_settings if self._serves_links(name)]
+        own = [name for name in self.resolved_method.links.settings if self._serves_links(name)]
         return {**{name: getattr(settings, name) for name in own}, **self._below(LINK_PREFIX)}
 
     def _serves_links(self, name: str) -> bool:
@@ -279,11 +270,11 @@ class Experiment:
         task = self.resolved_task
         _ = self.resolved_settings
         check_backbone(self.backbone)
-        if method.reports_features and budgets.epsilon is None:
+        if method.can.asks and budgets.epsilon is None:
             raise InputError(
                 f"{self.method} reports features and needs a budget: give --epsilon, for example 1"
             )
-        if not method.reports_features and budgets.epsilon is not None:
+        if not method.can.asks and budgets.epsilon is not None:
             raise InputError(
                 f"{self.method} reports no features, so --epsilon has no meaning for it: leave it out"
             )
@@ -296,7 +287,7 @@ class Experiment:
                 check_private_labels(recipe_of(split))
         self._check_links()
         if budgets.norm_epsilon is not None:
-            check_norms(method)
+            require(method, "norms")
         self._check_turnout()
         self._check_volunteers()
         check_whole(self.runs, "--runs", least=1)
@@ -328,9 +319,9 @@ class Experiment:
 
     def _check_links(self) -> None:
         options = self._below(LINK_PREFIX)
-        own = [name for name in self.resolved_method.link_settings if name in self.method_settings]
+        own = [name for name in self.resolved_method.links.settings if name in self.method_settings]
         given = [f"{LINK_PREFIX}{name}" for name in options] + own
-        if self.budgets.link_mechanism != self.resolved_method.link_mechanism:
+        if self.budgets.link_mechanism != self.resolved_method.links.mechanism:
             given.append("--link-mechanism")
         if given and not self.budgets.private_links:
             raise InputError(f"{given[0]} has no meaning where links are public: give --link-epsilon too")
@@ -359,8 +350,8 @@ class Experiment:
     def _check_turnout(self) -> None:
         self.turnout.check()
         method, budgets = self.resolved_method, self.budgets
-        asks = method.reports_features or budgets.private_labels or budgets.private_links
-        if not self.turnout.complete and (method.reads_features or not asks):
+        asks = method.can.asks or budgets.private_labels or budgets.private_links
+        if not self.turnout.complete and (method.can.features == "raw" or not asks):
             raise InputError(
                 f"{self.method} asks nobody here, so --participation has no meaning for it: leave it out"
             )
@@ -368,13 +359,13 @@ class Experiment:
     @property
     def uses_panel(self) -> bool:
         """Whether volunteers' rows are used, where there are volunteers."""
-        return self.resolved_method.uses_panel(self.resolved_settings)
+        return self.resolved_method.can_with(self.resolved_settings).panel
 
     def _check_volunteers(self) -> None:
         if self.volunteers.panel is None:
             return
         self.volunteers.check()
-        check_panel(self.resolved_method, self.resolved_settings)
+        require(self.resolved_method, "panel", self.resolved_settings)
         if self.has_levels:
             raise InputError(
                 f"users of {self.method} with {self.budgets.mechanism} choose a privacy level, and volunteers give their row, not "

@@ -11,7 +11,7 @@ from graphveil.experiments.analysis import AnalysisResult
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
-from graphveil.graphs.levels import expected_shares
+from graphveil.graphs.users import expected_shares
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.level_errors import LevelError, level_errors
 from graphveil.number_format import percent, rounded

@@ -18,7 +18,7 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.runner import parts_of
 from graphveil.experiments.unit import OpenUnit, RunUnit, UnitResult, load_data, open_unit
 from graphveil.graphs import Graph
-from graphveil.learn.ranking import degree_correlations
+from graphveil.learn.attributes import degree_correlations
 from graphveil.mechanisms import Reports
 from graphveil.number_format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
 from graphveil.plugins import Registry, is_reference
@@ -172,7 +172,7 @@ def _attack(spec: Experiment, kind: str, attribute: int | None = None) -> Readin
     attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, RAW)}
     for run, part in product(range(spec.runs), parts):
         ready = open_unit(RunUnit(spec, part, run))
-        reports = _overheard(ready) if ready.method.reports_features else None
+        reports = _overheard(ready) if ready.method.can.asks else None
         seen = {part: reports} | ({RAW: None} if part == "method" and reports is not None else {})
         for name, heard in seen.items():
             attacked[name].append(attacks.attribute_inference(ready.graph, ready.users, heard, attribute))

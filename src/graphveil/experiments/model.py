@@ -29,8 +29,8 @@ from graphveil.graphs.graph import UNKNOWN, Graph, Mask, labelled
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.methods import find_method, method_names
-from graphveil.methods.job import Questions
+from graphveil.methods.job import Questions, TrainingOptions
+from graphveil.methods.method import require
 from graphveil.methods.tasks import Trained
 from graphveil.methods.trial import Replay
 from graphveil.plugins import is_reference, plain_name
@@ -109,12 +109,12 @@ class Model:
         with learn.one_thread():
             job = make_job(unit, method, self._grown(graph))
             raw = None
-            if method.reads_features:
+            if method.can.features == "raw":
                 if people is None:
                     raise InputError(f"{method.name} reads raw features: give the users of the graph")
                 raw = people.raw.rows()
             replay = Replay([each.reports for each in answers])
-            job = replace(job, users=replay, trained=self.trained, raw=raw)
+            job = replace(job, users=replay, training=TrainingOptions(trained=self.trained), raw=raw)
             job = replace(job, questions=method.questions(job))
             outcome = method.run(job)
         answered = [each.answered_by(count) for each in answers]
@@ -264,7 +264,7 @@ def train_model(
     with learn.one_thread():
         ready = open_unit(RunUnit(spec, run=run, given=given))
         recorder = _Recorder(ready.job.users)
-        outcome = ready.method.run(replace(ready.job, users=recorder, keep_trained=True))
+        outcome = ready.method.run(replace(ready.job, users=recorder, training=TrainingOptions(keep=True)))
     if score is not None:
         check_same_score(ready, outcome, score)
     if outcome.trained is None:
@@ -284,13 +284,7 @@ def known_before(graph: Graph) -> Graph:
 def check_model(spec: Experiment) -> None:
     """Reject what cannot be applied to users who join later."""
     check_predictions(spec)
-    method = spec.resolved_method
-    if not method.applies_later:
-        others = [name for name in method_names() if find_method(name).applies_later]
-        raise InputError(
-            f"{method.name} {method.not_later}, so there is no model of it: take {', '.join(others)}, or run {method.name} again "
-            "when people have joined"
-        )
+    require(spec.resolved_method, "new_users")
     if spec.budgets.private_links:
         raise InputError(
             "where links are private, a graph that has grown would have to be reported anew: a model is for public links"

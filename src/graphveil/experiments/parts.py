@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from graphveil.errors import PrivacyError
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.mechanisms import Reports
-from graphveil.methods import Job, Method, find_method
+from graphveil.methods import METHODS, Job, Method
 from graphveil.privacy import Plan, Respondents
 
 # Settings that say how far reports are spread along edges.
@@ -66,11 +66,11 @@ class RunPart:
 
     def method_of(self, spec: Experiment) -> Method:
         """Return the method that learns."""
-        return find_method(self.method) if self.method else spec.resolved_method
+        return METHODS.find(self.method) if self.method else spec.resolved_method
 
 
 def _reports(spec: Experiment, panel: bool = False) -> bool:
-    return spec.resolved_method.reports_features
+    return spec.resolved_method.can.asks
 
 
 def _without_norms(job: Job) -> Job:

@@ -134,7 +134,7 @@ def advise_poisoning(
     first = open_unit(RunUnit(spec))
     # What cannot be measured is refused before anything is learned.
     chosen, influences, forged = _target(first, target), _influences(first), True
-    import_module("graphveil.learn.registry")
+    import_module("graphveil.learn.backbones")
     for run in range(spec.runs):
         for place, share in enumerate(all_shares):
             if progress is not None:
@@ -161,7 +161,7 @@ def _check(spec: Experiment, shares: Sequence[float]) -> None:
         check_number(share, "share", least=0, below=1)
     if not any(shares):
         raise InputError("share must name at least one share of malicious users above 0, like 0.05")
-    if not spec.resolved_method.reports_features:
+    if not spec.resolved_method.can.asks:
         raise InputError(
             f"{spec.method} asks nobody about features, so nobody can lie to it: take another method"
         )

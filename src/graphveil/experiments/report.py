@@ -18,7 +18,7 @@ from graphveil.experiments.result_store import AnyResult, StoredResult, latest
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import SHOWN
 from graphveil.files import write_whole
-from graphveil.methods import find_method
+from graphveil.methods import METHODS
 from graphveil.number_format import NONE, budget, counted, gained, low_to_high, points
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
@@ -278,7 +278,7 @@ def _privacy(result: Result) -> str:
 
 def _reads_features(method: str) -> bool:
     try:
-        return find_method(method).reads_features
+        return METHODS.find(method).can.features == "raw"
     except UnknownNameError:
         return False
 

@@ -10,22 +10,20 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.pool import Arriving, Pool, computed, uninterrupted, workers
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.compute import compute_remote_unit, compute_unit, remove_checkpoints
+from graphveil.experiments.engine import HERE, Engine
 from graphveil.experiments.experiment import Experiment, Given, Part, check_unchanged, input_digest, take_data
 from graphveil.experiments.parts import run_parts
+from graphveil.experiments.processes import Arriving, Pool, computed, processes, uninterrupted
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.unit import RunUnit, UnitResult, has_panel, load_data
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs import Users
-from graphveil.graphs.identity import content_digest, data_digest
-from graphveil.graphs.load import large_shards
-from graphveil.methods import Method
+from graphveil.graphs.load import content_digest, data_digest, large_shards
+from graphveil.methods import METHODS, Method
 from graphveil.methods.job import Progress
-from graphveil.methods.method import take_method
 from graphveil.plugins import held
 
 # So many units a worker are begun before their turn.
@@ -132,7 +130,7 @@ def run(
                 "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs, engine, keep, "
                 "resume and store, or put it into a file and name it FILE.py:NAME"
             )
-        method, keep = take_method(method), False
+        method, keep = METHODS.take(method), False
     kept = keep is None or keep
     if store is None and kept:
         store = UnitStore(results_file())
@@ -236,7 +234,7 @@ def _serial(todo: list[RunUnit], inside: Progress | None, engine: Engine) -> Ite
 def _alone(todo: list[RunUnit]) -> Iterator[UnitResult]:
     """One unit after the other, each in a fresh process."""
     for unit in todo:
-        with workers(1) as pool:
+        with processes(1) as pool:
             result = computed(pool.submit(compute_remote_unit, unit, unit.digest))
         yield replace(result, alone=True)
 

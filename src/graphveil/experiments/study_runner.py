@@ -9,14 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.pool import UnitLostError
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
 from graphveil.experiments.compute import remove_checkpoints
 from graphveil.experiments.database import RESULTS
+from graphveil.experiments.engine import HERE, Engine
 from graphveil.experiments.experiment import Experiment, Given, Part, take_data
 from graphveil.experiments.experiment_file import experiment_fields
 from graphveil.experiments.measures import PARTS, Reading
+from graphveil.experiments.processes import UnitLostError
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.runner import Ahead, parts_of, run_experiment, units_left

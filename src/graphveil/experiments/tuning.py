@@ -18,11 +18,10 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from graphveil.checks import check_whole
-from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.pool import Arriving, computed
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.compute import check_elsewhere
 from graphveil.experiments.database import insert, select
+from graphveil.experiments.engine import HERE, Engine
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
@@ -33,12 +32,13 @@ from graphveil.experiments.experiment import (
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
+from graphveil.experiments.processes import Arriving, computed
 from graphveil.experiments.unit import RunUnit, Validation, validate_unit
 from graphveil.experiments.unit_store import RecordOrigin, RecordStore, now, results_file, this_version
 from graphveil.files import toml_value, write_whole
 from graphveil.graphs import Users
 from graphveil.mechanisms import entry
-from graphveil.methods import find_method, method_names
+from graphveil.methods import METHODS
 from graphveil.methods.job import Progress
 from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
 from graphveil.plugins import held
@@ -58,7 +58,7 @@ class SearchSpace:
         """Return the grid of an experiment's method for what is private in it, without the settings that it fixes."""
         method = spec.resolved_method
         if not method.grid:
-            searchable = [name for name in method_names() if find_method(name).grid]
+            searchable = [name for name in METHODS.own() if METHODS.find(name).grid]
             raise InputError(
                 f"{spec.method} has no settings to search: tune one of {', '.join(searchable)} instead"
             )
@@ -66,7 +66,7 @@ class SearchSpace:
         if spec.budgets.label_epsilon is not None:
             grid |= LABEL_GRID
         if spec.budgets.link_epsilon is not None:
-            grid |= method.link_grid
+            grid |= method.links.grid
         if spec.has_levels and spec.levels.gamma is None:
             grid |= LEVEL_GRID
         defaults = {key: _default(spec, key) for key in grid if key not in spec.settings}

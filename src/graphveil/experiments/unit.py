@@ -17,14 +17,14 @@ from graphveil.errors import GraphveilError, InputError, PrivacyError
 from graphveil.experiments.experiment import Experiment, Given, Part, input_digest
 from graphveil.experiments.parts import PARTS, RunPart
 from graphveil.graphs import Graph, Users, load
-from graphveil.graphs.identity import data_digest
-from graphveil.graphs.levels import draw_levels, level_source, read_levels
-from graphveil.graphs.panel import refuse_levels, with_panel
-from graphveil.graphs.private_edges import divide_edges
+from graphveil.graphs.links import divide_edges
+from graphveil.graphs.load import data_digest
+from graphveil.graphs.users import draw_levels, level_source, read_levels, refuse_levels, with_panel
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job
-from graphveil.methods.job import Progress, Questions
-from graphveil.methods.method import Method, check_backbone, public_part
+from graphveil.methods.job import Progress, Questions, public_part
+from graphveil.methods.method import Method, check_backbone
+from graphveil.methods.private_links import PrivateLinks
 from graphveil.methods.tasks import Outcome
 from graphveil.methods.terms import Levels
 from graphveil.privacy import Ledger, Nobody, Respondents
@@ -214,7 +214,7 @@ def open_unit(unit: RunUnit, progress: Progress | None = None) -> OpenUnit:
     job = replace(
         prepared.job,
         users=respondents(unit, users, ledger, who),
-        raw=users.raw.rows() if method.reads_features else None,
+        raw=users.raw.rows() if method.can.features == "raw" else None,
     )
     return OpenUnit(unit, method, prepared.graph, users, job, ledger, job.raw is not None, who)
 
@@ -238,7 +238,8 @@ def prepare_unit(unit: RunUnit, progress: Progress | None = None) -> PreparedUni
         edges=edges,
     )
     job = make_job(unit, method, public, progress)
-    job = replace(job, private_users=None if edges is None else edges.private_users)
+    if edges is not None:
+        job = replace(job, links=replace(job.links, users=edges.private_users))
     questions = method.questions(job)
     check_cost(unit, questions)
     return PreparedUnit(unit, method, graph, users, replace(job, questions=questions))
@@ -311,7 +312,7 @@ def learn_unit(unit: RunUnit, progress: Progress | None = None) -> tuple[OpenUni
     """Split, ask and learn."""
     ready = open_unit(unit, progress)
     # What takes long to load is loaded before the method counts its seconds.
-    import_module("graphveil.learn.registry")
+    import_module("graphveil.learn.backbones")
     return ready, ready.method.run(ready.job)
 
 
@@ -342,7 +343,7 @@ def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | N
     """Return what a method is given, before anybody has declared a budget."""
     spec, settings = unit.spec, unit.spec.resolved_settings
     if unit.role.method:
-        settings = method.settings_for({}, spec.data, spec.task, spec.budgets.mechanism)
+        settings = method.settings.of(method.defaults(spec.data, spec.task, spec.budgets.mechanism))
     job = Job(
         graph,
         Nobody(),
@@ -352,7 +353,7 @@ def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | N
         levels=job_levels(spec),
         machine=replace(spec.machine, device=_device(spec.machine.device)),
         mechanism_options=spec.mechanism_options,
-        link_options=spec.link_options,
+        links=PrivateLinks(spec.link_options),
         backbone=spec.backbone,
         predicts=spec.resolved_task,
         progress=progress,

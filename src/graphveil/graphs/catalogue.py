@@ -10,10 +10,10 @@ import numpy as np
 from graphveil.errors import InputError
 from graphveil.graphs.datasets import DATASETS, Dataset
 from graphveil.graphs.graph import symmetric_csr, usual_metric
+from graphveil.graphs.load import GROUP, data_origin, is_outside, is_sharded, load_outside
 from graphveil.graphs.npz import read_npz
-from graphveil.graphs.outside_data import GROUP, data_origin, is_outside, load_outside
-from graphveil.graphs.shards.manifest import is_sharded, read_manifest
 from graphveil.graphs.store import find, own_names, verify
+from graphveil.lazy import scale
 from graphveil.plugins import is_reference, package, plugins
 
 RULES = {
@@ -126,7 +126,7 @@ def _own(path: Path, where: str) -> Listing:
 
 def _sharded(path: Path) -> Listing:
     """What the manifest of a sharded graph says."""
-    manifest = read_manifest(path)
+    manifest = scale().read_manifest(path)
     return Listing(
         manifest.name,
         manifest.users,

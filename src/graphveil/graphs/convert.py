@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 from graphveil.graphs.divide import divide
 from graphveil.graphs.graph import UNKNOWN, Graph
-from graphveil.graphs.npz import Raw
+from graphveil.graphs.npz import Raw, with_label
 from graphveil.graphs.splits import GivenSplit, recipe_of
 from graphveil.graphs.users import Users
-from graphveil.graphs.variants import with_label
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.graphs.graph import UNKNOWN, Graph, Mask, Metric, symmetric_csr, usual_metric
+from graphveil.graphs.graph import UNKNOWN, Graph, Mask, Metric, Panel, panel_of, symmetric_csr, usual_metric
 from graphveil.graphs.npz import Raw
-from graphveil.graphs.panel import Panel, panel_of
 from graphveil.graphs.splits import Split, SplitRecipe
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.rows import PublicRange

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.graphs.world import ALONE, World
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.mechanisms.rows import PublicRange
 
 if TYPE_CHECKING:
     from graphveil.graphs.links import KnownLinks
-    from graphveil.graphs.panel import Panel
     from graphveil.graphs.splits import SplitRecipe
 
 Mask = NDArray[np.bool_]
+# The row of each link's other end, from a row for each user.
+RowsOfEnds = Callable[[NDArray[Any]], NDArray[Any]]
 Metric = Literal["accuracy", "roc_auc", "f1"]
 METRICS: tuple[Metric, ...] = ("accuracy", "roc_auc", "f1")
 UNKNOWN = -1
@@ -96,9 +98,9 @@ class Graph:
         return len(self.indptr) - 1
 
     @property
-    def world(self) -> World:
+    def collective(self) -> Collective:
         """Those who learn from this graph together: where it is whole, one process alone."""
-        return ALONE
+        return SINGLE_PROCESS
 
     @property
     def total_count(self) -> int:
@@ -113,6 +115,15 @@ class Graph:
         """Rows of these users (a mask or ascending numbers), with those that other workers have of theirs, in the order of the
         numbers that the whole graph has them by."""
         return arrays
+
+    def other_ends(self, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], RowsOfEnds]:
+        """The links of some users (ascending numbers): how many each has, and a function from a row for each user of this graph to the
+        row of each link's other end."""
+        counts = self.degrees[users]
+        ends = np.cumsum(counts)
+        at = np.repeat(self.indptr[users] - ends + counts, counts) + np.arange(int(counts.sum()))
+        others = self.indices[at]
+        return counts, lambda rows: rows[others]
 
     @property
     def edge_count(self) -> int:
@@ -200,6 +211,42 @@ class Graph:
             f"Graph({self.name}, {self.node_count} users, {self.edge_count} edges, {self.feature_count} features, "
             f"{self.class_count} {'labels' if self.multilabel else 'classes'}, {int(self.train.sum())}/{int(self.validation.sum())}/{int(self.test.sum())}{volunteers})"
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Panel:
+    """Who volunteered, in the order of users' numbers, and the raw rows of these users alone: CSR or a dense array.
+
+    Rows are as users hold them, clipped to nothing. Volunteers give neither their labels nor their privacy levels by this.
+    """
+
+    users: NDArray[np.int64]
+    rows: Any
+
+    def __post_init__(self) -> None:
+        if self.rows.shape[0] != len(self.users):
+            raise InputError(
+                f"a panel must have one row for each of {len(self.users)} volunteers, got {self.rows.shape[0]}"
+            )
+        if (np.diff(self.users) <= 0).any():
+            raise InputError("volunteers must be sorted by their numbers, each once")
+        sparse = hasattr(self.rows, "tocsr")
+        own = (self.rows.data, self.rows.indices, self.rows.indptr) if sparse else (self.rows,)
+        for array in (self.users, *own):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    def __repr__(self) -> str:
+        return f"Panel({len(self)} volunteers, {self.rows.shape[1]} features)"
+
+
+def panel_of(features: Any, who: Mask) -> Panel | None:
+    """The panel of those who are marked, a truth a user; None where nobody is. Nothing of anybody else is kept."""
+    chosen = np.flatnonzero(who).astype(np.int64)
+    # Selected by numbers, rows are copied: what others hold cannot be reached from them.
+    return Panel(chosen, features[chosen]) if chosen.size else None
 
 
 def labelled(labels: NDArray[np.int64]) -> Mask:

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphveil.errors import InputError
+from graphveil.errors import GraphveilError, InputError
 from graphveil.graphs.datasets import DATASETS, Dataset
-from graphveil.graphs.divide import divide
-from graphveil.graphs.download import get
+from graphveil.graphs.divide import divide, resplit
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.npz import Raw, read_npz
-from graphveil.graphs.outside_data import GROUP, is_outside, load_outside
-from graphveil.graphs.shards.manifest import is_sharded
-from graphveil.graphs.shards.reader import Shards, open_shards
-from graphveil.graphs.shards.whole import load_whole, too_large
+from graphveil.graphs.npz import Raw, read_npz, with_label, with_largest_classes
 from graphveil.graphs.splits import RandomSplit, recipe_of
-from graphveil.graphs.store import find, own_names, verify
+from graphveil.graphs.store import file_digest, find, get, own_names, verify
 from graphveil.graphs.town import LabelTown, Town, generate_label_town, generate_town
 from graphveil.graphs.users import Users
-from graphveil.graphs.variants import with_label, with_largest_classes
+from graphveil.lazy import scale
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.plugins import digest, is_reference, package, plugins
+from graphveil.plugins import Origin, Registry, digest, is_reference, package, plugins
 
 TOWN = "town"
+# The file that makes a folder a sharded graph.
+MANIFEST = "graph.json"
 # What results call a graph that was given as objects: its name, and a part of its digest.
 GIVEN = re.compile(r"@[0-9a-f]{8}$")
 # Graphs that are generated: what they are planned by, and how.
@@ -93,7 +93,8 @@ def load(
             "its range, labels and classes were settled when it was sharded",
             **{"range": range, "label": label, "largest_classes": largest_classes, **options},
         )
-        return load_whole(source, seed, split)
+        both: tuple[Graph, Users] = scale().load_whole(source, seed, split)
+        return both
     if options:
         raise InputError(
             f"{source} takes no {', '.join(options)}: options of that kind are for {' and '.join(TOWNS)}"
@@ -154,12 +155,20 @@ def is_sharded_source(source: str | Path) -> bool:
     return (isinstance(source, Path) or source not in DATASETS) and is_sharded(source)
 
 
-def large_shards(source: str | Path) -> Shards | None:
-    """The sharded graph of this name, if it is too large to be loaded as a whole."""
+def is_sharded(source: str | Path) -> bool:
+    """Whether this is the folder of a sharded graph, which has a manifest."""
+    try:
+        return (Path(source).expanduser() / MANIFEST).is_file()
+    except OSError:
+        return False
+
+
+def large_shards(source: str | Path) -> Any:
+    """The sharded graph of this name (`graphveil.scale.Shards`), if it is too large to be loaded as a whole; else None."""
     if not is_sharded_source(source):
         return None
-    shards = open_shards(source)
-    return shards if too_large(shards) else None
+    shards = scale().open_shards(source)
+    return shards if scale().too_large(shards) else None
 
 
 def _is_path(source: str | Path) -> bool:
@@ -214,3 +223,87 @@ def _clipped(features: Any, ends: tuple[float, float] | None) -> Any:
     clipped = features.copy()
     clipped.data = np.clip(clipped.data, *ends)
     return clipped
+
+
+GROUP = "graphveil.datasets"
+Loader = Callable[..., tuple[Graph, Users]]
+
+
+def _loader(name: str, member: Any) -> Loader:
+    if not callable(member):
+        raise InputError(
+            f"{name} is a {type(member).__name__}: name a function that returns a graph and its users, as gv.from_arrays does"
+        )
+    return member  # type: ignore[no-any-return]
+
+
+LOADERS = Registry[Loader]("dataset", group=GROUP, adapt=_loader)
+
+
+def is_outside(source: str) -> bool:
+    """Whether a name that no file of the data folder has is one of a function: in a file or in an installed package."""
+    return is_reference(source) or source in LOADERS or source in plugins(GROUP)
+
+
+def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph, Users]:
+    """Call the function with the options that it takes by name; where it takes no ``seed``, the split is drawn again here."""
+    load = LOADERS.load(source)
+    accepted = inspect.signature(load).parameters
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
+    for key in options:
+        if key not in accepted and not open_ended:
+            raise InputError(f"{source} takes no {key}: it takes {', '.join(accepted) or 'no options'}")
+    seeded = {"seed": seed} if "seed" in accepted else {}
+    try:
+        loaded = load(**options, **seeded)
+    except GraphveilError:
+        raise
+    except Exception as error:
+        raise InputError(f"{source} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not (isinstance(loaded, tuple) and [type(part) for part in loaded] == [Graph, Users]):
+        raise InputError(
+            f"{source} must return a graph and its users, as gv.from_arrays does, it returned {type(loaded).__name__}"
+        )
+    graph, users = loaded
+    return (graph, users) if seeded else resplit(graph, users, seed)
+
+
+def data_origin(name: str) -> Origin | None:
+    """Where the function of a graph comes from; None for the library's own graphs and for files of data."""
+    return LOADERS.origin(name)
+
+
+def data_digest(source: str, options: Mapping[str, Any]) -> str:
+    """The SHA-256 of a graph's file, or of all files of a sharded one; of its options, and of what it comes from, where a function gives it.
+
+    What is not on this machine yet is downloaded, as `load` does.
+    """
+    outside = None if source in TOWNS else outside_digest(source)
+    if source in TOWNS or outside is not None:
+        described = json.dumps([outside or source, options], sort_keys=True, default=str)
+        return hashlib.sha256(described.encode()).hexdigest()
+    if is_sharded_source(source):
+        folder = Path(source).expanduser()
+        told = hashlib.sha256()
+        for file in scale().sharded_files(folder):
+            told.update(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n".encode())
+        return told.hexdigest()
+    return file_digest(graph_file(source))
+
+
+def content_digest(graph: Graph, users: Users) -> str:
+    """The SHA-256 of all that a graph and its users hold: for those that are given as objects and have no file."""
+    raw, told = users.raw, hashlib.sha256()
+    told.update(repr((graph.feature_count, graph.public_range, graph.binary, graph.metric)).encode())
+    features = raw.features
+    rows = [features.indptr, features.indices, features.data] if hasattr(features, "tocsr") else [features]
+    panel = None if graph.panel is None else graph.panel.users
+    masks = [graph.train, graph.validation, graph.test, graph.weights, panel]
+    for array in (graph.indptr, graph.indices, raw.labels, raw.levels, *rows, *masks):
+        told.update(b"-" if array is None else _described(array))
+    return told.hexdigest()
+
+
+def _described(array: Any) -> bytes:
+    """Type, shape and numbers of an array."""
+    return repr((array.dtype.str, array.shape)).encode() + np.ascontiguousarray(array).tobytes()

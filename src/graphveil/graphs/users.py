@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn, Protocol
 
@@ -11,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.sampling import SeededWords, SystemWords, Words
+from graphveil.checks import check_whole
 from graphveil.errors import InputError, PrivacyError
-from graphveil.graphs.graph import Graph, shared_links
+from graphveil.files import read_array, read_text
+from graphveil.graphs.graph import Graph, panel_of, shared_links
 from graphveil.graphs.links import LinkPairs, Pairs
 from graphveil.graphs.metrics import ClassScore, area_under_curve, class_scores, confusion_counts, measure
 from graphveil.graphs.splits import check_seed
@@ -425,3 +428,113 @@ def _checked_levels(levels: Any, users: int) -> NDArray[np.int64]:
     array = array.astype(np.int64)
     array.setflags(write=False)
     return array
+
+
+Levels = NDArray[np.int64]
+DISTRIBUTIONS = ("uniform", "strict", "relaxed", "bimodal")
+NAMED = "name a file of levels, one integer a user"
+SUFFIXES = (".npy", ".csv", ".txt")
+
+
+def draw_levels(users: int, levels: int, distribution: str = "uniform", seed: int = 0) -> Levels:
+    """A level 1..f for each user: uniform, strict (all 1), relaxed (all f), or bimodal (half 1, half f), as PPGNN has them.
+
+    >>> draw_levels(4, 3, "relaxed").tolist()
+    [3, 3, 3, 3]
+    """
+    if distribution not in DISTRIBUTIONS:
+        raise InputError(
+            f"no distribution of levels is named {distribution!r}: choose one of {', '.join(DISTRIBUTIONS)}, "
+            f"or give a file of levels ({', '.join(SUFFIXES)})"
+        )
+    random = np.random.default_rng([check_seed(seed), 5])
+    if distribution == "uniform":
+        return random.integers(1, levels + 1, users)
+    if distribution == "bimodal":
+        return np.where(random.permutation(users) < users // 2, 1, levels)
+    return np.full(users, 1 if distribution == "strict" else levels, dtype=np.int64)
+
+
+def expected_shares(levels: int, distribution: str = "uniform") -> NDArray[np.float64]:
+    """Which share of users a distribution gives each level, known before anybody has chosen.
+
+    >>> expected_shares(4, "bimodal").tolist()
+    [0.5, 0.0, 0.0, 0.5]
+    """
+    draw_levels(0, levels, distribution)
+    shares = np.zeros(levels)
+    if distribution == "uniform":
+        shares[:] = 1 / levels
+    if distribution in ("strict", "bimodal"):
+        shares[0] += 1
+    if distribution in ("relaxed", "bimodal"):
+        shares[-1] += 1
+    return np.asarray(shares / shares.sum())
+
+
+def read_levels(file: str | Path, users: int) -> Levels:
+    """Levels from a file: an .npy array, or text with one integer a line (or between commas), in the order of users."""
+    path = Path(file)
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"levels are read from files that end in {', '.join(SUFFIXES)}, got {path.name!r}")
+    array = read_array(path, "a list of levels", NAMED) if path.suffix == ".npy" else _numbers(path)
+    if array.shape != (users,) or array.dtype.kind not in "iu":
+        raise InputError(
+            f"{path} must hold {users} integers, one level a user, got {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(np.int64)
+
+
+def level_source(name: str) -> str | Path:
+    """A distribution by name, or the path of a file of levels."""
+    return Path(name) if Path(name).suffix in SUFFIXES else name
+
+
+def _numbers(path: Path) -> Levels:
+    words = read_text(path, NAMED).replace(",", " ").split()
+    try:
+        return np.array([int(word) for word in words], dtype=np.int64)
+    except (ValueError, OverflowError):
+        raise InputError(f"{path} holds something other than integers: give one level a user") from None
+
+
+# The stream of a run's seed by which volunteers are drawn.
+STREAM = 10
+
+
+def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
+    """The graph with so many volunteers, drawn from its training users by seed; fewer of them are among more of them.
+
+    Rows change hands here, on the side of whoever runs the experiment.
+
+    >>> from graphveil.graphs.load import load
+    >>> with_panel(*load("town", users=400), count=5, seed=0).panel
+    Panel(5 volunteers, 64 features)
+    """
+    train = np.flatnonzero(graph.train)
+    check_whole(count, "--panel", least=1)
+    if users.raw.features is None:
+        raise InputError(
+            f"{graph.name} has no features, so volunteers have nothing to give: leave --panel out"
+        )
+    if graph.panel is not None:
+        raise InputError(
+            f"{graph.name} comes with {len(graph.panel)} volunteers of its own, and others cannot be drawn besides: leave --panel out"
+        )
+    if count > len(train):
+        raise InputError(
+            f"--panel must be at most {len(train)}, as volunteers are drawn from the training users, got {count}"
+        )
+    refuse_levels(users)
+    drawn = np.random.default_rng([check_seed(seed), STREAM]).permutation(train)[:count]
+    who = np.zeros(graph.node_count, dtype=bool)
+    who[drawn] = True
+    return replace(graph, panel=panel_of(users.raw.features, who))
+
+
+def refuse_levels(users: Users) -> None:
+    """Refuse volunteers among users who chose privacy levels: a row may tell the level, which nobody has made public."""
+    if users.have_levels:
+        raise InputError(
+            "these users chose privacy levels, and volunteers give their row, not their level: leave out the panel, or the levels"
+        )

@@ -20,8 +20,7 @@ from graphveil.denoise.blocks import propagated_blocks
 from graphveil.errors import InputError
 from graphveil.learn.inputs import estimate_input
 from graphveil.learn.public_model import Problem, solve_path
-from graphveil.linear.polynomial import HopSeries
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import HopSeries, SparseMatrix
 from graphveil.mechanisms import Estimate
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from graphveil.errors import InputError
 from graphveil.files import MAX_TEXT, regular, unreadable
-from graphveil.graphs.world import ALONE, World
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 
 # Where the names come from that torch writes for tensors and dictionaries.
 MODULES = ("collections", "torch", "torch._utils")
@@ -100,16 +100,20 @@ class Checkpoints:
     checkpoint is written.
     """
 
-    def __init__(self, folder: Path, every: int, world: World = ALONE) -> None:
-        self.folder, self.every, self.world = folder, every, world
+    def __init__(self, folder: Path, every: int, collective: Collective = SINGLE_PROCESS) -> None:
+        self.folder, self.every, self.collective = folder, every, collective
         self.begun = 0
 
     def training(self) -> Training:
         """The next training."""
         self.begun += 1
-        folder = self.folder / f"training-{self.begun}" / f"worker-{self.world.rank}-of-{self.world.size}"
+        folder = (
+            self.folder
+            / f"training-{self.begun}"
+            / f"worker-{self.collective.rank}-of-{self.collective.size}"
+        )
         folder.mkdir(parents=True, exist_ok=True)
-        return Training(folder, self.every, self.world)
+        return Training(folder, self.every, self.collective)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ class Training:
 
     folder: Path
     every: int
-    world: World
+    collective: Collective
 
     def due(self, epoch: int) -> bool:
         """Whether a checkpoint is written before this epoch."""
@@ -149,8 +153,8 @@ class Training:
     def finished(self) -> dict[str, Any] | None:
         """What a training ended with, if all workers have kept it."""
         file = self.folder / "end.pt"
-        there = int(self.world.sum(np.array([int(file.exists())]))[0])
-        if there < self.world.size:
+        there = int(self.collective.sum(np.array([int(file.exists())]))[0])
+        if there < self.collective.size:
             return None
         with self.resuming():
             result: dict[str, Any] = self._read(file)["result"]
@@ -180,10 +184,10 @@ class Training:
 
     def _common(self) -> int:
         """The last epoch of which every worker has a file; 0 where there is none."""
-        own = np.zeros((self.world.size, KEPT + 1), dtype=np.int64)
+        own = np.zeros((self.collective.size, KEPT + 1), dtype=np.int64)
         kept = self._epochs()[-KEPT - 1 :]
-        own[self.world.rank, : len(kept)] = kept
-        everybody = self.world.sum(own)
+        own[self.collective.rank, : len(kept)] = kept
+        everybody = self.collective.sum(own)
         return max((epoch for epoch in kept if (everybody == epoch).any(axis=1).all()), default=0)
 
 

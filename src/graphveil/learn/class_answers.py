@@ -20,12 +20,12 @@ from sklearn.linear_model import LogisticRegression
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart, Group
 from graphveil.learn.calibration import log_losses
-from graphveil.linear.partitioned import Sight, sight_of
 from graphveil.linear.propagation import scaled_matrix
 from graphveil.linear.sparse import SparseMatrix
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+Gather = Callable[[NDArray[Any]], NDArray[Any]]
 
 # A bin of certainty has a table of its own where so many users judge it, and there are no more bins than this.
 USERS_A_BIN, MOST_BINS = 250, 6
@@ -177,24 +177,23 @@ class Answered:
 
 def edge_operators(graph: Graph) -> dict[str, Any]:
     """How neighbours count: their mean, their sum over the roots of both degrees, their sum over the root of one's own degree."""
-    if isinstance(graph, GraphPart) and graph.blocks is not None:
+    if isinstance(graph, GraphPart) and graph.on_disk:
         powers = {"mean": (1.0, 0.0), "both": (0.5, 0.5), "root": (0.5, 0.0)}
         return {name: _OnDisk(scaled_matrix(graph, *power)) for name, power in powers.items()}
     if isinstance(graph, GraphPart):
-        sight = sight_of(graph)
-        found = _operators(sight.pattern, sight)
-        return {name: _Seeing(matrix, sight) for name, matrix in found.items()}
+        gather = graph.neighbourhood.gather
+        found = _operators(graph.neighbourhood.pattern, gather)
+        return {name: _Gathering(matrix, gather) for name, matrix in found.items()}
     weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
     return _operators(
         csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
     )
 
 
-def _operators(matrix: Any, sight: Sight | None = None) -> dict[str, Any]:
-    """The three matrices from that of the links, in which rows are users who are here and columns those who are seen."""
+def _operators(matrix: Any, gather: Gather = lambda rows: rows) -> dict[str, Any]:
+    """The three matrices from that of the links, in which rows are users who are here and columns those users and their neighbours."""
     degrees = np.maximum(np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
-    root = diags_array(degrees**-0.5)
-    others = root if sight is None else diags_array(sight.see(degrees**-0.5))
+    root, others = diags_array(degrees**-0.5), diags_array(gather(degrees**-0.5))
     return {
         "mean": _single(diags_array(1 / degrees) @ matrix),
         "both": _single(root @ matrix @ others),
@@ -203,14 +202,14 @@ def _operators(matrix: Any, sight: Sight | None = None) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Seeing:
+class _Gathering:
     """A worker's rows of a matrix over all users: the rows of neighbours elsewhere are fetched before a product."""
 
     matrix: Any
-    sight: Sight
+    gather: Gather
 
     def __matmul__(self, rows: NDArray[Any]) -> Any:
-        return self.matrix @ self.sight.see(rows)
+        return self.matrix @ self.gather(rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from graphveil.errors import InputError
-from graphveil.linear.polynomial import Composition, Input, Scaled
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import Composition, Input, Scaled, SparseMatrix
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.settings import available_gigabytes
 
@@ -54,8 +53,8 @@ def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
 
     It comes from the mechanism alone: the root mean square of one entry, and how many entries a row has.
     """
-    norm = share * math.sqrt(mechanism.dimensions)
-    return norm / (mechanism.spread * math.sqrt(mechanism.report_length))
+    norm = share * math.sqrt(mechanism.shape.dimensions)
+    return norm / (mechanism.spread * math.sqrt(mechanism.shape.length))
 
 
 def estimate_input(
@@ -133,7 +132,7 @@ def answer_square(mechanism: Targetable) -> float:
     if isinstance(mechanism, FeatureMechanism):
         square = (mechanism.spread / mechanism.scale) ** 2
     else:
-        square = mechanism.spread**2 * mechanism.report_length * asking.count / asking.size**2
+        square = mechanism.spread**2 * mechanism.shape.length * asking.count / asking.size**2
     return square / asking.mean_square_factor
 
 
@@ -166,7 +165,7 @@ def rounds_input(
     expected = sum(
         _norm_square(mechanism, weight) for mechanism, weight in zip(targets, weights, strict=True)
     )
-    scale = share * math.sqrt(targets[0].dimensions) / math.sqrt(expected)
+    scale = share * math.sqrt(targets[0].shape.dimensions) / math.sqrt(expected)
     parts = [
         _weighed(reports.estimate(), scale * weight) for reports, weight in zip(rounds, weights, strict=True)
     ]
@@ -179,7 +178,7 @@ def _norm_square(mechanism: Targetable, weights: Floats) -> float:
     """The expected square of the norm of a row of estimates, whose attributes are multiplied by these weights."""
     asking = mechanism.asking
     squares = asking.inclusion * asking.factors**2
-    expected = mechanism.spread**2 * mechanism.report_length
+    expected = mechanism.spread**2 * mechanism.shape.length
     return float(expected * (squares * weights**2).sum() / squares.sum())
 
 
@@ -234,7 +233,7 @@ def joined_input(
     asked.data = asked.data * weights[asked.indices]
     whole = asked + replace(kept, shape=(kept.shape[0], mechanism.size), indices=named).to_scipy()
     whole.sort_indices()
-    expected = float(before.spread**2 * before.report_length * (weights**2).mean() + (1 / squares).sum())
+    expected = float(before.spread**2 * before.shape.length * (weights**2).mean() + (1 / squares).sum())
     scale = share * math.sqrt(mechanism.size / expected)
     return SparseMatrix.from_csr(whole.indptr, whole.indices, scale * whole.data, whole.shape, device=device)
 

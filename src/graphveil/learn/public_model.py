@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 from torch.nn import functional
 
-from graphveil.graphs.world import ALONE, World
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 
 Product = Callable[[Tensor], Tensor]
 # The largest eigenvalue of the softmax's second derivative, diag(p) - ppᵀ.
@@ -282,35 +282,37 @@ class Means:
     signal: float
 
 
-def learn_means(reports: Any, likely: Floats, noise: Floats, world: World = ALONE) -> Means:
+def learn_means(
+    reports: Any, likely: Floats, noise: Floats, collective: Collective = SINGLE_PROCESS
+) -> Means:
     """Mean rows of classes from unbiased reports (users x values) of users whose classes are likely (users x classes).
 
     Reports are regressed on the classes. In the eigenbasis of the classes' Gram matrix the errors of different rows are
     independent, with variances that are known from ``noise`` (one a value): each row is shrunk by a spike and a slab. Users of all
     workers count.
     """
-    about = likely - column_means(likely, world)
-    users = max(int(world.sum(np.array([len(likely)]))[0]), 1)
+    about = likely - column_means(likely, collective)
+    users = max(int(collective.sum(np.array([len(likely)]))[0]), 1)
     # Classes that are equally common have no directions of their own: without this a last digit would choose them.
-    gram = np.round(world.sum(about.T @ about) / users, GRAM_DIGITS) * users
+    gram = np.round(collective.sum(about.T @ about) / users, GRAM_DIGITS) * users
     values, vectors = np.linalg.eigh(gram)
     kept = values > max(values.max(initial=0.0) * 1e-6, 1e-9)
     values, vectors = values[kept], vectors[:, kept]
-    found = world.sum(np.asarray((reports.T @ (about @ vectors)).T)) / values[:, None]
+    found = collective.sum(np.asarray((reports.T @ (about @ vectors)).T)) / values[:, None]
     errors = noise / values[:, None]
     shrunk = np.array(
         [_spike_and_slab(row, error) for row, error in zip(found, errors, strict=True)]
     ).reshape(found.shape)
     signal = max(float((found**2 / errors - 1).sum()), 0.0)
-    return Means(column_means(reports, world), vectors @ shrunk, signal)
+    return Means(column_means(reports, collective), vectors @ shrunk, signal)
 
 
-def column_means(rows: Any, world: World = ALONE) -> Floats:
+def column_means(rows: Any, collective: Collective = SINGLE_PROCESS) -> Floats:
     """The mean of each column of rows (dense or sparse), over those of all workers."""
-    if world.size == 1:
+    if collective.size == 1:
         return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
-    sums = world.sum(np.asarray(rows.sum(axis=0), dtype=np.float64).ravel())
-    return np.asarray(sums / max(int(world.sum(np.array([rows.shape[0]]))[0]), 1))
+    sums = collective.sum(np.asarray(rows.sum(axis=0), dtype=np.float64).ravel())
+    return np.asarray(sums / max(int(collective.sum(np.array([rows.shape[0]]))[0]), 1))
 
 
 def _spike_and_slab(found: Floats, error: Floats) -> Floats:

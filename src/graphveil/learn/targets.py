@@ -14,12 +14,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from graphveil import linear
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs
 from graphveil.graphs.metrics import area_under_curve, micro_f1
-from graphveil.graphs.world import ALONE, World
 from graphveil.linear.pairs import PairProducts
-from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.sparse import Polynomial
 
 # Below this a probability counts as this, so that its logarithm is finite.
 SMALLEST = 1e-12
@@ -55,7 +55,7 @@ class Targets:
     train: Tensor
     validation: Tensor
     transition: Tensor | None = None
-    world: World = field(default=ALONE, kw_only=True)
+    collective: Collective = field(default=SINGLE_PROCESS, kw_only=True)
 
     @cached_property
     def train_rows(self) -> Tensor:
@@ -74,9 +74,9 @@ class Targets:
         return self._mean(functional.nll_loss, log(scores.softmax(1) @ self.transition), labels)
 
     def _mean(self, loss: Callable[..., Tensor], rows: Tensor, labels: Tensor) -> Tensor:
-        if self.world.size == 1:
+        if self.collective.size == 1:
             return loss(rows, labels)
-        count = int(self.world.sum(np.array([len(labels)]))[0])
+        count = int(self.collective.sum(np.array([len(labels)]))[0])
         return loss(rows, labels, reduction="sum") / count
 
     def probabilities(self, scores: Tensor) -> Tensor:
@@ -90,14 +90,14 @@ class Targets:
     def validation_loss(self, scores: Tensor) -> Tensor:
         """The loss of the validation users, given the scores of all users."""
         loss = self.loss(scores[self.validation_rows], self.labels[self.validation_rows])
-        return add_up(loss, self.world)
+        return add_up(loss, self.collective)
 
     def validation_score(self, scores: Tensor) -> float:
         """How many validation users are predicted as they say (as they report, where labels are private)."""
         right = scores[self.validation_rows].argmax(1) == self.labels[self.validation_rows]
-        if self.world.size == 1:
+        if self.collective.size == 1:
             return float(right.float().mean())
-        hits, count = self.world.sum(np.array([int(right.sum()), len(right)]))
+        hits, count = self.collective.sum(np.array([int(right.sum()), len(right)]))
         return float(hits / count)
 
 
@@ -124,11 +124,23 @@ class DropTargets(Targets):
         return self._mean(functional.nll_loss, log(share), self.spread_labels[self.train_rows])
 
 
-def add_up(value: Tensor, world: World) -> Tensor:
+def spread_labels(labels: Tensor, known: Tensor, classes: int, hops: Polynomial) -> Tensor:
+    """The class of which most arrives at each user, when the labels of ``known`` users spread along ``hops``.
+
+    ``labels`` are n numbers below ``classes``, ``known`` says of each user whether the label counts, and so the result is n
+    numbers. A user at whom nothing arrives keeps the own label.
+    """
+    rows = torch.zeros(len(labels), classes, device=labels.device)
+    rows[known.nonzero().ravel(), labels[known]] = 1
+    arriving = hops @ rows
+    return torch.where(arriving.sum(1) > 0, arriving.argmax(1), labels)
+
+
+def add_up(value: Tensor, collective: Collective) -> Tensor:
     """The sum over all workers, without a gradient; the value itself where there is one worker."""
-    if world.size == 1:
+    if collective.size == 1:
         return value
-    return torch.from_numpy(world.sum(value.detach().cpu().numpy())).to(value)
+    return torch.from_numpy(collective.sum(value.detach().cpu().numpy())).to(value)
 
 
 def true_classes(reported: Tensor, transition: Tensor | None) -> Tensor:

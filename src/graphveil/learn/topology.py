@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from graphveil.errors import InputError
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart
-from graphveil.graphs.world import ALONE, World
-from graphveil.linear.partitioned import ordered_gcn
+from graphveil.linear.pairs import LearnedMatrix, PairPattern
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
 from graphveil.linear.sparse import SparseMatrix
 
@@ -101,13 +101,13 @@ class Topology:
 
     # Those who learn together, each with a part of the users; and where the users of a part stand among all, for what is drawn for
     # everybody: None where they are all there are.
-    world: World = ALONE
+    collective: Collective = SINGLE_PROCESS
     everybody: Among | None = None
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
         self.graph, self.device = graph, torch.device(device)
         if isinstance(graph, GraphPart):
-            self.world, self.everybody = graph.world, Among(graph.total, graph.original)
+            self.collective, self.everybody = graph.collective, Among(graph.total, graph.original)
 
     @cached_property
     def gcn(self) -> SparseMatrix:
@@ -118,7 +118,10 @@ class Topology:
     def ordered(self) -> SparseMatrix:
         """The same, with products that are the same to the bit however a graph in memory is divided; others travel faster."""
         graph = self.graph
-        return ordered_gcn(graph) if isinstance(graph, GraphPart) and graph.blocks is None else self.gcn
+        if isinstance(graph, GraphPart) and not graph.on_disk:
+            ordered: SparseMatrix = graph.ordered_gcn_matrix()
+            return ordered
+        return self.gcn
 
     @cached_property
     def unlooped(self) -> SparseMatrix:
@@ -154,3 +157,56 @@ class Topology:
         """All edges in both directions without loops (2 x entries), as PyG's layers take them."""
         edges = self.looped_edges
         return edges[:, edges[0] != edges[1]]
+
+
+class WeightedTopology(Topology):
+    """The forms that layers want, of a graph whose links have weights. Attention weighs the links with a weight itself.
+
+    ``weights`` has a number for each pair of ``pattern``; the matrices are n x n.
+    """
+
+    def __init__(self, pattern: PairPattern, weights: Tensor) -> None:
+        self.pattern, self.weights, self.device = pattern, weights.detach(), pattern.device
+
+    @cached_property
+    def gcn(self) -> SparseMatrix:
+        """D^-1/2 (A + I) D^-1/2."""
+        return self.pattern.matrix(self.pattern.gcn(self.weights))
+
+    @cached_property
+    def unlooped(self) -> SparseMatrix:
+        """D^-1/2 A D^-1/2."""
+        return self.pattern.matrix(self.pattern.unlooped(self.weights))
+
+    @cached_property
+    def sum(self) -> SparseMatrix:
+        """A + I."""
+        return self.pattern.matrix(self.pattern.entries(self.weights, 1.0))
+
+    @cached_property
+    def mean(self) -> SparseMatrix:
+        """D^-1 A."""
+        return self.pattern.matrix(*self.pattern.mean(self.weights))
+
+    @cached_property
+    def looped_edges(self) -> Tensor:
+        """The links with a weight in both directions and a loop at every user (2 x entries)."""
+        there = self.pattern.entries(self.weights, 1.0) > 0
+        return torch.stack([self.pattern.columns[there], self.pattern.rows[there]]).long()
+
+
+class LearnedTopology(WeightedTopology):
+    """The same for a GCN alone, with a gradient for the weights."""
+
+    def __init__(self, pattern: PairPattern, weights: Tensor) -> None:
+        super().__init__(pattern, weights)
+        self.learned = weights
+
+    @property
+    def gcn(self) -> LearnedMatrix:  # type: ignore[override]
+        """D^-1/2 (A + I) D^-1/2."""
+        return self._gcn
+
+    @cached_property
+    def _gcn(self) -> LearnedMatrix:
+        return LearnedMatrix(self.pattern, self.pattern.gcn(self.learned))

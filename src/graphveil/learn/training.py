@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 
 from graphveil.errors import InputError
-from graphveil.graphs.world import ALONE, World
+from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.learn.backbones import Backbone
 from graphveil.learn.checkpoints import Checkpoints
 from graphveil.learn.inputs import thinned
-from graphveil.learn.targets import Goal, add_up
-from graphveil.learn.topology import Topology
-from graphveil.linear.polynomial import Input
+from graphveil.learn.targets import Goal, SeveralTargets, Targets, add_up
+from graphveil.learn.topology import LearnedTopology, Topology, WeightedTopology
+from graphveil.linear.pairs import PairPattern
+from graphveil.linear.sparse import Input
 
 
 @contextmanager
@@ -47,8 +48,10 @@ BETA1, BETA2, EPS = 0.9, 0.999, 1e-8
 class Adam:
     """Steps down the gradient of a loss; where several workers have a share of the loss each, of their sum."""
 
-    def __init__(self, model: nn.Module, lr: float, weight_decay: float, world: World = ALONE) -> None:
-        self.parameters, self.world = list(model.parameters()), world
+    def __init__(
+        self, model: nn.Module, lr: float, weight_decay: float, collective: Collective = SINGLE_PROCESS
+    ) -> None:
+        self.parameters, self.collective = list(model.parameters()), collective
         self._lr, self._weight_decay = lr, weight_decay
         # Of each parameter that a loss has reached, by its number: steps so far, and moments of its gradients.
         self._moments: dict[int, dict[str, Tensor]] = {}
@@ -57,7 +60,7 @@ class Adam:
         for each in self.parameters:
             each.grad = None
         loss.backward()
-        if self.world.size > 1:
+        if self.collective.size > 1:
             self._add_up()
         self._step()
 
@@ -84,7 +87,7 @@ class Adam:
         """All gradients of all workers, in one message; a parameter that no loss reaches has none anywhere."""
         held = [each.grad for each in self.parameters if each.grad is not None]
         whole = torch.cat([gradient.ravel() for gradient in held])
-        summed = add_up(whole, self.world).split([gradient.numel() for gradient in held])
+        summed = add_up(whole, self.collective).split([gradient.numel() for gradient in held])
         for gradient, total in zip(held, summed, strict=True):
             gradient.copy_(total.view_as(gradient))
 
@@ -343,9 +346,12 @@ def fit(
     if kept is not None and (done := kept.finished()) is not None:
         with kept.resuming():
             return _fitted(done, topology.graph.node_count)
-    world = topology.world
-    best, step = Best(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay, world)
-    if world.size > 1 and (schedule.group_lasso or schedule.input_dropout):
+    collective = topology.collective
+    best, step = (
+        Best(targets, schedule, progress),
+        Adam(model, schedule.lr, schedule.weight_decay, collective),
+    )
+    if collective.size > 1 and (schedule.group_lasso or schedule.input_dropout):
         raise InputError(
             "a lasso on weights, and dropout of reports, are not learned in parts: take another regularizer, or leave --workers out"
         )
@@ -379,7 +385,7 @@ def fit(
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)
-        best.train_losses.append(float(add_up(loss.detach(), world)))
+        best.train_losses.append(float(add_up(loss.detach(), collective)))
         better = best.keep(epoch, scores, hidden if model.has_first_layer else None)
         if better and keep_weights:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
@@ -405,3 +411,91 @@ def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: 
         hidden = model.first(inputs, topology)
         scores = model.second(hidden, topology)
     return Fitted(scores, 0, math.nan, math.nan, hidden if model.has_first_layer else None)
+
+
+@dataclass(frozen=True)
+class LinkObjective:
+    """What weights w of reported pairs cost besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair.
+
+    ``reported`` has a number for each of m pairs, and so have weights and gradients.
+    """
+
+    reported: Tensor
+    pull: float
+    shrink: float
+
+    def rest(self) -> Tensor:
+        """The best weights as far as nothing else matters: a soft threshold of what was reported."""
+        if self.pull == 0:
+            return self.reported
+        return (self.reported - self.shrink / (2 * self.pull)).clamp(min=0.0)
+
+    def step(self, weights: Tensor, gradient: Tensor, rate: float) -> Tensor:
+        """One proximal gradient step: down the smooth part, soft threshold, back into [0, 1]."""
+        smooth = weights - rate * (gradient + 2 * self.pull * (weights - self.reported))
+        return (smooth - rate * self.shrink).clamp_(0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """How model and weights take turns: a step for the weights after every ``every`` epochs, of this rate."""
+
+    every: int
+    rate: float
+
+
+def fit_with_links(
+    model: Backbone,
+    inputs: Callable[[Topology], Input],
+    topology: WeightedTopology,
+    targets: Targets | SeveralTargets,
+    objective: LinkObjective,
+    turns: Turns,
+    schedule: Schedule,
+    progress: Progress | None = None,
+) -> tuple[Fitted, Tensor]:
+    """Train a GCN and the weights of its links in turn, from those of ``topology``; the best scores and weights.
+
+    The best are those of the epoch with the lowest validation loss: scores n x c, and a weight for each of m pairs.
+    ``inputs`` makes the input (n x d) from a topology: denoising runs over the current weights too, but has no gradient for them.
+    """
+    best, step = Best(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay)
+    pattern, weights = topology.pattern, topology.weights
+    kept = weights
+    features = inputs(topology)
+    for epoch in range(schedule.epochs):
+        if epoch and epoch % turns.every == 0 and turns.rate > 0:
+            gradient = weight_gradient(model, features, pattern, weights, targets)
+            weights = objective.step(weights, gradient, turns.rate)
+            topology = WeightedTopology(pattern, weights)
+            features = inputs(topology)
+        hidden = model.first(features, topology)
+        model.train()
+        loss = targets.train_loss(model.second(hidden, topology))
+        with torch.no_grad():
+            model.eval()
+            scores = model.second(hidden, topology)
+        if best.keep(epoch, scores, hidden):
+            kept = weights
+        if best.enough(epoch):
+            break
+        step(loss)
+    return best.fitted(), kept
+
+
+def weight_gradient(
+    model: Backbone,
+    inputs: Input,
+    pattern: PairPattern,
+    weights: Tensor,
+    targets: Targets | SeveralTargets,
+) -> Tensor:
+    """How the loss of all training users together changes with each of m weights (m numbers), for inputs of n x d.
+
+    Together and not on average: a weight matters to the few users around it, however many others there are.
+    """
+    model.eval()
+    asked = weights.detach().requires_grad_()
+    topology = LearnedTopology(pattern, asked)
+    loss = targets.train_loss(model(inputs, topology)) * int(targets.train.sum())
+    return torch.autograd.grad(loss, asked)[0]

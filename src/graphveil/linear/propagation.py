@@ -12,7 +12,6 @@ from torch import Tensor
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.graphs.part import GraphPart
-from graphveil.linear.partitioned import parted_matrix, streamed_matrix
 from graphveil.linear.sparse import SparseMatrix, edges_of
 
 
@@ -25,7 +24,7 @@ def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
         return scaled_matrix(graph, 0.5, 0.5, device=device)
     scale = 1 / np.sqrt(1 + graph.weighted_degrees)
     if isinstance(graph, GraphPart):
-        return _of_part(graph, scale, scale, np.ones(graph.node_count, dtype=bool))
+        return _part_matrix(graph, scale, scale, np.ones(graph.node_count, dtype=bool))
     indptr, indices, weights = _with_loops(graph)
     values = np.repeat(scale, np.diff(indptr)) * scale[indices]
     values = values if weights is None else values * weights
@@ -50,7 +49,7 @@ def scaled_matrix(
 
     if isinstance(graph, GraphPart):
         rows = scale(left)
-        return _of_part(graph, rows, rows if left == right else scale(right))
+        return _part_matrix(graph, rows, rows if left == right else scale(right))
     values = np.repeat(scale(left), graph.degrees) * scale(right)[graph.indices]
     values = values if graph.weights is None else values * graph.weights
     shape = (graph.node_count,) * 2
@@ -72,7 +71,7 @@ def pagerank_matrix(
         alone = graph.degrees == 0
         degree = np.maximum(graph.degrees, 1).astype(np.float64)
         rows = degree ** (r - 1)
-        return _of_part(graph, rows, rows if r == 0.5 else degree**-r, alone)
+        return _part_matrix(graph, rows, rows if r == 0.5 else degree**-r, alone)
     return _pagerank(graph.indptr, graph.indices, r, device, dtype)
 
 
@@ -113,7 +112,7 @@ def weighted_mean_matrix(
         around = weighted_sums(graph, weights)
         rows = 1 / np.where(around > 0, around, 1.0)
         everybody = np.ones(graph.node_count, dtype=bool)
-        return _of_part(graph, rows, np.asarray(weights, dtype=np.float64), everybody)
+        return _part_matrix(graph, rows, np.asarray(weights, dtype=np.float64), everybody)
     indptr, indices, edges = _with_loops(graph)
     values = np.asarray(weights, dtype=np.float64)[indices]
     values = values if edges is None else values * edges
@@ -126,7 +125,7 @@ def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
     """A + I: the sum over the neighbours and oneself (GIN); without ``loops`` A alone."""
     if isinstance(graph, GraphPart):
         one = np.ones(graph.node_count)
-        return _of_part(graph, one, one, one > 0 if loops else None)
+        return _part_matrix(graph, one, one, one > 0 if loops else None)
     indptr, indices, weights = _with_loops(graph) if loops else (graph.indptr, graph.indices, graph.weights)
     values = np.ones(len(indices)) if weights is None else weights
     return SparseMatrix.from_csr(
@@ -134,22 +133,18 @@ def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
     )
 
 
-def _of_part(
-    part: GraphPart,
-    left: np.ndarray,
-    right: np.ndarray,
-    loops: np.ndarray | None = None,
+def _part_matrix(
+    part: GraphPart, left: np.ndarray, right: np.ndarray, loops: np.ndarray | None = None
 ) -> SparseMatrix:
-    """left_i · right_j along the links of a part and at some loops: in memory, or from disk where its edges are there."""
-    if part.blocks is not None:
-        return streamed_matrix(part, left, right, loops=loops)
-    return parted_matrix(part, left, right, loops=loops)
+    """left_i · right_j along the links of a part and at some loops."""
+    matrix: SparseMatrix = part.matrix(left, right, loops)
+    return matrix
 
 
 def weighted_sums(graph: GraphPart, weights: np.ndarray) -> np.ndarray:
     """The sum of the weights of each user's neighbours and of oneself."""
     one = np.ones(graph.node_count)
-    matrix = _of_part(graph, one, one, one > 0)
+    matrix = _part_matrix(graph, one, one, one > 0)
     column = torch.from_numpy(np.asarray(weights, dtype=np.float64)[:, None])
     return matrix.multiply(column)[:, 0].numpy()
 

@@ -1,7 +1,7 @@
 """Mechanisms: encode and respond on the client, decode on the server, around channels."""
 
 from graphveil.mechanisms import catalogue
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.degree_links import DegreeLinkMechanism
@@ -45,6 +45,7 @@ __all__ = [
     "PrivUnitMechanism",
     "PublicBall",
     "PublicRange",
+    "ReportShape",
     "Reports",
     "SampledLinkMechanism",
     "budget_shares",

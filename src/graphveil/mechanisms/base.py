@@ -96,6 +96,41 @@ class Answer:
     count: int
 
 
+@dataclass(frozen=True)
+class ReportShape:
+    """What a report looks like, and what is read and estimated of a user.
+
+    Parameters
+    ----------
+    length
+        How many codes a report holds; at most so many where reports are ``uneven``.
+    alphabet
+        How many different codes there are.
+    dimensions
+        How many values an estimate has for each user.
+    names_dimensions
+        Whether a report says which dimension each of its codes is about.
+    uneven
+        Whether a report may hold fewer codes than ``length``: how many is then part of its answer.
+    places
+        How many different places a report may name; 0: as many as there are dimensions.
+    row_length
+        How many values of a user are read; 0: as many as there are dimensions.
+    """
+
+    length: int
+    alphabet: int
+    dimensions: int
+    names_dimensions: bool = False
+    uneven: bool = False
+    places: int = 0
+    row_length: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("places", "row_length"):
+            object.__setattr__(self, name, getattr(self, name) or self.dimensions)
+
+
 class Mechanism(ABC):
     """A way to report private data, with its claim.
 
@@ -109,8 +144,6 @@ class Mechanism(ABC):
     unbiased: bool
     # Whether a report is made of finite channels' answers, so that its probabilities are tables of integers.
     finite: ClassVar[bool] = True
-    # Whether a report may hold fewer codes than `report_length`: how many is then part of its answer.
-    uneven: ClassVar[bool] = False
     # Whether users hold a privacy level besides their row, so that the claim depends on the two inputs (`pair_epsilon`).
     personal: ClassVar[bool] = False
     # Whether the answers of a report are drawn independently of each other.
@@ -132,33 +165,8 @@ class Mechanism(ABC):
 
     @property
     @abstractmethod
-    def dimensions(self) -> int:
-        """How many values an estimate has for each user."""
-
-    @property
-    def places(self) -> int:
-        """How many different places a report may name: the dimensions, unless it says more than values."""
-        return self.dimensions
-
-    @property
-    def row_length(self) -> int:
-        """How many values of a user it reads: the dimensions, unless it reports something else of a row."""
-        return self.dimensions
-
-    @property
-    @abstractmethod
-    def alphabet(self) -> int:
-        """How many different codes a report may hold."""
-
-    @property
-    @abstractmethod
-    def report_length(self) -> int:
-        """How many codes a report holds: the same for everybody (at most so many where reports are ``uneven``)."""
-
-    @property
-    @abstractmethod
-    def names_dimensions(self) -> bool:
-        """Whether a report says which dimension each of its codes is about."""
+    def shape(self) -> ReportShape:
+        """What a report looks like: the same for everybody, whatever they hold."""
 
     @abstractmethod
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
@@ -237,9 +245,9 @@ class Mechanism(ABC):
 
         All strings of codes, the last code changing fastest; a mechanism that names dimensions says how it orders them.
         """
-        if self.names_dimensions:
+        if self.shape.names_dimensions:
             raise InputError(f"the possible reports of {self.name} are not enumerated")
-        length, alphabet = self.report_length, self.alphabet
+        length, alphabet = self.shape.length, self.shape.alphabet
         if length * math.log(alphabet) > math.log(MAX_OUTCOMES):
             raise InputError(
                 f"{self.name} has too many different reports to enumerate: take fewer dimensions"
@@ -307,7 +315,7 @@ class Mechanism(ABC):
 
     def described(self) -> dict[str, Any]:
         """What distinguishes two mechanisms besides their name, claim and answers, as `canonical` takes it."""
-        return {"dims": self.dimensions}
+        return {"dims": self.shape.dimensions}
 
 
 M = TypeVar("M", bound=Mechanism)

@@ -6,6 +6,7 @@ Whatever the model is, and whatever is left open, the answer is one symbol throu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import Words
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, Subject
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.labels import LabelMechanism
@@ -88,25 +89,9 @@ class ClassMechanism(Mechanism):
     def answers(self) -> tuple[Answer, ...]:
         return self.label.answers
 
-    @property
-    def dimensions(self) -> int:
-        return self.places_open
-
-    @property
-    def row_length(self) -> int:
-        return self.model.dims
-
-    @property
-    def alphabet(self) -> int:
-        return self.label.alphabet
-
-    @property
-    def report_length(self) -> int:
-        return 1
-
-    @property
-    def names_dimensions(self) -> bool:
-        return False
+    @cached_property
+    def shape(self) -> ReportShape:
+        return replace(self.label.shape, dimensions=self.places_open, row_length=self.model.dims)
 
     def places_of(self, private: Any) -> NDArray[np.int64]:
         """Where in the own list the class of each user's row stands: private, and what goes through the channel."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import MessageError
-from graphveil.mechanisms.base import Answer
+from graphveil.mechanisms.base import Answer, ReportShape
 from graphveil.mechanisms.links import AskedPairs, Ends, LinkMechanism, NeighbourLists
 from graphveil.mechanisms.reports import Reports, row_pointers
 
@@ -55,14 +56,10 @@ class DegreeLinkMechanism(LinkMechanism):
     def answers(self) -> tuple[Answer, ...]:
         return (Answer(self.channel, self.size), Answer(self.counted, 1))
 
-    @property
-    def alphabet(self) -> int:
-        return 2 * self.size
-
-    @property
-    def report_length(self) -> int:
-        """How many codes a report has at most: everybody, and a degree."""
-        return self.size + 1
+    @cached_property
+    def shape(self) -> ReportShape:
+        """Everybody at most, and a degree, with codes of its own."""
+        return ReportShape(self.size + 1, 2 * self.size, self.size, uneven=True)
 
     @property
     def loss(self) -> Loss:
@@ -99,7 +96,7 @@ class DegreeLinkMechanism(LinkMechanism):
     ) -> Reports:
         """So many neighbours of each user, and the degree after them."""
         pointers = row_pointers(counts + 1)
-        codes = np.empty(pointers[-1], dtype=code_type(self.alphabet))
+        codes = np.empty(pointers[-1], dtype=code_type(self.shape.alphabet))
         last = np.zeros(codes.size, dtype=bool)
         last[pointers[1:] - 1] = True
         codes[last], codes[~last] = self.size + degrees, others

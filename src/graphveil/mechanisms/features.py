@@ -18,7 +18,7 @@ from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.checks import check_number, is_whole, short
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Estimate, Mechanism, Subject
+from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Estimate, Mechanism, ReportShape, Subject
 from graphveil.mechanisms.limits import MAX_SAMPLED
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import (
@@ -228,21 +228,10 @@ class FeatureMechanism(Mechanism):
         """Which values are asked."""
         return Asking(self.size, self.sampled) if self.favoured is None else self.favoured
 
-    @property
-    def dimensions(self) -> int:
-        return self.size
-
-    @property
-    def report_length(self) -> int:
-        return self.sampled
-
-    @property
-    def names_dimensions(self) -> bool:
-        return self.sampled < self.size
-
     @cached_property
-    def alphabet(self) -> int:
-        return max(channel.output_count for channel in self.channels)
+    def shape(self) -> ReportShape:
+        alphabet = max(channel.output_count for channel in self.channels)
+        return ReportShape(self.sampled, alphabet, self.size, names_dimensions=self.sampled < self.size)
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
@@ -291,7 +280,7 @@ class FeatureMechanism(Mechanism):
         return round_at_random(values, channel.inputs, words)
 
     def _answer_all(self, rows: Rows, words: Words) -> Codes:
-        codes = np.empty((rows.users, self.size), dtype=code_type(self.alphabet))
+        codes = np.empty((rows.users, self.size), dtype=code_type(self.shape.alphabet))
         for start, stop in rows.blocks():
             values = self.public.to_unit(rows.dense(start, stop))
             if len(self.channels) == 1:
@@ -327,7 +316,7 @@ class FeatureMechanism(Mechanism):
 
     def only(self, reports: Reports, places: NDArray[np.int64]) -> Reports:
         """What reports that answer all values say about these dimensions, numbered anew: post-processing."""
-        if self.names_dimensions:
+        if self.shape.names_dimensions:
             raise InputError(f"{self.name} asks for some of the values: its reports say which")
         channels = self.channels if len(self.channels) == 1 else tuple(self.channels[j] for j in places)
         count = len(places)
@@ -376,8 +365,8 @@ class FeatureMechanism(Mechanism):
         shapes = [[channels[place].output_count for place in subset] for subset in subsets]
         codes = np.concatenate([np.indices(shape).reshape(self.sampled, -1).T for shape in shapes])
         pointers = even_pointers(len(codes), self.sampled)
-        sent = codes.ravel().astype(code_type(self.alphabet))
-        if not self.names_dimensions:
+        sent = codes.ravel().astype(code_type(self.shape.alphabet))
+        if not self.shape.names_dimensions:
             return Reports(self, pointers, None, sent)
         repeats = [int(np.prod(shape)) for shape in shapes]
         dims = np.repeat(np.array(subsets, dtype=np.int32), repeats, axis=0)
@@ -385,16 +374,16 @@ class FeatureMechanism(Mechanism):
 
     def _subsets(self) -> tuple[list[tuple[int, ...]], list[int], int]:
         """All choices of dimensions with their weights, where there are few enough whole reports to enumerate."""
-        if self.asking.choices * self.alphabet**self.sampled > MAX_OUTCOMES:
+        if self.asking.choices * self.shape.alphabet**self.sampled > MAX_OUTCOMES:
             raise InputError(
                 f"{self.name} has too many different reports to enumerate: take fewer dimensions"
             )
         return self.asking.subsets()
 
     def describe_outcome(self, index: int) -> str:
-        combinations = self.alphabet**self.sampled
+        combinations = self.shape.alphabet**self.sampled
         subset = self._subsets()[0][index // combinations]
-        codes = np.unravel_index(index % combinations, (self.alphabet,) * self.sampled)
+        codes = np.unravel_index(index % combinations, (self.shape.alphabet,) * self.sampled)
         return ", ".join(
             f"dimension {place} = code {int(code)}" for place, code in zip(subset, codes, strict=True)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.sampling import SystemWords, Words
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, Subject
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject
 from graphveil.mechanisms.reports import Reports, even_pointers, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows
 
@@ -47,21 +48,9 @@ class ItemMechanism(Mechanism):
     def answers(self) -> tuple[Answer, ...]:
         return (Answer(self.channel, 1),)
 
-    @property
-    def dimensions(self) -> int:
-        return self.size
-
-    @property
-    def alphabet(self) -> int:
-        return self.channel.output_count
-
-    @property
-    def report_length(self) -> int:
-        return 1
-
-    @property
-    def names_dimensions(self) -> bool:
-        return False
+    @cached_property
+    def shape(self) -> ReportShape:
+        return ReportShape(1, self.channel.output_count, self.size)
 
     @property
     def loss(self) -> Loss:

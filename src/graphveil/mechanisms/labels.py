@@ -13,7 +13,7 @@ from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL, Claim
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.sampling import DrawnWords, SystemWords, Words
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, Subject
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import listed
 
@@ -36,18 +36,6 @@ class SymbolMechanism(Mechanism):
     @property
     def answers(self) -> tuple[Answer, ...]:
         return (Answer(self.channel, 1),)
-
-    @property
-    def alphabet(self) -> int:
-        return self.channel.output_count
-
-    @property
-    def report_length(self) -> int:
-        return 1
-
-    @property
-    def names_dimensions(self) -> bool:
-        return False
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
@@ -101,9 +89,9 @@ class LabelMechanism(SymbolMechanism):
     entry: float = 1.0
     offset: float = 0.0
 
-    @property
-    def dimensions(self) -> int:
-        return self.channel.output_count
+    @cached_property
+    def shape(self) -> ReportShape:
+        return ReportShape(1, self.channel.output_count, self.channel.output_count)
 
     @property
     def transition(self) -> NDArray[np.float64]:
@@ -112,7 +100,7 @@ class LabelMechanism(SymbolMechanism):
         return np.array([[count / self.channel.total for count in row] for row in rows])
 
     def estimate(self, reports: Reports) -> Estimate:
-        shape = (reports.users, self.dimensions)
+        shape = (reports.users, self.shape.dimensions)
         values = np.full(reports.codes.size, self.entry)
         return Estimate(
             shape, reports.indptr, reports.codes.astype(np.int32), values, self.offset, self.unbiased
@@ -123,9 +111,9 @@ class LabelMechanism(SymbolMechanism):
 class LevelMechanism(SymbolMechanism):
     """A level by the extended square wave; the estimate is the level that the answer names, biased towards the middle."""
 
-    @property
-    def dimensions(self) -> int:
-        return 1
+    @cached_property
+    def shape(self) -> ReportShape:
+        return ReportShape(1, self.channel.output_count, 1)
 
     def estimate(self, reports: Reports) -> Estimate:
         values = self.channel.outputs.take(reports.codes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Estimate, Mechanism, Subject
+from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Estimate, Mechanism, ReportShape, Subject
 from graphveil.mechanisms.exact_sampling import happened
 from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows, listed
@@ -117,28 +118,14 @@ class LinkMechanism(Mechanism):
     channel: KaryChannel
     subject: Subject = "links"
     unbiased: bool = True
-    uneven: ClassVar[bool] = True
 
     @property
     def answers(self) -> tuple[Answer, ...]:
         return (Answer(self.channel, self.size),)
 
-    @property
-    def dimensions(self) -> int:
-        return self.size
-
-    @property
-    def alphabet(self) -> int:
-        return self.size
-
-    @property
-    def report_length(self) -> int:
-        """How many neighbours a report can name at most."""
-        return self.size
-
-    @property
-    def names_dimensions(self) -> bool:
-        return False
+    @cached_property
+    def shape(self) -> ReportShape:
+        return ReportShape(self.size, self.size, self.size, uneven=True)
 
     @property
     def loss(self) -> Loss:
@@ -199,7 +186,7 @@ class LinkMechanism(Mechanism):
         self, pairs: AskedPairs, words: Words
     ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
         """About how many each user answers yes, and about whom: the links, changed where it is drawn without looking at them."""
-        kind, counts = code_type(self.alphabet), np.zeros(pairs.users, dtype=np.int64)
+        kind, counts = code_type(self.shape.alphabet), np.zeros(pairs.users, dtype=np.int64)
         codes = [np.empty(0, dtype=kind)]
         for first, last, places in happened(pairs.count, self.channel.other, words):
             if self.channel.truthful:
@@ -305,7 +292,7 @@ class LinkMechanism(Mechanism):
         """Every set of neighbours; user 0 is the lowest bit of its number."""
         self._check_enumerable()
         pointers, neighbours = self._subsets()
-        return Reports(self, pointers, None, neighbours.astype(code_type(self.alphabet)))
+        return Reports(self, pointers, None, neighbours.astype(code_type(self.shape.alphabet)))
 
     def _subsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         named = (np.arange(1 << self.size)[:, None] >> np.arange(self.size)) & 1

@@ -19,7 +19,7 @@ from graphveil.channels.channel import Channel, Values
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, Subject
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject
 from graphveil.mechanisms.features import Asking
 from graphveil.mechanisms.personal import PersonalRows, checked_shares, level_of
 from graphveil.mechanisms.ppm_answers import (
@@ -95,14 +95,6 @@ class PersonalMechanism(Mechanism):
         distinct = dict.fromkeys((way.channel, way.count) for ways in self.ways for way in ways)
         return (Answer(self.level_channel, 1), *(Answer(*pair) for pair in distinct))
 
-    @property
-    def dimensions(self) -> int:
-        return self.size
-
-    @property
-    def places(self) -> int:
-        return self.size + 1
-
     @cached_property
     def most(self) -> int:
         """The largest number of values that anybody answers."""
@@ -114,21 +106,19 @@ class PersonalMechanism(Mechanism):
         return Asking(self.size, self.most) if self.favoured is None else self.favoured
 
     @property
-    def report_length(self) -> int:
-        return self.most + 1
-
-    @property
-    def names_dimensions(self) -> bool:
-        return self.most < self.size
-
-    @property
     def blank(self) -> int:
         """The code of a dimension that is named and not answered."""
         return self._table.blank
 
-    @property
-    def alphabet(self) -> int:
-        return max(self.blank + 1, self.level_channel.output_count)
+    @cached_property
+    def shape(self) -> ReportShape:
+        return ReportShape(
+            self.most + 1,
+            max(self.blank + 1, self.level_channel.output_count),
+            self.size,
+            names_dimensions=self.most < self.size,
+            places=self.size + 1,
+        )
 
     @property
     def strictest(self) -> float:
@@ -170,7 +160,7 @@ class PersonalMechanism(Mechanism):
         answered = choose_some(self._table.counts[levels, named], self.most, source)
         values = self.public.to_unit(rows.take(dims))
         drawn = self._table.respond(values, levels, named, source)
-        codes = np.empty((rows.users, self.report_length), dtype=code_type(self.alphabet))
+        codes = np.empty((rows.users, self.shape.length), dtype=code_type(self.shape.alphabet))
         codes[:, :-1] = np.where(answered, drawn, self.blank)
         codes[:, -1] = named
         return self._reports(dims, codes)
@@ -189,8 +179,8 @@ class PersonalMechanism(Mechanism):
         return int((wrong | rows.outside(self.public, self.binary)).sum())
 
     def _reports(self, dims: NDArray[np.int32], codes: NDArray[np.unsignedinteger]) -> Reports:
-        pointers = even_pointers(len(codes), self.report_length)
-        if not self.names_dimensions:
+        pointers = even_pointers(len(codes), self.shape.length)
+        if not self.shape.names_dimensions:
             return Reports(self, pointers, None, codes.ravel())
         places = np.full(codes.shape, self.size, dtype=np.int32)
         places[:, :-1] = dims
@@ -298,7 +288,7 @@ class PersonalMechanism(Mechanism):
         """
         shares = np.array(self.settled().shares)
         seen, squares = shares @ self.transition, self._errors.mean_squares(shares).mean(axis=1)
-        entry = seen @ squares * self.size / self.report_length * self.asking.mean_square_factor
+        entry = seen @ squares * self.size / self.shape.length * self.asking.mean_square_factor
         return self.public.half_width * math.sqrt(entry)
 
     # What is protected.
@@ -375,7 +365,7 @@ class PersonalMechanism(Mechanism):
 
     def possible_reports(self) -> Reports:
         """Every possible whole report, in the order of `joint_counts`."""
-        return self._reports(*self._whole_reports.listed(self.blank, self.alphabet))
+        return self._reports(*self._whole_reports.listed(self.blank, self.shape.alphabet))
 
     def describe_outcome(self, index: int) -> str:
         return self._whole_reports.describe(index)

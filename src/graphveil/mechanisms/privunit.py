@@ -15,7 +15,7 @@ from graphveil.channels.exact import TOTAL, Claim, Loss, exp_below, target
 from graphveil.channels.sampling import SystemWords, Words
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, Subject, verified
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject, verified
 from graphveil.mechanisms.exact_sampling import (
     MAX_THRESHOLD,
     density,
@@ -208,25 +208,10 @@ class PrivUnitMechanism(Mechanism):
         """None: a report is not made of finite channels' answers."""
         return ()
 
-    @property
-    def dimensions(self) -> int:
-        return self.size
-
-    @property
-    def row_length(self) -> int:
-        return self.size if self.sketch is None else self.sketch.inputs
-
-    @property
-    def alphabet(self) -> int:
-        return CODES
-
-    @property
-    def report_length(self) -> int:
-        return self.size
-
-    @property
-    def names_dimensions(self) -> bool:
-        return False
+    @cached_property
+    def shape(self) -> ReportShape:
+        read = self.size if self.sketch is None else self.sketch.inputs
+        return ReportShape(self.size, CODES, self.size, row_length=read)
 
     @cached_property
     def loss(self) -> Loss:
@@ -293,7 +278,7 @@ class PrivUnitMechanism(Mechanism):
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
-        rows = Rows(private, self.row_length)
+        rows = Rows(private, self.shape.row_length)
         codes = np.empty((rows.users, self.size), dtype=np.uint16)
         for start, stop in rows.blocks():
             block = rows.dense(start, stop)
@@ -301,10 +286,10 @@ class PrivUnitMechanism(Mechanism):
         return Reports(self, even_pointers(rows.users, self.size), None, codes.ravel())
 
     def count(self, private: Any) -> int:
-        return Rows(private, self.row_length).users
+        return Rows(private, self.shape.row_length).users
 
     def altered(self, private: Any) -> int:
-        rows = Rows(private, self.row_length)
+        rows = Rows(private, self.shape.row_length)
         outside = rows.outside_ball(self.ball) if self.sketch is None else rows.outside(self.sketch.public)
         return int(outside.sum())
 
@@ -339,7 +324,7 @@ class PrivUnitMechanism(Mechanism):
         """
         if self.sketch is not None:
             ends = (self.sketch.public.high, self.sketch.public.low)
-            own = [np.full(self.row_length, self.sketch.centre) for _ in ends]
+            own = [np.full(self.shape.row_length, self.sketch.centre) for _ in ends]
             for row, end in zip(own, ends, strict=True):
                 row[0] = end
             return own

@@ -128,9 +128,9 @@ class Reports:
     def to_bytes(self) -> bytes:
         """The reports as one message in the wire format: those that are there. Whoever collects them knows whose they are."""
         lengths = self.lengths
-        even = not self.mechanism.uneven and lengths.size > 0 and bool((lengths == lengths[0]).all())
+        even = not self.mechanism.shape.uneven and lengths.size > 0 and bool((lengths == lengths[0]).all())
         named = self.dims is not None
-        places = self.mechanism.places
+        places = self.mechanism.shape.places
         kind = code_type(places)
         flags = (NAMED if named else 0) | (EVEN if even else 0)
         header = HEADER.pack(
@@ -194,14 +194,14 @@ class Reports:
                 "decode it with the plan that it answers"
             )
         # A header may promise any number of users: nothing is made for them before its numbers fit each other.
-        if size != mechanism.places or (flags & EVEN and users * length != count):
+        if size != mechanism.shape.places or (flags & EVEN and users * length != count):
             raise MessageError(
                 f"the message is damaged: {users} users, {count} codes and {size} dimensions do not fit together"
             )
-        if flags & EVEN and mechanism.uneven:
+        if flags & EVEN and mechanism.shape.uneven:
             raise MessageError(f"a message of {mechanism.name} must say how long each report is")
-        if users > count and not mechanism.uneven:
-            raise MessageError(f"a report of {mechanism.name} must hold {mechanism.report_length} codes")
+        if users > count and not mechanism.shape.uneven:
+            raise MessageError(f"a report of {mechanism.name} must hold {mechanism.shape.length} codes")
         at = HEADER.size
         if flags & EVEN:
             lengths = np.full(users, length, dtype=np.int64)
@@ -252,7 +252,7 @@ class Reports:
         try:
             lengths = _integers(fields["lengths"], np.dtype(np.uint32)).astype(np.int64)
             dims = None if fields["dims"] is None else _integers(fields["dims"], np.dtype(np.int32))
-            codes = _integers(fields["codes"], code_type(mechanism.alphabet))
+            codes = _integers(fields["codes"], code_type(mechanism.shape.alphabet))
             checksum = int(fields["crc32"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise MessageError(f"the message is damaged: {error}") from None
@@ -273,30 +273,30 @@ class Reports:
             raise MessageError(
                 f"the reports hold {self.codes.size} codes where their lengths say {self.indptr[-1]}"
             )
-        if self.codes.dtype != code_type(mechanism.alphabet):
+        if self.codes.dtype != code_type(mechanism.shape.alphabet):
             raise MessageError(
                 f"the codes have {self.codes.dtype.itemsize} bytes, {mechanism.name} sends "
-                f"{code_type(mechanism.alphabet).itemsize}"
+                f"{code_type(mechanism.shape.alphabet).itemsize}"
             )
-        if mechanism.uneven:
+        if mechanism.shape.uneven:
             if self.codes.size and not _rising(self.codes.astype(np.int64), self.indptr).all():
                 raise MessageError("the codes of a report must be ascending and different")
-        elif (self.lengths != mechanism.report_length).any():
-            raise MessageError(f"a report of {mechanism.name} must hold {mechanism.report_length} codes")
-        if self.codes.size and int(self.codes.max()) >= mechanism.alphabet:
-            raise MessageError(f"codes must be below {mechanism.alphabet}, got {int(self.codes.max())}")
-        if (self.dims is not None) != mechanism.names_dimensions:
+        elif (self.lengths != mechanism.shape.length).any():
+            raise MessageError(f"a report of {mechanism.name} must hold {mechanism.shape.length} codes")
+        if self.codes.size and int(self.codes.max()) >= mechanism.shape.alphabet:
+            raise MessageError(f"codes must be below {mechanism.shape.alphabet}, got {int(self.codes.max())}")
+        if (self.dims is not None) != mechanism.shape.names_dimensions:
             raise MessageError(
                 f"a report of {mechanism.name} must {'' if self.dims is None else 'not '}name dimensions"
             )
         if self.dims is not None and self.dims.shape != self.codes.shape:
             raise MessageError(f"{self.dims.size} dimensions do not fit {self.codes.size} codes")
         if self.dims is not None and self.dims.size:
-            if not 0 <= int(self.dims.min()) <= int(self.dims.max()) < mechanism.places:
-                raise MessageError(f"dimensions must lie in 0..{mechanism.places - 1}")
+            if not 0 <= int(self.dims.min()) <= int(self.dims.max()) < mechanism.shape.places:
+                raise MessageError(f"dimensions must lie in 0..{mechanism.shape.places - 1}")
             if not _rising(self.dims, self.indptr).all():
                 raise MessageError("the dimensions of a report must be ascending and different")
-        if self.codes.size or mechanism.uneven:
+        if self.codes.size or mechanism.shape.uneven:
             mechanism.check_reports(self)
 
     def __eq__(self, other: object) -> bool:
@@ -320,14 +320,14 @@ class Reports:
 
 def code_widths(mechanism: Mechanism) -> tuple[int, int]:
     """Bytes a code, and bytes a named dimension."""
-    name = code_type(mechanism.places).itemsize if mechanism.names_dimensions else 0
-    return code_type(mechanism.alphabet).itemsize, name
+    name = code_type(mechanism.shape.places).itemsize if mechanism.shape.names_dimensions else 0
+    return code_type(mechanism.shape.alphabet).itemsize, name
 
 
 def message_limit(mechanism: Mechanism) -> int:
     """The most bytes that the report of one user takes."""
-    around = HEADER.size + (LENGTH if mechanism.uneven else 0) + CHECKSUM.size
-    return around + mechanism.report_length * sum(code_widths(mechanism))
+    around = HEADER.size + (LENGTH if mechanism.shape.uneven else 0) + CHECKSUM.size
+    return around + mechanism.shape.length * sum(code_widths(mechanism))
 
 
 def _integers(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:

@@ -103,7 +103,7 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         if self.channel.truthful:
             places = np.union1d(np.setdiff1d(places, pairs.held, assume_unique=True), named)
         rows, others = pairs.named(places)
-        return np.bincount(rows, minlength=pairs.users), others.astype(code_type(self.alphabet))
+        return np.bincount(rows, minlength=pairs.users), others.astype(code_type(self.shape.alphabet))
 
     def _named_links(
         self, degrees: NDArray[np.int64], pairs: AskedPairs, counts: NDArray[np.int64], words: Words

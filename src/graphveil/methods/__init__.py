@@ -1,38 +1,32 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
-from graphveil.methods import (
-    base,
-    heterorr,
-    ldpge,
-    lpgnn,
-    nonprivate,
-    ppgnn,
-    solitude,
-    structure,
-    togl,
-    upgnet,
-    veil,
-)
-from graphveil.methods import ldpge as ldpge_raw
+from graphveil.methods.base import Base
 from graphveil.methods.check import check_method, method_checks
-from graphveil.methods.job import Job
-from graphveil.methods.method import (
-    BACKBONE_NAMES,
-    Method,
-    Settings,
-    all_method_names,
-    find_method,
-    load_method,
-    method_names,
-    register_method,
-)
-from graphveil.methods.structure import StructureSettings
+from graphveil.methods.heterorr import Heterorr
+from graphveil.methods.job import Job, feature_plan, questions_of
+from graphveil.methods.ldpge import Ldpge, LdpgeRaw
+from graphveil.methods.lpgnn import Lpgnn
+from graphveil.methods.method import BACKBONE_NAMES, METHODS, Capabilities, Method, Settings
+from graphveil.methods.nonprivate import NonPrivate
+from graphveil.methods.ppgnn import Ppgnn
+from graphveil.methods.solitude import Solitude
+from graphveil.methods.structure import Structure, StructureSettings
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
 from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.togl import Togl
 from graphveil.methods.training import train_backbone
+from graphveil.methods.upgnet import Upgnet
+from graphveil.methods.veil import Veil
+
+# The library's own, in the order in which they are listed.
+OWN = (Base, Heterorr, Ldpge, LdpgeRaw, Lpgnn, NonPrivate, Ppgnn, Solitude, Structure, Togl, Upgnet, Veil)
+for each in OWN:
+    METHODS.add(each.name, each())
 
 __all__ = [
     "BACKBONE_NAMES",
+    "METHODS",
+    "Capabilities",
     "Job",
     "Method",
     "Outcome",
@@ -40,25 +34,10 @@ __all__ = [
     "Settings",
     "Stopwatch",
     "StructureSettings",
-    "all_method_names",
-    "base",
     "check_method",
-    "find_method",
-    "heterorr",
-    "ldpge",
-    "ldpge_raw",
-    "load_method",
-    "lpgnn",
+    "feature_plan",
     "method_checks",
-    "method_names",
-    "nonprivate",
-    "ppgnn",
-    "register_method",
-    "solitude",
-    "structure",
+    "questions_of",
     "structure_posterior",
-    "togl",
     "train_backbone",
-    "upgnet",
-    "veil",
 ]

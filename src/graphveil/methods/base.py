@@ -6,7 +6,7 @@ from pydantic import Field
 
 from graphveil import learn
 from graphveil.methods.job import Job
-from graphveil.methods.method import TRAINING_GRID, Method, ScaledSettings, register_method
+from graphveil.methods.method import TRAINING_GRID, Capabilities, Method, ScaledSettings
 from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
@@ -29,14 +29,8 @@ class Base(Method):
     name = "base"
     summary = "reports by any mechanism, straight into a GNN"
     settings = BaseSettings
-    applies_later = True
-    first_round_known = True
+    can = Capabilities(norms=True, several_labels=True, first_round_known=True, new_users=True, parts=True)
     grid = TRAINING_GRID
-    several_tasks = True
-    several_labels = True
-
-    def not_in_parts(self, job: Job) -> str | None:
-        return None
 
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
@@ -45,6 +39,3 @@ class Base(Method):
             reports = job.users.report(*job.questions.features)
             inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
         return train_backbone(job, inputs, watch)
-
-
-register_method(Base())

@@ -18,7 +18,7 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.registry import takes_levels
-from graphveil.methods.method import Method, load_method
+from graphveil.methods.method import METHODS, Method
 from graphveil.methods.structure import forget_blends
 from graphveil.methods.tasks import Outcome
 from graphveil.methods.trial import (
@@ -62,13 +62,13 @@ def method_checks(name: str, **settings: Any) -> Iterator[Check]:
     features too is checked with them and without. One that can learn several labels a user is checked with them, and any other
     must refuse them. One that takes volunteers is checked with some, and without asking anybody else. What several checks of one trial need is computed once, when the first of them runs.
     """
-    method = load_method(name)
-    if not method.several_labels:
+    method = METHODS.load(name)
+    if not method.can.several_labels:
         yield Check(
             "several labels: refused before anybody is asked", partial(check_refused, method, settings)
         )
     for title, trial in trials_of(method, settings).items():
-        if trial.task not in method.tasks:
+        if trial.task not in method.can.tasks:
             yield Check(
                 f"{title}: refused before anybody is asked", partial(check_task_refused, method, trial)
             )
@@ -88,16 +88,14 @@ def trials_of(method: Method, settings: dict[str, Any]) -> dict[str, Trial]:
         "private links": Trial(settings, LINK_EPSILON),
         "private links and labels": Trial(settings, LINK_EPSILON, label_epsilon=LABEL_EPSILON),
     }
-    if method.several_labels:
+    if method.can.several_labels:
         trials["several labels"] = Trial(settings, several_labels=True)
-    if method.uses_panel(method.settings.of(settings)):
+    if method.can_with(method.settings.of(settings)).panel:
         trials["volunteers"] = Trial(settings, volunteers=VOLUNTEERS)
-    if method.several_tasks:
+    if method.can.norms:
         trials["norms"] = Trial(settings, LINK_EPSILON, norm_epsilon=NORM_EPSILON)
-    if not method.reads_features:
-        silent = {
-            name: trial for name, trial in trials.items() if method.reports_features or trial.label_epsilon
-        }
+    if method.can.features != "raw":
+        silent = {name: trial for name, trial in trials.items() if method.can.asks or trial.label_epsilon}
         trials |= {f"{name}, a third silent": replace(trial, silent=True) for name, trial in silent.items()}
     return trials
 
@@ -149,20 +147,20 @@ def checks_of(tried: Tried) -> Iterator[tuple[str, Callable[[Tried], None]]]:
     plain = trial.label_epsilon is None and trial.norm_epsilon is None and not trial.silent
     if plain:
         yield "the same seed gives the same scores", check_seed
-        if not method.holds_dense(method.settings.of(trial.settings), trial.task):
+        if not method.can_with(method.settings.of(trial.settings), trial.task).dense:
             yield "nothing dense is held", check_sparse
-    if method.reports_features or trial.label_epsilon is not None:
+    if method.can.asks or trial.label_epsilon is not None:
         yield "what is claimed is charged", check_claims
         yield "what is given is charged", check_budgets
     if trial.silent:
         yield "nothing of silent users is known", check_silence
         return
-    if method.reports_features and trial.label_epsilon is None:
+    if method.can.asks and trial.label_epsilon is None:
         yield "the control sees no features", check_control
         yield "only reports matter", check_only_reports_matter
     if trial.norm_epsilon is not None:
         yield "everybody gets a norm", check_norms
-    if trial.label_epsilon is not None and not method.reads_features:
+    if trial.label_epsilon is not None and method.can.features != "raw":
         yield "labels are known from reports alone", check_labels_unseen
     if trial.volunteers:
         yield "nobody but volunteers is needed", check_unasked
@@ -179,7 +177,7 @@ def check_refused(method: Method, settings: dict[str, Any]) -> None:
         assert method.name in str(error), f"{method.name} must be named where it refuses several labels"
     else:
         raise AssertionError(
-            f"{method.name} learned from several labels a user: it should say that it can, with `several_labels`"
+            f"{method.name} learned from several labels a user: it should say that it can, with `can`"
         )
 
 
@@ -193,7 +191,7 @@ def check_task_refused(method: Method, trial: Trial) -> None:
             f"{method.name} must be named where it refuses the task {trial.task}"
         )
     else:
-        raise AssertionError(f"{method.name} learned {trial.task}: it should say that it can, with `tasks`")
+        raise AssertionError(f"{method.name} learned {trial.task}: it should say that it can, with `can`")
 
 
 def check_finite(tried: Tried) -> None:
@@ -246,7 +244,7 @@ def given_budgets(method: Method, trial: Trial) -> dict[Subject, float]:
         "label": trial.label_epsilon or 0.0,
         "links": trial.link_epsilon or 0.0,
     }
-    if method.reports_features:
+    if method.can.asks:
         # Where users choose a level, the budget that is given is the strictest one's, and each next level has twice that.
         levels = LEVELS if takes_levels(trial.options.get("mechanism", method.mechanism)) else 1
         budgets["features"] = EPSILON * 2 ** (levels - 1) + (trial.norm_epsilon or 0.0)
@@ -332,5 +330,5 @@ def check_sparse(tried: Tried) -> None:
     for what, count in columns.items():
         assert largest < graph.node_count * count, (
             f"{tried.method.name} held a dense matrix of {largest} numbers, as many as users x {what}: "
-            "keep it sparse, or say so with `holds_dense`"
+            "keep it sparse, or say so with `can`"
         )

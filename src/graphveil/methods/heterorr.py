@@ -20,8 +20,9 @@ from graphveil.files import read_text
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.edgerr_builders import TREE_SHARE
 from graphveil.mechanisms.features import budget_shares
-from graphveil.methods.job import Job
-from graphveil.methods.method import TRAINING_GRID, Method, register_method
+from graphveil.methods.job import Job, Questions, feature_plan, questions_of
+from graphveil.methods.method import TRAINING_GRID, Capabilities, Method
+from graphveil.methods.private_links import LinkUse
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
@@ -226,12 +227,17 @@ class Heterorr(Method):
     name = "heterorr"
     summary = "a budget divided over attributes by importance and sensitivity (FEATURERR), some links private (EDGERR)"
     mechanism = MECHANISM
-    link_mechanism = "edgerr"
-    link_settings = ("private_edges", "tree_share")
+    links = LinkUse("edgerr", settings=("private_edges", "tree_share"))
     settings = HeterorrSettings
-    several_tasks = True
-    several_labels = True
-    not_later = "reads those attributes that reports single out, which may be others when more people report"
+    # FEATURERR answers every value, even where most answers are blind.
+    can = Capabilities(
+        norms=True,
+        several_labels=True,
+        dense=True,
+        why_not={
+            "new_users": "reads those attributes that reports single out, which may be others when more people report"
+        },
+    )
     # The document prints no grid: these are ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = TRAINING_GRID | {
         "analysis": ("fda", "sma"),
@@ -245,28 +251,25 @@ class Heterorr(Method):
         """Hops along links make linked users alike whatever they report, so that attributes are scored after one."""
         return {**({"analysis_hops": 1} if task == "link" else {}), **super().defaults(data, task, mechanism)}
 
-    def holds_dense(self, settings: Any, task: str) -> bool:
-        """FEATURERR answers every value, even where most answers are blind."""
-        return True
-
     def public_files(self, settings: Any) -> tuple[Path, ...]:
         """Importance and sensitivity, where they are in files."""
         files = [_file_of(settings, which) for which in WORDS]
         return tuple(file for file in files if file is not None)
 
-    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
-        """The round that finds what matters, where there is one, and FEATURERR with the rest; its shares cost nothing."""
+    def questions(self, job: Job) -> Questions:
+        """Ask a round that finds what matters, where there is one, and FEATURERR with the rest; its shares cost nothing."""
         settings, budget = job.settings, job.budgets.epsilon
         assert budget is not None
         _check_mechanism(job)
         options = {"bins": _bins(job), "debiased": settings.decoding == "debiased"}
         if settings.importance != ROUND:
-            return (job.feature_plan(options=options),)
+            return questions_of(job, feature_plan(job, options=options))
         first = settings.importance_share * budget
         before = replace(job, budgets=replace(job.budgets, mechanism=ROUND_MECHANISM))
-        return before.feature_plan(first), job.feature_plan(budget - first, round=2, options=options)
+        last = feature_plan(job, budget - first, round=2, options=options)
+        return questions_of(job, feature_plan(before, first), last)
 
-    def prepare(self, job: Job) -> None:
+    def check(self, job: Job) -> None:
         """Refuse a matrix that is too large, more attributes than there are, and files that do not fit."""
         graph, keep = job.graph, job.settings.keep
         shape = (graph.node_count, graph.feature_count)
@@ -369,6 +372,3 @@ def _check_mechanism(job: Job) -> None:
     if job.mechanism_options:
         given = ", ".join(f"mechanism.{key}" for key in job.mechanism_options)
         raise InputError(f"heterorr sets {MECHANISM} itself, by bins and decoding: leave out {given}")
-
-
-register_method(Heterorr())

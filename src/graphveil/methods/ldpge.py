@@ -13,11 +13,18 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate, Reports
-from graphveil.methods.job import Job
-from graphveil.methods.method import TRAINING_GRID, Method, ScaledSettings, Settings, register_method
+from graphveil.methods.job import Job, Questions, feature_plan, questions_of
+from graphveil.methods.method import (
+    RAW_ROWS,
+    TRAINING_GRID,
+    Capabilities,
+    Method,
+    ScaledSettings,
+    Settings,
+    with_questions,
+)
 from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
-from graphveil.privacy import Plan
 
 # The document searches by a tool and does not say where; α and r are ours.
 PAGERANK_GRID: dict[str, tuple[Any, ...]] = TRAINING_GRID | {
@@ -74,31 +81,28 @@ class PageRankMethod(Method):
     def rows_to_spread(self, job: Job, watch: Stopwatch) -> Estimate:
         """X (n x d) in units of its largest possible entry, without an offset."""
 
-    def holds_dense(self, settings: Any, task: str) -> bool:
+    def can_with(self, settings: Any, task: str = "node") -> Capabilities:
         """Hadamard products need all of Z."""
-        return bool(task == "link" and settings.decoder == "hadamard")
+        return replace(self.can, dense=task == "link" and settings.decoder == "hadamard")
 
     def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
         """Those of the document's graphs; for links walks are short, where nothing better is known."""
         return {**({"alpha": 0.1} if task == "link" else {}), **self.tuned[task].get(data, {})}
 
-    def prepare(self, job: Job) -> None:
+    def check(self, job: Job) -> None:
         """Refuse link prediction where Z would be too large."""
-        if self.holds_dense(job.settings, job.task.name):
+        if self.can_with(job.settings, job.task.name).dense:
             self._refuse(job)
 
-    def not_in_parts(self, job: Job) -> str | None:
-        return None
-
     def learn(self, job: Job) -> Outcome:
-        if self.holds_dense(job.settings, job.task.name):
+        if self.can_with(job.settings, job.task.name).dense:
             return self._links(job, Stopwatch())
         return self._trained(job, Stopwatch())
 
     def embed(self, job: Job) -> NDArray[np.float32]:
         """Z itself: nothing is learned for it, so it needs no labels and no links that are held out."""
         self._refuse(job)
-        estimate = self.rows_to_spread(self.with_questions(job), Stopwatch())
+        estimate = self.rows_to_spread(with_questions(self, job), Stopwatch())
         job.say("propagating", 0.0)
         return self._propagated(job, estimate)
 
@@ -186,9 +190,7 @@ class Ldpge(PageRankMethod):
     summary = "reports spread by personalized PageRank; a network for classes, Hadamard products for links"
     mechanism = "hds"
     settings = LdpgeSettings
-    applies_later = True
-    first_round_known = True
-    several_tasks = True
+    can = Capabilities(norms=True, first_round_known=True, new_users=True, parts=True)
     tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {
         "node": {
             "cora": {"k": 1},
@@ -217,9 +219,9 @@ class Ldpge(PageRankMethod):
             known.pop("k", None)
         return known
 
-    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
-        """One question, for k values."""
-        return (job.feature_plan(sampled=job.settings.k),)
+    def questions(self, job: Job) -> Questions:
+        """Ask once, for k values."""
+        return questions_of(job, feature_plan(job, sampled=job.settings.k))
 
     def network_input(self, job: Job, watch: Stopwatch) -> linear.Input:
         """Decoded reports, scaled by public constants."""
@@ -238,9 +240,6 @@ def _asked(job: Job, watch: Stopwatch) -> Reports:
     with watch.stage("report"):
         job.say("reporting", 0.0)
         return job.users.report(*job.questions.features)
-
-
-register_method(Ldpge())
 
 
 # Settings for some graphs.
@@ -268,8 +267,7 @@ class LdpgeRaw(PageRankMethod):
     settings = PageRankSettings
     grid = PAGERANK_GRID
     tuned: ClassVar[dict[str, ByData]] = {task: shared(chosen) for task, chosen in Ldpge.tuned.items()}
-    reports_features = False
-    reads_features = True
+    can = Capabilities("raw", why_not={"parts": RAW_ROWS})
 
     def network_input(self, job: Job, watch: Stopwatch) -> linear.Input:
         """Raw features, scaled by a public constant."""
@@ -290,6 +288,3 @@ def _scaled(job: Job) -> Any:
     public = job.graph.public_range
     largest = 1.0 if public is None else max(abs(public.low), abs(public.high))
     return job.raw * (1 / largest)
-
-
-register_method(LdpgeRaw())

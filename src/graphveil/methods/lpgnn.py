@@ -7,7 +7,7 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Method, register_method
+from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
 from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
@@ -31,13 +31,8 @@ class Lpgnn(Method):
     name = "lpgnn"
     summary = "KProp on reports, then a GNN; private labels by Drop"
     settings = LpgnnSettings
-    applies_later = True
-    first_round_known = True
+    can = Capabilities(norms=True, first_round_known=True, new_users=True, parts=True)
     grid = TRAINING_GRID | HOPS_GRID
-    several_tasks = True
-
-    def not_in_parts(self, job: Job) -> str | None:
-        return None
 
     def learn(self, job: Job) -> Outcome:
         watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
@@ -48,6 +43,3 @@ class Lpgnn(Method):
             inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
             hops = denoise.KProp(job.settings.hops).operator(topology.unlooped)
         return train_backbone(job, linear.Composition(hops, inputs), watch, topology)
-
-
-register_method(Lpgnn())

@@ -1,10 +1,10 @@
-"""What a method is: one way to learn from a graph and from what its users report; its settings and backbones by name."""
+"""What a method is: one way to learn from a graph and from what its users report; its settings, what it can do, and methods by name."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -14,14 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphveil import denoise, learn
 from graphveil.errors import InputError
-from graphveil.graphs.graph import Graph
-from graphveil.graphs.links import no_known_links
 from graphveil.graphs.part import GraphPart
-from graphveil.graphs.private_edges import DividedEdges
-from graphveil.methods.job import Job, Questions
-from graphveil.methods.tasks import Outcome, find_task
-from graphveil.plugins import Origin, Registry, digest, is_reference, package, plugins, unknown_name
-from graphveil.privacy import Plan
+from graphveil.methods.job import Job, Questions, feature_plan, questions_of
+from graphveil.methods.private_links import LinkUse, link_plan, with_private_links
+from graphveil.methods.private_targets import with_norms, with_private_labels
+from graphveil.methods.tasks import TASKS, Outcome
+from graphveil.plugins import Registry, digest, is_reference, package, plugins, unknown_name
 
 # Where installed packages offer theirs.
 GROUP = "graphveil.backbones"
@@ -129,122 +127,128 @@ class ScaledSettings(Settings):
         return self.least_share if self.input_share == AUTO else self.input_share
 
 
+# Why a method that reads raw features is not learned in parts.
+RAW_ROWS = "reads raw rows, which stay with users in one process"
 # Backbones that pass messages by products with a sparse matrix alone, or pass none.
 BY_PRODUCTS = ("gcn", "sage", "gin", "appnp", "sgc", "ssgc", "mlp")
 
 
+@dataclass(frozen=True)
+class Capabilities:
+    """What a method can do, as data; `require` words the refusals.
+
+    Parameters
+    ----------
+    features
+        Whether users are asked about features, so that a budget is needed and a control can be run; or raw ones are read, and no
+        privacy is claimed; or none are used.
+    tasks
+        What it can predict.
+    levels
+        How many privacy levels users choose from by default, where the mechanism has levels; 0 if they cannot.
+    norms
+        Whether norms of feature rows can be learned beside the classes: so by all that end in `train_backbone`.
+    several_labels
+        Whether users may have several labels each: what ends in `train_backbone` can learn them.
+    panel
+        Whether it learns from volunteers' raw rows, `job.graph.panel`; it must ask nobody about features where `job.unasked`.
+    first_round_known
+        Whether its first question about features is the first of its `questions`, whatever is answered before: it can then be
+        asked together with that for labels.
+    new_users
+        Whether what it trains can be applied to users who join later: so by all that end in `train_backbone`, if which columns its
+        input has, and which edges it passes messages along, do not depend on answers.
+    parts
+        Whether several workers with a part of the graph each can learn it.
+    dense
+        Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does.
+    why_not
+        Why it lacks one of these, by name, as a sentence goes on after the method's name.
+    """
+
+    features: Literal["reported", "raw", "unused"] = "reported"
+    tasks: tuple[str, ...] = ("node", "link")
+    levels: int = 0
+    norms: bool = False
+    several_labels: bool = False
+    panel: bool = False
+    first_round_known: bool = False
+    new_users: bool = False
+    parts: bool = False
+    dense: bool = False
+    why_not: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def asks(self) -> bool:
+        """Whether users are asked about features."""
+        return self.features == "reported"
+
+
 class Method(ABC):
-    """One file a method: subclass this, name it, and register an instance."""
+    """One file a method: subclass this, name it, and list it in `graphveil.methods`."""
 
     name: ClassVar[str]
     summary: ClassVar[str] = ""
+    settings: ClassVar[type[Settings]] = Settings
+    can: ClassVar[Capabilities] = Capabilities()
     # What is taken where nothing else is asked for.
     mechanism: ClassVar[str] = "multibit"
     backbone: ClassVar[str] = "gcn"
-    link_mechanism: ClassVar[str] = "link-rr"
-    settings: ClassVar[type[Settings]] = Settings
+    links: ClassVar[LinkUse] = LinkUse()
     # What `graphveil tune` searches: what the documents search, and what is ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
-    # What it searches besides where links are private.
-    link_grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
     # Settings that are better than the general ones on some data, by task: chosen on what validates there.
     tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {"node": {}, "link": {}}
-    # Settings that are options of the mechanism for links, by the same names, besides which links are private.
-    link_settings: ClassVar[tuple[str, ...]] = ()
-    # Whether features are reported, so that a budget is needed and a control can be run.
-    reports_features: ClassVar[bool] = True
-    # Whether users may choose a privacy level each, where the mechanism has levels; and how many there are by default.
-    reports_levels: ClassVar[bool] = False
-    level_count: ClassVar[int] = 6
-    # Whether norms of feature rows can be learned beside the classes: so by all that end in `train_backbone`.
-    several_tasks: ClassVar[bool] = False
-    # Whether users may have several labels each: what ends in `train_backbone` can learn them.
-    several_labels: ClassVar[bool] = False
-    # Whether raw features are read: such a method claims no privacy.
-    reads_features: ClassVar[bool] = False
-    # Whether it learns from volunteers' raw rows, `job.graph.panel`; it must ask nobody about features where `job.unasked`.
-    takes_panel: ClassVar[bool] = False
-    # Whether its first question about features is the first of its `questions`, whatever is answered before: it can then be
-    # asked together with that for labels.
-    first_round_known: ClassVar[bool] = False
-    # Whether what it trains can be applied to users who join later: so by all that end in `train_backbone`, if which columns its input
-    # has, and which edges it passes messages along, do not depend on answers.
-    applies_later: ClassVar[bool] = False
-    # Why it cannot be, as a sentence goes on after its name.
-    not_later: ClassVar[str] = (
-        "learns about the users that it has, and nothing that could be applied to others"
-    )
-    # What it can predict.
-    tasks: ClassVar[tuple[str, ...]] = ("node", "link")
 
     @abstractmethod
     def learn(self, job: Job) -> Outcome:
         """Ask the users, learn, and return the scores of all users."""
 
-    def asks_for_links(self, job: Job) -> bool:
-        """Whether it asks for private links itself, and weighs them its own way; else that is done before it learns."""
-        return False
+    def questions(self, job: Job) -> Questions:
+        """Return all that this method will ask in this job; computed once, before anybody is asked.
 
-    def holds_dense(self, settings: Any, task: str) -> bool:
-        """Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does."""
-        return False
+        Later rounds stand there as far as they are known: which attributes they ask for may depend on answers, what they cost may not.
+        """
+        return questions_of(job, feature_plan(job)) if self.can.asks else questions_of(job)
 
-    def uses_panel(self, settings: Any) -> bool:
-        """Whether volunteers' rows are used with these settings: else they are not handed over."""
-        return self.takes_panel
+    def can_with(self, settings: Any, task: str = "node") -> Capabilities:
+        """Return what it can do with these settings."""
+        return self.can
 
-    def not_in_parts(self, job: Job) -> str | None:
-        """Why it cannot be learned by several workers with a part of the graph each, as a sentence goes on after its name; None if
-        it can."""
-        return "needs the whole graph, or all reports, in one place"
-
-    def public_files(self, settings: Any) -> tuple[Path, ...]:
-        """Files besides the graph that are read: a kept run is found again only as long as they are the same."""
-        return ()
-
-    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
-        """Settings for this data, task and mechanism that are better than the general ones."""
-        return {**find_task(task).defaults, **self.tuned.get(task, {}).get(data, {})}
-
-    def settings_for(self, given: dict[str, Any], data: str, task: str, mechanism: str) -> Settings:
-        """The settings of a run: those that are given, and for the rest the defaults."""
-        known = self.defaults(data, task, mechanism)
-        return self.settings.of({**known, **given})
-
-    def prepare(self, job: Job) -> None:
+    def check(self, job: Job) -> None:
         """Refuse, from public numbers, what cannot be done; before anybody is asked for anything."""
         return
 
+    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
+        """Return settings for this data, task and mechanism that are better than the general ones."""
+        return {**TASKS.find(task).defaults, **self.tuned.get(task, {}).get(data, {})}
+
+    def public_files(self, settings: Any) -> tuple[Path, ...]:
+        """Return files besides the graph that are read: a kept run is found again only as long as they are the same."""
+        return ()
+
     def begin(self, job: Job) -> Job:
-        """Refuse what cannot be done, then ask for labels and norms where they have a budget: the job as it goes on."""
-        if not self.takes_panel:
+        """Refuse what cannot be done, then ask for labels, links and norms where they have a budget: the job as it goes on."""
+        if not self.can.panel:
             job = replace(job, graph=job.graph.without_panel())
-        check_task(self, job)
-        job.task.check_budgets(job.budgets)
-        job.task.check(self.name, job.graph)
-        check_labels(self, job)
-        job = self.with_questions(job)
-        if job.budgets.norm_epsilon is not None:
-            check_norms(self)
-        refuse_links(job)
-        if isinstance(job.graph, GraphPart):
-            check_parts(self, job)
-        self.prepare(job)
+        check_job(self, job)
+        job = with_questions(self, job)
+        self.check(job)
         if job.budgets.private_labels:
-            job = job.with_private_labels()
+            job = with_private_labels(job)
             job.task.check(self.name, job.graph)
-        if job.budgets.private_links and not self.asks_for_links(job):
-            job = job.with_private_links()
-        return job.with_norms()
+        if job.budgets.private_links and job.task.name not in self.links.asked_for:
+            job = with_private_links(job)
+        return job if job.questions.norms is None else with_norms(job)
 
     def run(self, job: Job) -> Outcome:
         """Learn, from private labels where they have a budget."""
         job = self.begin(job)
         outcome = self.learn(job)
-        return replace(outcome, also={**outcome.also, **job.graph_numbers})
+        return replace(outcome, also={**outcome.also, **job.links.numbers})
 
     def embed(self, job: Job) -> NDArray[np.float32]:
-        """A row of numbers for each user: what `run` learned on the way. A method that needs no labels for it overrides this."""
+        """Return a row of numbers for each user: what `run` learned on the way. A method that needs no labels for it overrides this."""
         embedding = self.run(job).embedding
         if embedding is None:
             other = "" if job.backbone in BACKBONE_NAMES else f", or {BACKBONE_NAMES[0]} for {job.backbone}"
@@ -253,41 +257,82 @@ class Method(ABC):
             )
         return embedding
 
-    def questions(self, job: Job) -> Questions:
-        """All that this method will ask in this job; computed once, before anybody is asked."""
-        about_features = self.reports_features and not job.unasked
-        return Questions(
-            features=() if job.unasked else self.feature_plans(job),
-            norms=job.norm_plans if about_features else (),
-            labels=job.label_plan() if job.budgets.private_labels else None,
-            links=job.link_plan() if job.budgets.private_links else None,
+
+def with_questions(method: Method, job: Job) -> Job:
+    """Return the job with what a method asks, unless that has been computed."""
+    return job if job.questions != Questions() else replace(job, questions=method.questions(job))
+
+
+# Why a method lacks a capability, where it says nothing of its own, and what to do; {able} are methods that have it.
+REFUSALS = {
+    "norms": (
+        "learns classes alone, so --norm-epsilon has no meaning for it",
+        "leave it out, or take one of {able}",
+    ),
+    "panel": (
+        "does not learn from volunteers' raw features, so --panel has no meaning for it",
+        "leave it out, or take one of {able}",
+    ),
+    "several_labels": (
+        "learns one class a user, and users of {graph} have several labels each",
+        "take one of {able}, or {one}",
+    ),
+    "new_users": (
+        "learns about the users that it has, and nothing that could be applied to others",
+        "there is no model of it, so take one of {able}, or run it again when people have joined",
+    ),
+    "parts": (
+        "needs the whole graph, or all reports, in one place",
+        "each worker holds a part of the graph, so leave --workers out",
+    ),
+}
+
+
+def require(method: Method, needed: str, settings: Any = None, task: str = "node", **facts: str) -> None:
+    """Refuse a capability that a method lacks, and name methods that have it.
+
+    Parameters
+    ----------
+    needed
+        The name of the capability.
+    settings
+        The settings that the method is to have; None for any.
+    facts
+        What the sentence of this capability says besides.
+    """
+    can = method.can if settings is None else method.can_with(settings, task)
+    if getattr(can, needed):
+        return
+    able = ", ".join(name for name, other in METHODS.items() if getattr(other.can, needed))
+    why, instead = (part.format(able=able, **facts) for part in REFUSALS[needed])
+    raise InputError(f"{method.name} {can.why_not.get(needed, why)}: {instead}")
+
+
+def check_job(method: Method, job: Job) -> None:
+    """Refuse a job that a method cannot do, before anybody is asked for anything."""
+    task, graph, budgets = job.task, job.graph, job.budgets
+    if task.name not in method.can.tasks:
+        own = " and ".join(TASKS.find(name).summary for name in method.can.tasks)
+        able = ", ".join(name for name, other in METHODS.items() if task.name in other.can.tasks)
+        raise InputError(
+            f"{method.name} predicts {own}, not {task.summary}: take another task, or one of {able}"
         )
-
-    def with_questions(self, job: Job) -> Job:
-        """The job with what this method asks, unless that has been computed."""
-        return job if job.questions != Questions() else replace(job, questions=self.questions(job))
-
-    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
-        """The questions about features, round after round, as far as they are known before anybody has answered."""
-        return (job.feature_plan(),) if self.reports_features else ()
-
-
-def public_part(
-    graph: Graph, *, private_labels: bool, private_links: bool, edges: DividedEdges | None = None
-) -> Graph:
-    """What a server knows of a graph before anybody has answered: no labels or no links where these are private, but for public links."""
-    graph = graph.without_labels() if private_labels else graph
-    if not private_links:
-        return graph
-    known = None if graph.links is None else no_known_links()
-    graph = replace(graph, links=None)
-    return replace(graph.without_edges() if edges is None else graph.with_edges(edges.public), links=known)
-
-
-def refuse_links(job: Job) -> None:
-    """Refuse, before anybody is asked, private links whose noise would not fit into memory, or hide every link."""
-    if job.budgets.private_links:
-        denoise.refuse_too_many(job.link_plan().build(), job.max_memory, dense=job.machine.allow_dense)
+    task.check_budgets(budgets)
+    task.check(method.name, graph)
+    if graph.multilabel and task.learns_labels:
+        one = f"choose one of the labels with data.label=0..{graph.class_count - 1}"
+        require(method, "several_labels", graph=graph.name, one=one)
+        if budgets.private_labels:
+            raise InputError(
+                f"users of {graph.name} have several labels each, and --label-epsilon reports one class a user: leave it out, or {one}"
+            )
+    if budgets.norm_epsilon is not None:
+        require(method, "norms")
+    if budgets.private_links:
+        # Noise that would not fit into memory, or hide every link.
+        denoise.refuse_too_many(link_plan(job).build(), job.max_memory, dense=job.machine.allow_dense)
+    if isinstance(graph, GraphPart):
+        check_parts(method, job)
 
 
 def check_parts(method: Method, job: Job) -> None:
@@ -298,71 +343,14 @@ def check_parts(method: Method, job: Job) -> None:
         )
     if job.backbone not in BY_PRODUCTS:
         raise InputError(
-            f"{job.backbone} weighs each edge itself, as attention does, which needs every edge in one place, and each worker holds a part of "
-            f"the graph: take one of {', '.join(BY_PRODUCTS)}, or leave --workers out"
+            f"{job.backbone} weighs each edge itself, which needs every edge in one place, and each worker holds a part of the graph: "
+            f"take one of {', '.join(BY_PRODUCTS)}, or leave --workers out"
         )
-    raw = "reads raw rows, which stay with users in one process"
-    why = raw if method.reads_features else method.not_in_parts(job)
-    if why is not None:
-        raise InputError(
-            f"{method.name} {why}, and each worker holds a part of the graph: leave --workers out"
-        )
-
-
-def check_task(method: Method, job: Job) -> None:
-    """Refuse a task that the method does not learn."""
-    if job.task.name not in method.tasks:
-        able = ", ".join(name for name, other in _methods.items() if job.task.name in other.tasks)
-        raise InputError(
-            f"{method.name} predicts {' and '.join(find_task(name).summary for name in method.tasks)}, not {job.task.summary}: take "
-            f"another task, or one of {able}"
-        )
-
-
-def check_norms(method: Method) -> None:
-    """Refuse norms of features in a method that cannot learn them."""
-    if not method.several_tasks:
-        able = ", ".join(name for name, other in _methods.items() if other.several_tasks)
-        raise InputError(
-            f"{method.name} learns classes alone, so --norm-epsilon has no meaning for it: leave it out, or take one of {able}"
-        )
-
-
-def check_panel(method: Method, settings: Any) -> None:
-    """Refuse volunteers in a method that does not learn from their rows."""
-    if method.uses_panel(settings):
-        return
-    if method.takes_panel:
-        raise InputError(
-            f"{method.name} uses no volunteers with these settings: leave --panel out, or set it to learn from them"
-        )
-    able = ", ".join(name for name, other in _methods.items() if other.takes_panel)
-    other = f", or take one of {able}" if able else ""
-    raise InputError(
-        f"{method.name} does not learn from volunteers' raw features, so --panel has no meaning for it: leave it out{other}"
-    )
-
-
-def check_labels(method: Method, job: Job) -> None:
-    """Refuse several labels a user where they are learned and the method cannot, or where they would have to be reported."""
-    graph = job.graph
-    if not (graph.multilabel and job.task.learns_labels):
-        return
-    one = f"choose one of the labels with data.label=0..{graph.class_count - 1}"
-    if not method.several_labels:
-        able = ", ".join(name for name, other in _methods.items() if other.several_labels)
-        raise InputError(
-            f"users of {graph.name} have several labels each, and {method.name} learns one class a user: take one of {able}, or {one}"
-        )
-    if job.budgets.private_labels:
-        raise InputError(
-            f"users of {graph.name} have several labels each, and --label-epsilon reports one class a user by k-ary response: leave it "
-            f"out, or {one}"
-        )
+    require(method, "parts", job.settings, job.task.name)
 
 
 def _outside_method(name: str, member: Any) -> Method:
-    """What was found in a file or a package, as a method: an instance, or a class that is made without arguments."""
+    """Return what was found in a file or a package as a method: an instance, or a class that is made without arguments."""
     if isinstance(member, type) and issubclass(member, Method):
         try:
             member = member()
@@ -371,60 +359,12 @@ def _outside_method(name: str, member: Any) -> Method:
     if not isinstance(member, Method):
         kind = member.__name__ if isinstance(member, type) else type(member).__name__
         raise InputError(
-            f"{name} is no method but a {kind}: name a subclass of graphveil.methods.Method, or an instance of one"
+            f"{name} is not a method but a {kind}: name a subclass of graphveil.methods.Method, or an instance of one"
         )
-    check_named(member, name)
+    own = getattr(member, "name", None)
+    if not isinstance(own, str) or not own:
+        raise InputError(f'{name} has no name: give its class one, like name = "mine"')
     return member
 
 
-def check_named(method: Method, where: str) -> None:
-    """Refuse a method that does not say what it is called."""
-    name = getattr(method, "name", None)
-    if not isinstance(name, str) or not name:
-        raise InputError(f'{where} has no name: give its class one, like name = "mine"')
-
-
-_methods = Registry["Method"]("method", group="graphveil.methods", adapt=_outside_method)
-# Methods that were given as objects.
-_given: dict[str, Method] = {}
-
-
-def register_method(method: Method) -> Method:
-    """Add a method to those that can be run by name."""
-    _methods.add(method.name, method)
-    return method
-
-
-def method_names() -> list[str]:
-    """The names of all registered methods, but for those of files."""
-    return _methods.own()
-
-
-def all_method_names(warn: Callable[[str], None]) -> list[str]:
-    """The names of all methods, with those of installed packages; ``warn`` is told of what cannot be loaded."""
-    return _methods.load_all(warn)
-
-
-def find_method(name: str) -> Method:
-    """The registered method of that name."""
-    return _methods.find(name)
-
-
-def load_method(name: str) -> Method:
-    """The method of that name, from FILE.py:NAME or an installed package too, whose code is run."""
-    return _methods.load(name)
-
-
-def method_origin(name: str) -> Origin | None:
-    """Where a method comes from; None for the library's own and for those registered by hand."""
-    return _methods.origin(name)
-
-
-def take_method(method: Any) -> str:
-    """Register a method that is given as an object or a class, in the place of one that was so before; its name."""
-    registered = _outside_method(getattr(method, "__name__", type(method).__name__), method)
-    if registered.name in _given and _methods.holds(registered.name, _given[registered.name]):
-        _methods.forget(registered.name)
-    _methods.add(registered.name, registered)
-    _given[registered.name] = registered
-    return registered.name
+METHODS = Registry[Method]("method", group="graphveil.methods", adapt=_outside_method)

@@ -9,7 +9,7 @@ from pydantic import Field
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.methods.job import Job
-from graphveil.methods.method import TRAINING_GRID, Method, Settings, register_method
+from graphveil.methods.method import RAW_ROWS, TRAINING_GRID, Capabilities, Method, Settings
 from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
@@ -28,11 +28,8 @@ class NonPrivate(Method):
     name = "nonprivate"
     summary = "a GNN on raw features: no privacy, what there is to lose"
     settings = NonPrivateSettings
-    applies_later = True
+    can = Capabilities("raw", several_labels=True, new_users=True, why_not={"parts": RAW_ROWS})
     grid = TRAINING_GRID
-    reports_features = False
-    reads_features = True
-    several_labels = True
 
     def learn(self, job: Job) -> Outcome:
         if job.raw is None:
@@ -42,6 +39,3 @@ class NonPrivate(Method):
         watch = Stopwatch()
         inputs = learn.raw_input(job.raw, job.device)
         return train_backbone(job, inputs, watch)
-
-
-register_method(NonPrivate())

@@ -11,7 +11,7 @@ from graphveil import denoise, learn, linear
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Method, register_method
+from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
 from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
@@ -44,15 +44,10 @@ class Ppgnn(Method):
     summary = "every user chooses a privacy level; FlexProp weighs reports by it, then a GNN"
     mechanism = "ppm"
     settings = PpgnnSettings
-    applies_later = True
-    reports_levels = True
-    several_tasks = True
+    can = Capabilities(levels=6, norms=True, new_users=True, parts=True)
     grid: ClassVar[dict[str, tuple[Any, ...]]] = (
         TRAINING_GRID | HOPS_GRID | {"weights": ("inverse-variance", "printed")}
     )
-
-    def not_in_parts(self, job: Job) -> str | None:
-        return None
 
     def learn(self, job: Job) -> Outcome:
         settings: PpgnnSettings = job.settings
@@ -74,6 +69,3 @@ class Ppgnn(Method):
                     weights[reports.places] = denoise.user_weights(levels, variances, settings.weights)
                 hops = denoise.FlexPropDenoiser(settings.hops).operator(job.graph, weights, job.device)
         return train_backbone(job, linear.Composition(hops, inputs), watch, topology)
-
-
-register_method(Ppgnn())

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.graphs.panel import Panel
+from graphveil.graphs.graph import Panel
 from graphveil.methods.gain_model import LEAST_NATS, TOWN, Situation
 from graphveil.methods.job import Job
 from graphveil.methods.public_numbers import PublicNumbers, unlabelled_rows, within_reach

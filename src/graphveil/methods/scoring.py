@@ -75,7 +75,7 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     mechanism, users = reports.mechanism.blind(), reports.users
     assert isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
     # Any rows will do; these are one number, seen as often as needed.
-    nothing: Any = np.broadcast_to(mechanism.public.low, (users, mechanism.dimensions))
+    nothing: Any = np.broadcast_to(mechanism.public.low, (users, mechanism.shape.dimensions))
     if isinstance(mechanism, PersonalMechanism):
         shares = mechanism.level_shares(reports)
         levels = np.random.default_rng(job.seed).choice(len(shares), users, p=shares) + 1
@@ -83,7 +83,7 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     # An analysis that looks at each attribute by itself needs no more attributes than scores.
     apart = job.task is LINK or job.settings.analysis in APART
     rounds: list[Scores] = []
-    while len(rounds) < NULL_ROUNDS and len(rounds) * mechanism.dimensions < NULL_SCORES:
+    while len(rounds) < NULL_ROUNDS and len(rounds) * mechanism.shape.dimensions < NULL_SCORES:
         words = SeededWords(job.seed, 1, len(rounds))
         drawn = mechanism.randomize(nothing, words)
         estimate = replace(drawn, answered=reports.answered).estimate()
@@ -102,4 +102,4 @@ def _labels(job: Job, topology: Topology) -> Any:
     labels, known = (
         learn.tensor(array, job.device) for array in (graph.labels, graph.train | graph.validation)
     )
-    return denoise.spread_labels(labels, known, graph.class_count, hops).cpu().numpy()
+    return learn.spread_labels(labels, known, graph.class_count, hops).cpu().numpy()

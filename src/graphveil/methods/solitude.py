@@ -10,8 +10,9 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import Method, register_method
-from graphveil.methods.tasks import NODE, Outcome, Stopwatch, node_targets
+from graphveil.methods.method import Capabilities, Method
+from graphveil.methods.private_links import LinkUse
+from graphveil.methods.tasks import Outcome, Stopwatch, node_targets
 from graphveil.methods.training import PULL, SHRINK, at_best_scale, train_backbone, weighed_links
 
 
@@ -62,9 +63,13 @@ class Solitude(Method):
     name = "solitude"
     summary = "private features and links, the graph learned together with a GCN"
     settings = SolitudeSettings
-    first_round_known = True
-    several_tasks = True
-    not_later = "is for private links and learns a weight for each that was reported, and those who join have reported none"
+    can = Capabilities(
+        norms=True,
+        first_round_known=True,
+        why_not={
+            "new_users": "is for private links and learns a weight for each that was reported, and those who join have reported none"
+        },
+    )
     # Ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {
         "lr": (1e-3, 1e-2, 1e-1),
@@ -72,14 +77,8 @@ class Solitude(Method):
         "dropout": (0.2, 0.5, 0.8),
         "hops": (0, 2, 3, 4, 8, 16),
     }
-    link_grid: ClassVar[dict[str, tuple[Any, ...]]] = {
-        "lambda2": (0.0, 0.4, 0.8, 2.0),
-        "graph_lr": (0.0, 0.03),
-    }
-
-    def asks_for_links(self, job: Job) -> bool:
-        """Where classes are predicted; links are predicted from the private graph that all methods get."""
-        return job.task is NODE
+    # Links are predicted from the private graph that all methods get.
+    links = LinkUse(grid={"lambda2": (0.0, 0.4, 0.8, 2.0), "graph_lr": (0.0, 0.03)}, asked_for=("node",))
 
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
@@ -87,7 +86,7 @@ class Solitude(Method):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
             inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
-        if not (job.budgets.private_links and self.asks_for_links(job)):
+        if not (job.budgets.private_links and job.task.name in self.links.asked_for):
             return self._public(job, inputs, watch)
         return self._private(job, inputs, watch)
 
@@ -106,7 +105,7 @@ class Solitude(Method):
                 model = learn.GCN(
                     graph.feature_count,
                     settings.hidden,
-                    job.output_count,
+                    job.task.output_count(job),
                     settings.activation,
                     settings.dropout,
                 ).to(job.device)
@@ -138,6 +137,3 @@ def _spread(job: Job, inputs: linear.Input, topology: learn.Topology) -> linear.
     if job.settings.hops == 0 or topology.unlooped.entry_count == 0:
         return inputs
     return linear.Composition(denoise.KProp(job.settings.hops).operator(topology.unlooped), inputs)
-
-
-register_method(Solitude())

@@ -17,7 +17,7 @@ from graphveil.graphs.graph import Graph
 from graphveil.graphs.metrics import measure, micro_f1
 from graphveil.graphs.part import GraphPart, Group
 from graphveil.methods.job import Job
-from graphveil.methods.method import Method, Settings, register_method
+from graphveil.methods.method import Capabilities, Method, Settings
 from graphveil.methods.structure_links import learn_links
 from graphveil.methods.tasks import LINK, Outcome, Stopwatch, graph_targets
 
@@ -89,7 +89,7 @@ class _Candidates:
         degrees = learn.tensor(self.graph.degrees, self.device)
         if self.graph.multilabel:
             return learn.degree_rates(self.labels, degrees)
-        rows = learn.degree_probabilities(self.labels, degrees, self.graph.world)
+        rows = learn.degree_probabilities(self.labels, degrees, self.graph.collective)
         return learn.true_classes(rows, self.response)
 
     def label_propagation(self, alpha: float, progress: learn.Progress) -> Tensor:
@@ -109,7 +109,7 @@ class _Candidates:
         """Labels that have spread, as probabilities."""
         if self.graph.multilabel:
             return learn.as_rates(reached, learn.known_rates(self.labels))
-        shares = learn.class_shares(self.labels, self.graph.world)
+        shares = learn.class_shares(self.labels, self.graph.collective)
         return learn.true_classes(learn.as_probabilities(reached, shares), self.response)
 
     def label_network(self, ids: bool, progress: learn.Progress) -> Tensor:
@@ -199,11 +199,7 @@ class Structure(Method):
     name = "structure"
     summary = "graph and training labels only, no features: what a budget has to beat"
     settings = StructureSettings
-    reports_features = False
-    several_labels = True
-
-    def not_in_parts(self, job: Job) -> str | None:
-        return None
+    can = Capabilities("unused", several_labels=True, parts=True)
 
     def learn(self, job: Job) -> Outcome:
         if job.task is LINK:
@@ -251,13 +247,19 @@ def _blend_key(job: Job) -> str:
         repr((graph.class_count, graph.metric, job.seed, job.device, job.settings.label_loss)).encode()
     )
     told.update(StructureSettings.of(_shared_settings(job.settings)).model_dump_json().encode())
-    edges: tuple[Any, ...] = (graph.indptr, graph.indices)
-    if isinstance(graph, GraphPart) and graph.near is not None and graph.far is not None:
-        edges = (*edges, graph.near.indices, graph.far.indices, graph.halo)
-    for array in (*edges, graph.labels, graph.train, graph.validation, transition):
+    parts = graph.link_arrays if isinstance(graph, GraphPart) else ()
+    for array in (
+        graph.indptr,
+        graph.indices,
+        *parts,
+        graph.labels,
+        graph.train,
+        graph.validation,
+        transition,
+    ):
         told.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
     # Workers blend together: all of them find a blend that is kept, or none does.
-    told.update(graph.world.gather(np.frombuffer(told.digest(), dtype=np.uint8)).tobytes())
+    told.update(graph.collective.gather(np.frombuffer(told.digest(), dtype=np.uint8)).tobytes())
     return told.hexdigest()
 
 
@@ -333,6 +335,3 @@ def validation_quality(
     predicted = rows if transition is None else rows @ transition
     likelihood = np.log(np.maximum(predicted[np.arange(len(labels)), labels], SMALLEST)).mean()
     return measure(metric, rows, labels, everyone, graph.class_count), float(likelihood)
-
-
-register_method(Structure())

@@ -16,7 +16,8 @@ from graphveil.methods.job import Job
 from graphveil.methods.tasks import Outcome, Stopwatch
 
 if TYPE_CHECKING:
-    from graphveil.learn.link_scores import Pairs, Scores
+    from graphveil.graphs.links import Pairs
+    from graphveil.learn.link_scores import Scores
 
 # How many directions of the spectrum are read, and how many are handed out as an embedding.
 RANKS = (16, 32, 64, 128)

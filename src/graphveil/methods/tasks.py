@@ -112,15 +112,15 @@ def graph_targets(job: Job, topology: learn.Topology, *, drop: bool = True) -> l
     )
     if graph.multilabel:
         return learn.MultilabelTargets(labels, train, validation)
-    world = graph.world
+    collective = graph.collective
     if job.label_mechanism is None or settings.label_loss == "plain":
-        return learn.Targets(labels, train, validation, world=world)
+        return learn.Targets(labels, train, validation, collective=collective)
     transition = learn.tensor(job.label_mechanism.transition.astype(np.float32), job.device)
     if settings.label_loss == "forward" or not drop:
-        return learn.Targets(labels, train, validation, transition, world=world)
+        return learn.Targets(labels, train, validation, transition, collective=collective)
     hops = denoise.KProp(settings.drop_hops).operator(topology.unlooped)
-    cleaned = denoise.spread_labels(labels, train | validation, graph.class_count, hops)
-    return learn.DropTargets(labels, train, validation, transition, hops, cleaned, world=world)
+    cleaned = learn.spread_labels(labels, train | validation, graph.class_count, hops)
+    return learn.DropTargets(labels, train, validation, transition, hops, cleaned, collective=collective)
 
 
 class Task(ABC):
@@ -284,18 +284,8 @@ def _curve(fitted: learn.Fitted) -> TrainingCurve | None:
 
 
 NODE, LINK = NodeTask(), LinkTask()
-# A task of your own is one class and one `TASKS.add(name, task)`; methods say in `tasks` which they can learn.
+# A task of your own is one class and one `TASKS.add(name, task)`; methods say in `can` which they can learn.
 TASKS = Registry[Task]("task", {each.name: each for each in (NODE, LINK)})
-
-
-def find_task(name: str) -> Task:
-    """The task of that name."""
-    return TASKS.find(name)
-
-
-def task_names() -> list[str]:
-    """The names of all tasks."""
-    return list(TASKS)
 
 
 def task_of(graph: Graph) -> Task:

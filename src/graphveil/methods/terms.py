@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError, option_name
-from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
-from graphveil.graphs.users import SILENCES
+from graphveil.graphs.users import DISTRIBUTIONS, SILENCES, draw_levels, level_source
 from graphveil.mechanisms import entry, names
 from graphveil.mechanisms.registry import check_budget
 from graphveil.plugins import unknown_name

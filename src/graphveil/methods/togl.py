@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
@@ -13,15 +14,15 @@ from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.registry import takes_levels
-from graphveil.methods.job import Job
-from graphveil.methods.method import AUTO, TRAINING_GRID, Method, register_method
+from graphveil.methods.job import Job, Questions, feature_plan, questions_of
+from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Method
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
-    from graphveil.learn.targeting import Target
+    from graphveil.learn.attributes import Target
     from graphveil.learn.topology import Topology
 
 
@@ -78,10 +79,7 @@ class Togl(Method):
     summary = "two rounds: find the attributes that matter for the task, then ask those more often"
     mechanism = "piecewise"
     settings = ToglSettings
-    applies_later = True
-    first_round_known = True
-    reports_levels = True
-    several_tasks = True
+    can = Capabilities(levels=6, norms=True, first_round_known=True, new_users=True)
     tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {
         "node": {"pubmed": {"hops": 8}},
         "link": {},
@@ -98,7 +96,7 @@ class Togl(Method):
         """Hops along links make linked users alike whatever they report, so that attributes are scored after one."""
         return {**({"analysis_hops": 1} if task == "link" else {}), **super().defaults(data, task, mechanism)}
 
-    def prepare(self, job: Job) -> None:
+    def check(self, job: Job) -> None:
         """Refuse mechanisms that cannot ask some attributes more often."""
         if job.settings.m_from == "total" and takes_levels(job.budgets.mechanism):
             raise InputError(
@@ -110,12 +108,12 @@ class Togl(Method):
         if isinstance(pool, int):
             check_whole(pool, "pool", least=1, most=attributes, why="the number of attributes")
 
-    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
-        """Both rounds; the attributes of the second are not known before the first, and cost nothing."""
+    def questions(self, job: Job) -> Questions:
+        """Ask in two rounds; the attributes of the second are not known before the first, and cost nothing."""
         assert job.budgets.epsilon is not None
-        first = split_of(job) * job.budgets.epsilon
-        more = _asked(job)
-        return job.feature_plan(first, **more), job.feature_plan(job.budgets.epsilon - first, round=2, **more)
+        first, more = split_of(job) * job.budgets.epsilon, _asked(job)
+        second = feature_plan(job, job.budgets.epsilon - first, round=2, **more)
+        return questions_of(job, feature_plan(job, first, **more), second)
 
     def learn(self, job: Job) -> Outcome:
         settings: ToglSettings = job.settings
@@ -166,7 +164,7 @@ def split_of(job: Job) -> float:
     assert epsilon is not None
 
     def at(share: float) -> learn.TargetRound | None:
-        mechanism = job.feature_plan(share * epsilon, **_asked(job)).build()
+        mechanism = feature_plan(job, share * epsilon, **_asked(job)).build()
         if not _can_target(mechanism):
             return None
         return learn.TargetRound(
@@ -205,7 +203,7 @@ def _asked(job: Job) -> dict[str, Any]:
     """How many values a round asks for, where that follows from the whole budget."""
     if job.settings.m_from == "round":
         return {}
-    return {"sampled": _targetable(job.feature_plan()).asking.count}
+    return {"sampled": _targetable(feature_plan(job)).asking.count}
 
 
 def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
@@ -221,10 +219,7 @@ def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
 
 def _can_target(mechanism: Mechanism) -> TypeGuard[FeatureMechanism | PersonalMechanism]:
     """Whether a mechanism asks for some of the values, and can ask for some more often."""
-    return isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) and mechanism.names_dimensions
-
-
-register_method(Togl())
+    return isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) and mechanism.shape.names_dimensions
 
 
 class FirstRound(Togl):
@@ -233,5 +228,6 @@ class FirstRound(Togl):
     def __init__(self, whole: bool) -> None:
         self.whole = whole
 
-    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
-        return (job.feature_plan() if self.whole else super().feature_plans(job)[0],)
+    def questions(self, job: Job) -> Questions:
+        asked = super().questions(job)
+        return replace(asked, features=(feature_plan(job),) if self.whole else asked.features[:1])

@@ -62,9 +62,9 @@ def train_backbone(
     schedule = learn.Schedule(
         settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout, group_lasso
     )
-    if job.trained is not None:
+    if job.training.trained is not None:
         with watch.stage("train"):
-            return job.task.outcome(job, _applied(job, job.trained, inputs, topology), watch)
+            return job.task.outcome(job, _applied(job, job.training.trained, inputs, topology), watch)
     with watch.stage("train"):
         fitted, also = at_best_scale(
             settings, lambda factor, schedule: _trained(job, inputs, topology, schedule, factor), schedule
@@ -111,8 +111,8 @@ def _trained(
             job.task.goal(job, topology),
             schedule,
             lambda done, most, _: job.say("training", done / most),
-            keep_weights=job.keep_trained,
-            checkpoints=job.checkpoints,
+            keep_weights=job.training.keep,
+            checkpoints=job.training.checkpoints,
         )
     return replace(fitted, factor=factor)
 
@@ -124,7 +124,7 @@ def _backbone(job: Job, columns: int) -> learn.Backbone:
         job.backbone,
         columns,
         settings.hidden,
-        job.output_count,
+        job.task.output_count(job),
         activation=settings.activation,
         dropout=settings.dropout,
     ).to(job.device)

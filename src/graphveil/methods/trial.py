@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import hold_out_links
-from graphveil.graphs.panel import with_panel
-from graphveil.graphs.users import SimulatedUsers, Users
+from graphveil.graphs.users import SimulatedUsers, Users, with_panel
 from graphveil.mechanisms import Reports
-from graphveil.methods.job import Job
-from graphveil.methods.method import Method, public_part
+from graphveil.methods.job import Job, public_part
+from graphveil.methods.method import Method
 from graphveil.methods.tasks import Outcome
 from graphveil.privacy import Ledger, Nobody, Plan, Respondents
 
@@ -177,7 +176,7 @@ def run(
     One that claims no privacy gets the raw features of those who hold them.
     """
     job = make_job(method, graph, asked, trial)
-    raw = holding.raw.rows() if holding is not None and method.reads_features else None
+    raw = holding.raw.rows() if holding is not None and method.can.features == "raw" else None
     return method.run(replace(job, raw=raw))
 
 
@@ -194,7 +193,7 @@ def make_job(method: Method, graph: Graph, users: Respondents, trial: Trial) -> 
         users,
         method.settings.of(settings),
         seed=3,
-        epsilon=EPSILON if method.reports_features else None,
+        epsilon=EPSILON if method.can.asks else None,
         link_epsilon=trial.link_epsilon,
         label_epsilon=trial.label_epsilon,
         norm_epsilon=trial.norm_epsilon,

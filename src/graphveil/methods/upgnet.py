@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -11,7 +12,7 @@ from graphveil import denoise, learn, linear
 from graphveil.mechanisms import Estimate, Mechanism, Reports
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Method, register_method
+from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
 from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
@@ -79,20 +80,24 @@ class Upgnet(Method):
     name = "upgnet"
     summary = "HOA and NFR around a GNN, in either order"
     settings = UpgnetSettings
-    applies_later = True
-    first_round_known = True
-    several_tasks = True
+    can = Capabilities(norms=True, first_round_known=True, new_users=True, parts=True)
     grid = TRAINING_GRID | HOPS_GRID | {"tau": (0.1, 0.3, 0.5, 0.7, 0.9), "order": ("N-H", "H-N")}
 
-    def holds_dense(self, settings: Any, task: str) -> bool:
-        """Order H-N may need the whole matrix, adaptive residuals do."""
-        return bool(
-            settings.aggregator == "adaptive" or (settings.order == "H-N" and settings.variant == "paper")
-        )
+    def can_with(self, settings: Any, task: str = "node") -> Capabilities:
+        """Order H-N may need the whole matrix, adaptive residuals do; N-H with a threshold for each report is a polynomial of a matrix."""
+        if settings.aggregator == "adaptive" or (settings.order == "H-N" and settings.variant == "paper"):
+            why = "holds every feature of every user in this order or with this aggregator (order H-N, adaptive)"
+            return replace(self.can, dense=True, parts=False, why_not={"parts": why})
+        if settings.variant == "code" or settings.regularizer not in ("nfr", "off"):
+            why = (
+                f"looks at all reports with variant={settings.variant} and regularizer={settings.regularizer}"
+            )
+            return replace(self.can, parts=False, why_not={"parts": why})
+        return self.can
 
-    def prepare(self, job: Job) -> None:
+    def check(self, job: Job) -> None:
         """Refuse order H-N and adaptive residuals where their matrix would be too large."""
-        if self.holds_dense(job.settings, job.task.name):
+        if self.can_with(job.settings).dense:
             adaptive = job.settings.aggregator == "adaptive"
             shape = (job.graph.node_count, job.graph.feature_count)
             what = "the aggregator adaptive" if adaptive else "order H-N"
@@ -100,17 +105,6 @@ class Upgnet(Method):
             learn.refuse_above(
                 job.max_memory, shape, f"{what} propagates every feature, so its input", instead
             )
-
-    def not_in_parts(self, job: Job) -> str | None:
-        """Order N-H with a threshold for each report is a polynomial of a matrix; the others are not, or look at all reports."""
-        settings: UpgnetSettings = job.settings
-        if self.holds_dense(settings, job.task.name):
-            return "holds every feature of every user in this order or with this aggregator (order H-N, adaptive)"
-        if settings.variant == "code" or settings.regularizer not in ("nfr", "off"):
-            return (
-                f"looks at all reports with variant={settings.variant} and regularizer={settings.regularizer}"
-            )
-        return None
 
     def learn(self, job: Job) -> Outcome:
         settings: UpgnetSettings = job.settings
@@ -177,7 +171,7 @@ def _hoa_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.I
 
 def _adaptive(job: Job, mechanism: Mechanism) -> denoise.AdaptiveResidual:
     """Adaptive residuals, for which a report has the norm 1 in expectation."""
-    unit = mechanism.spread * math.sqrt(mechanism.report_length)
+    unit = mechanism.spread * math.sqrt(mechanism.shape.length)
     return denoise.AdaptiveResidual(job.settings.hops, job.settings.residual_weight, unit)
 
 
@@ -193,6 +187,3 @@ def _code(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:
     matrix = linear.scaled_matrix(graph, 1.5, 0.5, device=job.device)
     hops = denoise.AGGREGATORS[settings.aggregator](settings.hops).operator(matrix)
     return linear.Composition(hops, learn.raw_input(mean, job.device))
-
-
-register_method(Upgnet())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import Group
 from graphveil.mechanisms import FeatureMechanism, PrivUnitMechanism
-from graphveil.methods.job import Job, Questions
-from graphveil.methods.method import AUTO, Method, register_method
+from graphveil.methods.job import Job, Questions, feature_plan, questions_of
+from graphveil.methods.method import AUTO, Capabilities, Method
 from graphveil.methods.structure import StructureSettings, scores_of, shared_alone
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
 from graphveil.methods.tasks import Outcome, Stopwatch
@@ -92,16 +92,19 @@ class Veil(Method):
     summary = "a public model is evaluated on the own row, and the class that it gives is reported; falls back to structure"
     mechanism = "privunit"
     settings = VeilSettings
-    takes_panel = True
-    tasks: ClassVar[tuple[str, ...]] = ("node",)
+    can = Capabilities(tasks=("node",), panel=True, parts=True)
 
-    def uses_panel(self, settings: Any) -> bool:
-        return settings.teach in (AUTO, "panel")
+    def can_with(self, settings: Any, task: str = "node") -> Capabilities:
+        if settings.teach in (AUTO, "panel"):
+            return self.can
+        return replace(
+            self.can, panel=False, why_not={"panel": f"uses no volunteers with teach={settings.teach}"}
+        )
 
     def public_files(self, settings: Any) -> tuple[Path, ...]:
         return () if settings.weights is None else (settings.weights,)
 
-    def prepare(self, job: Job) -> None:
+    def check(self, job: Job) -> None:
         """Refuse a teacher who is not there, and mechanisms that cannot teach."""
         settings: VeilSettings = job.settings
         if settings.teach == "panel" and job.graph.panel is None:
@@ -126,20 +129,17 @@ class Veil(Method):
 
     def questions(self, job: Job) -> Questions:
         """Who answers which round follows from labels and graph; here two halves stand for them, as nobody answers both."""
-        asked = super().questions(job)
+        asked = questions_of(job)
         if job.unasked or job.graph.public_range is None or job.graph.class_count < 2:
-            return replace(asked, features=())
+            return asked
         half = job.graph.node_count // 2
         first, second = range(half), range(half, job.graph.node_count)
         blank = _blank_model(job.graph)
         lists = np.tile(np.arange(open_of(job)[0]), (len(second), 1))
         classes = class_plan(job, blank, np.array(second), lists, None)
         if teacher_of(job) != "private":
-            return replace(asked, features=(), classes=(classes,))
+            return replace(asked, classes=(classes,))
         return replace(asked, features=(_teaching_plan(job, np.array(first)),), classes=(classes,))
-
-    def not_in_parts(self, job: Job) -> str | None:
-        return None
 
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
@@ -207,7 +207,7 @@ def _taught(job: Job, known: PublicKnowledge, watch: Stopwatch) -> tuple[PublicM
         job.say("first round", 0.0)
         reports = job.users.report(_teaching_plan(job, teachers))
     with watch.stage("train"):
-        if int(graph.world.sum(np.array([reports.users]))[0]) == 0:
+        if int(graph.collective.sum(np.array([reports.users]))[0]) == 0:
             return None, teachers
         return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
 
@@ -263,14 +263,14 @@ def _teaching_plan(job: Job, users: Whole) -> Plan:
     """The question by which some users teach: a sketch of the row by privunit, or its values by another mechanism."""
     chosen = tuple(users.tolist())
     if job.budgets.mechanism != "privunit":
-        return job.feature_plan(users=chosen)
+        return feature_plan(job, users=chosen)
     graph, around = job.graph, Around.of(job.graph)
     assert job.budgets.epsilon is not None
     usual = SMALL_SKETCH if job.budgets.epsilon <= FEW_BUDGET else SKETCH
     size = usual if job.settings.sketch == AUTO else int(job.settings.sketch)
     coin = int(np.random.default_rng([job.seed, COINS, 2]).integers(1 << 53))
     sketch = {"inputs": graph.feature_count, "hash_seed": coin, "centre": around.centre}
-    return job.feature_plan(users=chosen, dims=min(size, graph.feature_count), options=sketch)
+    return feature_plan(job, users=chosen, dims=min(size, graph.feature_count), options=sketch)
 
 
 @cache
@@ -283,6 +283,3 @@ def _blank_model(graph: Graph) -> PublicModel:
     """A model that says nothing, in place of one that is not known yet."""
     assert graph.public_range is not None
     return _blank(graph.class_count, graph.feature_count, (graph.public_range.low, graph.public_range.high))
-
-
-register_method(Veil())

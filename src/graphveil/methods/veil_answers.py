@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil import learn, linear
+from graphveil import learn
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import Group, mean_of_all
 from graphveil.methods.job import Job
@@ -218,11 +218,11 @@ def _judged(known: PublicKnowledge, asked: ClassAnswers, about: str) -> tuple[Ju
     if about == "self":
         who, told, certainty = group.places, told[group.users], certainty[group.users]
     else:
-        counts, ends = linear.other_ends(graph, group.users)
+        counts, ends = graph.other_ends(group.users)
         who, told, certainty = np.repeat(group.places, counts), ends(told), ends(certainty)
     there = told[:, 0] >= 0
     who, told, certainty = (
-        graph.world.gather(np.ascontiguousarray(each[there])) for each in (who, told, certainty)
+        graph.collective.gather(np.ascontiguousarray(each[there])) for each in (who, told, certainty)
     )
     order = np.argsort(who, kind="stable")
     who, told, certainty = who[order], told[order], certainty[order]

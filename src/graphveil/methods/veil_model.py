@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.files import read_arrays
+from graphveil.graphs.collective import Collective
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.world import World
 from graphveil.mechanisms import PrivUnitMechanism, Reports
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.rows import PublicRange
@@ -110,19 +110,19 @@ def taught_by_reports(
     reports: Reports, graph: Graph, targets: Callable[[str], Floats], users: NDArray[np.int64], about: str
 ) -> PublicModel:
     """The model that unbiased reports of some users of all workers teach: the class whose mean row is nearest."""
-    users, world = users[reports.places], graph.world
+    users, collective = users[reports.places], graph.collective
     estimate = reports.mechanism.estimate(reports)
     sketched = isinstance(reports.mechanism, PrivUnitMechanism)
     matrix = estimate.dense() if estimate.indices is None else estimate.to_scipy()
-    noise = _second_moments(matrix, world)
+    noise = _second_moments(matrix, collective)
     chosen = "self" if about == "auto" else about
-    found = learn.learn_means(matrix, targets(chosen)[users], noise, world)
+    found = learn.learn_means(matrix, targets(chosen)[users], noise, collective)
     if about == "auto" and found.signal < CLEARLY * math.sqrt(2 * found.apart.size):
-        other = learn.learn_means(matrix, targets("neighbours")[users], noise, world)
+        other = learn.learn_means(matrix, targets("neighbours")[users], noise, collective)
         if better_question({"self": found.signal, "neighbours": other.signal}) == "neighbours":
             chosen, found = "neighbours", other
     if sketched:
-        count = int(world.sum(np.array([len(users)]))[0])
+        count = int(collective.sum(np.array([len(users)]))[0])
         return _of_sketches(reports, found, noise, count, graph, chosen)
     offset = 0.0 if estimate.indices is None else estimate.offset
     found = replace(found, centre=found.centre + offset)
@@ -149,13 +149,13 @@ def _of_sketches(
     return Around(mechanism.sketch.public, mechanism.sketch.centre).model(lifted, about)
 
 
-def _second_moments(matrix: Any, world: World) -> Floats:
+def _second_moments(matrix: Any, collective: Collective) -> Floats:
     """The mean square of each column: what the noise of reports comes to, as rows add little to it."""
     if hasattr(matrix, "tocsr"):
-        moments = learn.column_means(matrix.multiply(matrix), world)
+        moments = learn.column_means(matrix.multiply(matrix), collective)
     else:
-        count = int(world.sum(np.array([len(matrix)]))[0])
-        moments = world.sum(np.einsum("ij,ij->j", matrix, matrix)) / max(count, 1)
+        count = int(collective.sum(np.array([len(matrix)]))[0])
+        moments = collective.sum(np.einsum("ij,ij->j", matrix, matrix)) / max(count, 1)
     return np.maximum(moments, 1e-300)
 
 

@@ -1,0 +1,228 @@
+"""Learn a job in parts: divide its graph, start workers, and put together what they learned."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil import learn
+from graphveil.errors import InputError
+from graphveil.experiments.engine import CHECKPOINT_EVERY
+from graphveil.graphs.collective import Collective
+from graphveil.methods.job import Job, Questions
+from graphveil.methods.method import METHODS, check_parts
+from graphveil.methods.tasks import Outcome
+from graphveil.privacy import Nobody
+from graphveil.scale.partitioned_graph import GraphPartition, cut_part, divide_graph
+from graphveil.scale.user_server import Address, PartUsers, UserClient, UserServer
+from graphveil.scale.workers import Workers
+from graphveil.settings import peak_megabytes
+
+
+def learn_in_parts(
+    method: str,
+    job: Job,
+    workers: Workers,
+    count: int,
+    load: Callable[[], None],
+    *,
+    host: str = "127.0.0.1",
+    checkpoints: Checkpointing | None = None,
+) -> Outcome:
+    """What a method learns in a job, by so many workers with a part of the graph each.
+
+    Users stay here: workers ask them by a connection to ``host``, an address of this machine.
+    """
+    check_parts(METHODS.find(method), job)
+    job.say("dividing the graph", 0.0)
+    division = divide_graph(job.graph, count)
+    bare = stripped(job)
+    with UserServer(job.users, host) as server:
+        tasks = [
+            PartWork(
+                method,
+                bare,
+                cut_part(job.graph, division.order, division.bounds, rank),
+                server.address,
+                load,
+                checkpoints,
+                job.max_memory,
+            )
+            for rank in range(count)
+        ]
+        parts = workers.run(learn_part, tasks, job.progress)
+    return joined(parts, division.cut)
+
+
+def joined(parts: Sequence[PartOutcome], cut: float) -> Outcome:
+    """One outcome for all users, in the order of their numbers; what each worker took stands beside it."""
+    first = parts[0].outcome
+    numbers = np.concatenate([part.original for part in parts])
+
+    def rows(name: str) -> Any:
+        held = [getattr(part.outcome, name) for part in parts]
+        if held[0] is None:
+            return None
+        whole = np.empty((len(numbers), *held[0].shape[1:]), dtype=held[0].dtype)
+        whole[numbers] = np.concatenate(held)
+        return whole
+
+    stages = {stage: max(part.outcome.seconds[stage] for part in parts) for stage in first.seconds}
+    return replace(
+        first,
+        scores=rows("scores"),
+        embedding=rows("embedding"),
+        seconds=stages,
+        also={**first.also, **worker_numbers(parts), "cut_share": cut},
+    )
+
+
+def worker_numbers(parts: Sequence[PartOutcome]) -> dict[str, float]:
+    """How many workers there were, and the memory and the traffic of each, in megabytes; ``beyond`` is without libraries."""
+    numbers = {"workers": float(len(parts))}
+    for rank, part in enumerate(parts):
+        numbers[f"worker_{rank}_peak_mb"] = part.peak_mb
+        numbers[f"worker_{rank}_idle_mb"] = part.idle_mb
+        numbers[f"worker_{rank}_beyond_mb"] = part.peak_mb - part.idle_mb
+        numbers[f"worker_{rank}_sent_mb"] = part.sent_bytes / 1e6
+        numbers[f"worker_{rank}_users"] = float(part.users)
+        numbers[f"worker_{rank}_halo_rows"] = float(part.halo_rows)
+        numbers[f"worker_{rank}_products"] = float(part.products)
+    return numbers
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """Where checkpoints are, and each how many epochs one is written."""
+
+    folder: Path
+    every: int = CHECKPOINT_EVERY
+
+
+@dataclass(frozen=True)
+class PartWork:
+    """One worker's part of a job: the job without graph and users, what it holds of the graph, and where users are asked.
+
+    ``load`` is called first, in a process that has loaded nothing but graphveil: it makes names of files known.
+    """
+
+    method: str
+    job: Job
+    graph: dict[str, Any]
+    users: Address
+    load: Callable[[], None]
+    checkpoints: Checkpointing | None = None
+    most_gigabytes: float | None = None
+
+
+@dataclass(frozen=True)
+class PartOutcome:
+    """What a worker learned of its users (their ``original`` numbers), and what that took.
+
+    ``sent_bytes`` are those of rows that it sent for products, ``products`` how many there were, ``halo_rows`` how many rows each one sent.
+    ``idle_mb`` is what it had taken before it read its part: libraries, the same for any number of workers. ``users`` are its own.
+    """
+
+    original: NDArray[np.int64]
+    outcome: Outcome
+    peak_mb: float
+    sent_bytes: int = 0
+    products: int = 0
+    halo_rows: int = 0
+    idle_mb: float = 0.0
+    users: int = 0
+
+
+def stripped(job: Job) -> Job:
+    """A job that can be sent to other processes: without its graph, its users, its questions, and whoever is told of progress."""
+    nothing: Any = None
+    return replace(job, graph=nothing, users=Nobody(), questions=Questions(), progress=None)
+
+
+def learn_part(
+    work: PartWork, collective: Collective, progress: Callable[[str, float], None] | None = None
+) -> PartOutcome:
+    """Learn as one worker of a collective; every other one does the same at the same time."""
+    idle = loaded(work.load, work.most_gigabytes)
+    part = GraphPartition(**work.graph, collective=collective)
+    users = PartUsers(part, UserClient(work.users))
+    return replace(learn_on(part, replace(work.job, users=users), work, progress), idle_mb=idle)
+
+
+def loaded(load: Callable[[], None], most_gigabytes: float | None = None) -> float:
+    """Load all that learning takes, before any data; the megabytes that this process has then."""
+    give_back_at_once()
+    load()
+    import_module("graphveil.learn.backbones")
+    idle = peak_megabytes()
+    if most_gigabytes is not None and idle / 1000 > most_gigabytes:
+        raise InputError(
+            f"libraries alone take {idle / 1000:.2f} GB before anything is read, above the {most_gigabytes:g} GB that --max-memory allows: "
+            "allow more"
+        )
+    return idle
+
+
+def learn_on(
+    part: GraphPartition, job: Job, work: Any, progress: Callable[[str, float], None] | None
+) -> PartOutcome:
+    """Run a method on a part that is there, with users who answer."""
+    watched = _Watched(progress if part.collective.rank == 0 else None, work.most_gigabytes)
+    told = work.checkpoints
+    checkpoints = None if told is None else learn.Checkpoints(told.folder, told.every, part.collective)
+    job = replace(job, graph=part, progress=watched, training=replace(job.training, checkpoints=checkpoints))
+    with learn.one_thread():
+        outcome = METHODS.find(work.method).run(job)
+    watched("done", 1.0)
+    gc.collect()
+    products = sum(getattr(made, "exchanges", 0) for made in part.cache.values())
+    traffic = getattr(part.collective, "sent_bytes", 0), products
+    return PartOutcome(
+        part.original, outcome, peak_megabytes(), *traffic, len(part.halo), users=part.node_count
+    )
+
+
+class _Watched:
+    """Progress that also looks at this worker's memory."""
+
+    def __init__(self, told: Callable[[str, float], None] | None, most: float | None) -> None:
+        self.told, self.most = told, most
+
+    def __call__(self, what: str, share: float) -> None:
+        peak = peak_megabytes() / 1000
+        if self.most is not None and peak > self.most:
+            raise InputError(
+                f"a worker took {peak:.2f} GB, above the {self.most:g} GB that --max-memory allows: take more workers, or allow more"
+            )
+        if self.told is not None:
+            self.told(what, share)
+
+
+# glibc's number of the setting (malloc.h), and from how many bytes on a block is asked of the system, and given back, by itself.
+M_MMAP_THRESHOLD = -3
+LARGE = 1 << 20
+
+
+def give_back_at_once() -> None:
+    """Let every large block be the system's again as soon as it is free, for the rest of this process.
+
+    Left to itself, glibc keeps blocks below 32 MB: a matrix of half a million rows of 16 columns is just smaller, that of a million larger, so
+    that each of two workers would hold nearly as much as one. pyarrow keeps what it has read, unless it takes memory as others do.
+    """
+    if sys.platform == "linux":
+        # Without effect where the C library is another one.
+        getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)(M_MMAP_THRESHOLD, LARGE)
+    try:
+        import pyarrow
+    except ImportError:
+        return
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())

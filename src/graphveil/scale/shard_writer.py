@@ -1,0 +1,173 @@
+"""Write a sharded graph, partition by partition, from links that are in memory or in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph, Mask
+from graphveil.graphs.tables import Column, write_table, writing_table
+from graphveil.graphs.users import Users
+from graphveil.mechanisms.reports import row_pointers
+from graphveil.scale.distribute import distribute
+from graphveil.scale.edges import GROUP, Adjacency, write_edges
+from graphveil.scale.manifest import (
+    EDGES,
+    USERS,
+    IdKind,
+    Manifest,
+    Partition,
+    new_folder,
+    part_folder,
+    simulated_file,
+)
+from graphveil.scale.partitioners import Assignment, Layout, assign, check_assignment
+from graphveil.scale.shard_reader import TEST, TRAIN, VALIDATION, Shards, open_shards
+from graphveil.scale.simulated_users import GROUP as HELD_GROUP
+from graphveil.scale.simulated_users import held_columns
+
+
+@dataclass(frozen=True, eq=False)
+class PublicUsers:
+    """What is public of each user, in any order: known label, or -1, split and id."""
+
+    labels: NDArray[np.int64]
+    train: Mask
+    validation: Mask
+    test: Mask
+    ids: NDArray[Any] | None = None
+
+    def of(self, users: Any) -> PublicUsers:
+        """The same of some users."""
+        ids = None if self.ids is None else self.ids[users]
+        return PublicUsers(
+            self.labels[users], self.train[users], self.validation[users], self.test[users], ids
+        )
+
+
+def write_shards(
+    graph: Graph,
+    out: str | Path,
+    *,
+    partitions: int,
+    assignment: Assignment | None = None,
+    users: Users | None = None,
+    partitioner: str = "auto",
+    seed: int = 0,
+    source: dict[str, Any] | None = None,
+) -> Shards:
+    """Write a graph that is in memory into a new folder, and open it.
+
+    ``assignment`` is the partition of each user; without it a ``partitioner`` (auto, metis, stream or ranges) finds one.
+    ``users`` is what users hold, for simulations: without it the folder has what is public alone. ``source`` says where the graph
+    came from.
+    """
+    check_graph(graph, users)
+    adjacency = Adjacency(graph.indptr, graph.indices)
+    if assignment is None:
+        assigned, named = assign(adjacency, partitions, partitioner, seed)
+    else:
+        assigned, named = check_assignment(assignment, graph.node_count, partitions), "given"
+    layout = Layout.of(assigned, partitions)
+    public = PublicUsers(graph.labels, graph.train, graph.validation, graph.test, graph.ids)
+    whole = graph.public_range
+    with new_folder(Path(out)) as folder:
+        parts = write_public(folder, layout, adjacency, public)
+        if users is not None:
+            write_held(folder, layout, users.raw.features, users.raw.labels)
+        Manifest(
+            name=graph.name,
+            users=graph.node_count,
+            entries=adjacency.entries,
+            features=graph.feature_count,
+            range=None if whole is None else (whole.low, whole.high),
+            binary=graph.binary,
+            classes=graph.class_count,
+            metric=graph.metric,
+            feature_names=graph.feature_names,
+            ids=id_kind(graph.ids),
+            partitioner=named,
+            partitions=parts,
+            source={"partition_seed": seed, **(source or {})},
+        ).write(folder)
+    return open_shards(folder)
+
+
+def id_kind(ids: NDArray[Any] | None) -> IdKind | None:
+    """What ids are, in the manifest's words."""
+    return None if ids is None else "text" if ids.dtype.kind == "U" else "integer"
+
+
+def write_public(
+    folder: Path, layout: Layout, adjacency: Adjacency, public: PublicUsers, most: int = GROUP
+) -> tuple[Partition, ...]:
+    """The public tables of all partitions; what the manifest says of them. ``most`` entries are in memory at a time."""
+    parts = []
+    degrees = adjacency.degrees
+    with distribute(folder, layout, adjacency, most) as scattered:
+        for partition in range(layout.partitions):
+            users = layout.users(partition)
+            pointers = row_pointers(degrees[users])
+            first = int(layout.first[partition])
+            targets = scattered.partition(partition, pointers)
+            place = part_folder(folder, partition)
+            write_edges(place / EDGES, first, pointers, targets.targets)
+            write_users(place / USERS, users, degrees[users], public.of(users))
+            cut = int(scattered.cut[partition])
+            parts.append(Partition(first=first, users=len(users), entries=int(pointers[-1]), cut=cut))
+    return tuple(parts)
+
+
+def write_users(
+    file: Path, original: NDArray[np.int64], degrees: NDArray[np.int64], public: PublicUsers
+) -> None:
+    """The table of a partition's users."""
+    split = TRAIN * public.train + VALIDATION * public.validation + TEST * public.test
+    columns: dict[str, Column] = {
+        "original": original.astype(np.int64),
+        "degree": degrees.astype(np.int32),
+        "label": public.labels.astype(np.int32),
+        "split": split.astype(np.int8),
+    }
+    if public.ids is not None:
+        columns["id"] = public.ids
+    write_table(file, columns)
+
+
+def write_held(folder: Path, layout: Layout, features: Any, labels: NDArray[np.int64]) -> None:
+    """What users hold, partition by partition."""
+    for partition in range(layout.partitions):
+        users = layout.users(partition)
+        with writing_table(simulated_file(folder, partition)) as write:
+            for begin in range(0, max(len(users), 1), HELD_GROUP):
+                some = users[begin : begin + HELD_GROUP]
+                write(held_columns(None if features is None else features[some], labels[some]))
+
+
+def check_graph(graph: Graph, users: Users | None = None) -> None:
+    """Refuse what a sharded graph has no place for."""
+    if graph.multilabel:
+        raise InputError(
+            f"users of {graph.name} have several labels each, and a sharded graph has one class a user: choose one label when "
+            f"loading, label=0..{graph.class_count - 1}"
+        )
+    if graph.links is not None or graph.weights is not None:
+        raise InputError(
+            "links that are held out or weighted cannot be sharded: shard the graph as it was loaded"
+        )
+    if graph.panel is not None:
+        raise InputError(
+            f"{graph.name} has {len(graph.panel)} volunteers, and a sharded graph keeps nobody's raw row among what is public: leave "
+            "the panel out, graph.without_panel()"
+        )
+    if users is not None and len(users) != graph.node_count:
+        raise InputError(
+            f"the graph has {graph.node_count} users, these are {len(users)}: load both together"
+        )
+    if users is not None and users.have_levels:
+        raise InputError("privacy levels are no part of a sharded graph: shard users without levels")

@@ -1,0 +1,88 @@
+"""What users hold, in files of a simulation: their rows of features, dense or sparse, and everybody's label.
+
+These files stand apart from the public ones. Nothing but a simulation reads them, on the users' side.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.graphs.graph import UNKNOWN
+from graphveil.graphs.tables import Columns, Lists, TableFile
+from graphveil.scale.manifest import AGAIN
+
+# Users of a row group, about.
+GROUP = 1 << 16
+ROW, INDICES, VALUES = "row", "indices", "values"
+
+
+def held_columns(features: Any, labels: NDArray[np.int64]) -> Columns:
+    """The columns of some users, from their features (an array, a sparse matrix, or None) and labels."""
+    known = {"label": labels.astype(np.int32)}
+    if features is None or features.shape[1] == 0:
+        return known
+    if not hasattr(features, "tocsr"):
+        return {**known, ROW: Lists(np.ascontiguousarray(features).reshape(-1), features.shape[1])}
+    matrix = features.tocsr()
+    indices = Lists(matrix.indices.astype(np.int32), pointers=matrix.indptr)
+    return {**known, INDICES: indices, VALUES: Lists(matrix.data, pointers=matrix.indptr)}
+
+
+def read_held(file: Path, users: int, features: int, classes: int) -> tuple[Any, NDArray[np.int64]]:
+    """Features and labels of a partition's users."""
+    table = TableFile(file, AGAIN)
+    labels = read_held_labels(file, users, classes)
+    if ROW in table.names:
+        return _dense(table, users, features), labels
+    if INDICES in table.names:
+        return _sparse(table, users, features), labels
+    if features:
+        raise InputError(f"{file} has no features, and the manifest says {features}: {AGAIN}")
+    return None, labels
+
+
+def read_held_labels(file: Path, users: int, classes: int) -> NDArray[np.int64]:
+    """Labels of a partition's users, without their features."""
+    table = TableFile(file, AGAIN)
+    table.check_rows(users)
+    labels = table.array("label", np.int32)
+    check_labels(labels, classes, file)
+    return labels.astype(np.int64)
+
+
+def check_labels(labels: NDArray[np.int32], classes: int, file: Path) -> None:
+    """Refuse labels that are no class."""
+    if labels.size and not UNKNOWN <= int(labels.min()) <= int(labels.max()) < max(classes, 1):
+        raise InputError(f"{file} is damaged: labels must be {UNKNOWN}..{classes - 1}; {AGAIN}")
+
+
+def _dense(table: TableFile, users: int, features: int) -> NDArray[Any]:
+    found: NDArray[Any] | None = None
+    place = 0
+    for group, size in enumerate(table.groups):
+        rows = table.group(group, [ROW])[ROW]
+        if not isinstance(rows, Lists) or rows.pointers is not None or rows.width != features:
+            raise InputError(f"{table.file}: rows must have {features} values each; {AGAIN}")
+        if found is None:
+            found = np.empty((users, features), dtype=rows.values.dtype)
+        found[place : place + size] = rows.values.reshape(size, features)
+        place += size
+    return np.empty((0, features)) if found is None else found
+
+
+def _sparse(table: TableFile, users: int, features: int) -> Any:
+    from scipy.sparse import csr_array
+
+    columns = table.read([INDICES, VALUES])
+    pointers, indices = table.checked_lists(columns[INDICES], np.int32, INDICES)
+    others, values = table.checked_lists(columns[VALUES], None, VALUES)
+    if not np.array_equal(pointers, others):
+        raise InputError(f"{table.file}: indices and values must be lists of the same lengths; {AGAIN}")
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < features:
+        raise InputError(f"{table.file}: indices must be below {features}, the number of features; {AGAIN}")
+    return csr_array((values, indices, pointers), shape=(users, features))

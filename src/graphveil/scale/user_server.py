@@ -1,0 +1,262 @@
+"""The users' side where several workers learn: one process in which users answer, and the connections by which workers ask."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields, replace
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, answer_challenge, deliver_challenge
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import EngineError, GraphveilError, PrivacyError
+from graphveil.graphs.collective import Collective
+from graphveil.graphs.part import GraphPart
+from graphveil.mechanisms import PersonalMechanism, Reports, estimate_level_shares
+from graphveil.mechanisms.reports import row_pointers
+from graphveil.privacy import Plan, Respondents
+from graphveil.privacy.plan import plan_digest
+
+# How many may stand at the door without having shown the key; one more, and whoever has stood there longest must go.
+MOST_AT_DOOR = 64
+# How many may wait until they are let to the door; how long nobody is, where the machine is out of sockets.
+WAITING, PAUSE_SECONDS = 128, 0.05
+# Where closing the house does not wake whoever waits at its door, it is noticed after so long.
+WAKE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where users can be asked, and the key by which they know who may. The key is never shown."""
+
+    host: str
+    port: int
+    key: bytes = field(repr=False)
+
+
+class UserServer:
+    """Users who answer workers: each plan once, however many workers ask it and however often.
+
+    What users hold stays in this process, and so do their books. A plan that was answered is not charged again: a worker that
+    was lost and starts anew gets the same reports. Workers get those of their own users alone.
+    """
+
+    def __init__(self, users: Respondents, host: str = "127.0.0.1") -> None:
+        self._users, self._host = users, host
+        self._asking, self._answered = threading.Lock(), dict[str, Reports | GraphveilError]()
+        # Everybody who is connected, in the order in which they came, and whether they have shown the key.
+        self._counting, self._guests = threading.Lock(), dict[socket.socket, bool]()
+        self._closed = threading.Event()
+
+    def __enter__(self) -> Self:
+        self._door = socket.create_server((self._host, 0), backlog=WAITING)
+        self._door.settimeout(WAKE_SECONDS)
+        self.address = Address(self._host, int(self._door.getsockname()[1]), secrets.token_bytes(32))
+        self._porter = threading.Thread(target=self._open, daemon=True, name="users' house")
+        self._porter.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nobody is let in any more, and whoever is inside has to go."""
+        self._closed.set()
+        _hang_up(self._door)
+        with self._counting:
+            for guest in self._guests:
+                _hang_up(guest)
+        self._porter.join(2 * WAKE_SECONDS)
+
+    def report(self, plan: Plan, places: NDArray[np.int64] | None) -> Reports:
+        """The reports of those whom a plan asks at these places (all where none are named), asked for once."""
+        digest = plan_digest(plan)
+        with self._asking:
+            if digest not in self._answered:
+                self._answered[digest] = self._ask(plan)
+            told = self._answered[digest]
+        if isinstance(told, GraphveilError):
+            raise told
+        return told if places is None else reports_at(told, places)
+
+    def _ask(self, plan: Plan) -> Reports | GraphveilError:
+        try:
+            return self._users.report(plan)
+        except GraphveilError as error:
+            return error
+        except Exception as error:  # noqa: BLE001
+            # Users may have been charged, so they are not asked again; and what it says may be about what they hold.
+            return PrivacyError(
+                f"the users could not answer {plan.mechanism} ({type(error).__name__}), and are not asked again: run it in one "
+                "process to see why"
+            )
+
+    def _open(self) -> None:
+        """Let everybody to the door, until the house is closed. Whether they have the key is seen by a thread of each one's own."""
+        with self._door as door:
+            while not self._closed.is_set():
+                try:
+                    guest, _ = door.accept()
+                except TimeoutError:
+                    continue
+                except OSError:
+                    self._closed.wait(PAUSE_SECONDS)
+                    continue
+                self._receive(guest)
+                threading.Thread(target=self._serve, args=(guest,), daemon=True, name="users' guest").start()
+
+    def _receive(self, guest: socket.socket) -> None:
+        with self._counting:
+            self._guests[guest] = False
+            at_door = [each for each, known in self._guests.items() if not known]
+            if len(at_door) > MOST_AT_DOOR:
+                _hang_up(at_door[0])
+            if self._closed.is_set():
+                _hang_up(guest)
+
+    def _serve(self, guest: socket.socket) -> None:
+        """Answer one guest, who has to show the key first. Whatever it sends, nobody else is disturbed: it is not let in, or must go."""
+        with suppress(Exception), guest, Connection(guest.dup().detach()) as connection:
+            deliver_challenge(connection, self.address.key)
+            answer_challenge(connection, self.address.key)
+            with self._counting:
+                self._guests[guest] = True
+            while True:
+                connection.send(self._told(connection.recv()))
+        with self._counting:
+            del self._guests[guest]
+
+    def _told(self, asked: Any) -> Any:
+        """What a guest is told: reports in parts, without their mechanism, or why there are none."""
+        if self._closed.is_set():
+            return EngineError("the users' house is closed: nobody answers any more")
+        try:
+            plan, places = asked
+            reports = self.report(plan, places)
+            return reports.indptr, reports.dims, reports.codes, reports.answered
+        except GraphveilError as error:
+            return error
+        except Exception as error:  # noqa: BLE001
+            # Pickles of a guest can hold anything.
+            return EngineError(
+                f"a worker asked the users' house for something else than a plan and places ({type(error).__name__}): this is a mistake in "
+                "graphveil"
+            )
+
+
+def _hang_up(connected: socket.socket) -> None:
+    """End a connection, so that whoever waits for it wakes up; it may have ended before."""
+    with suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
+
+
+def reports_at(reports: Reports, places: NDArray[np.int64]) -> Reports:
+    """What is there for those at some places among all who were asked, in the order of these places."""
+    row = np.full(reports.asked, -1, dtype=np.int64)
+    row[reports.places] = np.arange(reports.users)
+    rows = row[places]
+    answered = rows >= 0
+    kept = rows[answered]
+    lengths = reports.lengths[kept]
+    pointers = row_pointers(lengths)
+    at = np.repeat(reports.indptr[kept] - pointers[:-1], lengths) + np.arange(int(pointers[-1]))
+    dims = None if reports.dims is None else reports.dims[at]
+    codes = reports.codes[at]
+    return Reports(reports.mechanism, pointers, dims, codes, None if answered.all() else answered)
+
+
+class UserClient:
+    """Users of a house, as a worker asks them."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        with self._reached():
+            self._connection = Client((address.host, address.port), authkey=address.key)
+
+    def report(self, plan: Plan, places: NDArray[np.int64] | None) -> Reports:
+        """The reports of those whom a plan asks at these places."""
+        with self._reached():
+            self._connection.send((plan, places))
+            told: Any = self._connection.recv()
+        if isinstance(told, GraphveilError):
+            raise told
+        if not isinstance(told, tuple):
+            raise PrivacyError("the users' house answered something else than reports")
+        indptr, dims, codes, answered = told
+        return Reports(plan.build(), indptr, dims, codes, answered)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, EOFError, AuthenticationError) as error:
+            raise EngineError(
+                f"the users at {self._address.host}:{self._address.port} cannot be reached from {platform.node()} "
+                f"({str(error) or type(error).__name__}): workers ask them on the machine where the command runs, which must let them in"
+            ) from None
+
+
+Numbers = NDArray[np.int64]
+
+
+class Answering(Protocol):
+    """Users of the whole graph, who answer a plan for all of it."""
+
+    def report(self, plan: Plan, places: Numbers | None) -> Reports:
+        """The reports of those whom a plan asks at these places."""
+
+
+class PartUsers:
+    """A worker asks its own users by their numbers in the part. All workers ask together: what they ask is put into one plan for
+    the whole graph, by its own numbers, which is the plan that one process asks. Each gets the reports of its users."""
+
+    def __init__(self, part: GraphPart, whole: Answering) -> None:
+        self._part, self._whole = part, whole
+
+    def report(self, plan: Plan) -> Reports:
+        """The reports of this worker's users, in the order in which its plan names them."""
+        return with_common_shares(self._reports(plan), self._part.collective)
+
+    def _reports(self, plan: Plan) -> Reports:
+        part = self._part
+        if plan.users == "all":
+            return self._whole.report(plan, part.original)
+        own = part.original[np.array(plan.users, dtype=np.int64)]
+        everybody = part.collective.gather(own)
+        order = np.argsort(everybody, kind="stable")
+        asked = everybody[order]
+        tables: dict[str, Any] = {}
+        for name in ("lists", "offsets"):
+            table = getattr(plan, name)
+            if table is not None:
+                tables[name] = part.collective.gather(np.asarray(table.array, dtype=np.int64))[order]
+        whole = plan.model_copy(update={"users": tuple(asked.tolist()), **tables})
+        return self._whole.report(whole, np.searchsorted(asked, own))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _SharedLevels(PersonalMechanism):
+    """A mechanism whose levels' shares were estimated from more reports than it is asked to decode: ``found``."""
+
+    found: tuple[float, ...] = ()
+
+    def level_shares(self, reports: Reports) -> NDArray[np.float64]:
+        return np.array(self.found)
+
+
+def with_common_shares(reports: Reports, collective: Collective) -> Reports:
+    """Reports of one worker's users that are decoded with the shares of everybody's levels; all workers call this together."""
+    mechanism = reports.mechanism
+    if not isinstance(mechanism, PersonalMechanism) or mechanism.shares is not None:
+        return reports
+    counts = np.bincount(mechanism.level_codes(reports), minlength=mechanism.transition.shape[1])
+    shares = estimate_level_shares(collective.sum(counts), mechanism.transition)
+    held = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}
+    return replace(reports, mechanism=_SharedLevels(**held, found=tuple(shares.tolist())))
