@@ -27,7 +27,7 @@ def test_a_key_comes_back_from_its_file_and_is_not_overwritten(tmp_path):
 def test_what_is_no_key_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "key").write_bytes(content)
-    with pytest.raises(InputError, match="restore it"):
+    with pytest.raises(InputError, match="restore"):
         SigningKey.read(tmp_path / "key")
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from graphveil.collect.card import card_page, prediction_columns, result_card
-from graphveil.collect.learning import RoundOpenError, charge_round
-from graphveil.collect.study import StudyTerms, _open_books, check_collected, learn_collection, learned_alone
+from graphveil.collect.learning import RoundOpenError, StudyTerms, charge_round
+from graphveil.collect.study import _open_books, check_collected, learn_collection, learned_alone
 from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.model import load_model, save

@@ -23,9 +23,9 @@ from graphveil.cli.console import Console, on_interrupt, one_bar, say, show_tabl
 from graphveil.cli.options import AsJson, Options, RangePair, parse_range, with_options
 from graphveil.collect.card import BESIDE, check_folder, result_card, write_result
 from graphveil.collect.folder import CollectionSettings
-from graphveil.collect.learning import RoundOpenError
+from graphveil.collect.learning import RoundOpenError, StudyTerms
 from graphveil.collect.public_graph import read_public_graph
-from graphveil.collect.study import StudyTerms, check_collected, learn_collection
+from graphveil.collect.study import check_collected, learn_collection
 from graphveil.errors import InputError, visible
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
@@ -62,11 +62,6 @@ LabelFile = Annotated[
         help="A table of ids and labels (.csv, .parquet), beside a table of links; where no link is public, of everybody.",
     ),
 ]
-
-
-@collect_app.callback()
-def _collect() -> None:
-    """A real collection: devices answer, a server stores what they send, methods learn from it."""
 
 
 @collect_app.command("export")
@@ -531,9 +526,7 @@ def _new_file(file: Path) -> int:
     try:
         return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise InputError(
-            f"{file} is there already, and may hold tokens that are nowhere else: name another file"
-        ) from None
+        raise InputError(f"{file} exists and may hold the only copy of tokens: name another file") from None
     except OSError as error:
         raise InputError(f"{file} cannot be written ({error.strerror}): name another file") from None
 

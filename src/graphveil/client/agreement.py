@@ -167,9 +167,7 @@ def check_volunteer(offer: Offer, excluded: tuple[int, ...]) -> None:
     if not offer.volunteers:
         raise InputError("this collection takes no raw rows: do not volunteer")
     if excluded:
-        raise InputError(
-            "a volunteer gives the whole row, excluded attributes too: exclude nothing, or do not volunteer"
-        )
+        raise InputError("a volunteer gives the whole row: exclude nothing, or do not volunteer")
 
 
 def write_agreement(agreement: Agreement) -> str:

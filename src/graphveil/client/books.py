@@ -269,7 +269,7 @@ def open_books(file: Path, witnesses: Path) -> str:
                 _bring_up_to_date(connection, layout)
             elif layout != LAYOUT:
                 raise StoreError(
-                    f"{str(file)!r} was written by another graphveil (layout {layout}, this one reads {LAYOUT}): update it"
+                    f"{str(file)!r} has layout {layout}, this graphveil reads {LAYOUT}: update it"
                 )
             connection.execute(COUNTS)
             instance = _sound(connection)

@@ -194,6 +194,4 @@ def _checked(what: str) -> Iterator[None]:
     try:
         yield
     except (InputError, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
-        raise ServerError(
-            0, f"{what} does not have the form of docs/wire-format.md: is this a collector?"
-        ) from None
+        raise ServerError(0, f"{what} does not follow docs/wire-format.md: is this a collector?") from None

@@ -140,9 +140,7 @@ class Device:
                     if agreement.offer.key in books.chain(known).keys:
                         agreement = _with_key(agreement, known.offer.key)
                     if replace(known, enrolled=agreement.enrolled) != agreement:
-                        raise InputError(
-                            "this device is enrolled in that collection already, with other terms, which hold for good"
-                        )
+                        raise InputError("this device is enrolled there already, and its terms hold for good")
                     books.confirm_credential(agreement.collection, token)
                     return
             books.agree(agreement)
@@ -219,9 +217,7 @@ class Device:
         """
         agreement = self.agreement(collection)
         if not agreement.volunteer:
-            raise PrivacyError(
-                "the owner has not agreed to give the raw row to this collection: that is said at enrolment, or never"
-            )
+            raise PrivacyError("the owner did not agree at enrolment to give the raw row to this collection")
         held.check(agreement.offer.dims)
         if held.row is None:
             raise InputError("this device holds no row to give")
@@ -337,10 +333,7 @@ def _check_key(books: Books, witness: Witness, agreement: Agreement) -> None:
     """Refuse where a newer key is known than the question was checked by."""
     chain, seen = books.chain(agreement), witness.key(agreement.collection)
     if chain.current != agreement.offer.key or (seen is not None and chain.number < seen[0]):
-        raise RefusalError(
-            "key",
-            "the key of this collection has passed on, and the question was signed by an older one: look again at what is asked",
-        )
+        raise RefusalError("key", "the question was signed by an older key: look again at what is asked")
 
 
 def _drawn(question: Question, private: object, ledger: Ledger, agreement: Agreement) -> Line:

@@ -62,9 +62,7 @@ class Held:
     def check(self, dims: int) -> None:
         """Refuse a row of another length than agreed: how long a row is is public."""
         if self.row is not None and self.row.shape[1] != dims:
-            raise InputError(
-                f"the row has {self.row.shape[1]} values, this collection is about rows of {dims}: give all of them"
-            )
+            raise InputError(f"the row has {self.row.shape[1]} values, this collection takes rows of {dims}")
 
     @property
     def needs_people(self) -> bool:
@@ -90,10 +88,8 @@ class Held:
         if plan.subject != "links":
             return [held]
         if self.people is not None and (plan.dims or 0) > self.people:
-            raise RefusalError(
-                "people",
-                f"the question counts on {plan.dims} people, and the collection names {self.people} of them",
-            )
+            said = f"the question counts on {plan.dims} people, the collection names {self.people}"
+            raise RefusalError("people", said)
         neighbours = listed(held, "neighbours")
         return NeighbourLists(np.array([user]), np.array([0, len(neighbours)]), neighbours)
 
@@ -143,9 +139,7 @@ def _read_csv(path: Path) -> dict[str, Any]:
         # The first line has names.
         lines = lines[1:]
     if len(lines) != 1:
-        raise InputError(
-            f"{str(path)!r} must hold one row, or a line of names and one row; it has {len(lines)} lines"
-        )
+        raise InputError(f"{str(path)!r} must hold one row, or names and one row; it has {len(lines)} lines")
     return {"row": [_number(cell, path, place) for place, cell in enumerate(lines[0], 1)]}
 
 
@@ -155,9 +149,7 @@ def _number(cell: str, path: Path, place: int) -> float:
     try:
         return float(cell)
     except ValueError:
-        raise InputError(
-            f"column {place} of {str(path)!r} holds no number: write one, or leave it empty"
-        ) from None
+        raise InputError(f"column {place} of {str(path)!r} must be a number, or empty") from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -168,9 +160,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise InputError(f"{str(path)!r} must hold a list of numbers, or an object with {', '.join(FIELDS)}")
     for name in ("values", "neighbours"):
         if name in told and not (isinstance(told[name], list) and all(map(_is_number, told[name]))):
-            raise InputError(
-                f"{name} in {str(path)!r} must be a list of numbers; null is one that is missing"
-            )
+            raise InputError(f"{name} in {str(path)!r} must be a list of numbers, null where one is missing")
     for name in ("label", "level"):
         if name in told and not _is_number(told[name]):
             raise InputError(f"{name} in {str(path)!r} must be a number")

@@ -101,9 +101,7 @@ def enrol(
     cap, without = agreed["cap"], agreed["excluded"]
     collection, pseudonym, user = calls.enrol(invitation, credential, cap, without, volunteer, offer.key)
     if collection != offer.collection:
-        raise RefusalError(
-            "collection", "the server enrolled this device in another collection than it offered"
-        )
+        raise RefusalError("collection", "the server enrolled this device in another collection")
     agreement = Agreement(pseudonym=pseudonym, user=user, enrolled=int(clock()), **agreed)
     device.agree(agreement, served, used)
     return device.agreement(collection)
@@ -253,13 +251,9 @@ def check_links(agreement: Agreement, held: Held) -> None:
     """Refuse a list of links that was not agreed on, and its absence where it was: that is said at enrolment, for good."""
     agreed = "links" in agreement.subjects
     if held.neighbour_ids is not None and not agreed:
-        raise InputError(
-            "you enrolled in this collection without a list of links, and terms hold for good: leave out --links"
-        )
+        raise InputError("you enrolled without a list of links, and terms hold for good: leave out --links")
     if agreed and "links" not in held.subjects:
-        raise InputError(
-            "you answer this collection about links too: give --links, with an empty file if there is nobody"
-        )
+        raise InputError("you answer about links too: give --links, an empty file if there is nobody")
 
 
 def recover_books(device: Device, calls: Calls, agreement: Agreement, spent: float) -> None:

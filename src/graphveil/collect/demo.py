@@ -22,11 +22,11 @@ from graphveil.audit.findings import exact_words
 from graphveil.client import Calls, Device, Held, Http, Response, enrol, give_row, visit
 from graphveil.collect.card import BESIDE, result_card
 from graphveil.collect.folder import CollectionSettings
-from graphveil.collect.learning import RoundOpenError, asked_of
+from graphveil.collect.learning import RoundOpenError, StudyTerms, asked_of
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.rounds import LEAST_ANSWERS, PublishedRound
 from graphveil.collect.storage import Collection, create_collection
-from graphveil.collect.study import StudyOutcome, StudyTerms, learn_collection, learned_alone
+from graphveil.collect.study import StudyOutcome, learn_collection, learned_alone
 from graphveil.errors import ServerError
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs.splits import random_split

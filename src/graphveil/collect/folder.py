@@ -43,16 +43,14 @@ class CollectionSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.purpose, str) or not 0 < len(self.purpose.strip()) <= MAX_PURPOSE:
-            raise InputError(
-                f"purpose must be a text of 1 to {MAX_PURPOSE} characters, which people read before they take part"
-            )
+            raise InputError(f"purpose must be a text of 1 to {MAX_PURPOSE} characters: people read it")
         check_number(self.epsilon, "--epsilon", above=0)
         check_number(self.delta, "--delta", least=0, below=1)
         check_whole(self.dims, "--dims", least=0, most=MAX_DIMS)
         check_whole(self.classes, "classes", least=0, most=MAX_SYMBOLS)
         if (self.dims > 0) != (self.range is not None):
             raise InputError(
-                "dims and range belong together: give both where people hold features, and neither where they hold none"
+                "dims and range belong together: give both, or neither where nobody holds features"
             )
         if self.range is not None:
             PublicRange.of(self.range)

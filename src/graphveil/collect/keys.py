@@ -70,7 +70,7 @@ class SigningKey:
             private = load_pem_private_key(file.read_bytes(), password=None)
         except OSError as error:
             raise InputError(
-                f"{file} cannot be read ({error.strerror}): it is the collection's key, restore it"
+                f"{file} cannot be read ({error.strerror}): restore the collection's key"
             ) from None
         except (ValueError, TypeError):
             raise InputError(f"{file} is no key: restore it from a backup") from None
@@ -215,7 +215,5 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(
-                f"the key of {folder} is being changed by somebody else: wait, and look at it again"
-            ) from None
+            raise InputError(f"the key of {folder} is being changed by somebody else: wait") from None
         yield

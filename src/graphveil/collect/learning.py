@@ -46,7 +46,7 @@ class BlindedUsers:
         if plan.subject != "features":
             if plan_digest(plan) not in self._others:
                 raise InputError(
-                    f"the control asks for {plan.subject} what the method did not ask: they must ask alike"
+                    f"the control asks for {plan.subject} as the method did not: they must ask alike"
                 )
             return self._others[plan_digest(plan)]
         asked = asked_of(plan, self._users)
@@ -111,6 +111,15 @@ class Replayed:
     reports: Reports
 
 
+@dataclass(frozen=True)
+class StudyTerms:
+    """For what rounds are published, until when they can be answered, and whether published questions stand for the own."""
+
+    study: str
+    expires: int
+    as_published: bool = False
+
+
 class CollectedUsers:
     """Those who answer a collection's questions; to a method they are users like any.
 
@@ -125,18 +134,9 @@ class CollectedUsers:
     """
 
     def __init__(
-        self,
-        collection: Collection,
-        ledger: Ledger,
-        *,
-        study: str,
-        expires: int,
-        as_published: bool = False,
-        ahead: Sequence[Plan] = (),
+        self, collection: Collection, ledger: Ledger, terms: StudyTerms, ahead: Sequence[Plan] = ()
     ) -> None:
-        self._collection, self._ledger = collection, ledger
-        self._study, self._expires, self._as_published = study, expires, as_published
-        self._ahead = tuple(ahead)
+        self._collection, self._ledger, self._terms, self._ahead = collection, ledger, terms, tuple(ahead)
         self._replayed: list[Replayed] = []
 
     @property
@@ -171,13 +171,13 @@ class CollectedUsers:
         same = [each for each in rounds if each.digest == digest]
         if same:
             return same[0]
-        own = [each for each in rounds if each.study == self._study and each.number not in self._used]
+        own = [each for each in rounds if each.study == self._terms.study and each.number not in self._used]
         if not own:
             return None
         frozen = own[0]
-        if not self._as_published:
+        if not self._terms.as_published:
             raise InputError(
-                f"round {frozen.number} of {self._study} is published and frozen, and the method now asks another question "
+                f"round {frozen.number} of {self._terms.study} is published and frozen, and the method now asks another question "
                 f"({differences(frozen.plan, plan)} differ): settings, graph, volunteers or answers have changed since. Run it as it "
                 "was published, go on with the published question by --as-published, or ask anew by --study NAME, which costs "
                 "users a budget of its own"
@@ -195,7 +195,7 @@ class CollectedUsers:
             digest = plan_digest(each)
             if digest not in known:
                 known.add(digest)
-                published.append(self._collection.publish(each, self._expires, self._study))
+                published.append(self._collection.publish(each, self._terms.expires, self._terms.study))
         return published
 
 
@@ -210,18 +210,14 @@ def refuse_unanswerable(plan: Plan) -> None:
     """Refuse, before it is published, what no device would answer."""
     built = plan.build()
     if built.trust == "curator":
-        raise PrivacyError(
-            f"{plan.mechanism} is a curator's mechanism: no device answers it; take one that users answer themselves"
-        )
+        raise PrivacyError(f"no device answers {plan.mechanism}, a curator's mechanism: take a local one")
     if not (entry(plan.mechanism).sound and built.holds):
         raise ClaimError(
             f"{plan.mechanism} does not keep the privacy that it claims, so no device answers it: `graphveil audit "
             f"{plan.mechanism}` says why"
         )
     if plan.subject == "level":
-        raise InputError(
-            f"a collection asks for features, labels and links, and {plan.mechanism} asks for levels alone: take another mechanism"
-        )
+        raise InputError(f"a collection asks for no levels, as {plan.mechanism} does: take another mechanism")
 
 
 def differences(published: Plan, wanted: Plan) -> str:

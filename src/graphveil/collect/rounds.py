@@ -16,7 +16,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from graphveil.audit import Audit
 from graphveil.channels.channel import canonical
-from graphveil.collect.learning import asked_of
+from graphveil.collect.learning import asked_of, refuse_unanswerable
 from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.collect.roster import NODE, Member, Roster, can_afford, note
 from graphveil.collect.schema import ACTIONS, REPORTS, ROUNDS
@@ -271,20 +271,18 @@ def publish(
     """
     now, (graph, users) = int(time.time()), place
     if not now < expires <= MAX_SECONDS:
-        raise InputError(
-            f"a round must expire in the future, by the year 9999, got {expires}, and it is {now} (seconds since 1970)"
-        )
-    _check_askable(plan, users)
+        raise InputError(f"a round must expire in the future, by the year 9999, got {expires} (now: {now})")
+    refuse_unanswerable(plan)
+    if plan.users != "all" and max(plan.users, default=0) >= users:
+        raise InputError(f"the graph has the users 0..{users - 1}, the plan asks user {max(plan.users)}")
     written, digest = plan.to_json().encode(), plan_digest(plan)
     # What cannot be read back would be in the way of everything else for good.
     if plan_digest(Plan.from_json(written)) != digest:
-        raise InputError(
-            "the plan is not the same once it was written and read: say its options in plain numbers"
-        )
+        raise InputError("the plan changes when it is written and read: say its options in plain numbers")
     asked = who_is_asked(plan, roster, before, users, now)
     if not asked.size:
         raise InputError(
-            "nobody would answer this plan: nobody whom it asks is enrolled, or all have spent their cap or exclude what it asks"
+            "nobody would answer this plan: whom it asks is not enrolled, has spent the cap, or excludes it"
         )
     part = len(plan.part([int(asked[0])]).to_json())
     if part > limit - MAX_WORDS:
@@ -330,23 +328,10 @@ def who_is_asked(
     return chosen
 
 
-def _check_askable(plan: Plan, users: int) -> None:
-    """Refuse a plan that no device would answer."""
-    mechanism = plan.build()
-    if mechanism.trust != "local" or not (entry(plan.mechanism).sound and mechanism.holds):
-        raise InputError(
-            f"no device answers {plan.mechanism}: take a local mechanism whose claim holds (`graphveil audit {plan.mechanism}`)"
-        )
-    if plan.users != "all" and max(plan.users, default=0) >= users:
-        raise InputError(f"the graph has the users 0..{users - 1}, the plan asks user {max(plan.users)}")
-
-
 def keep_audit(connection: Connection, plan: Plan, audited: Audit) -> None:
     """Write down that the audit of a plan held."""
     if not audited.holds:
-        raise InputError(
-            f"the audit of {plan.mechanism} did not hold, so it is not kept: mend the mechanism, or give the audit more time"
-        )
+        raise InputError(f"the audit of {plan.mechanism} did not hold: mend it, or give the audit more time")
     note(connection, AUDIT, _record(plan))
 
 
@@ -392,6 +377,6 @@ def code_digest(plan: Plan) -> str:
             digests.add(hashlib.sha256(Path(inspect.getfile(each)).read_bytes()).hexdigest())
         except (OSError, TypeError):
             raise InputError(
-                f"the code of {plan.mechanism} is in no file that can be read, so no audit can vouch for it: put it into a file"
+                f"the code of {plan.mechanism} must be in a file, for an audit to vouch for it"
             ) from None
     return hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()

@@ -112,9 +112,7 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
         agreed = told.agreement(collection.settings)
         # Those who guess tokens must not be in the way of those who write.
         if not await run_in_threadpool(service.invited, told.secret):
-            raise ProblemError(
-                401, "this token is not known: copy the whole of it, or ask the person who invited you"
-            )
+            raise ProblemError(401, "this token is not known: copy all of it, or ask who invited you")
         own = bytes.fromhex(told.credential_hash)
         member = await writer.run(lambda connection: roster.enrol(connection, told.secret, own, agreed))
         if isinstance(member, Refused):
@@ -264,9 +262,7 @@ def add_operator_routes(app: FastAPI, collection: Collection) -> None:
         try:
             collection.round(number)
         except InputError:
-            raise ProblemError(
-                404, f"there is no round {number}: GET /v1/operator/status lists those that there are"
-            ) from None
+            raise ProblemError(404, f"there is no round {number}: see GET /v1/operator/status") from None
         try:
             found = collection.close(number)
         except InputError as error:

@@ -130,9 +130,7 @@ class Service:
                 try:
                     found = AskedRound(self.collection.round(number))
                 except InputError:
-                    raise ProblemError(
-                        404, f"there is no round {number}: GET /v1/questions says what is asked"
-                    ) from None
+                    raise ProblemError(404, f"there is no round {number}: see GET /v1/questions") from None
                 while len(rounds) >= ROUNDS_KEPT:
                     rounds.pop(next(iter(rounds)))
                 rounds[number] = found

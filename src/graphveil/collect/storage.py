@@ -389,9 +389,7 @@ def read_graph(folder: Path, version: int, expected: str) -> PublicGraph:
     try:
         found = hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:
-        raise InputError(
-            f"{file} cannot be read ({error.strerror}): it is the public graph, restore it"
-        ) from None
+        raise InputError(f"{file} cannot be read ({error.strerror}): restore the public graph") from None
     if found != expected:
         raise InputError(f"{file} was changed since it was made: restore it from a backup")
     return PublicGraph.read(file)
@@ -403,9 +401,7 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
     if (folder / SETTINGS).exists():
         raise InputError(f"{folder} holds a collection already: name another folder")
     if (folder / KEY).exists():
-        raise InputError(
-            f"{folder} holds a collection that was not made to its end: delete it, or name another folder"
-        )
+        raise InputError(f"{folder} holds an unfinished collection: delete it, or name another folder")
     check_links(public, settings)
     classes = max(settings.classes, int(public.labels.max(initial=-1)) + 1)
     settings = replace(settings, id=settings.id or uuid.uuid4().hex, classes=classes)
@@ -417,9 +413,7 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
     database = Database(url)
     with database.reading() as connection:
         if database.engine.dialect.has_table(connection, COLLECTION.name):
-            raise InputError(
-                "the database holds a collection already: one database holds one, name another with --database"
-            )
+            raise InputError("the database holds a collection already: name another with --database")
     database.migrate()
     SigningKey.generate().write(folder / KEY)
     with database.writing() as connection:

@@ -15,6 +15,7 @@ from graphveil.collect.learning import (
     CollectedUsers,
     Nodes,
     Replayed,
+    StudyTerms,
     asked_of,
     charge_round,
 )
@@ -42,15 +43,6 @@ if TYPE_CHECKING:
 
 # The largest δ that books can have.
 LARGEST = 1 - 1e-9
-
-
-@dataclass(frozen=True)
-class StudyTerms:
-    """For what rounds are published, until when they can be answered, and whether published questions stand for the own."""
-
-    study: str
-    expires: int
-    as_published: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +119,7 @@ def learn_collection(
     prepared = prepare_unit(RunUnit(spec, given=given), progress)
     roster, count = collection.roster(), given[0].node_count
     ledger = _open_books(roster, count, collection.rounds())
-    users = CollectedUsers(
-        collection,
-        ledger,
-        study=terms.study,
-        expires=terms.expires,
-        as_published=terms.as_published,
-        ahead=_asked_anyway(prepared),
-    )
+    users = CollectedUsers(collection, ledger, terms, _asked_anyway(prepared))
     outcome = _run(prepared, users, keep_trained=True)
     parts: dict[Part, Outcome] = {"method": outcome}
     for part in _beside(spec, prepared.graph):
@@ -176,9 +161,7 @@ def check_collected(spec: Experiment) -> None:
     """Refuse, before anything heavy is loaded, what cannot be learned from a collection."""
     spec.check()
     if spec.resolved_method.can.features == "raw":
-        raise InputError(
-            f"{spec.method} reads everybody's raw features, which no collection holds: take another method"
-        )
+        raise InputError(f"{spec.method} reads raw features, which no collection holds: take another method")
     if spec.budgets.private_links and entry(spec.budgets.link_mechanism).trust == "curator":
         raise InputError(
             f"{spec.budgets.link_mechanism} is a curator's mechanism, which takes everybody's links in the clear, and no device gives "
@@ -190,13 +173,9 @@ def check_collected(spec: Experiment) -> None:
             "--link-epsilon, or predict labels"
         )
     if spec.levels.level_distribution is not None:
-        raise InputError(
-            "which level somebody has is for the people of a collection to say: leave out --level-distribution"
-        )
+        raise InputError("people of a collection choose their own level: leave out --level-distribution")
     if not spec.turnout.complete or spec.volunteers.panel is not None:
-        raise InputError(
-            "who answers and who volunteers is for the people of a collection to say: leave out --participation and --panel"
-        )
+        raise InputError("people decide who answers and volunteers: leave out --participation and --panel")
 
 
 def _sides(collection: Collection, spec: Experiment) -> tuple[Graph, Users]:
