@@ -108,9 +108,7 @@ def test_where_nobody_is_there_nothing_is_sent(server, folder, capsys, monkeypat
 def test_a_refusal_is_shown_with_its_reason(server, folder, capsys):
     server.plans[:] = [values(range=(0, 0.5))]
     assert run(folder, "--yes") == 2
-    assert (
-        "Refused (range): it counts on the range 0..0.5, agreed was 0..1" in capsys.readouterr().out
-    )
+    assert "Refused (range): it counts on the range 0..0.5, agreed was 0..1" in capsys.readouterr().out
 
 
 def test_a_false_claim_ends_with_1(server, folder, capsys):

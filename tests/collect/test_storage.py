@@ -51,7 +51,7 @@ def test_the_database_of_another_collection_is_refused(collection, tmp_path):
     other.database.close()
     with (collection.folder / "collection.toml").open("a") as file:
         file.write(f'database = "sqlite:///{other.folder / "collection.sqlite"}"\n')
-    with pytest.raises(StoreError, match="does not hold the collection"):
+    with pytest.raises(StoreError, match="holds another collection"):
         open_collection(collection.folder)
 
 

@@ -243,7 +243,7 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        (Experiment.of("nonprivate", "town"), "reads everybody's raw features"),
+        (Experiment.of("nonprivate", "town"), "reads raw features"),
         (
             Experiment.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="lapgraph"),
             "lapgraph is a curator's mechanism.*no device gives them",
@@ -266,9 +266,9 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
         ),
         (
             Experiment.of("base", "town", epsilon=1.0, participation=0.5),
-            "for the people of a collection to say",
+            "people decide who answers",
         ),
-        (Experiment.of("veil", "town", epsilon=1.0, panel=3), "for the people of a collection to say"),
+        (Experiment.of("veil", "town", epsilon=1.0, panel=3), "people decide who answers"),
         (Experiment.of("base", "town"), "needs a budget"),
     ],
 )
