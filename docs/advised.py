@@ -11,7 +11,7 @@ import numpy as np
 
 from docs.layouts import markdown, signed
 from graphveil.experiments.budget_advice import TOO_MUCH, BudgetLine, may_surprise
-from graphveil.methods.gain_model import GainModel, Kind, PredictedGain
+from graphveil.methods.veil_advice import GainModel, Kind, PredictedGain
 from reproduce.advice.fit import TAIL, fit_gain_model
 from reproduce.advice.gains import MeasuredGain, measured_gains
 

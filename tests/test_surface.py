@@ -18,7 +18,7 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "version",
-    "starting",
+    "interrupts",
     "errors",
     "extras",
     "checks",
@@ -26,7 +26,7 @@ ROOMS = [
     "number_format",
     "statistics",
     "files",
-    "watching",
+    "progress",
     "plugins",
     "suites",
     "settings",
@@ -150,9 +150,9 @@ INSIDE_FUNCTIONS = {
     # Only those who ask for Ray need it.
     "scale/units.py": {"graphveil.scale.ray_session", "graphveil.scale.ray_workers"},
     # Attacks are listed before anything heavy is there.
-    "attacks/votes.py": {"scipy.sparse"},
+    "attacks/attribute.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
-    "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    "methods/check.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
     "cli/audit.py": {"graphveil.collect.storage"},
     "cli/collect.py": {

@@ -131,5 +131,5 @@ def test_weights_from_a_file_are_refused(given, tmp_path):
     public = Experiment.of(
         "veil", "town", epsilon=4.0, settings={**SMALL, **FAST, "teach": "public", "weights": str(file)}
     )
-    with pytest.raises(InputError, match="knows nothing of weights"):
+    with pytest.raises(InputError, match="cannot use weights"):
         advise_budget(public, (4.0,), given=given)

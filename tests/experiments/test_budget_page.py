@@ -8,7 +8,7 @@ import pytest
 
 from graphveil.experiments.budget_advice import BudgetLine, advise_budget
 from graphveil.experiments.experiment import Experiment
-from graphveil.methods.simulated_answers import VolunteerRows
+from graphveil.methods.veil_advice import VolunteerRows
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from graphveil import InputError
 from graphveil.experiments import Experiment, run_experiment
 from graphveil.graphs import from_arrays
 from graphveil.methods import METHODS
-from graphveil.methods.trial import Trial, make_job, small_data
+from graphveil.methods.check import Trial, make_job, small_data
 from graphveil.privacy import Nobody
 from tests.methods.test_ldpge import dense_inverse
 

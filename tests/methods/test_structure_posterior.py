@@ -10,8 +10,7 @@ from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.learn import calibration_error, log_losses
 from graphveil.methods import METHODS, Job, StructureSettings, structure_posterior
-from graphveil.methods.structure import scores_of
-from graphveil.methods.structure_posterior import label_reach
+from graphveil.methods.structure import label_reach, scores_of
 from graphveil.methods.tasks import LINK
 from tests.graphs.real import needs_data
 from tests.learn.graphs import as_graph

@@ -30,8 +30,8 @@ from graphveil.graphs.splits import RandomSplit, SplitRecipe
 from graphveil.mechanisms import Reports, entry
 from graphveil.methods.job import Progress, TrainingOptions
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.trial import Replay
 from graphveil.privacy import Ledger, Plan, Respondents
+from graphveil.privacy.answering import Replay
 from graphveil.privacy.ledger import add_up
 from graphveil.privacy.record import Privacy, privacy_record
 

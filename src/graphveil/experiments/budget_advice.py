@@ -18,10 +18,8 @@ from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import Graph, Users
-from graphveil.methods.gain_model import GainModel, Situation, find_gain_model
 from graphveil.methods.job import Progress
-from graphveil.methods.public_numbers import PublicNumbers
-from graphveil.methods.public_view import PublicView
+from graphveil.methods.veil_advice import GainModel, PublicNumbers, PublicView, Situation, find_gain_model
 from graphveil.number_format import NONE, counted, rounded
 from graphveil.privacy import Nobody
 

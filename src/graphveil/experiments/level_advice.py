@@ -13,7 +13,7 @@ from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs.users import expected_shares
 from graphveil.mechanisms import PersonalMechanism
-from graphveil.methods.level_errors import LevelError, level_errors
+from graphveil.methods.ppgnn import LevelError, level_errors
 from graphveil.number_format import percent, rounded
 
 

@@ -22,6 +22,7 @@ from graphveil.learn.attributes import degree_correlations
 from graphveil.mechanisms import Reports
 from graphveil.number_format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
 from graphveil.plugins import Registry, is_reference
+from graphveil.privacy.answering import Recorder
 from graphveil.statistics import Summary, t_interval
 
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
@@ -191,10 +192,11 @@ def _attack(spec: Experiment, kind: str, attribute: int | None = None) -> Readin
 
 def _overheard(ready: OpenUnit) -> list[Reports]:
     """Run a method, and return the reports of features that somebody who listens hears."""
-    listening = attacks.OverheardUsers(ready.job.users)
+    listening = Recorder(ready.job.users)
     with learn.one_thread():
         ready.method.run(replace(ready.job, users=listening))
-    return listening.features_heard()
+    asked = ("features", "values", "all")
+    return [reports for plan, reports in listening.heard if (plan.subject, plan.of, plan.users) == asked]
 
 
 def _of_graph(name: str, count: Callable[[Graph], float], unit: Unit = COUNT) -> Measure:

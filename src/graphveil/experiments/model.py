@@ -32,9 +32,9 @@ from graphveil.mechanisms.rows import PublicRange
 from graphveil.methods.job import Questions, TrainingOptions
 from graphveil.methods.method import require
 from graphveil.methods.tasks import Trained
-from graphveil.methods.trial import Replay
 from graphveil.plugins import is_reference, plain_name
-from graphveil.privacy import Ledger, Plan, Respondents
+from graphveil.privacy import Ledger, Plan
+from graphveil.privacy.answering import Recorder, Replay
 from graphveil.version import __version__
 
 
@@ -228,19 +228,6 @@ class Model:
         return f"Model({self.spec.method} on {self.spec.data}, seed {self.seed}, trained with {self.users:,} users)"
 
 
-class _Recorder:
-    """Users who answer as usual while plans and reports are written down."""
-
-    def __init__(self, users: Respondents) -> None:
-        self._users, self.answers = users, list[PlanReports]()
-
-    def report(self, plan: Plan) -> Reports:
-        """Answer, and remember the answer."""
-        reports = self._users.report(plan)
-        self.answers.append(PlanReports(plan, reports))
-        return reports
-
-
 def _joined_reports(first: Reports, second: Reports) -> Reports:
     """Return reports of those who were there, and of those who joined."""
     joined = Reports.join([replace(each, answered=None) for each in (first, second)])
@@ -263,7 +250,7 @@ def train_model(
     check_model(spec)
     with learn.one_thread():
         ready = open_unit(RunUnit(spec, run=run, given=given))
-        recorder = _Recorder(ready.job.users)
+        recorder = Recorder(ready.job.users)
         outcome = ready.method.run(replace(ready.job, users=recorder, training=TrainingOptions(keep=True)))
     if score is not None:
         check_same_score(ready, outcome, score)
@@ -271,9 +258,8 @@ def train_model(
         raise InputError(
             f"{spec.method} has trained no backbone here, so there is no model: take another method, like base"
         )
-    return Model(
-        spec, spec.seed + run, outcome.trained, tuple(recorder.answers), known_before(ready.job.graph)
-    )
+    answers = tuple(PlanReports(*pair) for pair in recorder.heard)
+    return Model(spec, spec.seed + run, outcome.trained, answers, known_before(ready.job.graph))
 
 
 def known_before(graph: Graph) -> Graph:

@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
-from graphveil.attacks.forging import ForgingUsers, class_direction, weights_in_means
-from graphveil.attacks.influence import Influence, influence_of
+from graphveil.attacks.poisoning import (
+    ForgingUsers,
+    Influence,
+    class_direction,
+    influence_of,
+    weights_in_means,
+)
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.experiments.analysis import AnalysisResult
