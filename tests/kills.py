@@ -20,7 +20,7 @@ from graphveil.experiments import result_store as records_module
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments import study_runner as cells_module
 from graphveil.experiments.database import RESULTS, change, select
-from graphveil.experiments.papers import find_tables
+from graphveil.experiments.papers import find_paper
 from graphveil.experiments.runner import parts_of
 from graphveil.experiments.study import find_sweep
 from graphveil.experiments.unit import UnitResult
@@ -151,7 +151,7 @@ def specs_of(file):
     """The experiments of a sweep or of a paper."""
     if "[[axes]]" in file.read_text():
         return [cell.experiment for cell in find_sweep(str(file)).cells]
-    return [cell.experiment for table in find_tables(str(file))[1] for cell in table.cells]
+    return [cell.experiment for table in find_paper(str(file)).tables for cell in table.cells]
 
 
 @cache

@@ -172,7 +172,7 @@ INSIDE_FUNCTIONS = {
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/embedding.py": {"scipy.linalg"},
     "experiments/table.py": {"pyarrow"},
-    "experiments/run_figures.py": {"sklearn.manifold"},
+    "experiments/run_figures.py": {"networkx", "sklearn.manifold"},
     "experiments/figure.py": {
         "graphveil.experiments.svg_canvas",
         "matplotlib",

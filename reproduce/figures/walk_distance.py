@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from graphveil import denoise, linear
 from graphveil.errors import InputError
-from graphveil.experiments.computed_figures import FigureInput, spans
 from graphveil.experiments.figure import Chart, ChartPanel, Role, Series
+from graphveil.experiments.papers import FigureInput
 from graphveil.experiments.study import QUICK_STEPS, WALKS
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.links import divide_edges
 from graphveil.mechanisms import LinkMechanism, entry, names
 from graphveil.privacy import Plan
 from graphveil.statistics import Summary, t_interval
+from reproduce.figures import spans
 
 NEEDS_GRAPH = True
 RUNS, HOPS = 5, 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.budget_advice import WORTH, BudgetLine, advise_budget, may_surprise
+from graphveil.experiments.advice import WORTH, BudgetLine, advise_budget, may_surprise
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import Users, load
 

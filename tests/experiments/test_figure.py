@@ -71,12 +71,12 @@ def test_rows_of_panels_are_counted_row_by_row():
     assert [len(axes.get_shared_y_axes().get_siblings(axes)) for axes in drawing.axes] == [1] * 4
 
 
-def test_a_legend_of_everywhere_has_the_lines_of_all_panels_each_once():
+def test_a_legend_has_the_lines_of_all_panels_each_once():
     drawing = Drawing((4.0, 3.0), 2)
     for axes, labels in zip(drawing.axes, ("ab", "bc"), strict=True):
         for label in labels:
             axes.plot([0, 1], [0, 1], label=label)
-    drawing.legend(columns=1, everywhere=True)
+    drawing.legend(columns=1)
     (legend,) = drawing.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c"]
 

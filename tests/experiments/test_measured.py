@@ -157,7 +157,7 @@ def test_a_measure_that_cannot_be_is_refused_with_file_and_field(written, lines,
 def test_a_measure_that_needs_two_runs_refuses_one(written):
     sweep = written('measure = "spread"')
     with pytest.raises(
-        InputError, match=r"small\.toml, ε = 1, rate = 0.01: spread needs at least 2 runs, got 1"
+        InputError, match=r"small\.toml, ε = 1, rate = 0.01: spread needs 2 runs or more, got 1"
     ):
         sweep.with_fields({"runs": 1}).prepare()
 

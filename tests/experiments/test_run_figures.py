@@ -69,7 +69,7 @@ def test_who_is_taken_for_another_is_counted(learned):
 def test_a_method_without_a_curve_says_so(learned):
     ready, outcome = learned
     bare = type(outcome)(outcome.scores, 0.0, 0.0, {})
-    with pytest.raises(InputError, match="keeps no curve"):
+    with pytest.raises(InputError, match="keeps no training curve"):
         RUN_FIGURES["training"](ready, bare)
     with pytest.raises(InputError, match="nothing to map"):
         RUN_FIGURES["map"](ready, bare)

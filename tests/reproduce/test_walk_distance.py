@@ -7,7 +7,7 @@ import pytest
 
 from graphveil import linear
 from graphveil.errors import InputError
-from graphveil.experiments.computed_figures import FigureInput
+from graphveil.experiments.papers import FigureInput
 from graphveil.graphs import load
 from graphveil.graphs.links import divide_edges
 from graphveil.mechanisms import register, unregister

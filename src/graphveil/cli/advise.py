@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from graphveil.checks import check_number
-from graphveil.cli.analysis import print_analysis
-from graphveil.cli.console import first_sentences, on_interrupt, one_bar, print_result
+from graphveil.cli.console import first_sentences, print_result
 from graphveil.cli.options import AsJson, Options, parse_numbers, with_options
-from graphveil.experiments.budget_advice import advise_budget
+from graphveil.cli.studies import show_analysis
+from graphveil.experiments.advice import advise_budget, advise_levels
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.level_advice import advise_levels
 from graphveil.experiments.poisoning import advise_poisoning
 from graphveil.experiments.table import Table
 from graphveil.files import PAGES, check_output
+from graphveil.methods.terms import option
 
 
 @with_options
@@ -30,12 +30,8 @@ def poisoning_command(
             help={"runs": "How many runs.", "seed": "The seed of the first run."},
         ),
     ],
-    share: Annotated[
-        str, typer.Option(help="Shares of malicious users, with commas between them.")
-    ] = "0.01,0.05,0.1",
-    target: Annotated[
-        int | None, typer.Option(help="The class that they want others taken for; the rarest by default.")
-    ] = None,
+    share: str = option("0.01,0.05,0.1", "Shares of malicious users, with commas between them."),
+    target: int | None = option(None, "The class that they want others taken for; the rarest by default."),
     as_json: AsJson = False,
 ) -> None:
     """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
@@ -49,9 +45,7 @@ def poisoning_command(
     Example: graphveil advise poisoning veil --data town --epsilon 2 --share 0.05,0.2
     """
     shares = parse_numbers("share", share) or ()
-    with one_bar() as progress:
-        advice = advise_poisoning(experiment, shares, target, progress)
-    print_analysis(advice, as_json)
+    show_analysis(lambda progress: advise_poisoning(experiment, shares, target, progress), as_json)
 
 
 advise_app = typer.Typer()
@@ -90,9 +84,7 @@ def levels_command(
 
     Example: graphveil advise levels --data town --epsilon 0.5 --levels 4
     """
-    with on_interrupt():
-        advice = advise_levels(experiment)
-    print_analysis(advice, as_json)
+    show_analysis(lambda _: advise_levels(experiment), as_json)
 
 
 @advise_app.command("budget")
@@ -107,11 +99,9 @@ def budget_command(
             help={"seed": "The seed of the split, and of who volunteers."},
         ),
     ],
-    epsilon: Annotated[str, typer.Option(help="Budgets to look at, with commas between them.")] = "1,2,4,8",
+    epsilon: str = option("1,2,4,8", "Budgets to look at, with commas between them."),
     as_json: AsJson = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write a page, .html, with a map over users and ε.")
-    ] = None,
+    out: Path | None = option(None, "Also write a page, .html, with a chart over users and ε."),
 ) -> None:
     """Say what veil would buy over structure at each budget, what +2 points would need, and when not to collect.
 
@@ -127,11 +117,8 @@ def budget_command(
         check_number(each, "--epsilon", above=0)
     if out is not None:
         check_output(out, PAGES, "--out")
-    with one_bar() as progress:
-        advice = advise_budget(experiment.having(epsilon=max(budgets)), budgets, progress)
-    if out is not None:
-        advice.write(out)
-    print_analysis(advice, as_json)
+    spec = experiment.having(epsilon=max(budgets))
+    show_analysis(lambda progress: advise_budget(spec, budgets, progress), as_json, out)
 
 
 advise_app.command("poisoning")(poisoning_command)

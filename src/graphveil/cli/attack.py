@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -12,15 +12,16 @@ from graphveil.attacks.attribute import PRIORS, AttributeAttack
 from graphveil.attacks.campaign import AttackTarget, MechanismTarget, check_campaign, run_campaign
 from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
-from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.attributes import outer_settings
 from graphveil.cli.console import print_result
 from graphveil.cli.options import AsJson, DataName, RangePair, parse_settings, range_option, with_options
-from graphveil.errors import ClaimError, InputError
+from graphveil.cli.studies import show_analysis
+from graphveil.errors import ClaimError, InputError, option_name
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, PAGES, check_output
+from graphveil.methods.job import Progress
 from graphveil.methods.terms import option
 
 attack_app = typer.Typer()
@@ -36,13 +37,11 @@ class ReportOptions:
     mechanism: str = option(
         "", "A mechanism from `graphveil mechanisms`, or FILE.py:NAME; the attack's own by default."
     )
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism; with --method also its settings.",
-        ),
-    ] = None
+    setting: list[str] | None = option(
+        None,
+        "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism; with --method also its settings.",
+        "--set",
+    )
     public_range: RangePair = None
 
     def target(self, attack: str | MechanismAttack) -> MechanismTarget:
@@ -82,21 +81,9 @@ class ModelOptions:
         )
         if spec.resolved_method.can.asks and self.feature_epsilon is None:
             raise InputError(
-                f"{spec.method} reports features and needs a budget for them: give --feature-epsilon, for example 4"
+                f"{spec.method} reports features and needs a budget: give --feature-epsilon, such as 4"
             )
         return MethodTarget.of(attack, spec, self.seen)
-
-    def refuse_without_method(self) -> None:
-        """Refuse what is about a model where none is attacked."""
-        about_models = {
-            "--feature-epsilon": self.feature_epsilon,
-            "--backbone": self.backbone,
-            "--seen": self.seen != "scores",
-        }
-        for name in (name for name, value in about_models.items() if value):
-            raise InputError(
-                f"{name} is about a model, and reports are attacked: give --method too, for example --method base"
-            )
 
 
 @dataclass(frozen=True)
@@ -109,12 +96,9 @@ class CampaignOptions:
     )
     runs: int = option(5, "How many runs; run i uses seed S + i for everything.")
     seed: int = option(0, "The seed S of the first run.")
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw attack, control, chance and bound: .svg or .png, or .html for a page with the numbers."
-        ),
-    ] = None
+    out: Path | None = option(
+        None, "Draw attack, control, chance and bound: .svg or .png, or .html for a page with the numbers."
+    )
     as_json: AsJson = False
 
     @property
@@ -155,10 +139,9 @@ def _attacks(
 def attribute_command(
     *,
     reporters: ReportOptions,
-    prior: Annotated[
-        str,
-        typer.Option(help="How likely the planted values are: fair, or fitted to reports of real ones."),
-    ] = "fair",
+    prior: str = option(
+        "fair", "How likely the planted values are: fair, or fitted to reports of real ones."
+    ),
     terms: CampaignOptions,
 ) -> None:
     """Guess one value of a user from the own report, and from those of neighbours.
@@ -198,11 +181,15 @@ def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: Campa
 
     Example: graphveil attack label --data town --epsilon 1
     """
-    if not model.method:
-        model.refuse_without_method()
-        play(reporters.target("label"), terms)
-    else:
+    if model.method:
         play(model.target("label", reporters), terms)
+        return
+    for name, default in {"feature_epsilon": None, "backbone": "", "seen": "scores"}.items():
+        if getattr(model, name) != default:
+            raise InputError(
+                f"{option_name(name)} is about a model, and reports are attacked: give --method too, such as base"
+            )
+    play(reporters.target("label"), terms)
 
 
 @attack_app.command("membership")
@@ -220,13 +207,11 @@ def play(target: AttackTarget, terms: CampaignOptions) -> None:
     budgets = terms.budgets
     check_campaign(target, budgets, runs=terms.runs, seed=terms.seed)
     file = None if terms.out is None else check_output(terms.out, (*FIGURES, *PAGES), "--out")
-    report = draw_analysis(
-        lambda progress: CampaignReport(
-            run_campaign(target, budgets, runs=terms.runs, seed=terms.seed, watch=progress)
-        ),
-        file,
-        terms.as_json,
-    )
+
+    def run(progress: Progress) -> CampaignReport:
+        return CampaignReport(run_campaign(target, budgets, runs=terms.runs, seed=terms.seed, watch=progress))
+
+    report = show_analysis(run, terms.as_json, file, drawn=True)
     for point in report.campaign.points:
         if not point.holds:
             raise ClaimError(f"{report.title}: {point.verdict}")

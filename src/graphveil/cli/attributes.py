@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.options import AsJson, Options, parse_settings, with_options
+from graphveil.cli.studies import show_analysis
 from graphveil.errors import InputError
 from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.files import FIGURES, PAGES, check_output
+from graphveil.methods.terms import option
 
 METHOD = "togl"
 
@@ -42,23 +41,17 @@ def attributes(
             },
         ),
     ],
-    analysis: Annotated[
-        str | None,
-        typer.Option(help="fda, sma, mutual-information, chi-square or pca; fda by default."),
-    ] = None,
-    hops: Annotated[
-        int | None,
-        typer.Option(help="K, hops of averaging before the analysis; by default 3, and 1 for the task link."),
-    ] = None,
-    top: Annotated[int, typer.Option(help="How many attributes count as the best.")] = 5,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Draw the best attributes: .svg or .png, or .html for a page with the numbers."),
-    ] = None,
+    analysis: str | None = option(None, "fda, sma, mutual-information, chi-square or pca; fda by default."),
+    hops: int | None = option(
+        None, "K, hops of averaging before the analysis; by default 3, and 1 for the task link."
+    ),
+    top: int = option(5, "How many attributes count as the best."),
+    setting: list[str] | None = option(
+        None, "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism.", "--set"
+    ),
+    out: Path | None = option(
+        None, "Draw the best attributes: .svg or .png, or .html for a page with the numbers."
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Rank attributes by what they say for the task, from the reports of togl's first round, beside its control.
@@ -73,11 +66,11 @@ def attributes(
     spec = experiment.having(settings={**chosen, **outer_settings(setting or [])})
     check_ranking(spec, top)
     if spec.task == "link" and analysis not in (None, "fda"):
-        raise InputError(
-            "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
-        )
+        raise InputError("attributes are scored by fda where links are predicted: leave --analysis out")
     file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
-    draw_analysis(lambda progress: compare_rankings(spec, top=top, progress=progress), file, as_json)
+    show_analysis(
+        lambda progress: compare_rankings(spec, top=top, progress=progress), as_json, file, drawn=True
+    )
 
 
 def outer_settings(pairs: list[str]) -> dict[str, Any]:
@@ -90,6 +83,6 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
     for key in settings:
         if not key.startswith((DATA_PREFIX, MECHANISM_PREFIX)):
             raise InputError(
-                f"--set takes data.KEY and mechanism.KEY here, got {key!r}: for example --set data.users=400"
+                f"--set takes data.KEY and mechanism.KEY here, such as data.users=400, got {key!r}"
             )
     return settings

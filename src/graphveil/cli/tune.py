@@ -6,8 +6,6 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from graphveil.cli.console import (
     interrupted,
     on_interrupt,
@@ -27,6 +25,7 @@ from graphveil.experiments.tuning import (
 )
 from graphveil.experiments.unit_store import results_file
 from graphveil.files import check_format, check_output
+from graphveil.methods.terms import option
 from graphveil.number_format import counted, exact_text, points
 
 
@@ -44,10 +43,9 @@ def tune(
             },
         ),
     ],
-    trials: Annotated[
-        int,
-        typer.Option(help="How many settings to try at most: the whole grid if it has no more, else by TPE."),
-    ] = 50,
+    trials: int = option(
+        50, "How many settings to try at most: the whole grid if it has no more, else by TPE."
+    ),
     computing: Annotated[
         Computing,
         Options(
@@ -58,12 +56,9 @@ def tune(
             },
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where to write the best settings; METHOD-DATA-epsE.toml in this folder by default."
-        ),
-    ] = None,
+    out: Path | None = option(
+        None, "Where to write the best settings; METHOD-DATA-epsE.toml in this folder by default."
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Search a method's settings for those that do best on validation users, and write them to a file.

@@ -220,13 +220,19 @@ class Drawing:
         title = "\n".join(textwrap.wrap(title, int(0.75 * width)))
         self.figure.text(0.01, top, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
 
-    def legend(self, columns: int, *, everywhere: bool = False) -> None:
-        """What the lines of the first panel are, below all panels; ``everywhere``: and those of others that have other names.
+    def label(self, title: str, x: str = "", y: str = "") -> None:
+        """Write a title above the first panel, and what is shown along its axes."""
+        self.axes[0].set_title(title, fontsize=TITLE_SIZE)
+        self.axes[0].set(xlabel=x, ylabel=y)
+
+    def legend(self, columns: int) -> None:
+        """Say what the lines of all panels are, each name once, below them.
 
         It has so many ``columns`` at most, and no more than fit; long names are broken into lines.
         """
         handles, labels = self.axes[0].get_legend_handles_labels()
-        for axes in self.axes[1:] if everywhere else ():
+        for axes in self.axes[1:]:
+            # A name may stand several times in one panel, as that of a control does.
             named = set(labels)
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 if label not in named:
@@ -244,14 +250,6 @@ class Drawing:
             frameon=False,
             fontsize=TEXT_SIZE,
         )
-
-    def scale(self, shades: Any, label: str) -> None:
-        """What the shades of the first panel mean, beside it."""
-        bar = self.figure.colorbar(shades, ax=self.axes[0])
-        bar.set_label(label, fontsize=TEXT_SIZE)
-        bar.ax.tick_params(labelsize=TEXT_SIZE, color=FAINT.day, labelcolor=INK.day)
-        bar.ax.set_facecolor(PAPER.day)
-        bar.outline.set_edgecolor(FAINT.day)
 
     def svg(self) -> str:
         """The SVG element, as large as it must be, in the colours that the page around it sets."""
@@ -491,12 +489,12 @@ class Chart:
             axes.set_axis_off()
         if headed and self.title:
             drawing.heading(self.title, self.findings)
-        drawing.legend(min(LEGEND_COLUMNS, 2 * columns), everywhere=True)
+        drawing.legend(min(LEGEND_COLUMNS, 2 * columns))
         return drawing
 
-    def svg(self, *, headed: bool = True) -> str:
-        """Return the chart as an SVG element; a page says title and findings itself."""
-        return self.drawing(headed=headed).svg()
+    def svg(self) -> str:
+        """Return the chart as an SVG element for a page, which says title and findings itself."""
+        return self.drawing(headed=False).svg()
 
     def write(self, file: Path) -> None:
         """Write the chart to a file whose name ends in .svg or .png."""

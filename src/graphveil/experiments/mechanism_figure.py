@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import FiniteChannel
 from graphveil.errors import InputError
-from graphveil.experiments.figure import HEIGHT, TITLE_SIZE, WIDTH, Drawing, line_style
-from graphveil.mechanisms.base import Mechanism
+from graphveil.experiments.figure import HEIGHT, WIDTH, Drawing, line_style
 from graphveil.mechanisms.registry import load_entry
 from graphveil.number_format import budget
 
@@ -34,30 +33,26 @@ def mechanism_drawing(name: str, epsilon: float = EPSILON) -> Drawing:
     """Draw what a mechanism by name answers at a budget, for the smallest, the middle and the largest input."""
     entry = load_entry(name)
     built = entry.build(epsilon=epsilon, **SETTINGS[entry.subject])
-    channel = _channel(built, name)
+    if not built.finite or not built.answers:
+        raise InputError(
+            f"{name} has no finite table to draw: take one of which `graphveil audit` says an exact ε"
+        )
+    channel = built.answers[0].channel
     drawing = Drawing((WIDTH, HEIGHT))
     axes = drawing.axes[0]
     symbols = sorted({0, (channel.input_count - 1) // 2, channel.input_count - 1})[:INPUTS]
     shares = {
         symbol: np.array([count / channel.total for count in channel.row(symbol)]) for symbol in symbols
     }
-    if channel.output_count <= MOST_BARS:
-        _bars(axes, channel, shares)
-    else:
-        _intervals(axes, channel, shares)
+    few = channel.output_count <= MOST_BARS
+    (_bars if few else _intervals)(axes, channel, shares)
     axes.set_ylim(bottom=0)
-    axes.set_title(f"{entry.name} at {budget(epsilon)}: what one answer can be", fontsize=TITLE_SIZE)
+    title = f"{entry.name} at {budget(epsilon)}: what one answer can be"
+    drawing.label(
+        title, "answer, decoded", "percent of answers" + ("" if few else f", in {INTERVALS} intervals")
+    )
     drawing.legend(columns=INPUTS)
     return drawing
-
-
-def _channel(built: Mechanism, name: str) -> FiniteChannel:
-    """The channel of its first answer; what has none is refused."""
-    if not built.finite or not built.answers:
-        raise InputError(
-            f"{name} has no finite table, so there are no rows to draw: take one of which `graphveil audit` says an exact ε"
-        )
-    return built.answers[0].channel
 
 
 def _bars(axes: Any, channel: FiniteChannel, shares: dict[int, NDArray[np.float64]]) -> None:
@@ -73,8 +68,6 @@ def _bars(axes: Any, channel: FiniteChannel, shares: dict[int, NDArray[np.float6
         )
     axes.set_xticks(places, [f"{value:.3g}" for value in channel.outputs])
     axes.grid(visible=False, axis="x")
-    axes.set_xlabel("answer, decoded")
-    axes.set_ylabel("percent of answers")
 
 
 def _intervals(axes: Any, channel: FiniteChannel, shares: dict[int, NDArray[np.float64]]) -> None:
@@ -87,16 +80,8 @@ def _intervals(axes: Any, channel: FiniteChannel, shares: dict[int, NDArray[np.f
     cells = np.concatenate([[2 * outputs[0] - between[0]], between, [2 * outputs[-1] - between[-1]]])
     for place, (symbol, row) in enumerate(shares.items()):
         counted = spread(row[order], cells, edges)
-        style = line_style("method", place, flat=True)
-        axes.stairs(
-            100 * counted,
-            edges,
-            color=style["color"],
-            linewidth=2,
-            label=_held(channel, symbol),
-        )
-    axes.set_xlabel("answer, decoded")
-    axes.set_ylabel(f"percent of answers, in {INTERVALS} intervals")
+        colour = line_style("method", place)["color"]
+        axes.stairs(100 * counted, edges, color=colour, linewidth=2, label=_held(channel, symbol))
 
 
 def spread(

@@ -20,8 +20,8 @@ from graphveil.attacks.poisoning import (
 )
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
-from graphveil.experiments.analysis import AnalysisResult
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit
 from graphveil.methods.job import Progress
@@ -59,7 +59,7 @@ class Poisoned(Harm):
 
 
 @dataclass(frozen=True)
-class PoisoningAdvice(AnalysisResult):
+class PoisoningAdvice(Analysis):
     """All shares that were looked at, the first of them 0."""
 
     data: str
@@ -78,7 +78,20 @@ class PoisoningAdvice(AnalysisResult):
             fields["moved"] = [each.moved(line.share) for each in self.influences]
         return whole
 
-    def table(self) -> Table:
+    @property
+    def title(self) -> str:
+        return f"malicious users of {self.method} on {self.data}"
+
+    @property
+    def headline(self) -> str:
+        honest, worst = self.lines[0], self.lines[-1]
+        return (
+            f"with {percent(worst.share)} of users colluding, {percent(worst.drawn_in)} of others are taken for class {self.target}, "
+            f"{percent(worst.placed.drawn_in)} where liars are placed well, and {percent(honest.drawn_in)} without any"
+        )
+
+    @property
+    def sections(self) -> list[Section]:
         head = (
             "malicious",
             *(f"mean moved ({each.mechanism})" for each in self.influences),
@@ -92,9 +105,6 @@ class PoisoningAdvice(AnalysisResult):
             scores = " / ".join(percent(each.score) for each in harms)
             drawn_in = " / ".join(percent(each.drawn_in) for each in harms)
             rows.append((percent(line.share), *moved, scores, drawn_in))
-        return Table(head, rows, head)
-
-    def sentences(self) -> list[str]:
         how = (
             "send the worst codes that a server takes"
             if self.forged
@@ -105,7 +115,8 @@ class PoisoningAdvice(AnalysisResult):
             f"class {self.target}, and {how}: drawn at random, and placed where their reports weigh most in the means of their neighbours. Careless ones send "
             "reports that say nothing. Others who know more, the trained model for one, may do worse."
         )
-        return [*map(_influence_sentence, self.influences), measured]
+        said = (*map(_influence_sentence, self.influences), measured)
+        return [Section("What they bring about", said, table=Table(head, rows, head))]
 
 
 def _influence_sentence(influence: Influence) -> str:
@@ -135,7 +146,7 @@ def advise_poisoning(
     """
     _check(spec, shares)
     all_shares = (0.0, *(each for each in shares if each))
-    lines: dict[float, list[Poisoned]] = {share: [] for share in all_shares}
+    harms: dict[float, list[list[Harm]]] = {share: [] for share in all_shares}
     first = open_unit(RunUnit(spec))
     # What cannot be measured is refused before anything is learned.
     chosen, influences, forged = _target(first, target), _influences(first), True
@@ -145,19 +156,23 @@ def advise_poisoning(
             if progress is not None:
                 done = (run * len(all_shares) + place) / (spec.runs * len(all_shares))
                 progress(f"run {run + 1}, {share:.0%} malicious", done)
-            line, all_forged = _poisoned(spec, run, share, chosen)
-            lines[share].append(line)
+            kinds, all_forged = _harms(RunUnit(spec, run=run), _malicious(first, share), chosen)
+            harms[share].append(kinds)
             forged &= all_forged
-    return PoisoningAdvice(
-        spec.data,
-        spec.method,
-        first.graph.metric,
-        chosen,
-        spec.runs,
-        forged,
-        influences,
-        tuple(_mean(each) for each in lines.values()),
-    )
+    lines = []
+    for share, runs in harms.items():
+        pushing, careless, placed = (
+            Harm(*(float(np.mean([getattr(each, name) for each in kind])) for name in ("score", "drawn_in")))
+            for kind in zip(*runs, strict=True)
+        )
+        count = _malicious(first, share)
+        lines.append(Poisoned(pushing.score, pushing.drawn_in, share, count, careless, placed))
+    names = (spec.data, spec.method, first.graph.metric)
+    return PoisoningAdvice(*names, chosen, spec.runs, forged, influences, tuple(lines))
+
+
+def _malicious(ready: OpenUnit, share: float) -> int:
+    return round(share * ready.graph.node_count)
 
 
 def _check(spec: Experiment, shares: Sequence[float]) -> None:
@@ -168,12 +183,10 @@ def _check(spec: Experiment, shares: Sequence[float]) -> None:
         raise InputError("share must name at least one share of malicious users above 0, like 0.05")
     if not spec.resolved_method.can.asks:
         raise InputError(
-            f"{spec.method} asks nobody about features, so nobody can lie to it: take another method"
+            f"nobody can lie to {spec.method}, which asks about no features: take another method"
         )
     if not spec.resolved_task.learns_labels or spec.has_levels or spec.budgets.private_links:
-        raise InputError(
-            "malicious users are measured where classes are predicted from features, without levels and private links: take the task node"
-        )
+        raise InputError("malicious users are measured without levels or private links: take the task node")
 
 
 def _target(ready: OpenUnit, target: int | None) -> int:
@@ -193,20 +206,18 @@ def _influences(ready: OpenUnit) -> tuple[Influence, ...]:
     return tuple(dict.fromkeys(influence_of(plan) for plan in asked))
 
 
-def _poisoned(spec: Experiment, run: int, share: float, target: int) -> tuple[Poisoned, bool]:
-    """One run with each kind of malicious users among those who answer, and whether all that was sent was forged."""
-    unit = RunUnit(spec, run=run)
+def _harms(unit: RunUnit, count: int, target: int) -> tuple[list[Harm], bool]:
+    """One run with so many users who push the target, who are careless, and who are placed; and whether all that was sent was forged."""
     ready = open_unit(unit)
-    count = round(share * ready.graph.node_count)
     drawn = np.random.default_rng([ready.job.seed, STREAM]).permutation(ready.graph.node_count)[:count]
     harm, forged = _harm(ready, drawn, target)
-    careless = placed = harm
-    if count:
-        # Users answer on a ledger: asking again needs fresh users.
-        careless, _ = _harm(open_unit(unit), drawn, target, careless=True)
-        heavy = np.argsort(-weights_in_means(ready.graph), kind="stable")[:count]
-        placed, _ = _harm(open_unit(unit), heavy, target)
-    return Poisoned(harm.score, harm.drawn_in, share, count, careless, placed), forged
+    if not count:
+        return [harm, harm, harm], forged
+    # Users answer on a ledger: asking again needs fresh users.
+    careless, _ = _harm(open_unit(unit), drawn, target, careless=True)
+    heavy = np.argsort(-weights_in_means(ready.graph), kind="stable")[:count]
+    placed, _ = _harm(open_unit(unit), heavy, target)
+    return [harm, careless, placed], forged
 
 
 def _harm(
@@ -224,15 +235,3 @@ def _harm(
     others = graph.test & ~malicious & (labels != target)
     drawn_in = (outcome.scores.argmax(axis=1) == target)[others]
     return Harm(score, float(drawn_in.mean()) if drawn_in.size else 0.0), users.forged
-
-
-def _mean(lines: Sequence[Poisoned]) -> Poisoned:
-    careless, placed = (
-        _mean_harm([getattr(line, kind) for line in lines]) for kind in ("careless", "placed")
-    )
-    return replace(lines[0], **asdict(_mean_harm(lines)), careless=careless, placed=placed)
-
-
-def _mean_harm(harms: Sequence[Harm]) -> Harm:
-    scores, drawn_in = zip(*((each.score, each.drawn_in) for each in harms), strict=True)
-    return Harm(float(np.mean(scores)), float(np.mean(drawn_in)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,6 @@ from graphveil.methods.tasks import Outcome
 from graphveil.number_format import budget
 from graphveil.statistics import t_interval
 
-STEPS = 120
 # t-SNE's perplexity, where there are enough users for it.
 PERPLEXITY = 30.0
 
@@ -58,23 +58,13 @@ def close_group(graph: Graph, most: int, seed: int) -> NDArray[np.int64]:
 
 
 def spring_layout(pairs: NDArray[np.int64], count: int, seed: int) -> NDArray[np.float64]:
-    """Return places of users (n x 2), whose links are ``pairs`` (2 x links), by Fruchterman and Reingold (1991).
+    """Return places of users (n x 2), whose links are ``pairs`` (2 x links), by Fruchterman and Reingold (1991)."""
+    import networkx
 
-    Links pull, everybody pushes, and steps grow smaller.
-    """
-    places = np.random.default_rng(seed).uniform(-0.5, 0.5, (count, 2))
-    length = (1.0 / max(count, 1)) ** 0.5
-    for step in range(STEPS):
-        apart = places[:, None, :] - places[None, :, :]
-        distance = np.maximum(np.sqrt((apart**2).sum(axis=2)), 1e-4)
-        move = (apart * (length / distance)[:, :, None] ** 2).sum(axis=1)
-        between = places[pairs[0]] - places[pairs[1]]
-        pull = between * (np.sqrt((between**2).sum(axis=1)) / length)[:, None]
-        np.add.at(move, pairs[0], -pull)
-        np.add.at(move, pairs[1], pull)
-        size = np.maximum(np.sqrt((move**2).sum(axis=1)), 1e-9)[:, None]
-        places += move / size * np.minimum(size, 0.1 * (1 - step / STEPS))
-    return places
+    graph = networkx.empty_graph(count)
+    graph.add_edges_from(pairs.T.tolist())
+    places = networkx.spring_layout(graph, seed=seed)
+    return np.array([places[user] for user in range(count)])
 
 
 def flat_map(rows: NDArray[np.floating], seed: int) -> NDArray[np.float64]:
@@ -110,27 +100,16 @@ def confusion_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     axes.grid(visible=False)
     for true, given in np.ndindex(counts.shape):
         share = float(shares[true, given])
-        axes.axvspan(
-            given - 0.5,
-            given + 0.5,
-            ymin=(count - 1 - true) / count,
-            ymax=(count - true) / count,
-            color=METHOD.day,
-            alpha=STRONGEST * share,
-            linewidth=0,
-        )
+        axes.barh(true, 1, 1, given - 0.5, color=METHOD.day, alpha=STRONGEST * share, linewidth=0)
         if count <= MOST_NUMBERS:
-            weight = "bold" if true == given else "normal"
-            axes.text(
-                given, true, f"{100 * share:.0f}", ha="center", va="center", fontsize=TEXT_SIZE, weight=weight
-            )
+            style = {"fontsize": TEXT_SIZE, "weight": "bold" if true == given else "normal"}
+            axes.text(given, true, f"{100 * share:.0f}", ha="center", va="center", **style)
     axes.set_xticks(range(count), [str(name) for name in range(count)])
     axes.set_yticks(range(count), [f"{name} ({users:,})" for name, users in enumerate(have[:, 0])])
     axes.set_xlim(-0.5, count - 0.5)
     axes.set_ylim(count - 0.5, -0.5)
-    axes.set_xlabel("class that was given")
-    axes.set_ylabel("true class (test users)")
-    axes.set_title(f"{_title(ready.unit.spec)}: percent of each class", fontsize=TITLE_SIZE)
+    title = f"{_title(ready.unit.spec)}: percent of each class"
+    drawing.label(title, "class that was given", "true class (test users)")
     return drawing
 
 
@@ -145,17 +124,13 @@ def class_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     kinds = (("precision", "<"), ("recall", ">"), ("F1", "o"))
     for (kind, mark), tone in zip(kinds, LINES, strict=False):
         values = [(place, getattr(score, kind.lower())) for place, score in enumerate(scores)]
-        known = [(100 * value, place) for place, value in values if value is not None]
-        axes.plot(
-            [x for x, _ in known], [y for _, y in known], mark, color=tone.day, markersize=8, label=kind
-        )
+        known = [(100 * value, place) for place, value in values if value is not None] or [(math.nan, 0)]
+        axes.plot(*zip(*known, strict=True), mark, color=tone.day, markersize=8, label=kind)
     axes.set_yticks(range(len(scores)), [f"{score.number} ({score.have:,})" for score in scores])
     axes.set_ylim(len(scores) - 0.5, -0.5)
     axes.set_xlim(-2, 102)
     axes.axvline(100, color=INK.day, linewidth=0.8)
-    axes.set_xlabel("percent of test users")
-    axes.set_ylabel("class (users)")
-    axes.set_title(_title(ready.unit.spec), fontsize=TITLE_SIZE)
+    drawing.label(_title(ready.unit.spec), "percent of test users", "class (users)")
     drawing.legend(columns=3)
     return drawing
 
@@ -186,7 +161,7 @@ def graph_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     if wrong.any():
         ring = {"facecolors": "none", "edgecolors": INK.day, "linewidths": 1.2}
         drawing.axes[1].scatter(places[wrong, 0], places[wrong, 1], 55, label="wrong", zorder=3, **ring)
-    drawing.legend(columns=8, everywhere=True)
+    drawing.legend(columns=8)
     return drawing
 
 
@@ -194,9 +169,7 @@ def map_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw a map of what was learned of each user, by predicted class."""
     _check_one_class(ready)
     if outcome.embedding is None:
-        raise InputError(
-            f"{ready.unit.spec.method} learns no row of numbers for each user: there is nothing to map"
-        )
+        raise InputError(f"{ready.unit.spec.method} learns no embedding of users: there is nothing to map")
     return _map(
         ready.unit.spec, outcome.embedding, predicted_classes(outcome, several=False), "by predicted class"
     )
@@ -215,7 +188,7 @@ def _map(spec: Experiment, values: NDArray[np.floating], classes: Classes, words
     drawing = Drawing((WIDTH, 0.9 * WIDTH))
     axes = drawing.axes[0]
     _dots(axes, flat_map(values[shown], spec.seed % 2**32), classes[shown], 16)
-    axes.set_title(f"{_title(spec)}: t-SNE, {words}", fontsize=TITLE_SIZE)
+    drawing.label(f"{_title(spec)}: t-SNE, {words}")
     _hide_directions(axes)
     drawing.legend(columns=6)
     return drawing
@@ -251,9 +224,7 @@ def training_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw training and validation loss, and the score on validation users of each epoch that was the best so far."""
     curve = outcome.curve
     if curve is None:
-        raise InputError(
-            f"{ready.unit.spec.method} keeps no curve of its training: draw that of base, lpgnn or upgnet"
-        )
+        raise InputError(f"{ready.unit.spec.method} keeps no training curve: draw that of base or upgnet")
     drawing = Drawing((1.6 * WIDTH, HEIGHT), 2, shared=False)
     losses, scores = drawing.axes
     epochs = range(1, len(curve.validation) + 1)
@@ -275,7 +246,7 @@ def training_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     losses.set_ylabel("loss")
     scores.set_ylabel("validation users (%)")
     losses.set_title(_title(ready.unit.spec), fontsize=TITLE_SIZE)
-    drawing.legend(columns=4, everywhere=True)
+    drawing.legend(columns=4)
     return drawing
 
 
@@ -302,8 +273,7 @@ def score_figure(spec: Experiment, metric: str, scores: Mapping[Part, Sequence[f
     own = spec.method if spec.budgets.epsilon is None else f"{spec.method}, {budget(spec.budgets.epsilon)}"
     axes.set_yticks(range(len(scores)), [PARTS[part].title or own for part in scores])
     axes.set_ylim(len(scores) - 0.5, -0.5)
-    axes.set_xlabel(f"{metric} (%), with 95% intervals")
-    axes.set_title(f"{spec.method} on {spec.data}", fontsize=TITLE_SIZE)
+    drawing.label(f"{spec.method} on {spec.data}", f"{metric} (%), with 95% intervals")
     return drawing
 
 
@@ -314,6 +284,4 @@ def _title(spec: Experiment) -> str:
 
 def _check_one_class(ready: OpenUnit) -> None:
     if ready.graph.multilabel:
-        raise InputError(
-            "users have several labels each, so they cannot be coloured by one: draw the classes"
-        )
+        raise InputError("users have several labels each and cannot be coloured by one: draw the classes")

@@ -38,9 +38,12 @@ def described(sentence: str, *names: str, positional: bool = False) -> dict[str,
     return {"help": sentence, "names": names, "positional": positional}
 
 
-def option(default: Any, sentence: str, *names: str) -> Any:
-    """Return a field that is an option of commands, with its default; see `described`."""
-    return field(default=default, metadata=described(sentence, *names))
+def option(default: Any, sentence: str, *names: str, positional: bool = False) -> Any:
+    """Return a field that is an option of commands, with its default (``...`` where it must be given); see `described`.
+
+    It stands in a data class, or as the default of a command's own parameter.
+    """
+    return field(default=default, metadata=described(sentence, *names, positional=positional))
 
 
 @dataclass(frozen=True)

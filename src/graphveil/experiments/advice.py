@@ -1,4 +1,4 @@
-"""Advice on a budget: what veil would gain over structure, from public numbers and measured gains."""
+"""Advice on levels and on a budget: what each level costs, and what veil would gain over structure, before anybody is asked."""
 
 from __future__ import annotations
 
@@ -11,17 +11,86 @@ import numpy as np
 
 from graphveil import learn
 from graphveil.errors import InputError
-from graphveil.experiments.analysis import DrawnResult
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.figure import HEIGHT, INK, METHOD, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
-from graphveil.experiments.page import Section, page
+from graphveil.experiments.figure import FREE, Chart, ChartPanel, Series
+from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import Graph, Users
+from graphveil.graphs.users import expected_shares
+from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.job import Progress
+from graphveil.methods.ppgnn import LevelError, level_errors
 from graphveil.methods.veil_advice import GainModel, PublicNumbers, PublicView, Situation, find_gain_model
-from graphveil.number_format import NONE, counted, rounded
+from graphveil.number_format import NONE, budget, counted, percent, rounded
 from graphveil.privacy import Nobody
+from graphveil.statistics import Summary
+
+
+@dataclass(frozen=True)
+class LevelAdvice(Analysis):
+    """What each level costs on a graph, and the ε at which a chosen level itself is hidden: infinite where it is not."""
+
+    data: str
+    epsilon: float | None
+    mechanism: str
+    levels: tuple[LevelError, ...]
+    level_epsilon: float
+
+    @property
+    def _hidden(self) -> bool:
+        return math.isfinite(self.level_epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "level_epsilon": self.level_epsilon if self._hidden else None}
+
+    @property
+    def title(self) -> str:
+        return f"privacy levels on {self.data}, {self.mechanism} at {budget(self.epsilon)}"
+
+    @property
+    def headline(self) -> str:
+        hidden = (
+            f"hidden up to ε = {rounded(self.level_epsilon, 4)}" if self._hidden else "not protected at all"
+        )
+        return f"the level that a user chose is {hidden}"
+
+    @property
+    def sections(self) -> list[Section]:
+        head = (
+            *("level", "ε", "users", "values answered"),
+            *("error of one report", "without it and stricter ones"),
+        )
+        rows = (
+            (
+                str(each.level),
+                f"{each.budget:g}",
+                percent(each.share, ".0f"),
+                *map(rounded, (each.answered, each.own, each.without)),
+            )
+            for each in self.levels
+        )
+        errors = (
+            f"Errors are root mean squares of a feature's estimate, in widths of its range. The mean over a neighbourhood, where all "
+            f"are asked, has {rounded(self.levels[0].mean)}; the last column says what it has where a level and all stricter ones are not asked."
+        )
+        return [Section("What each level costs", (errors,), table=Table(head, rows, head))]
+
+
+def advise_levels(spec: Experiment) -> LevelAdvice:
+    """Return what each level of a spec costs on its graph; nobody is asked."""
+    spec.check()
+    mechanism = spec.budgets.mechanism
+    if not spec.has_levels:
+        raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
+    # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
+    shares = expected_shares(len(spec.level_budgets()), spec.levels.level_distribution or "uniform")
+    ready = open_unit(RunUnit(spec))
+    (built,) = ready.mechanisms
+    assert isinstance(built, PersonalMechanism)
+    errors = tuple(level_errors(ready.graph, built, shares))
+    return LevelAdvice(spec.data, spec.budgets.epsilon, mechanism, errors, built.level_loss.epsilon)
+
 
 # A gain that is worth asking for, in points.
 WORTH = 2.0
@@ -44,11 +113,9 @@ OTHERS_IN_TOWNS = (
     "Other private methods gain in towns too: 8 points over structure by ppgnn at ε = 0.5 and 19 by togl at ε = 4 in the town as it "
     "comes. This is a stored fact, not a prediction."
 )
-# What the map shows: so many times as many users, and budgets.
-TIMES = (0.1, 10.0)
-BUDGETS = (0.5, 8.0)
-# Numbers along each side of the map, and how many shades it has.
-GRID, SHADES = 25, 10
+# What the chart shows: so many times as many users, and budgets besides those that are asked for.
+TIMES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+BUDGETS = (0.5, 2.0, 8.0)
 VERDICTS = {
     "no": "do not collect: asking nobody is as good",
     "yes": "collect: answers are worth their budget",
@@ -87,7 +154,7 @@ class BudgetLine:
 
 
 @dataclass(frozen=True, eq=False)
-class BudgetAdvice(DrawnResult):
+class BudgetAdvice(Analysis):
     """What is known of a graph, and what each budget would buy there. ``nats`` are those of a volunteer's row, where there are any."""
 
     data: str
@@ -97,7 +164,7 @@ class BudgetAdvice(DrawnResult):
     volunteers: int
     nats: float | None
     lines: tuple[BudgetLine, ...]
-    # The curve and what it is asked about: what the map is drawn from.
+    # The curve and what it is asked about: what the chart is drawn from.
     model: GainModel = field(repr=False)
     view: PublicView = field(repr=False)
 
@@ -114,8 +181,18 @@ class BudgetAdvice(DrawnResult):
             "left_out": self.model.without is not None,
         }
 
-    def table(self) -> Table:
-        """Return a row for each budget, in points over structure."""
+    @property
+    def title(self) -> str:
+        return f"graphveil: advice on a budget for {self.data}"
+
+    @property
+    def footer(self) -> str:
+        rows_too = " and volunteers' rows" if self.volunteers else ""
+        return f"Everything here follows from public numbers{rows_too}."
+
+    @property
+    def sections(self) -> list[Section]:
+        """A row for each budget, in points over structure, with the map; and what the numbers rest on."""
         head = (
             *("ε", "veil gains", "interval", "best other"),
             *(f"users for +{WORTH:g}", f"volunteers for +{WORTH:g}"),
@@ -128,10 +205,22 @@ class BudgetAdvice(DrawnResult):
                 NONE if self.view.town else f"≤ {OTHERS[1]:+g}",
                 NONE if self.volunteers else _needed(line.users_needed, f"> {MOST_TIMES:g} times"),
                 self._volunteers_needed(line.volunteers_needed),
+                line.verdict,
             )
             for line in self.lines
         )
-        return Table(head, rows, head)
+        who = "volunteers" if self.volunteers else "users like these, with as many labels each"
+        caption = (
+            f"What veil would add to structure, in points, if there were more or fewer {who}: from a tenth to ten times as many as in "
+            f"{self.data}, at the budgets that were asked for and at some others."
+        )
+        bought = Section(
+            "What a budget would buy",
+            figure=self.chart(),
+            table=Table((*head, "verdict"), rows, head),
+            caption=caption,
+        )
+        return [bought, Section("What this rests on", self.grounds())]
 
     def _volunteers_needed(self, count: int | None) -> str:
         """Say how many volunteers are needed: fewer than those who are there are not looked at, so they are enough at the most."""
@@ -139,16 +228,13 @@ class BudgetAdvice(DrawnResult):
         return enough + _needed(count, f"> {most_volunteers(self.view):,}")
 
     @property
-    def verdict(self) -> str:
+    def headline(self) -> str:
         """One sentence: each verdict with the budgets that it is said of."""
         said: dict[str, list[str]] = {}
         for line in self.lines:
             said.setdefault(line.verdict, []).append(f"{line.epsilon:g}")
         parts = (f"at ε = {', '.join(budgets)} {verdict}" for verdict, budgets in said.items())
         return f"{self.data}: {'; '.join(parts)}."
-
-    def sentences(self) -> tuple[str, ...]:
-        return (self.verdict, *self.grounds())
 
     def grounds(self) -> tuple[str, ...]:
         """Return what the numbers are and what they rest on."""
@@ -170,69 +256,32 @@ class BudgetAdvice(DrawnResult):
         )
         return (known, *panel, rests, OTHERS_IN_TOWNS if self.view.town else OTHERS_SAID)
 
-    def drawing(self) -> Drawing:
-        """Draw users across, or volunteers where there are any, ε upwards, the gain as a shade."""
+    def chart(self) -> Chart:
+        """Draw the gain over users, or over volunteers where there are any: a line for each budget, and what is worth asking for."""
         view = self.view
-        users = self.volunteers or self.numbers.users
+        budgets = sorted({*BUDGETS, *(line.epsilon for line in self.lines)}, reverse=True)
+        places = tuple(times * (self.volunteers or self.numbers.users) for times in TIMES)
 
-        def gain(here: Situation, more: float) -> float:
+        def gain(here: Situation, more: float) -> Summary:
             count = max(round(more * view.panel), 1)
             there = view.with_volunteers(here, count) if view.panel else here.with_users(more)
-            return self.model.predict(there).gain
+            return Summary(self.model.predict(there).gain)
 
-        times = np.geomspace(*TIMES, GRID)
-        asked = [line.epsilon for line in self.lines]
-        budgets = np.geomspace(min(BUDGETS[0], *asked), max(BUDGETS[1], *asked), GRID)
-        gains = np.array(
-            [[gain(here, each) for each in times.tolist()] for here in map(view.at, budgets.tolist())]
+        lines = [
+            Series(f"ε = {epsilon:g}", places, tuple(gain(view.at(epsilon), times) for times in TIMES))
+            for epsilon in budgets
+        ]
+        lines.append(Series(f"+{WORTH:g} points", (), (Summary(WORTH),), role="limit"))
+        who = "volunteers" if self.volunteers else "users"
+        panel = ChartPanel(
+            f"{self.data}: what veil adds to structure",
+            who,
+            "points over structure",
+            tuple(lines),
+            "x",
+            limits=FREE,
         )
-        drawing = Drawing((WIDTH, HEIGHT + 0.3))
-        axes = drawing.axes[0]
-        step = max(math.ceil(float(gains.max()) / SHADES), 1)
-        levels = np.arange(0, SHADES * step + 1, step)
-        # One colour, more of it where there is more to gain: so the map follows the mode of the page.
-        ramp = [(METHOD.day, share) for share in np.linspace(0.04, 0.85, SHADES).tolist()]
-        shades = axes.contourf(users * times, budgets, gains, levels=levels, colors=ramp)
-        if gains.min() < WORTH < gains.max():
-            axes.contour(users * times, budgets, gains, levels=[WORTH], colors=INK.day, linewidths=1.5)
-        for line in self.lines:
-            axes.plot([users], [line.epsilon], "o", color=INK.day, markersize=7, clip_on=False)
-            axes.annotate(
-                signed(line.gain),
-                (users, line.epsilon),
-                # At the upper edge it stands below its mark: above is the title.
-                (8, -16 if line.epsilon == budgets[-1] else 5),
-                textcoords="offset points",
-                fontsize=TEXT_SIZE,
-            )
-        axes.set_xscale("log")
-        axes.set_yscale("log", base=2)
-        ticks = [users * each for each in (0.1, 0.3, 1, 3, 10)]
-        axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
-        axes.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
-        axes.minorticks_off()
-        axes.set_xlabel("volunteers" if self.volunteers else "users")
-        axes.set_ylabel("privacy budget ε")
-        axes.set_title(f"{self.data}: points over structure", fontsize=TITLE_SIZE)
-        drawing.scale(shades, "points over structure")
-        return drawing
-
-    def page(self) -> str:
-        plain = self.table()
-        verdicts = ((*row, line.verdict) for row, line in zip(plain.rows, self.lines, strict=True))
-        table = Table((*plain.columns, "verdict"), verdicts)
-        who = "volunteers" if self.volunteers else "users like these, with as many labels each"
-        map_says = (
-            f"What veil would add to structure, in points, if there were more or fewer {who}. The line is +{WORTH:g} points; the marks are "
-            f"{self.data} at the budgets that were asked for."
-        )
-        sections = (
-            Section("What a budget would buy", (map_says,), self.drawing().svg(), table),
-            Section("What this rests on", self.grounds()),
-        )
-        rows_too = " and volunteers' rows" if self.volunteers else ""
-        rests = f"Everything here follows from public numbers{rows_too}."
-        return page(f"graphveil: advice on a budget for {self.data}", self.verdict, sections, rests)
+        return Chart((panel,))
 
 
 def signed(value: float) -> str:
