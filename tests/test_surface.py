@@ -165,12 +165,11 @@ INSIDE_FUNCTIONS = {
     },
     "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
-    "experiments/artefacts.py": {"pyarrow", "torch"},
+    "experiments/artefacts.py": {"pyarrow", "scipy.linalg", "torch"},
     "statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/model.py": {"torch"},
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
-    "experiments/embedding.py": {"scipy.linalg"},
     "experiments/table.py": {"pyarrow"},
     "experiments/run_figures.py": {"networkx", "sklearn.manifold"},
     "experiments/figure.py": {

@@ -12,8 +12,8 @@ import pytest
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments import store as reuse
+from graphveil.experiments.store import RESULTS, select
 from tests.interrupting import interrupted_when
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -216,7 +216,7 @@ def test_a_range_is_needed_and_can_be_given(capsys, tmp_path):
             ["run", "base", "--data", "town", "--epsilon", "nan"],
             "epsilon must be a positive finite number, got nan",
         ),
-        (["run", "nonprivate", "--data", "town", "--epsilon", "1"], "epsilon has no meaning for it"),
+        (["run", "nonprivate", "--data", "town", "--epsilon", "1"], "nonprivate reports no features"),
         (["run", "nobody", "--data", "town"], "no method is named 'nobody': choose one of"),
         (
             ["run", "base", "--data", "town", "--epsilon", "1", "--set", "speed=1"],
@@ -345,7 +345,7 @@ def test_links_that_do_not_fit_are_refused_with_their_size(capsys):
 
 def test_links_are_not_reported_by_a_mechanism_for_labels(capsys):
     assert status([*PRIVATE, "--link-mechanism", "krr"]) == 2
-    assert "krr does not report links: choose one of link-rr" in capsys.readouterr().err
+    assert "krr does not report links: choose link-rr" in capsys.readouterr().err
 
 
 def test_silent_users_are_told_and_charged(capsys):
@@ -513,7 +513,7 @@ def test_links_become_a_graph_by_the_variant_that_is_asked_for(variant, capsys):
         (["--link-mechanism", "blink", "--set", "link.ends=neither"], "ends must be 'one'"),
         (
             ["--link-mechanism", "lapgraph", "--set", "link.variant=hard"],
-            "link.variant has no meaning for lapgraph",
+            "the graph of lapgraph is taken as it is: leave link.variant out",
         ),
         (["--link-epsilon", "0.5"], "--allow-dense"),
     ],

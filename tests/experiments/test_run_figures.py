@@ -9,9 +9,9 @@ from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import run_figures
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.run_figures import RUN_FIGURES, embedding_map
 from graphveil.experiments.runner import run_experiment
+from graphveil.experiments.unit import RunUnit, learn_unit
 
 TOWN = {
     "users": 240,
@@ -27,7 +27,7 @@ SPEC = Experiment.of("base", "town", epsilon=4.0, runs=1, settings={"epochs": 4}
 
 @pytest.fixture(scope="module")
 def learned():
-    return learn_again(SPEC, 0, None)
+    return learn_unit(RunUnit(SPEC))
 
 
 @pytest.mark.parametrize("kind", RUN_FIGURES)

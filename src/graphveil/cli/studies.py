@@ -38,10 +38,11 @@ from graphveil.experiments.experiment_file import SETTINGS, Fields, experiment_f
 from graphveil.experiments.measures import MEASURES
 from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.result import result_sentences, result_table
+from graphveil.experiments.runner import RunOptions, StudyWatcher, run_experiment, run_study, unit_count
 from graphveil.experiments.study import FOLDER, Axis, Cell, Study, find_sweep, read_sweep
 from graphveil.experiments.study_result import BUDGETS, StudyResult
-from graphveil.experiments.study_runner import RunOptions, StudyWatcher, run_study, unit_count
 from graphveil.experiments.table import Table
+from graphveil.experiments.unit import UnitResult
 from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.job import Progress
 from graphveil.methods.terms import option
@@ -63,7 +64,7 @@ class BarWatcher(StudyWatcher):
     def begin(self, experiment: Experiment, done: int, total: int) -> None:
         self.bars.count(done, total, f"{experiment.method} on {experiment.data}")
 
-    def add(self, experiment: Experiment, done: int, total: int) -> None:
+    def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
         self.computed += 1
         self.begin(experiment, done, total)
 
@@ -180,10 +181,7 @@ def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
         f"no run of {experiment.method} is finished; every finished run is kept, and {goes_on} from there"
     )
     with study_bars(nothing) as bars:
-        (outcome,) = run_study(Study("run", experiment.method, (Cell(experiment),)), options, bars).outcomes
-    result = outcome.result or outcome.partial
-    if result is None:
-        raise interrupted(nothing)
+        result = run_experiment(experiment, options, bars)
     if reused := len(result.units) - bars.computed:
         say(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)
     if as_json:
@@ -195,7 +193,7 @@ def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
             console.print(sentence)
     if result.interrupted:
         state = (
-            f"{len(result.units)} of {unit_count([experiment])} runs, control and structure counted too, are"
+            f"{len(result.units)} of {unit_count(experiment)} runs, control and structure counted too, are"
         )
         raise interrupted(f"{state} finished and kept; {goes_on} from there")
 

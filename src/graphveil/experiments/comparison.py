@@ -9,10 +9,8 @@ from itertools import combinations
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import StoredResult
+from graphveil.experiments.result import RecordOrigin, Result, StoredResult
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit_store import RecordOrigin
 from graphveil.number_format import counted, low_to_high, points, reach, rounded
 from graphveil.statistics import CONFIDENCE, Summary, holm, paired_gain, paired_p
 

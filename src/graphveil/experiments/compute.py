@@ -10,8 +10,8 @@ from pathlib import Path
 
 from graphveil.experiments.engine import HERE, Engine
 from graphveil.experiments.experiment import check_same
+from graphveil.experiments.store import results_file, this_version
 from graphveil.experiments.unit import RunUnit, UnitResult, run_unit
-from graphveil.experiments.unit_store import results_file, this_version
 from graphveil.graphs.load import large_shards
 from graphveil.lazy import scale
 from graphveil.methods.job import Progress

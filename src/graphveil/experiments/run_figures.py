@@ -28,9 +28,7 @@ from graphveil.experiments.figure import (
     band,
     line_style,
 )
-from graphveil.experiments.parts import PARTS
-from graphveil.experiments.predictions import predicted_classes
-from graphveil.experiments.unit import OpenUnit
+from graphveil.experiments.unit import PARTS, OpenUnit, predicted_classes
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.methods.tasks import Outcome
 from graphveil.number_format import budget
@@ -90,7 +88,7 @@ Classes = NDArray[np.int64]
 
 def confusion_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw test users of each class (rows) by the class that they were given (columns): shares of rows as shades, in percent."""
-    chosen = predicted_classes(outcome, several=ready.graph.multilabel)
+    chosen = predicted_classes(outcome, ready.graph)
     counts = ready.users.confusion(chosen, ready.graph)
     count = len(counts)
     have = counts.sum(axis=1, keepdims=True)
@@ -115,7 +113,7 @@ def confusion_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
 
 def class_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     """Draw precision, recall and F1 of each class, one line a class; what is not defined is left out."""
-    chosen = predicted_classes(outcome, several=ready.graph.multilabel)
+    chosen = predicted_classes(outcome, ready.graph)
     scores = ready.users.per_class(chosen, ready.graph)
     if not scores:
         raise InputError("there are no classes to draw")
@@ -146,7 +144,7 @@ def graph_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     places = spring_layout(pairs, len(who), ready.unit.seed)
     # A simulation holds the truth of everybody, and no server code is given it.
     truth = np.asarray(ready.users.raw.labels)[who]
-    predicted = predicted_classes(outcome, several=False)[who]
+    predicted = predicted_classes(outcome, ready.graph)[who]
     wrong = truth != predicted
     drawing = Drawing((1.6 * WIDTH, 0.85 * WIDTH), 2, shared=False)
     titles = (f"{_title(ready.unit.spec)}: truth", f"predicted, {int(wrong.sum())} of {len(truth)} wrong")
@@ -171,7 +169,7 @@ def map_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
     if outcome.embedding is None:
         raise InputError(f"{ready.unit.spec.method} learns no embedding of users: there is nothing to map")
     return _map(
-        ready.unit.spec, outcome.embedding, predicted_classes(outcome, several=False), "by predicted class"
+        ready.unit.spec, outcome.embedding, predicted_classes(outcome, ready.graph), "by predicted class"
     )
 
 
