@@ -171,10 +171,10 @@ INSIDE_FUNCTIONS = {
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/table.py": {"pyarrow"},
-    "experiments/run_figures.py": {"networkx", "sklearn.manifold"},
+    "experiments/drawings.py": {"networkx", "sklearn.manifold"},
     "experiments/figure.py": {
-        "graphveil.experiments.svg_canvas",
         "matplotlib",
+        "matplotlib.backends.backend_svg",
         "matplotlib.figure",
         "matplotlib.text",
     },
