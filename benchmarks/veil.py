@@ -18,7 +18,7 @@ from benchmarks.result import Result, Sizes
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import METHODS, Job
 from graphveil.methods.structure import forget_blends
-from graphveil.methods.trial import Recorder, Replay
+from graphveil.privacy.answering import Recorder, Replay
 
 TIME_TARGET = 1.3
 EPSILON, REPETITIONS, SEED = 4.0, 3, 0

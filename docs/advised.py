@@ -10,8 +10,8 @@ from itertools import groupby
 import numpy as np
 
 from docs.layouts import markdown, signed
-from graphveil.experiments.budget_advice import TOO_MUCH, BudgetLine, may_surprise
-from graphveil.methods.gain_model import GainModel, Kind, PredictedGain
+from graphveil.experiments.advice import TOO_MUCH, BudgetLine, may_surprise
+from graphveil.methods.veil_advice import GainModel, Kind, PredictedGain
 from reproduce.advice.fit import TAIL, fit_gain_model
 from reproduce.advice.gains import MeasuredGain, measured_gains
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from docs.layouts import Write, gain, markdown
 from docs.results_file import Row, read
 from graphveil.experiments.measures import SCORE, find_measure
-from graphveil.experiments.papers import find_tables, in_columns, on_graphs
+from graphveil.experiments.papers import choose_cells, find_paper
 from graphveil.experiments.study import Cell, Study
 from graphveil.number_format import NONE, Unit
 from graphveil.statistics import Summary
@@ -57,8 +57,8 @@ PARTS = {"control": "control", "structure": "structure", "edgeless": "without pr
 
 def table(printed: str) -> Study:
     """The cells of a printed table, PAPER/TABLE, that were run in full."""
-    chosen, (_, tables) = FULL[printed], find_tables(printed)
-    (found,) = in_columns(on_graphs(tables, chosen.graphs), chosen.columns)
+    chosen = FULL[printed]
+    (found,) = choose_cells(find_paper(printed).tables, chosen.graphs, chosen.columns)
     return found
 
 

@@ -18,7 +18,7 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "version",
-    "starting",
+    "interrupts",
     "errors",
     "extras",
     "checks",
@@ -26,7 +26,7 @@ ROOMS = [
     "number_format",
     "statistics",
     "files",
-    "watching",
+    "progress",
     "plugins",
     "suites",
     "settings",
@@ -150,9 +150,9 @@ INSIDE_FUNCTIONS = {
     # Only those who ask for Ray need it.
     "scale/units.py": {"graphveil.scale.ray_session", "graphveil.scale.ray_workers"},
     # Attacks are listed before anything heavy is there.
-    "attacks/votes.py": {"scipy.sparse"},
+    "attacks/attribute.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
-    "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    "methods/check.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
     "cli/audit.py": {"graphveil.collect.storage"},
     "cli/collect.py": {
@@ -165,17 +165,16 @@ INSIDE_FUNCTIONS = {
     },
     "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
-    "experiments/artefacts.py": {"pyarrow", "torch"},
+    "experiments/artefacts.py": {"pyarrow", "scipy.linalg", "torch"},
     "statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/model.py": {"torch"},
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
-    "experiments/embedding.py": {"scipy.linalg"},
     "experiments/table.py": {"pyarrow"},
-    "experiments/run_figures.py": {"sklearn.manifold"},
+    "experiments/drawings.py": {"networkx", "sklearn.manifold"},
     "experiments/figure.py": {
-        "graphveil.experiments.svg_canvas",
         "matplotlib",
+        "matplotlib.backends.backend_svg",
         "matplotlib.figure",
         "matplotlib.text",
     },

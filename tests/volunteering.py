@@ -12,7 +12,6 @@ from graphveil.methods import (
     Method,
     Outcome,
     Settings,
-    Stopwatch,
     feature_plan,
     questions_of,
 )
@@ -44,13 +43,12 @@ class Volunteering(Method):
         return questions_of(job, feature_plan(job, users=tuple(others.tolist())))
 
     def learn(self, job: Job) -> Outcome:
-        graph, watch = job.graph, Stopwatch()
+        graph = job.graph
         rows = np.zeros((graph.node_count, graph.feature_count))
         for plan in job.questions.features:
-            with watch.stage("report"):
-                reports = job.users.report(plan)
-                asked = np.arange(graph.node_count) if plan.users == "all" else np.array(plan.users)
-                rows[asked[reports.places]] = reports.mechanism.estimate(reports).dense()
+            reports = job.ask(plan)
+            asked = np.arange(graph.node_count) if plan.users == "all" else np.array(plan.users)
+            rows[asked[reports.places]] = reports.mechanism.estimate(reports).dense()
         if graph.panel is not None:
             raw = graph.panel.rows
             rows[graph.panel.users] = raw.toarray() if hasattr(raw, "tocsr") else raw
@@ -59,7 +57,6 @@ class Volunteering(Method):
                 None,
                 0.0,
                 0.0,
-                watch.seconds,
                 pair_scores=lambda pairs: (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(axis=1),
             )
         known = graph.train & (graph.labels != UNKNOWN)
@@ -67,4 +64,4 @@ class Volunteering(Method):
         means = belongs.T @ rows / np.maximum(belongs.sum(axis=0), 1)[:, None]
         scores = (rows @ means.T).astype(np.float32)
         right = scores[graph.validation].argmax(axis=1) == graph.labels[graph.validation]
-        return Outcome(scores, 0.0, float(right.mean()), watch.seconds, embedding=scores)
+        return Outcome(scores, 0.0, float(right.mean()), embedding=scores)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from graphveil.methods import gain_model
-from graphveil.methods.gain_model import (
+from graphveil.methods import veil_advice
+from graphveil.methods.veil_advice import (
     FILE,
     KINDS,
     GainModel,
@@ -141,7 +141,7 @@ def _quantile(values: Floats, counts: Floats, at: float) -> float:
 def main() -> None:
     """Write the package's file, a line for each curve."""
     lines = ",\n".join(json.dumps(asdict(model)) for model in package_models(measured_gains()))
-    (Path(gain_model.__file__).parent / FILE).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    (Path(veil_advice.__file__).parent / FILE).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from graphveil.methods.gain_model import TOWN, Situation
-from graphveil.methods.public_numbers import PublicNumbers
+from graphveil.methods.veil_advice import TOWN, PublicNumbers, Situation
 
 # Written by `python -m reproduce.advice.measure`.
 FILE = Path(__file__).parent / "measured_gains.csv"

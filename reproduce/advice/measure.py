@@ -26,12 +26,15 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import veil
-from graphveil.methods.public_numbers import PublicNumbers, unlabelled_rows, within_reach
-from graphveil.methods.simulated_answers import simulated_gain, volunteer_rows
-from graphveil.methods.structure import scores_of
-from graphveil.methods.structure_posterior import Posterior, structure_posterior
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.structure import Posterior, scores_of, structure_posterior
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.veil import Veil
+from graphveil.methods.veil_advice import (
+    PublicNumbers,
+    simulated_gain,
+    volunteer_rows,
+    within_reach,
+)
 from graphveil.methods.veil_model import PublicModel, taught_by_panel
 from reproduce.advice.gains import COLUMNS, FILE
 
@@ -150,12 +153,12 @@ def one_line(spec: Experiment, ready: OpenUnit, posterior: Posterior, taught: On
     method = ready.method
     assert isinstance(method, Veil)
     method.check(ready.job)
-    outcome = method.learn_from(ready.job, posterior, Stopwatch())
+    outcome = method.learn_from(ready.job, posterior)
     alone = Outcome(scores_of(posterior.raw, several=False), 0.0, 0.0, {})
     graph, users = ready.graph, ready.users
     before, after = (spec.resolved_task.test_score(graph, users, each) for each in (alone, outcome))
     numbers = PublicNumbers.of(ready.job.graph, posterior)
-    epsilon, rows = spec.budgets.epsilon, unlabelled_rows(graph, posterior)
+    epsilon, rows = spec.budgets.epsilon, posterior.rows[~graph.train]
     assert epsilon is not None
     nats = simulated = 0.0
     if ready.job.graph.panel is not None:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from graphveil import channels
 from graphveil.channels import FiniteChannel
-from graphveil.experiments.computed_figures import FigureInput, spans
 from graphveil.experiments.figure import Chart, ChartPanel, Role, Series
+from graphveil.experiments.papers import FigureInput
 from graphveil.statistics import Summary
+from reproduce.figures import spans
 from reproduce.figures.absolute_error import AbsoluteError, absolute_error
 
 # The two ranges of budgets that the document speaks of.

@@ -13,9 +13,10 @@ from typing import Literal
 
 from graphveil import channels
 from graphveil.channels import FiniteChannel
-from graphveil.experiments.computed_figures import FigureInput, spans
 from graphveil.experiments.figure import Chart, ChartPanel, Role, Series
+from graphveil.experiments.papers import FigureInput
 from graphveil.statistics import Summary
+from reproduce.figures import spans
 from reproduce.figures.squared_error import SquaredError, squared_error
 
 EPSILONS = (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)

@@ -9,115 +9,40 @@ True
 (2, 'uint8')
 """
 
+# ruff: noqa: I001 -- names that are exported stand with their modules
 from typing import TYPE_CHECKING
 
+from graphveil.interrupts import quiet_interrupt
 from graphveil.lazy import lazy_names
-from graphveil.starting import starting
 
-with starting():
-    from graphveil import channels, errors, mechanisms, privacy
-    from graphveil.audit import audit
-    from graphveil.channels import Channel, Claim, SeededWords, SystemWords
-    from graphveil.errors import (
-        BudgetError,
-        ClaimError,
-        ClippedWarning,
-        GraphveilError,
-        InputError,
-        MessageError,
-        PrivacyError,
-    )
-    from graphveil.mechanisms import (
-        Estimate,
-        FeatureMechanism,
-        Mechanism,
-        Reports,
-        feature_family,
-        mechanism,
-        register,
-    )
-    from graphveil.privacy import Ledger, Plan, answer
-    from graphveil.version import __version__
+with quiet_interrupt():
+    from graphveil import channels as channels, errors as errors, mechanisms as mechanisms, privacy as privacy
+    from graphveil.audit import audit as audit
+    from graphveil.channels import Channel as Channel, Claim as Claim
+    from graphveil.channels import SeededWords as SeededWords, SystemWords as SystemWords
+    from graphveil.errors import BudgetError as BudgetError, ClaimError as ClaimError
+    from graphveil.errors import ClippedWarning as ClippedWarning, GraphveilError as GraphveilError
+    from graphveil.errors import InputError as InputError, MessageError as MessageError
+    from graphveil.errors import PrivacyError as PrivacyError
+    from graphveil.mechanisms import Estimate as Estimate, FeatureMechanism as FeatureMechanism
+    from graphveil.mechanisms import Mechanism as Mechanism, Reports as Reports
+    from graphveil.mechanisms import feature_family as feature_family, mechanism as mechanism
+    from graphveil.mechanisms import register as register
+    from graphveil.privacy import Ledger as Ledger, Plan as Plan, answer as answer
+    from graphveil.version import __version__ as __version__
 
 # What a client does not need is imported when it is first used.
 if TYPE_CHECKING:
-    from graphveil import experiments, graphs, learn, methods, pyg
-    from graphveil.audit import Audit, check_mechanism
-    from graphveil.experiments import (
-        Embedding,
-        Model,
-        Predictions,
-        Result,
-        embed,
-        load_model,
-        predict,
-        read_embedding,
-        run,
-        save,
-        sweep,
-        tune,
-    )
-    from graphveil.graphs import Graph, Users, from_arrays, from_networkx, from_pyg, load, to_pyg
-
+    from graphveil import experiments as experiments, graphs as graphs, learn as learn
+    from graphveil import methods as methods, pyg as pyg
+    from graphveil.audit import Audit as Audit, check_mechanism as check_mechanism
+    from graphveil.experiments import Embedding as Embedding, Model as Model
+    from graphveil.experiments import Predictions as Predictions, Result as Result
+    from graphveil.experiments import embed as embed, load_model as load_model, predict as predict
+    from graphveil.experiments import read_embedding as read_embedding, run as run, save as save
+    from graphveil.experiments import sweep as sweep, tune as tune
+    from graphveil.graphs import Graph as Graph, Users as Users, from_arrays as from_arrays
+    from graphveil.graphs import from_networkx as from_networkx, from_pyg as from_pyg
+    from graphveil.graphs import load as load, to_pyg as to_pyg
 else:
-    __getattr__, _, _ = lazy_names(__name__, __file__)
-
-__all__ = [
-    "Audit",
-    "BudgetError",
-    "Channel",
-    "Claim",
-    "ClaimError",
-    "ClippedWarning",
-    "Embedding",
-    "Estimate",
-    "FeatureMechanism",
-    "Graph",
-    "GraphveilError",
-    "InputError",
-    "Ledger",
-    "Mechanism",
-    "MessageError",
-    "Model",
-    "Plan",
-    "Predictions",
-    "PrivacyError",
-    "Reports",
-    "Result",
-    "SeededWords",
-    "SystemWords",
-    "Users",
-    "__version__",
-    "answer",
-    "audit",
-    "channels",
-    "check_mechanism",
-    "embed",
-    "errors",
-    "experiments",
-    "feature_family",
-    "from_arrays",
-    "from_networkx",
-    "from_pyg",
-    "graphs",
-    "learn",
-    "load",
-    "load_model",
-    "mechanism",
-    "mechanisms",
-    "methods",
-    "predict",
-    "privacy",
-    "pyg",
-    "read_embedding",
-    "register",
-    "run",
-    "save",
-    "sweep",
-    "to_pyg",
-    "tune",
-]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -7,7 +7,7 @@ import sys
 
 from graphveil.errors import visible
 from graphveil.extras import install_sentence
-from graphveil.starting import starting
+from graphveil.interrupts import quiet_interrupt
 
 MISTAKEN = 2
 
@@ -15,7 +15,7 @@ MISTAKEN = 2
 def main() -> None:
     """Run the command that was given and exit with its status."""
     try:
-        with starting():
+        with quiet_interrupt():
             from graphveil.cli import main as run
     except ModuleNotFoundError as error:
         sentence = install_sentence(error)

@@ -24,25 +24,6 @@ from __future__ import annotations
 import json
 import re
 
-__all__ = [
-    "BudgetError",
-    "ClaimError",
-    "ClippedWarning",
-    "EngineError",
-    "GraphveilError",
-    "GraphveilWarning",
-    "InputError",
-    "MessageError",
-    "PrivacyError",
-    "RefusalError",
-    "ServerError",
-    "StoreError",
-    "UnknownNameError",
-    "option_name",
-    "visible",
-    "visible_lines",
-]
-
 # Characters that a terminal or a page obeys and does not show: controls, line and paragraph separators, what turns the direction of
 # writing, what takes no space, halves of characters. Marks of Arabic numbers are format characters of Unicode too, and can be seen.
 _HIDDEN = re.compile(

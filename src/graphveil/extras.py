@@ -5,8 +5,6 @@ graphveil itself needs numpy and pydantic alone.
 
 from __future__ import annotations
 
-__all__ = ["EXTRAS", "install_sentence"]
-
 # The modules that each extra brings; where several bring one, the first counts.
 EXTRAS: dict[str, tuple[str, ...]] = {
     "cli": ("rich", "typer"),

@@ -17,8 +17,9 @@ def scale() -> Any:
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return the ``__getattr__``, ``__dir__`` (PEP 562) and ``__all__`` of a package whose modules are loaded later.
 
-    The names are those that the package's ``if TYPE_CHECKING:`` block imports (``from graphveil.linear.sparse import SparseMatrix as
-    SparseMatrix``), so that they stand in one place, where type checkers read them too. Modules are found by their own names as well.
+    The names are those that the package's ``if TYPE_CHECKING:`` block imports, so that they stand in one place, where type checkers read
+    them too, and those that it imports as themselves with the package (``from graphveil.audit import audit as audit``). Modules are
+    found by their own names as well.
 
     Parameters
     ----------
@@ -31,30 +32,25 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
     modules = {module.removeprefix(f"{package}."): module for module in places.values()}
 
     def find(name: str) -> Any:
-        if name in places:
-            return (
-                getattr(import_module(places[name]), name)
-                if places[name]
-                else import_module(f"{package}.{name}")
-            )
-        if name in modules:
-            return import_module(modules[name])
+        if places.get(name):
+            return getattr(import_module(places[name]), name)
+        if name in places or name in modules:
+            return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find, lambda: sorted(places), sorted(places, key=_listing_order)
 
 
 def _imported_names(package: str, file: Path) -> dict[str, str]:
-    """Return the module of each name that a file imports for type checkers; none for a name that is a module itself."""
+    """Return the module of each name that a file exports; none for a name that is a module itself."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    blocks = [
-        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    ]
-    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    later = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
     return {
         name.name: "" if node.module == package else str(node.module)
-        for node in imports
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
         for name in node.names
+        if node in later or name.asname == name.name
     }
 
 

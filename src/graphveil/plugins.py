@@ -12,23 +12,13 @@ from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from graphveil.errors import InputError, UnknownNameError
 
 SUFFIX = ".py"
 # How the modules of files are called.
 PREFIX = "graphveil_user_"
-
-
-class NameHolder(Protocol):
-    """Whatever keeps things by name."""
-
-    def holds(self, name: str, item: Any) -> bool:
-        """Whether a name still stands for this very thing."""
-
-    def forget(self, name: str) -> None:
-        """Drop a name, if it is there."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +35,14 @@ class Origin:
 
 @dataclass(kw_only=True)
 class Source:
-    """Code from outside that was run, and what it has registered: holder, name and thing."""
+    """Code from outside that was run, and what it has registered: registry, name and item."""
 
     origin: Origin
-    added: list[tuple[NameHolder, str, Any]] = field(default_factory=list)
+    added: list[tuple[Registry[Any], str, Any]] = field(default_factory=list)
 
-    def registered(self, holder: NameHolder) -> list[str]:
-        """The names that it has registered there."""
-        return [name for where, name, _ in self.added if where is holder]
+    def registered(self, registry: Registry[Any]) -> list[str]:
+        """Return the names that it has registered there."""
+        return [name for where, name, _ in self.added if where is registry]
 
 
 @dataclass(kw_only=True)
@@ -66,13 +56,13 @@ class File(Source):
     @property
     def complete(self) -> bool:
         """Whether all that it has registered is still there."""
-        return all(holder.holds(name, item) for holder, name, item in self.added)
+        return all(registry.holds(name, item) for registry, name, item in self.added)
 
     def forget(self) -> None:
         """Take back all that it has registered and imported, so that it can be run again."""
-        for holder, name, item in self.added:
-            if holder.holds(name, item):
-                holder.forget(name)
+        for registry, name, item in self.added:
+            if registry.holds(name, item):
+                registry.forget(name)
         for name in self.beside:
             sys.modules.pop(name, None)
         self.added.clear()
@@ -119,14 +109,6 @@ def digest(reference: str) -> str:
     path, _ = divided(reference)
     loaded = _files.get(path.resolve())
     return _content(path)[1] if loaded is None else loaded.origin.digest
-
-
-def note(holder: NameHolder, name: str, item: Any) -> Origin | None:
-    """Write down that what is being run has registered something; where that comes from, if anything is being run."""
-    if not _running:
-        return None
-    _running[-1].added.append((holder, name, item))
-    return _running[-1].origin
 
 
 @contextmanager
@@ -215,27 +197,25 @@ def _run(file: File, source: bytes, path: Path) -> None:
     before = set(sys.modules)
     # What lies beside the file can be imported from it, as if it were run by itself.
     sys.path.insert(0, folder)
+    failed: BaseException | None = None
     try:
         with running(file):
             # Not by a loader, which would read the file a second time or take bytecode that is as old to the second.
             exec(compile(source, str(file.path), "exec", dont_inherit=True), vars(file.module))  # noqa: S102
-    except (Exception, SystemExit) as error:
-        file.beside = _beside(before, folder)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 -- it is raised again below
+        failed = error
+    finally:
+        sys.path.remove(folder)
+    new = {
+        other: str(getattr(sys.modules[other], "__file__", None) or "")
+        for other in sys.modules.keys() - before
+    }
+    file.beside = [other for other, place in new.items() if place.startswith(folder)]
+    if failed is not None:
         file.forget()
         _files.pop(file.path, None)
         del sys.modules[name]
-        raise InputError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove(folder)
-    file.beside = _beside(before, folder)
-
-
-def _beside(before: set[str], folder: str) -> list[str]:
-    """The modules of a folder that were imported since."""
-    new = [name for name in sys.modules if name not in before]
-    return [
-        name for name in new if str(getattr(sys.modules[name], "__file__", None) or "").startswith(folder)
-    ]
+        raise InputError(f"{path} cannot be imported: {type(failed).__name__}: {failed}") from failed
 
 
 def find_in(file: File, name: str, registered: list[str], shown: Path, what: str) -> Any:
@@ -243,11 +223,9 @@ def find_in(file: File, name: str, registered: list[str], shown: Path, what: str
     member = getattr(file.module, name, None)
     if member is not None:
         return member
-    own = [
-        key
-        for key, value in vars(file.module).items()
-        if callable(value) and getattr(value, "__module__", None) == file.module.__name__
-    ]
+    module = file.module.__name__
+    defined = vars(file.module).items()
+    own = [key for key, value in defined if callable(value) and getattr(value, "__module__", None) == module]
     offered = [*(key for key in sorted(registered) if not is_reference(key)), *own]
     raise InputError(f"{shown} has no {name!r}: it has {', '.join(offered) or f'no {what}'}")
 
@@ -260,25 +238,12 @@ def plugins(group: str) -> dict[str, EntryPoint]:
     return offered
 
 
-def load_plugin(point: EntryPoint, what: str) -> Any:
-    """What an installed package offers."""
-    try:
-        with running(Source(origin=package(point))):
-            return point.load()
-    except (Exception, SystemExit) as error:
-        raise InputError(
-            f"the {what} {point.name!r} of {package(point).words} cannot be loaded: {type(error).__name__}: {error}; "
-            "mend that package or remove it"
-        ) from error
-
-
 def package(point: EntryPoint) -> Origin:
     """The package that offers something."""
     if point.dist is None:
         return Origin(f"the package of {point.value}", point.value)
-    return Origin(
-        f"the package {point.dist.name} {point.dist.version}", f"{point.dist.name} {point.dist.version}"
-    )
+    named = f"{point.dist.name} {point.dist.version}"
+    return Origin(f"the package {named}", named)
 
 
 T = TypeVar("T")
@@ -315,9 +280,9 @@ class Registry(Mapping[str, T]):
         if name in self._items:
             raise InputError(f"a {self.what} named {name!r} is registered already: take another name")
         self._items[name] = item
-        origin = note(self, name, item)
-        if origin is not None:
-            self._origins[name] = origin
+        if _running:
+            _running[-1].added.append((self, name, item))
+            self._origins[name] = _running[-1].origin
 
     def take(self, member: Any) -> str:
         """Add something named that is given as an object or a class, in the place of one that was so before; its name."""
@@ -388,7 +353,15 @@ class Registry(Mapping[str, T]):
             raise InputError(
                 f"{origin.words} offers a {self.what} named {point.name!r}, which there is already: it is left out"
             )
-        item = self._adapted(point.name, load_plugin(point, self.what))
+        try:
+            with running(Source(origin=origin)):
+                loaded = point.load()
+        except (Exception, SystemExit) as error:
+            raise InputError(
+                f"the {self.what} {point.name!r} of {origin.words} cannot be loaded: {type(error).__name__}: {error}; "
+                "mend that package or remove it"
+            ) from error
+        item = self._adapted(point.name, loaded)
         self.forget(point.name)
         self._items[point.name], self._origins[point.name] = item, origin
 

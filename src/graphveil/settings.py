@@ -14,16 +14,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = [
-    "Environment",
-    "available_gigabytes",
-    "device_file",
-    "former_witness_folders",
-    "peak_megabytes",
-    "settings",
-    "witness_folder",
-]
-
 
 @dataclass(frozen=True)
 class Environment:
@@ -35,7 +25,9 @@ class Environment:
 
 def settings() -> Environment:
     """The settings as the environment has them now."""
-    return Environment(_folder("GRAPHVEIL_DATA"), _folder("GRAPHVEIL_CACHE") or _user_cache() / "graphveil")
+    return Environment(
+        _folder("GRAPHVEIL_DATA"), _folder("GRAPHVEIL_CACHE") or _user_folder("cache") / "graphveil"
+    )
 
 
 def _folder(variable: str) -> Path | None:
@@ -43,18 +35,22 @@ def _folder(variable: str) -> Path | None:
     return Path(value).expanduser() if value else None
 
 
-def _user_cache() -> Path:
-    """The folder that the platform keeps for caches of this user."""
+def _user_folder(kind: str) -> Path:
+    """Return the folder that the platform keeps for this user's cache, data, or state that must not be restored with the data."""
     if sys.platform == "win32":
+        if kind == "state":
+            return _folder("APPDATA") or Path.home() / "AppData" / "Roaming"
         return _folder("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return _folder("XDG_CACHE_HOME") or Path.home() / ".cache"
+        # Time Machine leaves caches out of its backups.
+        return Path.home() / "Library" / ("Application Support" if kind == "data" else "Caches")
+    defaults = {"cache": ".cache", "data": ".local/share", "state": ".local/state"}
+    return _folder(f"XDG_{kind.upper()}_HOME") or Path.home() / defaults[kind]
 
 
 def device_file() -> Path:
     """The books of this user's device, unless another file is named."""
-    return (_folder("GRAPHVEIL_STATE") or _user_data() / "graphveil") / "device.sqlite"
+    return (_folder("GRAPHVEIL_STATE") or _user_folder("data") / "graphveil") / "device.sqlite"
 
 
 def witness_folder() -> Path:
@@ -62,33 +58,18 @@ def witness_folder() -> Path:
 
     Restoring a backup of the books must leave it alone, so it is never in their folder.
     """
-    return _folder("GRAPHVEIL_WITNESS") or _user_state() / "witnesses"
+    return _folder("GRAPHVEIL_WITNESS") or _state_folder() / "witnesses"
+
+
+def _state_folder() -> Path:
+    return _user_folder("state") / ("graphveil-state" if sys.platform == "darwin" else "graphveil")
 
 
 def former_witness_folders() -> tuple[Path, ...]:
     """Where witnesses may still lie: beside the books, as earlier versions kept them, and in the folder used without GRAPHVEIL_WITNESS."""
     named = _folder("GRAPHVEIL_STATE")
-    folders = (*(() if named is None else (named,)), _user_data() / "graphveil", _user_state())
+    folders = (*(() if named is None else (named,)), _user_folder("data") / "graphveil", _state_folder())
     return tuple(folder / "witnesses" for folder in folders)
-
-
-def _user_data() -> Path:
-    """The folder that the platform keeps for data of this user."""
-    if sys.platform == "win32":
-        return _folder("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    return _folder("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-
-
-def _user_state() -> Path:
-    """This program's folder for what must not be restored together with the user's data."""
-    if sys.platform == "win32":
-        return (_folder("APPDATA") or Path.home() / "AppData" / "Roaming") / "graphveil"
-    if sys.platform == "darwin":
-        # Time Machine leaves caches out of its backups.
-        return Path.home() / "Library" / "Caches" / "graphveil-state"
-    return (_folder("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "graphveil"
 
 
 def available_gigabytes() -> float:

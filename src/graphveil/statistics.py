@@ -93,13 +93,12 @@ def _half_bootstrap(values: Sequence[float]) -> float | None:
     return None if interval.low is None or interval.high is None else (interval.high - interval.low) / 2
 
 
-def _deviation(values: Sequence[float]) -> float | None:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
 SPREADS = {
     "bootstrap": Spread(f"half of a 95% bootstrap interval ({RESAMPLES} resamples)", _half_bootstrap),
-    "sd": Spread("a standard deviation over runs", _deviation),
+    "sd": Spread(
+        "a standard deviation over runs",
+        lambda values: float(np.std(values, ddof=1)) if len(values) > 1 else None,
+    ),
 }
 
 

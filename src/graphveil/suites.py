@@ -25,23 +25,16 @@ def run_checks(title: str, checks: Iterable[Check]) -> None:
     AssertionError: the number fails 1 of 2 checks:
     even: 3 is odd
     """
-    outcomes = [(check.name, _failure(check)) for check in checks]
-    failed = [(name, error) for name, error in outcomes if error is not None]
+    failed: list[tuple[str, Exception]] = []
+    count = 0
+    for check in checks:
+        count += 1
+        try:
+            check.run()
+        except AssertionError as error:
+            failed.append((f"{check.name}: {error}", error))
+        except Exception as error:  # noqa: BLE001 - one check that breaks must not hide the others
+            failed.append((f"{check.name}: {type(error).__name__}: {error}", error))
     if failed:
-        sentences = "\n".join(f"{name}: {_sentence(error)}" for name, error in failed)
-        raise AssertionError(
-            f"{title} fails {len(failed)} of {len(outcomes)} checks:\n{sentences}"
-        ) from failed[0][1]
-
-
-def _failure(check: Check) -> Exception | None:
-    try:
-        check.run()
-    except Exception as error:  # noqa: BLE001 - one check that breaks must not hide the others
-        return error
-    return None
-
-
-def _sentence(error: Exception) -> str:
-    """What failed; an error that no check has raised on purpose is named by its kind."""
-    return str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+        sentences = "\n".join(sentence for sentence, _ in failed)
+        raise AssertionError(f"{title} fails {len(failed)} of {count} checks:\n{sentences}") from failed[0][1]

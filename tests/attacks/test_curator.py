@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from graphveil.attacks.curator import curator_ratios, number_ratio
 from graphveil.attacks.game import Reporting, dice_of, words_of
-from graphveil.attacks.link import TOGETHER
-from graphveil.attacks.planted_links import Planted, paired_off
+from graphveil.attacks.link import TOGETHER, Planted, curator_ratios, number_ratio, paired_off
 from tests.attacks.small import FALSE_ALARM, control_is_off_by, how_likely, people, played
 
 # No walk: all of ε goes to the counts.

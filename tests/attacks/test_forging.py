@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from graphveil.attacks.forging import ForgingUsers, class_direction, weights_in_means
+from graphveil.attacks.poisoning import ForgingUsers, class_direction, weights_in_means
 from graphveil.errors import MessageError
 from graphveil.graphs import from_arrays
 from graphveil.graphs.users import Users

@@ -8,8 +8,7 @@ import pytest
 import graphveil as gv
 from graphveil.attacks import ATTACKS
 from graphveil.attacks.game import dice_of
-from graphveil.attacks.link import pair_ratios
-from graphveil.attacks.planted_links import PublishedLinks, paired_off
+from graphveil.attacks.link import PublishedLinks, pair_ratios, paired_off
 from graphveil.channels import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import NeighbourLists, names

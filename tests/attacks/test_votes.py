@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from graphveil.attacks import attribute_inference, guess_bound, neighbour_vote
+from graphveil.attacks import attribute_inference, guess_bound
 from graphveil.channels import onebit
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate
@@ -41,20 +41,20 @@ def reports_of(graph, users, epsilon, mechanism="multibit", blind=False, seed=0,
 
 
 def test_neighbours_vote_by_the_side_of_the_middle():
-    graph, _ = star()
     # Of attribute 0: two above, one below, whatever their size; of attribute 1 one vote each way, a tie.
     estimate = sparse({(1, 0): 0.1, (2, 0): 9.0, (3, 0): -70.0, (1, 1): 5.0, (2, 1): -5.0, (0, 1): 3.0})
-    votes = neighbour_vote(estimate, graph, [0, 1])
-    assert votes.tolist() == [[True, False], [False, True], [False, True], [False, True]]
-    assert neighbour_vote(estimate, graph, 0)[:, 0].tolist() == [True, False, False, False]
+    graph, users = star([[1, 0], [0, 1], [0, 1], [0, 1]])
+    assert attribute_inference(graph, users, estimate).accuracy == 1
+    assert attribute_inference(graph, users, estimate, 0).accuracy == 1
     # A second round breaks the tie.
-    assert neighbour_vote([estimate, sparse({(3, 1): 1.0})], graph, 1)[0].tolist() == [True]
+    graph, users = star([[1, 1], [0, 1], [0, 1], [0, 1]])
+    assert attribute_inference(graph, users, [estimate, sparse({(3, 1): 1.0})]).accuracy == 1
 
 
 def test_the_middle_is_that_of_the_public_range():
-    graph, _ = star(public=(0, 10))
-    assert not neighbour_vote(sparse({(1, 0): 4.0}, offset=0.0), graph, 0)[0, 0]
-    assert neighbour_vote(sparse({(1, 0): 6.0}, offset=0.0), graph, 0)[0, 0]
+    for reported, first in ((4.0, 0), (6.0, 10)):
+        graph, users = star([[first, 0], [0, 0], [0, 0], [0, 0]], public=(0, 10))
+        assert attribute_inference(graph, users, sparse({(1, 0): reported}, offset=0.0), 0).accuracy == 1
 
 
 def test_without_privacy_the_numbers_are_those_by_hand():

@@ -28,18 +28,19 @@ def own_folder(monkeypatch, tmp_path):
 
 def test_the_table_stands_beside_control_and_chance(capsys):
     assert status(RANK) == 0
-    lines = capsys.readouterr().out.splitlines()
+    title, *lines = capsys.readouterr().out.splitlines()
+    assert title == "Attributes of town at ε = 20"
     assert " ".join(lines[0].split()) == (
         "rank attribute score over one that says nothing in the top 5 correlation with degree"
     )
     assert [line.split()[0] for line in lines[1:11]] == [str(rank) for rank in range(1, 11)]
     assert lines[11].split()[:2] == ["control's", "best"]
-    starts = ["stability: Jaccard ", "agreement with the ranking without privacy: ", "fairness: mean "]
-    assert [line.startswith(start) for line, start in zip(lines[12:15], starts, strict=True)] == [True] * 3
-    assert "control" in lines[12] and "chance 0.13" in lines[12]
-    assert lines[13].endswith("chance 20.8%")
-    assert lines[15].startswith("(what is without privacy, and correlation with degree, look at ")
-    assert lines[16].startswith("the top 5 agree with the ranking without privacy in ")
+    assert lines[12].startswith("the top 5 agree with the ranking without privacy in ")
+    starts = ["Stability: Jaccard ", "Agreement with the ranking without privacy: ", "Fairness: mean "]
+    assert [line.startswith(start) for line, start in zip(lines[13:16], starts, strict=True)] == [True] * 3
+    assert "control" in lines[13] and "chance 0.13" in lines[13]
+    assert lines[14].endswith("chance 20.8%.")
+    assert lines[16].startswith("What is without privacy, and correlation with degree, look at ")
     assert lines[17] == "Every user reported features at ε = 20; the server needs no trust."
 
 
@@ -72,7 +73,7 @@ def test_json_is_one_object_and_nothing_else(capsys, tmp_path):
 
 def test_a_page_begins_with_the_verdict_and_has_figure_and_table(capsys, tmp_path):
     assert status([*RANK, "--out", "a.html"]) == 0
-    *_, verdict, _, where = capsys.readouterr().out.splitlines()
+    *_, verdict, _, _, _, _, _, where = capsys.readouterr().out.splitlines()
     assert where == "The page is in a.html."
     page = (tmp_path / "a.html").read_text()
     assert f'<p class="headline">{escape(verdict[0].upper() + verdict[1:])}.</p>' in page
@@ -91,7 +92,7 @@ def test_the_same_command_prints_the_same(capsys):
 def test_one_run_and_private_labels(capsys):
     assert status([*RANK, "--runs", "1", "--label-epsilon", "2"]) == 0
     out = capsys.readouterr().out
-    assert "stability: one run has no stability to measure" in out
+    assert "Stability: one run has no stability to measure" in out
     assert "Users reported features at ε = 20 and labels at ε = 2, in all ε = 22" in out
 
 
@@ -109,7 +110,10 @@ MISTAKES = [
     ([*RANK, "--top", "0"], "top must be an integer of at least 1, got 0"),
     ([*RANK, "--analysis", "guess"], "setting analysis"),
     ([*RANK, "--hops", "-1"], "setting analysis_hops"),
-    ([*RANK, "--set", "rho=1"], "--set takes data.KEY and mechanism.KEY here, got 'rho'"),
+    (
+        [*RANK, "--set", "rho=1"],
+        "--set takes data.KEY and mechanism.KEY here, such as data.users=400, got 'rho'",
+    ),
     ([*RANK, "--range", "wide"], "--range takes LOW,HIGH"),
     ([*RANK, "--runs", "0"], "runs must be an integer of at least 1"),
     (

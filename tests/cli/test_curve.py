@@ -3,7 +3,7 @@ import json
 import pytest
 
 from graphveil.cli import status
-from graphveil.cli.run import budget_study
+from graphveil.cli.studies import budget_study
 from graphveil.experiments.experiment import Experiment
 
 SMALL = [

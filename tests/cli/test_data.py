@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from graphveil import InputError
 from graphveil.cli import status
-from graphveil.cli.data import data_app
+from graphveil.cli.listings import data_app
 from graphveil.graphs import DATASETS
 
 EDGES = np.array([[0, 1], [1, 2]])

@@ -115,7 +115,7 @@ def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, tmp_path)
 
 def test_a_file_that_needs_pyarrow_is_refused_without_it(monkeypatch, capsys):
     monkeypatch.setattr(files, "find_spec", lambda _: None)
-    command = importlib.import_module("graphveil.cli.embed")
+    command = importlib.import_module("graphveil.cli.one_run")
     monkeypatch.setattr(command, "embed_experiment", lambda *_, **__: pytest.fail("computed first"))
     assert status([*PLAIN, "--out", "town.parquet"]) == 2
     assert "needs pyarrow" in capsys.readouterr().err

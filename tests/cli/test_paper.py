@@ -9,9 +9,9 @@ from graphveil.experiments import ResultStore
 from graphveil.experiments import paper_result as result_module
 from graphveil.experiments import papers as paper_module
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.database import RESULTS
+from graphveil.experiments import store as reuse
 from graphveil.experiments.figure import Chart, ChartPanel, Series
+from graphveil.experiments.store import RESULTS
 from graphveil.statistics import Summary
 
 PAPER = """
@@ -70,7 +70,7 @@ def test_theirs_ours_and_control_stand_side_by_side(capsys, tmp_path):
     assert status(["paper", "small/one"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[2] == "Table I"
-    assert lines[3].split() == ["theirs", "ours", "control", "structure"]
+    assert lines[3].split() == ["row", "column", "theirs", "ours", "control", "structure", "note"]
     first = lines[4].split()
     assert first[:3] == ["MB", "town", "50.0"]
     assert len([word for word in first if word.startswith("[")]) == 3
@@ -89,15 +89,15 @@ def test_theirs_ours_and_control_stand_side_by_side(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("spread", "head", "words"),
     [
-        ("", ["theirs", "ours", "control", "structure"], "The document's numbers have no interval here"),
+        ("", ["theirs", "ours"], "The document's numbers have no interval here"),
         (
             'spread = "sd"\n',
-            ["theirs", "ours", "likewise", "ours", "control", "structure"],
+            ["theirs", "ours", "likewise", "ours"],
             "±: a standard deviation over runs, theirs and ours",
         ),
         (
             'spread = "bootstrap"\n',
-            ["theirs", "ours", "likewise", "ours", "control", "structure"],
+            ["theirs", "ours", "likewise", "ours"],
             "±: half of a 95% bootstrap interval (1000 resamples), theirs and ours",
         ),
     ],
@@ -106,7 +106,7 @@ def test_a_table_says_what_stands_around_its_numbers(spread, head, words, capsys
     (tmp_path / "small.toml").write_text(PAPER.replace('note = "a note"\n', f'note = "a note"\n{spread}'))
     assert status(["paper", "small", "--data", "town"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[3].split() == head
+    assert lines[3].split() == ["row", "column", *head, "control", "structure", "note"]
     assert lines[4].count(" ± ") == (1 if spread else 0)
     assert f"{words}; […] are 95% t-intervals of our means." in lines
 

@@ -3,7 +3,7 @@
 import pytest
 
 from docs.advised import FEW, checked, inside, summary
-from graphveil.experiments.budget_advice import TOO_MUCH
+from graphveil.experiments.advice import TOO_MUCH
 
 TEN = {
     *("cora", "citeseer", "pubmed", "facebook", "wikipedia", "twitch", "amazon-computers", "tolokers"),

@@ -9,8 +9,8 @@ from docs.printed import FULL, PRINTED, PrintedTable, lines, table
 from docs.results_file import COLUMNS, experiment, read, write
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import Reading
-from graphveil.experiments.papers import find_tables
-from graphveil.experiments.runner import parts_of
+from graphveil.experiments.papers import find_paper
+from graphveil.experiments.unit import parts_of
 from graphveil.number_format import MEGABYTES, PERCENT
 from graphveil.statistics import Summary
 
@@ -30,12 +30,12 @@ def test_the_graphs_and_columns_that_are_named_are_run_in_full(printed, count, g
     found = table(printed).cells
     assert len(found) == count
     assert {cell.experiment.data for cell in found} == graphs
-    known = {cell.labels[1] for cell in find_tables(printed)[1][0].cells}
+    known = {cell.labels[1] for cell in find_paper(printed).tables[0].cells}
     assert {cell.labels[1] for cell in found} <= known
 
 
 def test_every_table_of_togl_that_learns_has_a_column_in_full():
-    tables = {f"togl/{each.name}" for each in find_tables("togl")[1]}
+    tables = {f"togl/{each.name}" for each in find_paper("togl").tables}
     # Seconds and memory are to be measured on a machine that does nothing else.
     assert tables - {"togl/table1", "togl/table8"} <= set(FULL)
 

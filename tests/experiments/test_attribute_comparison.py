@@ -32,7 +32,7 @@ def test_attributes_that_tell_are_found_at_a_large_budget(found, telling):
     assert set(found.ranking.order[:8].tolist()) == telling
     assert found.agreement["share"] > 0.8
     assert found.agreement["probability"] < 1e-6
-    assert found.verdict.endswith("reports at ε = 40 say which attributes matter")
+    assert found.headline.endswith("reports at ε = 40 say which attributes matter")
     assert found.stability["jaccard"] > 5 * found.stability["chance"]
     assert found.stability["without_privacy"] == found.reference.jaccard
 
@@ -44,7 +44,8 @@ def test_the_control_finds_no_more_than_chance(found):
     assert found.stability["control"] < 0.25
     blind = replace(found, ranking=found.control)
     assert (
-        "at ε = 40 nothing measurable is learned of which attributes matter (3 runs are few)" in blind.verdict
+        "at ε = 40 nothing measurable is learned of which attributes matter (3 runs are few)"
+        in blind.headline
     )
 
 
@@ -54,8 +55,8 @@ def test_a_weak_agreement_is_not_called_more(found):
     for run, best in enumerate(found.reference.tops):
         scores[run, [*best[:3], *strangers[:5]]] = 1.0
     weak = replace(found, ranking=replace(found.ranking, scores=scores))
-    assert weak.verdict.startswith("the top 8 agree with the ranking without privacy in 3.0 of 8")
-    assert weak.verdict.endswith("say some of which attributes matter")
+    assert weak.headline.startswith("the top 8 agree with the ranking without privacy in 3.0 of 8")
+    assert weak.headline.endswith("say some of which attributes matter")
 
 
 def test_scores_are_compared_with_those_of_attributes_that_say_nothing(found):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.budget_advice import WORTH, BudgetLine, advise_budget, may_surprise
+from graphveil.experiments.advice import WORTH, BudgetLine, advise_budget, may_surprise
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import Users, load
 
@@ -131,5 +131,5 @@ def test_weights_from_a_file_are_refused(given, tmp_path):
     public = Experiment.of(
         "veil", "town", epsilon=4.0, settings={**SMALL, **FAST, "teach": "public", "weights": str(file)}
     )
-    with pytest.raises(InputError, match="knows nothing of weights"):
+    with pytest.raises(InputError, match="cannot use weights"):
         advise_budget(public, (4.0,), given=given)

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from graphveil.experiments.computed_figures import spans
 from graphveil.experiments.figure import FREE, Chart, ChartPanel, Series, epsilon_chart, line_style
 from graphveil.statistics import Summary
+from reproduce.figures import spans
 
 ONE = Series("one", (1.0, 2.0), (Summary(0.5, 0.4, 0.6), None), "a note")
 OTHER = Series("other", (1.0, 4.0), (Summary(1.0, None, None), Summary(2.0, None, None)), role="companion")
@@ -86,7 +86,7 @@ def drawn_lines(chart, panel=0):
 
 
 def test_a_page_says_title_and_findings_itself():
-    assert not {"Fig. 1", "One is below the other."} & set(texts(FIGURE.svg(headed=False)))
+    assert not {"Fig. 1", "One is below the other."} & set(texts(FIGURE.svg()))
 
 
 def test_a_companion_has_the_colour_of_the_line_before_it_and_a_dash():

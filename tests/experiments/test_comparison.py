@@ -6,7 +6,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare
-from graphveil.experiments.result_store import StoredResult
+from graphveil.experiments.result import StoredResult
 
 # 95% of Student's t with 3 degrees of freedom lie within this.
 T3 = 3.182446305284263
@@ -111,10 +111,10 @@ def test_results_of_two_sources_with_one_version_are_told():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"data": "cora"}, "has the graph town and .* cora: only results with the same graph"),
-        ({"task": "link"}, "only results with the same task can be paired"),
-        ({"metric": "f1"}, "only results with the same metric can be paired"),
-        ({"data_digest": "e"}, "town was changed between 1 .* and 2 .*: run the older one again"),
+        ({"data": "cora"}, "has the graph town, .* cora: pair results of one graph"),
+        ({"task": "link"}, "pair results of one task"),
+        ({"metric": "f1"}, "pair results of one metric"),
+        ({"data_digest": "e"}, "town changed between 1 .* and 2 .*: run the older one again"),
         (
             {"spec": {"data_options": {"split": "few"}}},
             "only results of the same graph with the same split",
@@ -125,7 +125,7 @@ def test_results_of_two_sources_with_one_version_are_told():
             "has the seeds 0, 1 and .* the seeds 2, 3: a pair needs at least 2 seeds that both have",
         ),
         ({"seed": 1}, "a pair needs at least 2 seeds"),
-        ({"interrupted": True}, "was interrupted and does not say which seeds it has"),
+        ({"interrupted": True}, "was interrupted and does not say its seeds"),
     ],
 )
 def test_what_cannot_be_paired_is_refused_with_a_sentence(fields, words):

@@ -3,8 +3,8 @@
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments import computed_figures as computations
-from graphveil.experiments.computed_figures import FigureInput
+from graphveil.experiments import papers as computations
+from graphveil.experiments.papers import FigureInput
 
 
 def test_a_figure_is_computed_by_its_file():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
+from graphveil.experiments.drawings import class_figure, confusion_figure
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.run_figures import class_figure, confusion_figure
 from graphveil.experiments.unit import RunUnit
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome

@@ -7,18 +7,7 @@ from dataclasses import replace
 import pytest
 
 from graphveil.audit import audit
-from graphveil.experiments.demo import (
-    HEAD,
-    SMALL,
-    Demo,
-    asked_rows,
-    chart,
-    difference,
-    headline,
-    html,
-    rows,
-    small_rows,
-)
+from graphveil.experiments.demo import HEAD, SMALL, Demo
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.result import Result
 from graphveil.experiments.unit import UnitResult
@@ -60,7 +49,7 @@ def made_up():
 
 
 def test_the_table_has_a_line_a_method_and_budget_the_largest_first(demo):
-    table = rows(demo)
+    table = demo.rows()
     assert [row[:2] for row in table] == [
         ("none", "nonprivate"),
         ("ε = 4", "veil"),
@@ -73,20 +62,20 @@ def test_the_table_has_a_line_a_method_and_budget_the_largest_first(demo):
 
 
 def test_gains_over_structure_are_paired_with_those_runs_of_the_first_result(demo):
-    by_line = {row[:2]: dict(zip(HEAD, row, strict=True)) for row in rows(demo)}
+    by_line = {row[:2]: dict(zip(HEAD, row, strict=True)) for row in demo.rows()}
     assert by_line["ε = 4", "veil"]["over structure"] == "+20.0 ± 0.0"
     assert by_line["ε = 4", "base"]["over structure"] == "-5.0 ± 0.0"
     assert by_line["ε = 4", "base"]["gain"].startswith("+6.0")
 
 
 def test_the_headline_is_about_the_smallest_budget_that_clearly_bought_something(demo):
-    assert headline(demo) == (
+    assert demo.headline() == (
         "One randomized report from each user (ε = 4) lets the server tell the kind of 91.0 in 100 users, instead of 71.0 when it asks nobody."
     )
 
 
 def test_the_difference_has_its_interval_and_what_base_gives(demo):
-    said = difference(demo)
+    said = demo.difference()
     assert said.startswith(
         "That is +20.0 ± 0.0 points (mean and 95% interval of 2 runs), with the method veil;"
     )
@@ -95,16 +84,16 @@ def test_the_difference_has_its_interval_and_what_base_gives(demo):
 
 def test_the_difference_does_not_say_less_where_base_has_more(demo):
     better = result("base", 4.0, method=[0.80, 0.82], control=[0.6, 0.6])
-    said = difference(Demo(demo.veil, (better,), demo.plain))
+    said = Demo(demo.veil, (better,), demo.plain).difference()
     assert "less than" not in said
     assert said.endswith("(base), it is 81.0.")
 
 
 def test_a_terminal_has_a_line_a_budget(demo):
-    assert len(SMALL) == len(small_rows(demo)[0])
-    assert [row[0] for row in small_rows(demo)] == ["ε = 1", "ε = 4"]
-    assert small_rows(demo)[1][3] == "+20.0 ± 0.0"
-    assert small_rows(Demo(demo.veil))[1][4:] == ("-", "-")
+    assert len(SMALL) == len(demo.small_rows()[0])
+    assert [row[0] for row in demo.small_rows()] == ["ε = 1", "ε = 4"]
+    assert demo.small_rows()[1][3] == "+20.0 ± 0.0"
+    assert Demo(demo.veil).small_rows()[1][4:] == ("-", "-")
 
 
 def test_who_was_asked_what_is_read_off_the_privacy_record(demo):
@@ -114,7 +103,7 @@ def test_who_was_asked_what_is_read_off_the_privacy_record(demo):
     (unit, *others) = last.units
     unit = replace(unit, privacy=Privacy.model_validate({"rounds": rounds}))
     told = Result.from_units(last.experiment, (unit, *others))
-    table = asked_rows(replace(demo, veil=(first, told)))
+    table = replace(demo, veil=(first, told)).asked_rows()
     assert [row[:2] for row in table] == [
         ("veil", "1,000"),
         ("veil", "3,000"),
@@ -126,10 +115,10 @@ def test_who_was_asked_what_is_read_off_the_privacy_record(demo):
 
 
 def test_the_headline_says_where_nothing_was_bought(demo):
-    assert headline(Demo(demo.veil[:1], demo.base)).startswith(NOTHING)
-    assert difference(Demo(demo.veil[:1], demo.base)) == ""
+    assert Demo(demo.veil[:1], demo.base).headline().startswith(NOTHING)
+    assert Demo(demo.veil[:1], demo.base).difference() == ""
     one_run = result("veil", 4.0, method=[0.9], structure=[0.7])
-    assert headline(Demo((one_run,))).startswith(NOTHING)
+    assert Demo((one_run,)).headline().startswith(NOTHING)
 
 
 def test_the_exact_budget_of_veil_needs_the_audits_of_both_its_questions(demo):
@@ -145,5 +134,5 @@ def test_the_exact_budget_of_veil_needs_the_audits_of_both_its_questions(demo):
 
 def test_figure_and_page_are_there_at_every_stage(demo):
     for so_far in (Demo(demo.veil[:1]), Demo(demo.veil, demo.base), demo):
-        assert chart(so_far).svg().startswith("<svg")
-        assert headline(so_far) in html(so_far)
+        assert so_far.chart().svg().startswith("<svg")
+        assert so_far.headline() in so_far.html()

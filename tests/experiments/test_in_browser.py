@@ -7,12 +7,12 @@ import pytest
 from graphveil.audit import audit
 from graphveil.audit.findings import exact_epsilon
 from graphveil.experiments.comparison import compare
-from graphveil.experiments.demo import Demo, html
+from graphveil.experiments.demo import Demo
 from graphveil.experiments.figure import INK, METHOD, PAPER
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.paper_result import FigureResult, PaperResult, papers_page
-from graphveil.experiments.papers import find_parts
+from graphveil.experiments.papers import find_paper
 from graphveil.experiments.report import comparison_page, report_html, results_page
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.table import Table
@@ -39,12 +39,12 @@ def browser():
 
 def demo_page():
     demo = made_up()
-    return html(Demo(demo.veil, demo.base, demo.plain, (audit("krr", epsilon=4.0, quick=True),)))
+    return Demo(demo.veil, demo.base, demo.plain, (audit("krr", epsilon=4.0, quick=True),)).html()
 
 
 def paper_page():
     parts = {part: Summary(0.8, 0.7, 0.9) for part in ("method", "control", "structure")}
-    ours, asked = Reading(parts, "as it is run here"), find_parts("upgnet")
+    ours, asked = Reading(parts, "as it is run here"), find_paper("upgnet")
     table = StudyResult.of(asked.tables[0], [ours] * len(asked.tables[0].cells))
     return papers_page([PaperResult(asked, (table,), (FigureResult(asked.figures[0], FIGURE),))])
 

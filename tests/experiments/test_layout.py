@@ -3,7 +3,7 @@
 import numpy as np
 
 import graphveil as gv
-from graphveil.experiments.run_figures import close_group, flat_map, spring_layout
+from graphveil.experiments.drawings import close_group, flat_map, spring_layout
 
 
 def two_cliques():

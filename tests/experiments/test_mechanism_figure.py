@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.mechanism_figure import mechanism_drawing, spread
+from graphveil.experiments.drawings import mechanism_drawing, spread
 
 
 def heights(drawing):

@@ -30,7 +30,7 @@ def test_a_page_fetches_nothing_and_escapes_what_it_shows():
     html = page(
         "Title & more",
         "Lead",
-        [Section("Part", ("a < b",), epsilon_chart(LINES, "plot").svg(), table)],
+        [Section("Part", ("a < b",), epsilon_chart(LINES, "plot"), table)],
         "end",
     )
     parser = Collector()
@@ -45,7 +45,7 @@ def test_the_same_lines_give_the_same_picture():
 
 
 def test_the_headline_stands_before_the_contents_and_a_picture_before_its_sentences():
-    part = Section("Part", ("a sentence",), epsilon_chart(LINES, "plot").svg())
+    part = Section("Part", ("a sentence",), epsilon_chart(LINES, "plot"))
     html = page("T", "What it says.", [part, Section("Second"), Section("Third")], "end", about="about it")
     places = [
         html.index(each)

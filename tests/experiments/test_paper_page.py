@@ -2,14 +2,14 @@
 
 from graphveil.experiments.measures import SCORE, Reading
 from graphveil.experiments.paper_result import comparison_sentence
-from graphveil.experiments.papers import find_parts
+from graphveil.experiments.papers import find_paper
 from graphveil.experiments.study_result import CellResult
 from graphveil.statistics import Summary
 
 
 def outcomes(*intervals):
     """Cells whose printed score is compared with our intervals, which are given around it, in points."""
-    _, tables, _ = find_parts("upgnet")
+    tables = find_paper("upgnet").tables
     cells = [cell for table in tables for cell in table.cells if cell.measure.name == SCORE and cell.printed]
     for cell, (low, high) in zip(cells, intervals, strict=False):
         middle = cell.printed / 100

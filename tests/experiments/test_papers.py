@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments import study_runner
 from graphveil.experiments.measures import MEASURES, Measure, Reading, find_measure
-from graphveil.experiments.papers import find_parts, find_tables, on_graphs, papers, read_paper
+from graphveil.experiments.papers import choose_cells, find_paper, papers, read_paper
 from graphveil.experiments.result import Result
+from graphveil.experiments.runner import Runner, RunOptions, run_studies
 from graphveil.experiments.study import MOST_ENTRIES, QUICK_EPOCHS, QUICK_STEPS
 from graphveil.experiments.study_result import StudyResult, printed_row
-from graphveil.experiments.study_runner import RunOptions, run_studies
 from graphveil.experiments.unit import UnitResult
 from graphveil.graphs.datasets import DATASETS
 from graphveil.privacy.record import Privacy
@@ -102,7 +101,7 @@ def test_every_cell_of_every_paper_can_be_run():
 
 
 def test_ppgnn_has_its_printed_numbers():
-    _, (table,) = find_tables("ppgnn/table3")
+    (table,) = find_paper("ppgnn/table3").tables
     assert len(table.cells) == 3 * 6 * 6
     for row, column, printed, name in (
         ("ε = 0.01, 1B", "cora", 25.9, "onebit"),
@@ -129,7 +128,7 @@ def test_ppgnn_has_its_printed_numbers():
 
 
 def test_ppgnn_s_attack_is_that_on_all_its_methods_and_distributions():
-    _, (table,) = find_tables("ppgnn/fig5")
+    (table,) = find_paper("ppgnn/fig5").tables
     assert {one.measure.name for one in table.cells} == {"attack", "attack-balanced"}
     assert {one.experiment.method for one in table.cells} == {"nonprivate", "base", "lpgnn", "ppgnn"}
     assert {one.experiment.levels.level_distribution for one in table.cells} == {
@@ -142,7 +141,7 @@ def test_ppgnn_s_attack_is_that_on_all_its_methods_and_distributions():
 
 
 def test_ldpge_has_its_numbers_without_privacy():
-    _, (table,) = find_tables("ldpge/table3-infinity")
+    (table,) = find_paper("ldpge/table3-infinity").tables
     assert {one.labels[0]: (one.printed, one.printed_spread) for one in table.cells} == {
         "cora": (93.07, 0.25),
         "citeseer": (94.95, 0.48),
@@ -157,7 +156,7 @@ def test_ldpge_has_its_numbers_without_privacy():
 
 
 def test_ldpge_s_lastfm_has_ten_classes_in_every_table():
-    _, tables = find_tables("ldpge")
+    tables = find_paper("ldpge").tables
     for table in tables:
         for one in table.cells:
             wanted = {"largest_classes": 10} if one.experiment.data == "lastfm" else {}
@@ -165,7 +164,7 @@ def test_ldpge_s_lastfm_has_ten_classes_in_every_table():
 
 
 def test_ldpge_has_its_printed_numbers():
-    _, (table,) = find_tables("ldpge/table3")
+    (table,) = find_paper("ldpge/table3").tables
     assert len(table.cells) == 6 * 4 * 4
     for row, column, printed in (
         ("cora, LP", "ε = 1", 75.22),
@@ -179,7 +178,7 @@ def test_ldpge_has_its_printed_numbers():
 
 
 def test_togl_has_its_printed_numbers():
-    paper, tables = find_tables("togl")
+    paper = find_paper("togl")
     for name, row, column, printed in (
         ("table4", "TOGL", "lastfm", 78.9),
         ("table5", "Baseline", "∞", 79.4),
@@ -201,13 +200,13 @@ def test_togl_has_its_printed_numbers():
         ("table17", "SMA", "facebook", 89.3),
         ("table18", "PCA", "citeseer", 63.9),
     ):
-        assert cell(paper.table(name), row, column).printed == printed
-    private = {one.experiment.method for table in learned(tables) for one in table.cells}
+        assert cell(paper.part(name).tables[0], row, column).printed == printed
+    private = {one.experiment.method for table in learned(paper.tables) for one in table.cells}
     assert private == {"base", "togl", "lpgnn", "ppgnn", "nonprivate"}
 
 
 def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone():
-    paper, _ = find_tables("togl")
+    paper = find_paper("togl")
     printed = {
         "split": 0.5,
         "analysis": "sma",
@@ -232,7 +231,7 @@ def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone()
         ("table3", "TC", {"rho": 1.0}),
         ("table3", "TD", {"rho": 0.0}),
     ):
-        for one in paper.table(name).cells:
+        for one in paper.part(name).tables[0].cells:
             if one.labels[0] == row:
                 assert one.experiment.settings == printed | changed
                 assert (one.experiment.method, one.experiment.budgets.mechanism) == ("togl", "piecewise")
@@ -240,9 +239,9 @@ def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone()
     for table in paper.tables:
         ours = any(one.labels[0].endswith(", ours") for one in table.cells)
         assert ("TOGL, ours" in table.note) == ours, table.name
-    assert cell(paper.table("table12"), "PLDP, TOGL", "cora").experiment.has_levels
-    assert {one.experiment.budgets.link_epsilon for one in paper.table("table14").cells} == {10.0}
-    assert cell(paper.table("table5"), "TOGL", "∞").experiment.budgets.label_epsilon is None
+    assert cell(paper.part("table12").tables[0], "PLDP, TOGL", "cora").experiment.has_levels
+    assert {one.experiment.budgets.link_epsilon for one in paper.part("table14").tables[0].cells} == {10.0}
+    assert cell(paper.part("table5").tables[0], "TOGL", "∞").experiment.budgets.label_epsilon is None
 
 
 # UPGNET prints each number of its Table 2 a second time: arrows are what NFR adds at ε = 0.01, 0.1 and 1, and their mean.
@@ -261,7 +260,7 @@ WRONG = ("facebook", "PM", "ε = 0.1")
 
 
 def test_upgnet_s_numbers_differ_by_its_arrows():
-    table = find_tables("upgnet/table2")[1][0]
+    table = find_paper("upgnet/table2").tables[0]
     assert len(table.cells) == 4 * 4 * 3
     for (data, reports), (*arrows, overall) in ARROWS.items():
         for column, arrow in zip(("ε = 0.01", "ε = 0.1", "ε = 1"), arrows, strict=True):
@@ -282,12 +281,12 @@ def test_upgnet_s_numbers_differ_by_its_arrows():
     ],
 )
 def test_upgnet_has_the_numbers_of_its_table_2(row, printed):
-    (table,) = find_tables("upgnet/table2")[1]
+    (table,) = find_paper("upgnet/table2").tables
     assert tuple(one.printed for one in table.cells if one.labels[0] == row) == printed
 
 
 def test_upgnet_has_the_numbers_of_its_table_4():
-    (table,) = find_tables("upgnet/table4")[1]
+    (table,) = find_paper("upgnet/table4").tables
     printed = {
         row: [one.printed for one in table.cells if one.labels[0] == row]
         for row in dict.fromkeys(one.labels[0] for one in table.cells)
@@ -298,7 +297,7 @@ def test_upgnet_has_the_numbers_of_its_table_4():
         "NFR": [71.3, 57.2, 67.1, 84.9],
     }
     # It prints NFR's numbers in Table 2 too.
-    (other,) = find_tables("upgnet/table2")[1]
+    (other,) = find_paper("upgnet/table2").tables
     for one in table.cells:
         if one.labels[0] == "NFR":
             twin = cell(other, f"{one.labels[1]}, MBM*", "ε = 0.01")
@@ -307,7 +306,7 @@ def test_upgnet_has_the_numbers_of_its_table_4():
 
 
 def test_upgnet_s_tables_are_nfr_without_hoa_on_a_gcn():
-    for table in learned(find_tables("upgnet")[1]):
+    for table in learned(find_paper("upgnet").tables):
         assert "without HOA" in table.note
         for one in table.cells:
             settings, plain = one.experiment.resolved_settings, one.labels[0].endswith(("MBM", "PM"))
@@ -321,7 +320,7 @@ def test_upgnet_s_tables_are_nfr_without_hoa_on_a_gcn():
 
 
 def test_togl_is_trained_within_what_its_appendix_searches():
-    _, tables = find_tables("togl")
+    tables = find_paper("togl").tables
     for table in learned(tables):
         for one in table.cells:
             settings = one.experiment.resolved_settings
@@ -335,7 +334,7 @@ def test_what_is_not_here_is_skipped_and_what_is_slow_is_short(monkeypatch, tmp_
     monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
     (tmp_path / "facebook.npz").touch()
-    _, (table,) = find_tables("ppgnn/table3")
+    (table,) = find_paper("ppgnn/table3").tables
     rows = ("ε = 1, 1B", "ε = 1, MB")
     here, quick = table.prepare(), table.prepare(quick=True)
     assert "put lastfm.npz into the folder" in cell(here, "ε = 1, MB", "lastfm").left_out
@@ -365,7 +364,7 @@ def test_slow_is_what_has_more_than_20_million_answers():
 
 
 def test_a_short_run_says_so_beside_its_number():
-    _, (table,) = find_tables("ppgnn/table3")
+    (table,) = find_paper("ppgnn/table3").tables
     short = cell(table, "ε = 1, 1B", "facebook").prepare("", everything=False, quick=False)
     (outcome,) = with_scores(replace(table, cells=(short,)), 0.5).outcomes
     assert outcome.note == short.remark
@@ -441,13 +440,13 @@ def test_the_documents_spreads_are_what_they_say():
         ("ldpge", "sd", "lastfm, LP", "ε = 1", 6.32),
         ("ldpge", "sd", "wikipedia, HDS", "ε = 5", 0.05),
     ):
-        _, (table,) = find_tables(f"{name}/table3")
+        (table,) = find_paper(f"{name}/table3").tables
         assert table.spread == spread
         assert all(one.printed_spread is not None for one in table.cells)
         assert cell(table, row, column).printed_spread == printed
     # The tables of TOGL and UPGNET have no intervals.
     for name in ("togl", "upgnet"):
-        assert {table.spread for table in find_tables(name)[1]} == {""}
+        assert {table.spread for table in find_paper(name).tables} == {""}
 
 
 def test_a_number_is_read_in_the_unit_of_its_measure(tmp_path):
@@ -493,7 +492,7 @@ def test_a_row_measures_rather_than_its_column_and_apart_cells_stand_in_their_pl
             raise InputError("no")
         return Reading({"method": Summary(0.5, None, None)}, "said")
 
-    monkeypatch.setattr(study_runner, "run_cells", lambda *_, **__: ([None, None], False))
+    monkeypatch.setattr(Runner, "run_all", lambda *_, **__: ([None, None], False))
     monkeypatch.setattr(Measure, "of", said)
     (found,) = run_studies([table], RunOptions(tolerant=True))
     assert rows(found)[2:] == [
@@ -512,7 +511,7 @@ def test_what_comes_after_an_interrupt_is_not_measured(monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     def measured(interrupted):
-        monkeypatch.setattr(study_runner, "run_cells", lambda *_, **__: ([None, None], interrupted))
+        monkeypatch.setattr(Runner, "run_all", lambda *_, **__: ([None, None], interrupted))
         (found,) = run_studies([table])
         return [outcome.note for outcome in found.outcomes], found.interrupted
 
@@ -524,12 +523,12 @@ def test_what_comes_after_an_interrupt_is_not_measured(monkeypatch, tmp_path):
 
 
 def test_only_some_graphs():
-    _, tables = find_tables("ppgnn/table3")
-    (table,) = on_graphs(tables, ["cora", "pubmed"])
+    tables = find_paper("ppgnn/table3").tables
+    (table,) = choose_cells(tables, ["cora", "pubmed"])
     assert table.graphs == ["cora", "pubmed"]
-    assert on_graphs(tables, []) == tables
+    assert choose_cells(tables, []) == tables
     with pytest.raises(InputError, match="no table here has 'town'"):
-        on_graphs(tables, ["town"])
+        choose_cells(tables, ["town"])
 
 
 @pytest.mark.parametrize(
@@ -569,19 +568,19 @@ def test_unknown_names_are_refused():
     with pytest.raises(
         InputError, match="no paper is named 'nobody': choose one of heterorr, ldpge, ppgnn, togl, upgnet"
     ):
-        find_tables("nobody")
+        find_paper("nobody")
     with pytest.raises(InputError, match="ppgnn has no table or figure named 'table9': choose one of table2"):
-        find_tables("ppgnn/table9")
+        find_paper("ppgnn/table9")
 
 
 def test_heterorr_has_its_computed_figures():
-    paper, tables, figures = find_parts("heterorr")
-    assert [table.name for table in tables] == ["fig13", "fig14"]
-    assert [(figure.name, figure.computed, figure.data) for figure in figures] == [
+    paper = find_paper("heterorr")
+    assert [table.name for table in paper.tables] == ["fig13", "fig14"]
+    assert [(figure.name, figure.computed, figure.data) for figure in paper.figures] == [
         ("fig10", "expected-error", ""),
         ("fig11", "walk-distance", "cora"),
     ]
-    assert find_parts("heterorr/fig11") == (paper, (), figures[1:])
+    assert find_paper("heterorr/fig11") == replace(paper, tables=(), figures=paper.figures[1:], others={})
 
 
 # Every figure and table of the documents, counted in them by hand: what is run, and what is not, being no experiment.
@@ -625,7 +624,7 @@ def test_every_figure_that_is_a_sweep_has_one_with_the_points_of_its_text(paper)
     [("ldpge/fig2", 12), ("ppgnn/fig3", 3), ("upgnet/fig3", 2), ("upgnet/fig5", 2), ("togl/fig9", 1)],
 )
 def test_numbers_in_the_text_of_a_document_are_points_of_its_figure(name, points):
-    (figure,) = find_parts(name)[2]
+    (figure,) = find_paper(name).figures
     assert len(figure.points) == points
 
 
@@ -645,9 +644,9 @@ def test_graphs_are_counted_as_the_documents_count_them():
 
 
 def test_links_are_drawn_by_few_steps_where_all_is_quick():
-    table = find_tables("heterorr/fig13")[1][0]
+    table = find_paper("heterorr/fig13").tables[0]
     assert {one.quick().experiment.settings["link.sweeps"] for one in table.cells} == {QUICK_STEPS}
-    (other,) = find_tables("togl/table14")[1]
+    (other,) = find_paper("togl/table14").tables
     assert all("link.sweeps" not in one.quick().experiment.settings for one in other.cells)
 
 
@@ -720,7 +719,7 @@ def test_a_figure_that_is_no_sweep_is_refused(old, new, words, swept):
 
 
 def test_of_sweeps_those_on_a_graph_are_chosen(swept):
-    figures = find_parts("upgnet").figures
+    figures = find_paper("upgnet").figures
     on_cora = {figure.name for figure in figures if figure.on(["cora"])}
     assert on_cora == {"fig3", "fig4a", "fig4b", "fig5", "fig6", "fig9"}
     (fig6,) = (figure for figure in figures if figure.name == "fig6")

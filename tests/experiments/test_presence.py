@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.experiments.study import missing_graph, shorten_missing_graphs
+from graphveil.experiments.study import missing_graph
 
 
 @pytest.fixture(autouse=True)
@@ -22,16 +22,3 @@ def test_a_town_a_file_and_a_stored_graph_are_here(tmp_path):
     assert [
         missing_graph(name) for name in ("town", "cora", str(tmp_path / "cora.npz"), "mine.py:graph")
     ] == [""] * 4
-
-
-@pytest.mark.parametrize("graph", ["lastfm", "flickr-mir", "own/far"])
-def test_what_to_do_is_found_in_a_text_and_left_out_of_it(graph):
-    why, other = missing_graph(graph), missing_graph("reddit")
-    text = f"Left out: {why}; {other}. The rest is here."
-    shortened = f"Left out: {graph} is not here; reddit is not here. The rest is here."
-    assert shorten_missing_graphs(text) == (shortened, [why, other])
-    assert shorten_missing_graphs(why) == ("not here", [why])
-
-
-def test_another_text_stays_as_it_is():
-    assert shorten_missing_graphs("cora is here") == ("cora is here", [])

@@ -7,11 +7,11 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.errors import InputError
-from graphveil.experiments import run_figures
+from graphveil.experiments import drawings
+from graphveil.experiments.drawings import RUN_FIGURES, embedding_map
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.predictions import learn_again
-from graphveil.experiments.run_figures import RUN_FIGURES, embedding_map
 from graphveil.experiments.runner import run_experiment
+from graphveil.experiments.unit import RunUnit, learn_unit
 
 TOWN = {
     "users": 240,
@@ -27,12 +27,12 @@ SPEC = Experiment.of("base", "town", epsilon=4.0, runs=1, settings={"epochs": 4}
 
 @pytest.fixture(scope="module")
 def learned():
-    return learn_again(SPEC, 0, None)
+    return learn_unit(RunUnit(SPEC))
 
 
 @pytest.mark.parametrize("kind", RUN_FIGURES)
 def test_every_kind_is_drawn_and_says_which_run_it_is(kind, learned, monkeypatch):
-    monkeypatch.setattr(run_figures, "MOST_ON_MAP", 40)
+    monkeypatch.setattr(drawings, "MOST_ON_MAP", 40)
     said = re.findall(r"<text[^>]*>(.*?)</text>", RUN_FIGURES[kind](*learned).svg())
     assert any(text.startswith("base on town, ε = 4") for text in said)
 
@@ -69,7 +69,7 @@ def test_who_is_taken_for_another_is_counted(learned):
 def test_a_method_without_a_curve_says_so(learned):
     ready, outcome = learned
     bare = type(outcome)(outcome.scores, 0.0, 0.0, {})
-    with pytest.raises(InputError, match="keeps no curve"):
+    with pytest.raises(InputError, match="keeps no training curve"):
         RUN_FIGURES["training"](ready, bare)
     with pytest.raises(InputError, match="nothing to map"):
         RUN_FIGURES["map"](ready, bare)
@@ -120,7 +120,7 @@ def test_rows_of_the_confusion_are_test_users(learned):
 
 
 def test_a_map_of_an_embedding_without_known_classes_says_so(learned, monkeypatch):
-    monkeypatch.setattr(run_figures, "MOST_ON_MAP", 40)
+    monkeypatch.setattr(drawings, "MOST_ON_MAP", 40)
     ready, outcome = learned
     drawn = embedding_map(SPEC, outcome.embedding, ready.job.graph.without_labels()).svg()
     assert "t-SNE, no class is known</text>" in drawn and ">class 0</text>" not in drawn

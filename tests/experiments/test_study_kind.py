@@ -5,9 +5,9 @@ import pytest
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import find_measure
 from graphveil.experiments.page import Section
+from graphveil.experiments.runner import RunOptions, run_study
 from graphveil.experiments.study import Cell, Study
 from graphveil.experiments.study_result import KINDS, StudyKind
-from graphveil.experiments.study_runner import RunOptions, run_study
 from graphveil.experiments.table import Column, Table
 
 

@@ -17,7 +17,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import NeighbourLists, dendrogram, mechanism
 from graphveil.mechanisms.edgerr import EdgeRR, settled
 from graphveil.privacy import Plan
-from graphveil.watching import listening
+from graphveil.progress import listening
 from tests.audits import end_when_found, leave_out_draws
 
 NEVER_TOGETHER = {"tau_split": 1e6, "tau_inner": 1e6}

@@ -15,7 +15,7 @@ import pytest
 from graphveil.errors import BudgetError
 from graphveil.graphs import Graph, Users
 from graphveil.methods import METHODS
-from graphveil.methods.trial import Trial, run, small_data
+from graphveil.methods.check import Trial, run, small_data
 from graphveil.privacy import Ledger
 
 # What make_job gives for features; the other budgets are given here.

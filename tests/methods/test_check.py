@@ -10,13 +10,11 @@ import torch
 from graphveil.learn.inputs import raw_input
 from graphveil.methods import METHODS, Job, Method, Outcome, check_method, method_checks
 from graphveil.methods.base import Base
-from graphveil.methods.check import trials_of
+from graphveil.methods.check import CLASSES, USERS, trials_of
 from graphveil.methods.job import Questions, feature_plan
 from graphveil.methods.method import with_questions
 from graphveil.methods.nonprivate import NonPrivate
-from graphveil.methods.tasks import Stopwatch
 from graphveil.methods.training import train_backbone
-from graphveil.methods.trial import CLASSES, USERS
 from graphveil.privacy import Respondents
 from tests.methods.suite import every_check, run_check
 from tests.volunteering import Volunteering
@@ -87,12 +85,11 @@ class Thief(Base):
     name, summary = "thief", "-"
 
     def learn(self, job: Job) -> Outcome:
-        watch = Stopwatch()
         job.users.report(feature_plan(job))
         holder = getattr(job.users, "_holder", None)
         unseen = np.zeros((job.graph.node_count, job.graph.feature_count))
         features = unseen if holder is None else holder.features
-        return train_backbone(job, raw_input(features.astype(np.float32)), watch)
+        return train_backbone(job, raw_input(features.astype(np.float32)))
 
 
 class Dense(Base):
@@ -329,7 +326,7 @@ def test_a_method_that_needs_more_than_volunteers_is_seen(register, broken, word
 
 def test_volunteers_are_not_seen_by_a_method_that_takes_none():
     from graphveil.graphs.users import with_panel
-    from graphveil.methods.trial import Trial, make_job, small_data
+    from graphveil.methods.check import Trial, make_job, small_data
     from graphveil.privacy import Nobody
 
     graph, users = small_data()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.methods.gain_model import KINDS, find_gain_model, gain_models
+from graphveil.methods.veil_advice import KINDS, find_gain_model, gain_models
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,7 +16,7 @@ from graphveil.learn import Topology, signal
 from graphveil.methods import METHODS
 from graphveil.methods.heterorr import LEVELS
 from graphveil.methods.scoring import attribute_scores, null_scores
-from graphveil.methods.trial import Recorder, Replay
+from graphveil.privacy.answering import Recorder, Replay
 from tests.methods.suite import every_check, run_check
 
 HETERORR = METHODS.find("heterorr")

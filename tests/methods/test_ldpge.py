@@ -6,7 +6,7 @@ import pytest
 from graphveil import InputError
 from graphveil.graphs import from_arrays, hold_out_links
 from graphveil.methods import METHODS, feature_plan
-from graphveil.methods.trial import Trial, declared, learn, make_job, small_data
+from graphveil.methods.check import Trial, declared, learn, make_job, small_data
 from tests.methods.suite import every_check, run_check
 
 LDPGE = METHODS.find("ldpge")

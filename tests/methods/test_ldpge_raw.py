@@ -10,7 +10,7 @@ from graphveil import InputError
 from graphveil.experiments import Experiment, run_experiment
 from graphveil.graphs import from_arrays
 from graphveil.methods import METHODS
-from graphveil.methods.trial import Trial, make_job, small_data
+from graphveil.methods.check import Trial, make_job, small_data
 from graphveil.privacy import Nobody
 from tests.methods.test_ldpge import dense_inverse
 
@@ -49,7 +49,7 @@ def test_it_reads_raw_features_and_claims_no_privacy():
 
 
 def test_a_budget_has_no_meaning_for_it():
-    with pytest.raises(InputError, match="ldpge-raw reports no features, so epsilon has no meaning"):
+    with pytest.raises(InputError, match="ldpge-raw reports no features: leave epsilon out"):
         Experiment.of("ldpge-raw", "town", epsilon=1.0).check()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import graphveil as gv
 from graphveil.graphs import load
-from graphveil.methods.level_errors import level_errors
+from graphveil.methods.ppgnn import level_errors
 
 SHARES = np.array([0.5, 0.3, 0.2])
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil.methods import METHODS
-from graphveil.methods.trial import Trial, learn, small_data
+from graphveil.methods.check import Trial, learn, small_data
 from tests.methods.suite import every_check, run_check
 
 LPGNN = METHODS.find("lpgnn")

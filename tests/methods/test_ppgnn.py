@@ -8,7 +8,7 @@ from graphveil.experiments import Experiment, run_experiment
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import load
 from graphveil.methods import METHODS
-from graphveil.methods.trial import Trial, declared, learn, make_job, small_data
+from graphveil.methods.check import Trial, declared, learn, make_job, small_data
 from tests.methods.suite import every_check, run_check
 
 PPGNN = METHODS.find("ppgnn")

@@ -9,7 +9,7 @@ from graphveil.graphs import from_arrays
 from graphveil.learn.targets import Targets
 from graphveil.learn.training import Best, Fitted, Schedule
 from graphveil.methods import METHODS
-from graphveil.methods.trial import Trial, declared, run, small_data
+from graphveil.methods.check import Trial, declared, run, small_data
 
 
 @pytest.mark.parametrize("name", METHODS.own())

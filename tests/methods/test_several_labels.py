@@ -8,8 +8,8 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.graphs import Users, load
 from graphveil.methods import METHODS
+from graphveil.methods.check import Trial, answers, declared, learn, make_job, run, small_data
 from graphveil.methods.tasks import NODE
-from graphveil.methods.trial import Trial, answers, declared, learn, make_job, run, small_data
 from graphveil.privacy import Nobody
 
 ABLE = [name for name in METHODS.own() if METHODS.find(name).can.several_labels]

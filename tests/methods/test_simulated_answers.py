@@ -8,9 +8,8 @@ import pytest
 
 import graphveil as gv
 from graphveil.graphs.splits import GivenSplit
-from graphveil.methods.public_numbers import within_reach
-from graphveil.methods.simulated_answers import VolunteerRows, simulated_gain, volunteer_rows
-from graphveil.methods.structure_posterior import Posterior
+from graphveil.methods.structure import Posterior
+from graphveil.methods.veil_advice import VolunteerRows, simulated_gain, volunteer_rows, within_reach
 from graphveil.methods.veil_model import PublicModel
 
 

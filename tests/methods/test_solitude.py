@@ -10,9 +10,10 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.learn import BACKBONES
 from graphveil.methods import METHODS, Job
+from graphveil.methods.check import small_data
 from graphveil.methods.job import public_part
-from graphveil.methods.trial import Recorder, small_data
 from graphveil.privacy import Nobody
+from graphveil.privacy.answering import Recorder
 
 METHOD = METHODS.find("solitude")
 

@@ -7,7 +7,7 @@ from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.links import KnownLinks, LinkPairs, hold_out_links
 from graphveil.graphs.metrics import area_under_curve
 from graphveil.methods import METHODS, Job
-from graphveil.methods.structure_links import EMBEDDING, TREES, LinkBlend, LinkCandidates, Ranks
+from graphveil.methods.structure import EMBEDDING, TREES, LinkBlend, LinkCandidates, rank_shares
 
 METHOD = METHODS.find("structure")
 
@@ -124,5 +124,5 @@ def test_a_handful_of_links_is_enough(users):
 
 
 def test_ranks_count_ties_half_and_take_any_score():
-    ranks = Ranks(np.array([1.0, 1.0, 2.0, 5.0]))
-    assert ranks(np.array([0.0, 1.0, 3.0, 9.0])).tolist() == [0.0, 0.25, 0.75, 1.0]
+    shares = rank_shares(np.array([1.0, 1.0, 2.0, 5.0]), np.array([0.0, 1.0, 3.0, 9.0]))
+    assert shares.tolist() == [0.0, 0.25, 0.75, 1.0]

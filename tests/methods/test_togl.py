@@ -20,7 +20,7 @@ from graphveil.methods import METHODS
 from graphveil.methods.method import BACKBONE_NAMES
 from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores, null_scores
 from graphveil.methods.togl import ToglSettings, split_of
-from graphveil.methods.trial import Recorder, Replay
+from graphveil.privacy.answering import Recorder, Replay
 from graphveil.privacy.record import Cost
 from tests.methods.suite import every_check, run_check
 

@@ -8,7 +8,7 @@ from graphveil.learn import Topology
 from graphveil.learn.inputs import report_scale
 from graphveil.linear import Composition, SparseMatrix
 from graphveil.methods import METHODS, feature_plan
-from graphveil.methods.trial import Trial, declared, learn, make_job, small_data
+from graphveil.methods.check import Trial, declared, learn, make_job, small_data
 from graphveil.methods.upgnet import _code, _hoa_first, _nfr_first
 from tests.methods.suite import every_check, run_check
 

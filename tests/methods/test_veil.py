@@ -12,13 +12,14 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import from_arrays, load
 from graphveil.graphs.graph import Panel
 from graphveil.graphs.users import with_panel
-from graphveil.methods import METHODS, Job, veil, veil_answers
+from graphveil.methods import METHODS, Job, veil
+from graphveil.methods.check import Unasked
 from graphveil.methods.job import public_part
 from graphveil.methods.method import with_questions
 from graphveil.methods.tasks import LINK
-from graphveil.methods.trial import Recorder, Unasked
 from graphveil.methods.veil import teaching_users
 from graphveil.privacy import Nobody
+from graphveil.privacy.answering import Recorder
 from graphveil.privacy.record import privacy_record
 
 METHOD = METHODS.find("veil")
@@ -109,25 +110,25 @@ def test_who_teaches_is_asked_for_no_class():
 
 def test_groups_that_overlap_are_refused_by_the_books(monkeypatch):
     """One of those who have taught is asked for a class too: there is no budget left for that."""
-    own = veil_answers.asked_users
+    own = veil.asked_users
 
     def greedy(job, known, teachers, about):
         return np.union1d(own(job, known, teachers, about), teachers[:1])
 
-    monkeypatch.setattr(veil_answers, "asked_users", greedy)
+    monkeypatch.setattr(veil, "asked_users", greedy)
     with pytest.raises(BudgetError):
         run(*town())
 
 
 def test_a_budget_for_labels_pays_for_no_second_answer_about_features(monkeypatch):
     """Of those who teach, one who has no label to report is asked for a class too."""
-    own = veil_answers.asked_users
+    own = veil.asked_users
 
     def greedy(job, known, teachers, about):
         unlabelled = [user for user in teachers if not job.graph.train[user]]
         return np.union1d(own(job, known, teachers, about), unlabelled[:1])
 
-    monkeypatch.setattr(veil_answers, "asked_users", greedy)
+    monkeypatch.setattr(veil, "asked_users", greedy)
     with pytest.raises(BudgetError):
         run(*town(), label_epsilon=5.0)
 

@@ -16,7 +16,7 @@ from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.methods.veil_model import (
     Around,
-    better_question,
+    clearly_more,
     read_weights,
     taught_by_panel,
     taught_by_reports,
@@ -233,19 +233,10 @@ def test_what_reports_teach_is_what_clients_compute(name, public):
 
 
 @pytest.mark.parametrize(
-    ("tells", "chosen"),
-    [
-        ({"self": 1.0, "neighbours": 1.9}, "self"),
-        ({"self": 1.0, "neighbours": 2.1}, "neighbours"),
-        ({"self": 0.0, "neighbours": 0.0}, "self"),
-        ({"self": -0.2, "neighbours": 0.1}, "neighbours"),
-        ({"neighbours": 0.0}, "neighbours"),
-        ({"self": 0.0}, "self"),
-    ],
-    ids=str,
+    ("own", "neighbours", "more"), [(1.0, 1.9, False), (1.0, 2.1, True), (0.0, 0.0, False), (-0.2, 0.1, True)]
 )
-def test_one_s_own_class_is_asked_for_unless_rows_clearly_tell_more_of_neighbours(tells, chosen):
-    assert better_question(tells) == chosen
+def test_one_s_own_class_is_asked_for_unless_rows_clearly_tell_more_of_neighbours(own, neighbours, more):
+    assert clearly_more(neighbours, own) is more
 
 
 # What may come along

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphveil.experiments.computed_figures import FigureInput
+from graphveil.experiments.papers import FigureInput
 from reproduce.figures.absolute_error import AbsoluteError
 from reproduce.figures.expected_error import (
     CASES,

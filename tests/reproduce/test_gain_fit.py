@@ -7,8 +7,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from graphveil.methods.gain_model import Situation, features, gain_models
-from graphveil.methods.public_numbers import PublicNumbers
+from graphveil.methods.veil_advice import PublicNumbers, Situation, features, gain_models
 from reproduce.advice.fit import TAIL, fit_gain_model, package_models
 from reproduce.advice.gains import MeasuredGain, measured_gains
 

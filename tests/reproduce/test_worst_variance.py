@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.experiments.computed_figures import FigureInput
+from graphveil.experiments.papers import FigureInput
 from reproduce.figures.worst_variance import (
     CASES,
     DEBIASED,

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from graphveil.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from graphveil.attacks.attribute import AttributeAttack as AttributeAttack
-    from graphveil.attacks.bounds import guess_bound as guess_bound
+    from graphveil.attacks.attribute import (
+        AttackResult as AttackResult,
+        AttributeAttack as AttributeAttack,
+        attribute_inference as attribute_inference,
+    )
     from graphveil.attacks.campaign import (
         AttackPoint as AttackPoint,
         AttackTarget as AttackTarget,
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
         MechanismTarget as MechanismTarget,
         run_campaign as run_campaign,
     )
-    from graphveil.attacks.forging import ForgingUsers as ForgingUsers
     from graphveil.attacks.game import (
         Attack as Attack,
         Deal as Deal,
@@ -28,10 +30,9 @@ if TYPE_CHECKING:
         Reporting as Reporting,
         Stakes as Stakes,
         Tally as Tally,
+        guess_bound as guess_bound,
     )
-    from graphveil.attacks.influence import Influence as Influence, influence_of as influence_of
-    from graphveil.attacks.label import LabelAttack as LabelAttack
-    from graphveil.attacks.learned_label import LearnedLabelAttack as LearnedLabelAttack
+    from graphveil.attacks.label import LabelAttack as LabelAttack, LearnedLabelAttack as LearnedLabelAttack
     from graphveil.attacks.level import LevelAttack as LevelAttack
     from graphveil.attacks.link import LinkAttack as LinkAttack
     from graphveil.attacks.membership import MembershipAttack as MembershipAttack
@@ -42,12 +43,11 @@ if TYPE_CHECKING:
         ModelAttack as ModelAttack,
         Seen as Seen,
     )
-    from graphveil.attacks.votes import OverheardUsers as OverheardUsers
-    from graphveil.attacks.registry import ATTACKS as ATTACKS, MODEL_ATTACKS as MODEL_ATTACKS
-    from graphveil.attacks.votes import (
-        AttackResult as AttackResult,
-        attribute_inference as attribute_inference,
-        neighbour_vote as neighbour_vote,
+    from graphveil.attacks.poisoning import (
+        ForgingUsers as ForgingUsers,
+        Influence as Influence,
+        influence_of as influence_of,
     )
+    from graphveil.attacks.registry import ATTACKS as ATTACKS, MODEL_ATTACKS as MODEL_ATTACKS
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

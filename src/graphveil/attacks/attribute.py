@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -24,11 +25,12 @@ from graphveil.attacks.game import (
     naturals,
     words_of,
 )
-from graphveil.attacks.votes import attribute_inference
 from graphveil.channels.channel import FiniteChannel
+from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users, draw_levels
 from graphveil.mechanisms import (
+    Estimate,
     FeatureMechanism,
     ItemMechanism,
     Mechanism,
@@ -48,6 +50,10 @@ PRIORS: tuple[Prior, ...] = ("fair", "fitted")
 # No value counts as rarer than this.
 RAREST = 1e-12
 
+# Votes of so many attributes are counted at a time.
+BLOCK = 64
+
+Votes = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 
@@ -327,3 +333,119 @@ def fitted_shares(table: Floats, counts: NDArray[Any]) -> Floats:
         expected = np.maximum(shares @ table, 1e-300)
         shares = shares * (table @ (seen / expected))
     return np.asarray(shares / shares.sum())
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """How often the attacker is right about whether an attribute of a user is above the middle of the public range.
+
+    ``accuracy`` is over all users and attributes; ``commonest`` is what always guessing each attribute's commonest value
+    would get, which needs no report. ``balanced`` is the mean of both values' hit rates, averaged over the attributes that
+    have both values: 0.5 for whoever knows nothing about a single user, however rare a value is; None where no attribute
+    has both. ``heard`` is the share of guesses that rest on a vote; the others are "below".
+    """
+
+    accuracy: float
+    balanced: float | None
+    commonest: float
+    heard: float
+
+
+def attribute_inference(
+    graph: Graph,
+    users: Users,
+    reports: Reports | Estimate | Sequence[Reports | Estimate] | None,
+    attributes: Any = None,
+    *,
+    own: bool = False,
+) -> AttackResult:
+    """Return how well a vote of the neighbours' reports guesses everybody's attributes (all of them unless some are named).
+
+    A reported value above the middle of the public range is a vote for "above", one below it for "below"; what was not reported
+    is no vote, and a tie is guessed as "below". Several rounds of reports all vote. Guesses come from reports and links alone;
+    only what counts them reads what is private. Source: TOGL, App. D.5, "Empirical resistance to inference attacks".
+
+    Parameters
+    ----------
+    reports
+        What the attacker saw, one round or several, as sent or decoded; None is no privacy: everybody's raw row is seen.
+    own
+        Whether the attacker sees the target's own report as well: where it says something, it decides, and `guess_bound` holds
+        for it; elsewhere neighbours vote.
+    """
+    chosen, truth = _chosen_attributes(attributes, graph), _raw_votes(users.raw.rows(), graph)
+    rounds = [reports] if isinstance(reports, Reports | Estimate) else reports
+    seen = [truth]
+    if rounds is not None:
+        estimates = [one.estimate() if isinstance(one, Reports) else one for one in rounds]
+        if not estimates or any(one.shape[0] != graph.node_count for one in estimates):
+            raise InputError(
+                f"reports must be those of all {graph.node_count} users, in their order, one round at least"
+            )
+        seen = [_report_votes(one, graph) for one in estimates]
+    adjacency, counts = _adjacency(graph), []
+    for start in range(0, len(chosen), BLOCK):
+        block = chosen[start : start + BLOCK]
+        cast = np.sum([votes(block) for votes in seen], axis=0, dtype=np.int32)
+        said = adjacency @ cast
+        if own:
+            said = np.where(cast != 0, cast, said)
+        guessed, above = said > 0, truth(block) > 0
+        counted = (guessed & above, ~guessed & ~above, above, said != 0)
+        counts.append(np.stack([each.sum(axis=0) for each in counted]))
+    hits, rejections, above, heard = np.concatenate(counts, axis=1)
+    below, whole = graph.node_count - above, graph.node_count * len(chosen)
+    both = (above > 0) & (below > 0)
+    rates = (hits[both] / above[both] + rejections[both] / below[both]) / 2
+    return AttackResult(
+        int(hits.sum() + rejections.sum()) / whole,
+        float(rates.mean()) if rates.size else None,
+        int(np.maximum(above, below).sum()) / whole,
+        int(heard.sum()) / whole,
+    )
+
+
+def _report_votes(estimate: Estimate, graph: Graph) -> Callable[[Numbers], Votes]:
+    """Return reports as votes: +1 above the middle of the public range, -1 below, 0 where nothing was reported."""
+    matrix = estimate.to_scipy().copy()
+    matrix.data = np.sign(matrix.data + (estimate.offset - _middle(graph)))
+    columns = matrix.tocsc()
+    return lambda attributes: columns[:, attributes].toarray().astype(np.int32)
+
+
+def _raw_votes(rows: Any, graph: Graph) -> Callable[[Numbers], Votes]:
+    """Return raw rows as votes: everybody says the truth about every attribute."""
+    middle, sparse = _middle(graph), hasattr(rows, "tocsc")
+    columns: Any = rows.tocsc() if sparse else np.asarray(rows)
+
+    def votes(attributes: Numbers) -> Votes:
+        values = columns[:, attributes]
+        return np.where((values.toarray() if sparse else values) > middle, 1, -1).astype(np.int32)
+
+    return votes
+
+
+def _adjacency(graph: Graph) -> Any:
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(graph.indices), dtype=np.int32)
+    return csr_array((ones, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
+
+
+def _middle(graph: Graph) -> float:
+    if graph.public_range is None:
+        raise InputError(
+            f"{graph.name} has no features, so there is no attribute to infer: take another graph"
+        )
+    return graph.public_range.centre
+
+
+def _chosen_attributes(attributes: Any, graph: Graph) -> Numbers:
+    _middle(graph)
+    chosen = np.atleast_1d(np.asarray(np.arange(graph.feature_count) if attributes is None else attributes))
+    if chosen.ndim != 1 or not chosen.size or chosen.dtype.kind not in "iu":
+        raise InputError(f"attributes must be one integer or several, got {attributes!r}")
+    least, most = int(chosen.min()), int(chosen.max())
+    if not 0 <= least <= most < graph.feature_count:
+        raise InputError(f"attributes must lie in 0..{graph.feature_count - 1}, got {least}..{most}")
+    return chosen.astype(np.int64)

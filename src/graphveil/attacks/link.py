@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -10,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import denoise
-from graphveil.attacks.curator import curator_ratios, publications
 from graphveil.attacks.game import (
     Deal,
     MechanismAttack,
@@ -24,26 +25,31 @@ from graphveil.attacks.game import (
     naturals,
     words_of,
 )
-from graphveil.attacks.planted_links import Planted, PublishedLinks, paired_off, private_pairs, without
 from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import TOTAL
+from graphveil.channels.sampling import Words
 from graphveil.errors import InputError
-from graphveil.graphs.graph import Graph
+from graphveil.graphs.graph import Graph, pair_codes, symmetric_csr
 from graphveil.graphs.links import divide_edges
 from graphveil.mechanisms import (
     DegreeLinkMechanism,
     LinkMechanism,
     Mechanism,
+    NeighbourLists,
+    Reports,
     SampledLinkMechanism,
     mechanism,
 )
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.lapgraph import PublishedGraph
+from graphveil.mechanisms.edgerr import EdgeRR
+from graphveil.mechanisms.lapgraph import LapGraph, PublishedGraph
 
 # The option that says which links are private, where the others are public.
 PRIVATE_EDGES = "private_edges"
-# Pairs of one graph of a curator.
-TOGETHER = 8
+# Pairs of one graph of a curator, and graphs that are published in a run: a walk over dendrograms takes seconds.
+TOGETHER, PUBLICATIONS, WALKS = 8, 20, 5
+# No probability counts as smaller.
+RAREST = 1e-300
 # The stream from which a curator's graph with real links is drawn.
 NATURAL = 23
 
@@ -115,7 +121,7 @@ def _deal_curated(target: Reporting, seed: int, dice: np.random.Generator) -> De
     mechanism, pair = target.mechanism, target.pair
     assert isinstance(mechanism, PublishedGraph)
     dealt = []
-    for _ in range(publications(mechanism)):
+    for _ in range(WALKS if isinstance(mechanism, EdgeRR) else PUBLICATIONS):
         dealt.append(Planted.of(target, paired_off(mechanism, dice)[:TOGETHER], dice))
 
     def guess(control: bool) -> NDArray[np.bool_]:
@@ -208,3 +214,150 @@ def _number_ratios(channel: CountingChannel, numbers: Numbers, noisy: Numbers) -
         return np.where((noisy == 0) | (noisy == last), ends, weights[np.abs(noisy - held)])
 
     return np.asarray(np.log(counts(numbers + 1)) - np.log(counts(numbers)))
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Pairs of users (smaller number first) that are linked where a coin says so, among all other links, ``around``."""
+
+    pairs: Numbers
+    bits: NDArray[np.bool_]
+    around: Numbers
+    lists: NeighbourLists
+
+    @classmethod
+    def of(cls, target: Reporting, pairs: Numbers, dice: np.random.Generator) -> Planted:
+        """The links of a graph, with coins in the place of some pairs."""
+        bits, size = dice.random(len(pairs)) < 0.5, target.graph.node_count
+        around = without(target.graph.pairs(), pairs, size)
+        indptr, neighbours = symmetric_csr(np.concatenate([around, pairs[bits]]), size)
+        return cls(pairs, bits, around, NeighbourLists(np.arange(size), indptr, neighbours))
+
+
+class PublishedLinks:
+    """What everybody named, read as the mechanism that is attacked sends it."""
+
+    def __init__(self, mechanism: LinkMechanism, reports: Reports) -> None:
+        self.size = mechanism.size
+        pointers, named = mechanism.neighbours(reports)
+        owners = np.repeat(np.arange(self.size), np.diff(pointers))
+        self._codes = owners * self.size + named.astype(np.int64)
+        self.degrees = mechanism.degrees(reports)
+
+    @property
+    def count(self) -> int:
+        """How many are named in all."""
+        return len(self._codes)
+
+    def says(self, owners: Numbers, others: Numbers) -> NDArray[np.bool_]:
+        """Whether each of some users named another."""
+        return np.isin(owners * self.size + others, self._codes)
+
+    def names(self, pairs: Numbers) -> NDArray[np.bool_]:
+        """Whether either end of each pair (smaller number first) named the other."""
+        return self.says(pairs[:, 1], pairs[:, 0]) | self.says(pairs[:, 0], pairs[:, 1])
+
+
+def paired_off(mechanism: LinkMechanism, dice: np.random.Generator) -> Numbers:
+    """Users in pairs at random, smaller number first, each in one at most; pairs whose links are public are left out."""
+    users = np.arange(mechanism.size)
+    if isinstance(mechanism, EdgeRR):
+        users = np.flatnonzero(mechanism.private)
+    shuffled = dice.permutation(users)
+    pairs = np.sort(shuffled[: len(shuffled) // 2 * 2].reshape(-1, 2), axis=1)
+    return private_pairs(mechanism, pairs)
+
+
+def private_pairs(mechanism: LinkMechanism, pairs: Numbers) -> Numbers:
+    """Those of some pairs whose links are private."""
+    if not isinstance(mechanism, EdgeRR):
+        return pairs
+    both = mechanism.private[pairs].all(axis=1)
+    return without(pairs[both], np.sort(mechanism.public, axis=1), mechanism.size)
+
+
+def without(pairs: Numbers, others: Numbers, size: int) -> Numbers:
+    """Those of some pairs that are not among others."""
+    return pairs[~np.isin(pair_codes(pairs, size), pair_codes(others, size))]
+
+
+def curator_ratios(mechanism: PublishedGraph, sends: Mechanism, planted: Planted, words: Words) -> Floats:
+    """log P[what is seen | linked]/P[what is seen | not linked] of each planted pair; ``sends`` is the mechanism or its control.
+
+    Of `edgerr` and `privhrg` more is seen than is published: the dendrogram's regions and their noisy counts, from which the graph is drawn.
+    Their ε is about just that, and the pairs that are drawn in the end tell no more. How likely the dendrogram is is left out.
+    Of any other curator's graph the pair's own bit is seen.
+    """
+    if isinstance(mechanism, EdgeRR):
+        assert isinstance(sends, EdgeRR)
+        return _sketch_ratios(mechanism, sends, planted, words)
+    published = PublishedLinks(mechanism, sends.randomize(planted.lists, words))
+    said = published.says(planted.pairs[:, 1], planted.pairs[:, 0])
+    if isinstance(mechanism, LapGraph):
+        return _lapgraph_ratios(mechanism, published.count, said, planted)
+    return np.where(said, 1.0, -1.0)
+
+
+def _lapgraph_ratios(
+    mechanism: LapGraph, published: int, said: NDArray[np.bool_], planted: Planted
+) -> Floats:
+    """The pair's bit, and how many pairs are published in all.
+
+    With so many noisy cells of at least 1 as are expected, those are published first, at random where they are too many.
+    """
+    size, wrong, known = mechanism.size, float(mechanism.wrong), len(planted.around)
+    cells, links = size * (size - 1) / 2, known + len(planted.pairs) / 2
+    yes = links * (1 - wrong) + (cells - links) * wrong
+    beyond = max(0.0, (published - yes) / max(cells - yes, 1.0))
+
+    def named(above: float) -> float:
+        return above * min(1.0, published / yes) + (1 - above) * beyond
+
+    linked, apart = named(1 - wrong), named(wrong)
+    ratios = [_log_ratio(linked, apart), _log_ratio(1 - linked, 1 - apart)]
+    number = number_ratio(float(mechanism.ratio), published - known, len(planted.pairs) - 1)
+    return np.where(said, ratios[0], ratios[1]) + number
+
+
+def _sketch_ratios(mechanism: EdgeRR, sends: EdgeRR, planted: Planted, words: Words) -> Floats:
+    """The noisy count of the one region that a pair is in, beside the links there that are known and the pairs there that are not."""
+    regions, noisy = sends.sketch(planted.lists, words)
+    place = np.full(mechanism.size, -1)
+    place[regions.line] = np.arange(len(regions.line))
+    known = place[private_pairs(mechanism, planted.around)]
+    asked = place[planted.pairs]
+    ratios = []
+    for pair in asked:
+        region = int(_inside(pair[None, :], regions.first, regions.middle, regions.last).argmax())
+        bounds = (regions.first[region], regions.middle[region], regions.last[region])
+        links, unknown = (int(_inside(pairs, *bounds).sum()) for pairs in (known, asked))
+        ratios.append(number_ratio(float(mechanism.ratio), int(noisy[region]) - links, unknown - 1))
+    return np.array(ratios)
+
+
+def _inside(places: Numbers, first: Any, middle: Any, last: Any) -> NDArray[np.bool_]:
+    """Which pairs of places on the line are in a region: within it where it is whole, else one on either side of its middle."""
+    low, high = places.min(axis=1), places.max(axis=1)
+    whole = middle == last
+    split = whole | ((low < middle) & (high >= middle))
+    return np.asarray((low >= first) & (high < last) & split)
+
+
+def number_ratio(ratio: float, more: int, unknown: int) -> float:
+    """log P[noisy number | the pair is linked]/P[noisy number | it is not], where ``more`` is noisy number minus known links.
+
+    Noise is two-sided geometric with this ratio, and so many other pairs are linked or not by fair coins.
+
+    >>> round(number_ratio(math.exp(-1), 1, 0), 6), round(number_ratio(math.exp(-1), 0, 0), 6)
+    (1.0, -1.0)
+    """
+    linked = np.arange(unknown + 1)
+    coins = np.array([math.comb(unknown, each) for each in linked], dtype=np.float64)
+    steps = np.abs(more - linked[:, None] - np.array([1, 0]))
+    # The nearest number counts for 1: far ones would be too small for a float.
+    chances = coins @ np.exp(math.log(ratio) * (steps - steps.min()))
+    return float(np.log(chances[0]) - np.log(chances[1]))
+
+
+def _log_ratio(one: float, other: float) -> float:
+    return math.log(max(one, RAREST) / max(other, RAREST))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from graphveil.attacks.attribute import AttributeAttack
 from graphveil.attacks.game import MechanismAttack
-from graphveil.attacks.label import LabelAttack
-from graphveil.attacks.learned_label import LearnedLabelAttack
+from graphveil.attacks.label import LabelAttack, LearnedLabelAttack
 from graphveil.attacks.level import LevelAttack
 from graphveil.attacks.link import LinkAttack
 from graphveil.attacks.membership import MembershipAttack

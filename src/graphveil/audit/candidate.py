@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -56,9 +57,8 @@ def load_mechanism(reference: str) -> Mechanism | str | Callable[..., Mechanism]
     if isinstance(member, Mechanism):
         return member
     if not callable(member):
-        raise InputError(
-            f"{name!r} in {path} is a {type(member).__name__}: name a function that builds a mechanism"
-        )
+        kind = type(member).__name__
+        raise InputError(f"{name!r} in {path} is a {kind}: name a function that builds a mechanism")
     built: Callable[..., Mechanism] = member
     return built
 
@@ -80,6 +80,8 @@ def read_plan(path: Path, name: str | None = None) -> Plan:
 # What an audit asks for where nobody says otherwise.
 DIMS, CLASSES, LEVELS, ITEMS = 8, 7, 6, 3
 RANGE = (0.0, 1.0)
+# What a plan says of its mechanism, besides options.
+PLANNED = ("epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels")
 # Whole reports are enumerated where there are at most this many different ones.
 MAX_REPORTS = 1 << 19
 # Sizes to enumerate, the first that is small enough: m of d values asked, all d values asked.
@@ -124,8 +126,9 @@ class Candidate:
         sampled: int | None = None,
     ) -> Candidate:
         """Whatever names or builds a mechanism, with the settings that it is to be audited with."""
+        sized = (epsilon, dims, sampled) != (None, None, None)
         if isinstance(what, Mechanism):
-            if (epsilon, dims, sampled) != (None, None, None):
+            if sized:
                 raise InputError(
                     "epsilon, dims and sampled are part of a mechanism that is built: leave them out, "
                     "or give the function that builds it"
@@ -134,12 +137,14 @@ class Candidate:
                 return cls._of_class(what)
             return cls(what.name, lambda: what, what.claim.epsilon, ready=True)
         if isinstance(what, Plan):
-            if (epsilon, dims, sampled) != (None, None, None):
+            if sized:
                 raise InputError("epsilon, dims and sampled are part of a plan: leave them out")
             asked = what.build()
             if isinstance(asked, ClassMechanism):
                 return cls._of_class(asked)
-            return cls(what.mechanism, entry(what.mechanism).build, what.epsilon, planned=plan_settings(what))
+            said = {key: getattr(what, key) for key in PLANNED if getattr(what, key) is not None}
+            planned = {**said, **what.options}
+            return cls(what.mechanism, entry(what.mechanism).build, what.epsilon, planned=planned)
         epsilon = 1.0 if epsilon is None else epsilon
         check_budget(epsilon)
         if dims is not None:
@@ -147,8 +152,9 @@ class Candidate:
         if isinstance(what, str):
             return cls(what, entry(what).build, float(epsilon), dims, sampled)
         if not callable(what):
+            kind = type(what).__name__
             raise InputError(
-                f"a mechanism, its registered name or a function that builds it is audited, got {type(what).__name__}"
+                f"a mechanism, its registered name or a function that builds it is audited, got {kind}"
             )
         return cls(None, what, float(epsilon), dims, sampled)
 
@@ -210,17 +216,20 @@ class Candidate:
 
     def takes(self, setting: str) -> bool:
         """Whether the function that builds it has this setting."""
-        return not self.ready and setting in self._accepted()
-
-    def _accepted(self) -> dict[str, inspect.Parameter]:
-        return dict(inspect.signature(self.builder).parameters)
+        return not self.ready and setting in inspect.signature(self.builder).parameters
 
     def settings(self, **other: Any) -> dict[str, Any]:
         """What it is built with, with other settings where they are given."""
         if self.planned is not None:
             return smaller_plan({**self.planned, **other}, other)
-        accepted = self._accepted()
+        accepted = inspect.signature(self.builder).parameters
         open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
+        needed = {
+            key
+            for key, parameter in accepted.items()
+            if parameter.default is parameter.empty
+            and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        }
         if self.dims is not None and not {"dims", "classes", "levels"} & set(accepted):
             raise InputError(f"{self.title} takes no dims, classes or levels: leave --dims out")
         if self.sampled is not None and "sampled" not in accepted:
@@ -228,20 +237,19 @@ class Candidate:
         # Where there are features, a number of dimensions is theirs; else it is that of classes or levels.
         dims = other.get("dims", self.dims or DIMS)
         symbols = None if "dims" in accepted else self.dims
+        levels = LEVELS if "levels" in needed or "dims" not in accepted else None
         offered = {
             "epsilon": self.epsilon,
             "range": RANGE,
             "dims": dims,
             "sampled": self.sampled,
             "classes": symbols or CLASSES,
-            "levels": symbols
-            or (LEVELS if _required(accepted, "levels") or "dims" not in accepted else None),
+            "levels": symbols or levels,
             "length": min(ITEMS, max(1, dims - 1)),
             **other,
         }
-        for key, parameter in accepted.items():
-            named = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-            if named and parameter.default is parameter.empty and offered.get(key) is None:
+        for key in accepted:
+            if key in needed and offered.get(key) is None:
                 raise InputError(
                     f"{self.title} needs {key}, which an audit does not know: give it a default in the function "
                     "that builds the mechanism"
@@ -249,11 +257,8 @@ class Candidate:
         for key in other:
             if key not in accepted and not open_ended:
                 raise InputError(f"{self.title} has no setting {key!r}")
-        return {
-            key: value
-            for key, value in offered.items()
-            if value is not None and (key in accepted or key in other)
-        }
+        known = {*accepted, *other}
+        return {key: value for key, value in offered.items() if value is not None and key in known}
 
 
 def _one_of(asked: ClassMechanism) -> Callable[..., Mechanism]:
@@ -272,13 +277,6 @@ def _one_of(asked: ClassMechanism) -> Callable[..., Mechanism]:
         return replace(one, model=small, offsets=None)
 
     return build
-
-
-def plan_settings(plan: Plan) -> dict[str, Any]:
-    """What a plan's mechanism is built with."""
-    fields = ("epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels")
-    said = {key: getattr(plan, key) for key in fields if getattr(plan, key) is not None}
-    return {**said, **plan.options}
 
 
 def smaller_plan(settings: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
@@ -301,10 +299,6 @@ def smaller_plan(settings: dict[str, Any], changed: dict[str, Any]) -> dict[str,
     return smaller
 
 
-def _required(accepted: dict[str, inspect.Parameter], setting: str) -> bool:
-    return setting in accepted and accepted[setting].default is inspect.Parameter.empty
-
-
 def report_count(mechanism: Mechanism) -> float:
     """How many different whole reports there are at most."""
     length = mechanism.shape.length
@@ -325,11 +319,8 @@ MAX_ENTRIES = 1 << 20
 
 def overridden(mechanism: Mechanism, name: str) -> bool:
     """Whether somebody other than the package says this of the mechanism: a class from outside, or a member put in its place."""
-    kind = type(mechanism)
-    if hides_member(mechanism, name):
-        return True
-    owner = _owner(kind, name)
-    return owner is not None and not is_own_member(owner, name)
+    owner = _owner(type(mechanism), name)
+    return hides_member(mechanism, name) or (owner is not None and not is_own_member(owner, name))
 
 
 def reshaped(mechanism: Mechanism) -> bool:
@@ -459,11 +450,8 @@ def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, i
 
 def pair_claim(mechanism: Mechanism, one: Any, other: Any) -> float:
     """The ε that is claimed for two inputs, by the package's word; else the claim."""
-    return (
-        mechanism.claim.epsilon
-        if overridden(mechanism, "pair_epsilon")
-        else mechanism.pair_epsilon(one, other)
-    )
+    stated = not overridden(mechanism, "pair_epsilon")
+    return mechanism.pair_epsilon(one, other) if stated else mechanism.claim.epsilon
 
 
 def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str]]:
@@ -474,24 +462,21 @@ def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], l
             f"{mechanism.name} is a curator's mechanism: the curator who adds the noise sees what all users hold in the clear and "
             "must be trusted; its claim is about what is published"
         )
-    for name in STATED:
-        if not overridden(mechanism, name):
-            continue
-        if name == "loss" and not mechanism.finite:
-            why = reason(mechanism, name)
-            if why is None:
-                leaks.append(
-                    "its epsilon is its own word: it names no channels, and `loss` gives no reason; say in its docstring why "
-                    "the loss is what it says"
-                )
-            else:
-                trusts.append(f"`loss` of {mechanism.name} is taken on trust: {why}")
-        elif name == "loss" and CheckedLoss.of(mechanism).needs_proof and not enumerated:
+    checked = CheckedLoss.of(mechanism)
+    for name in filter(partial(overridden, mechanism), STATED):
+        if name == "loss" and not mechanism.finite and (why := reason(mechanism, name)):
+            trusts.append(f"`loss` of {mechanism.name} is taken on trust: {why}")
+        elif name == "loss" and not mechanism.finite:
+            leaks.append(
+                "its epsilon is its own word: it names no channels, and `loss` gives no reason; say in its docstring why "
+                "the loss is what it says"
+            )
+        elif name == "loss" and checked.needs_proof and not enumerated:
             leaks.append(
                 f"the mechanism states a loss of {mechanism.loss.epsilon:.6g}, its answers add up to "
                 f"{summed_loss(mechanism).epsilon:.6g}, and no enumeration shows that it is less"
             )
-        elif name == "loss" and CheckedLoss.of(mechanism).needs_proof:
+        elif name == "loss" and checked.needs_proof:
             trusts.append(
                 f"`loss` of {mechanism.name} is less than its answers add up to: an enumeration shows it for a small version, and at "
                 "this size it is taken on trust"

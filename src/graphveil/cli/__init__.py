@@ -14,28 +14,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphveil.cli.advise import advise_app
+from graphveil.cli.analyses import advise_app, attack_app, attributes
 from graphveil.cli.answer import answer
-from graphveil.cli.attack import attack_app
-from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
 from graphveil.cli.collect import collect_app
-from graphveil.cli.compare import compare
 from graphveil.cli.console import INTERRUPTED, first_example, on_interrupt, plain_help, say
-from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
-from graphveil.cli.embed import embed
 from graphveil.cli.graph import graph_app
-from graphveil.cli.mechanisms import mechanisms
-from graphveil.cli.methods import methods
+from graphveil.cli.listings import data_app, mechanisms, methods
+from graphveil.cli.one_run import embed, plot, predict
 from graphveil.cli.paper import paper
-from graphveil.cli.plot import plot
-from graphveil.cli.predict import predict
-from graphveil.cli.report import report
-from graphveil.cli.results import results
-from graphveil.cli.run import run
+from graphveil.cli.results import compare, report, results
 from graphveil.cli.statement import statement
-from graphveil.cli.sweep import sweep
+from graphveil.cli.studies import run, sweep
 from graphveil.cli.tune import tune
 from graphveil.errors import ClaimError, GraphveilError
 from graphveil.extras import install_sentence
@@ -61,28 +52,33 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(answer)
-app.command()(audit)
-app.add_typer(advise_app, name="advise")
-app.add_typer(attack_app, name="attack")
-app.command()(attributes)
-app.add_typer(collect_app, name="collect")
-app.add_typer(data_app, name="data")
-app.add_typer(graph_app, name="graph")
-app.command()(mechanisms)
-app.command()(methods)
-app.command()(run)
-app.command()(tune)
-app.command()(sweep)
-app.command()(paper)
-app.command()(predict)
-app.command()(embed)
-app.command()(plot)
-app.command()(demo)
-app.command()(results)
-app.command()(compare)
-app.command()(report)
-app.command()(statement)
+GROUPS = {
+    "advise": advise_app,
+    "attack": attack_app,
+    "collect": collect_app,
+    "data": data_app,
+    "graph": graph_app,
+}
+for command in (
+    answer,
+    audit,
+    attributes,
+    mechanisms,
+    methods,
+    run,
+    tune,
+    sweep,
+    paper,
+    predict,
+    embed,
+    plot,
+    demo,
+):
+    app.command()(command)
+for command in (results, compare, report, statement):
+    app.command()(command)
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
 
 
 def _print_version(wanted: bool) -> None:

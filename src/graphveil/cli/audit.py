@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from graphveil.audit import audit as audit_mechanism
 from graphveil.audit.candidate import load_mechanism, read_plan
 from graphveil.audit.examine import Audit
 from graphveil.audit.findings import exact_epsilon
 from graphveil.channels.sampling import SeededWords
-from graphveil.cli.console import Console, say
+from graphveil.cli.console import Console, print_result, say, show_table
+from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
+from graphveil.experiments.table import Table
 from graphveil.mechanisms.registry import check_budget, check_dims, entry, load_entry, names
+from graphveil.methods.terms import option
 from graphveil.number_format import rounded_up
 from graphveil.privacy.plan import Plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DOES_NOT_HOLD = 1
 
 
+@with_options
 def audit(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="A name from `graphveil mechanisms`, or PATH.py:NAME for one of your own."),
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="The budget of a report; 1 unless a plan says it.")
-    ] = None,
-    dims: Annotated[
-        int | None,
-        typer.Option(help="How many values a row has (for labels: classes; levels: levels; links: users)."),
-    ] = None,
-    sampled: Annotated[int | None, typer.Option(help="How many of them a report is about.")] = None,
-    plan: Annotated[
-        Path | None, typer.Option(help="A plan as a JSON file: audit what it asks, with its own options.")
-    ] = None,
+    *,
+    name: str | None = option(
+        None, "A name from `graphveil mechanisms`, or PATH.py:NAME for one of your own.", positional=True
+    ),
+    epsilon: float | None = option(None, "The budget of a report; 1 unless a plan says it."),
+    dims: int | None = option(
+        None, "How many values a row has (for labels: classes; levels: levels; links: users)."
+    ),
+    sampled: int | None = option(None, "How many of them a report is about."),
+    plan: Path | None = option(None, "A plan as a JSON file: audit what it asks, with its own options."),
     collection: Annotated[
         Path | None,
         typer.Option(
@@ -52,25 +46,19 @@ def audit(
             help="With --plan: let this collection publish the plan if its audit holds. Name the mechanism too, whose code is run.",
         ),
     ] = None,
-    quick: Annotated[
-        bool | None,
-        typer.Option(
-            "--quick/--full",
-            help="2·10^5 draws (10^7 of what is cheap) and some sizes, or 10^7 and all sizes. Full for one mechanism, quick for "
-            "--all.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Repeat the same draws; without it, as a client draws.")
-    ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            help="How long the audit of a mechanism may take: 10 by default, 3 with --quick. What is not finished then does not hold."
-        ),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Audit every registered mechanism.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    quick: bool | None = option(
+        None,
+        "2·10^5 draws (10^7 of what is cheap) and some sizes, or 10^7 and all sizes. Full for one mechanism, quick for "
+        "--all.",
+        "--quick/--full",
+    ),
+    seed: int | None = option(None, "Repeat the same draws; without it, as a client draws."),
+    minutes: float | None = option(
+        None,
+        "How long the audit of a mechanism may take: 10 by default, 3 with --quick. What is not finished then does not hold.",
+    ),
+    everything: bool = option(False, "Audit every registered mechanism.", "--all"),
+    as_json: AsJson = False,
 ) -> None:
     """Check that a mechanism keeps what it claims; exit status 1 where it does not.
 
@@ -91,26 +79,21 @@ def audit(
     Example: graphveil audit --all --json
     """
     if collection is not None and (plan is None or quick):
-        raise InputError(
-            "--collection keeps the full audit of a plan: give --plan FILE, and leave out --quick"
-        )
+        raise InputError("--collection keeps the full audit of a plan: give --plan FILE, leave out --quick")
     size: dict[str, Any] = {"epsilon": epsilon, "dims": dims, "sampled": sampled}
     subject: str | Plan | None = name
     if plan is not None:
         given = {f"--{option}": value for option, value in {**size, "all": everything or None}.items()}
-        both = [option for option, value in given.items() if value is not None]
-        if both:
+        if both := [option for option, value in given.items() if value is not None]:
             raise InputError(f"a plan says all of it by itself: leave out {', '.join(both)}, or --plan")
         subject = read_plan(plan, name)
     else:
-        size["epsilon"] = epsilon = 1.0 if epsilon is None else epsilon
-        check_budget(epsilon)
+        size["epsilon"] = 1.0 if epsilon is None else epsilon
+        check_budget(size["epsilon"])
         if dims is not None:
             check_dims(dims, sampled)
         elif sampled is not None:
-            raise InputError(
-                "sampled needs dims: say how many values a row has, as in --dims 100 --sampled 4"
-            )
+            raise InputError("sampled needs dims, how many values a row has: for example --dims 100")
         if (name is None) != everything:
             raise InputError(
                 "name one mechanism, PATH.py:NAME, --plan FILE, or --all: `graphveil mechanisms` lists the names"
@@ -126,7 +109,11 @@ def audit(
     if subject is None:
         _audit_all(run, as_json)
         return
-    audited = _audit_one(subject, run, as_json)
+    audited = _audit_one(subject, run)
+    if as_json:
+        say(audited.to_json())
+    else:
+        show(audited)
     if not audited.holds:
         raise typer.Exit(DOES_NOT_HOLD)
     if collection is not None and isinstance(subject, Plan):
@@ -136,7 +123,7 @@ def audit(
         say(f"{collection} may publish this plan.", err=True)
 
 
-def _audit_one(named: str | Plan, run: Callable[..., Audit], as_json: bool) -> Audit:
+def _audit_one(named: str | Plan, run: Callable[..., Audit]) -> Audit:
     name = named if isinstance(named, str) else named.mechanism
     subject: Any = named
     if isinstance(named, str) and (":" in named or named.endswith(".py")):
@@ -144,12 +131,7 @@ def _audit_one(named: str | Plan, run: Callable[..., Audit], as_json: bool) -> A
     elif isinstance(named, str):
         load_entry(named)
     with progress() as tell:
-        audited = run(subject, lambda step: tell(f"{name}: {step}"))
-    if as_json:
-        say(audited.to_json())
-    else:
-        show(audited)
-    return audited
+        return run(subject, lambda step: tell(f"{name}: {step}"))
 
 
 def _audit_all(run: Callable[..., Audit], as_json: bool) -> None:
@@ -161,17 +143,15 @@ def _audit_all(run: Callable[..., Audit], as_json: bool) -> None:
                 audits.append(run(name))
             except InputError as error:
                 refused.append(f"{name}: {error}")
-    if as_json:
-        say(json.dumps([audited.as_dict() for audited in audits], ensure_ascii=False))
-    else:
-        Console().print(audit_table(audits))
-        if not all(audited.finite for audited in audits):
-            Console().print("(in parentheses: no finite table, by its own closed form)")
-        console = Console(soft_wrap=True)
-        console.print("`graphveil audit NAME` lists what no audit covers.")
-        for audited in audits:
-            for leak in audited.leaks:
-                console.print(f"[bold red]{escape(audited.name)}[/]: {escape(leak)}")
+    formed = not all(audited.finite for audited in audits)
+    print_result(
+        [audited.as_dict() for audited in audits],
+        as_json,
+        audit_table(audits),
+        *(["(in parentheses: no finite table, by its own closed form)"] if formed else []),
+        "`graphveil audit NAME` lists what no audit covers.",
+        *(f"{audited.name}: {leak}" for audited in audits for leak in audited.leaks),
+    )
     for sentence in refused:
         say(f"not audited, {sentence}", err=True)
     if not audits:
@@ -192,27 +172,20 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 
 def audit_table(audits: list[Audit]) -> Table:
-    """One row a mechanism: what it claims, what it has, whether it holds."""
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    table.add_column("mechanism", no_wrap=True)
+    """Return one row a mechanism: what it claims, what it has, whether it holds."""
     # Nothing is exact where there is no table.
     word = "exact" if any(audited.finite for audited in audits) else "stated"
-    for heading in ("claimed ε", f"{word} ε", "claimed δ", f"{word} δ"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("holds", no_wrap=True)
+    rows = []
     for audited in audits:
         claimed, exact = audited.claimed, audited.exact
-        epsilon = exact_epsilon(exact.epsilon, claimed.epsilon) if audited.finite else None
-        failed = "NO" if audited.leaks else "not known"
-        table.add_row(
-            escape(audited.name),
-            f"{claimed.epsilon:g}",
-            epsilon or f"({rounded_up(exact.epsilon)})",
-            f"{claimed.delta:g}",
-            rounded_up(exact.delta, 3),
-            "[green]yes[/]" if audited.holds else f"[bold red]{failed}[/]",
-        )
-    return table
+        epsilon = f"({rounded_up(exact.epsilon)})"
+        if audited.finite:
+            epsilon = exact_epsilon(exact.epsilon, claimed.epsilon)
+        holds = "yes" if audited.holds else "NO" if audited.leaks else "not known"
+        delta = rounded_up(exact.delta, 3)
+        rows.append((audited.name, f"{claimed.epsilon:g}", epsilon, f"{claimed.delta:g}", delta, holds))
+    head = ("mechanism", "claimed ε", f"{word} ε", "claimed δ", f"{word} δ", "holds")
+    return Table.of(head, rows, text=("holds",))
 
 
 def show(audited: Audit) -> None:
@@ -221,7 +194,7 @@ def show(audited: Audit) -> None:
     gaps = {"Not covered": audited.not_covered}
     if audited.foreign:
         _show_parts(console, gaps)
-    console.print(audit_table([audited]))
+    show_table(audit_table([audited]))
     for step in audited.steps:
         idle = step.skipped or step.unfinished
         mark = "[bold red]✗[/]" if step.leaks else "[dim]-[/]" if idle else "[green]✓[/]"
@@ -236,20 +209,16 @@ def show(audited: Audit) -> None:
     }
     console.print()
     _show_parts(console, parts if audited.foreign else parts | gaps)
-    console.print(_verdict(audited))
-
-
-def _verdict(audited: Audit) -> str:
-    """What an audit comes to, in a sentence."""
     name = escape(audited.name)
-    if audited.leaks:
-        return f"[bold red]The claim of {name} does not hold.[/]"
-    if not audited.holds:
-        return f"[bold red]Whether the claim of {name} holds is not known:[/] the audit ran out of time."
-    if audited.foreign:
-        return f"[green]No fault was found in {name}.[/] That is evidence that its claim holds, not proof."
     proved = "Its tables are proved" if audited.finite else "Its epsilon is that of a closed form"
-    return f"[green]The claim of {name} holds.[/] {proved}, and its code is tested."
+    verdict = f"[green]The claim of {name} holds.[/] {proved}, and its code is tested."
+    if audited.leaks:
+        verdict = f"[bold red]The claim of {name} does not hold.[/]"
+    elif not audited.holds:
+        verdict = f"[bold red]Whether the claim of {name} holds is not known:[/] the audit ran out of time."
+    elif audited.foreign:
+        verdict = f"[green]No fault was found in {name}.[/] That is evidence that its claim holds, not proof."
+    console.print(verdict)
 
 
 def _show_parts(console: Console, parts: dict[str, list[str]]) -> None:

@@ -20,7 +20,7 @@ import typer
 
 from graphveil.checks import check_number, check_whole
 from graphveil.cli.console import Console, on_interrupt, one_bar, say, show_table, warn
-from graphveil.cli.options import AsJson, Options, RangePair, parse_range, with_options
+from graphveil.cli.options import AsJson, Options, RangePair, range_option, with_options
 from graphveil.collect.card import BESIDE, check_folder, result_card, write_result
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.learning import RoundOpenError, StudyTerms
@@ -250,7 +250,7 @@ def init(
     """
     from graphveil.collect.storage import create_collection
 
-    limits = None if rows.range is None else parse_range(rows.range)
+    limits = range_option(rows.range).get("range")
     settings = CollectionSettings(
         id="",
         purpose=purpose,

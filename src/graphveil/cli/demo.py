@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import Console, interrupted, progress_bars, say, show_table
+from graphveil.cli.console import interrupted, progress_bars, say, show_table
+from graphveil.cli.options import with_options
 from graphveil.errors import InputError
-from graphveil.experiments.demo import (
-    SMALL,
-    Demo,
-    difference,
-    headline,
-    html,
-    run_demo,
-    scored,
-    small_rows,
-)
+from graphveil.experiments.demo import SMALL, Demo, run_demo, scored
 from graphveil.experiments.table import Table
 from graphveil.files import check_output, write_whole
+from graphveil.methods.terms import option
 
-FAILED, WIDTH = 1, 110
-MEANING = """\
-[bold]veil[/]     half of the users report bits of interests, which a small public model is learned from; every other device evaluates it and reports
-         the kind that comes out
-[bold]base[/]     everybody reports bits of interests, and a network learns from them
-[bold]control[/]  the same with blinded answers, which carry nothing: what graph and labels give to this method"""
+FAILED = 1
+MEANING = (
+    "veil     half of the users report bits of interests, which a small public model is learned from; every other device",
+    "         evaluates it and reports the kind that comes out",
+    "base     everybody reports bits of interests, and a network learns from them",
+    "control  the same with blinded answers, which carry nothing: what graph and labels give to this method",
+)
 
 
+@with_options
 def demo(
-    out: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("graphveil-demo.html"),
-    runs: Annotated[int, typer.Option(help="How many runs for each budget.")] = 5,
-    jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 2,
+    *,
+    out: Path = option(Path("graphveil-demo.html"), "Where to write the report."),
+    runs: int = option(5, "How many runs for each budget."),
+    jobs: int = option(2, "How many processes; it changes no number."),
 ) -> None:
     """Collect, learn and audit on an embedded town: a table here, and a report as one HTML file.
 
@@ -44,12 +39,8 @@ def demo(
     check_output(out, option="--out")
     kept, stopped = Demo(), False
     with progress_bars(steps=False) as bars:
-
-        def watch(what: str, done: int, total: int) -> None:
-            bars.count(done, total, what)
-
         try:
-            for kept in run_demo(runs, jobs, watch):
+            for kept in run_demo(runs, jobs, lambda what, done, total: bars.count(done, total, what)):
                 if any(result.interrupted for result in kept.private):
                     raise KeyboardInterrupt
         except KeyboardInterrupt:
@@ -57,34 +48,23 @@ def demo(
     if kept.private:
         show(kept, out)
     if stopped:
-        shown = f"shown, and in {out}, is what was computed until then"
-        raise interrupted(
-            f"{shown if kept.private else 'nothing was computed yet'}; the same command begins anew"
-        )
+        computed = f"shown, and in {out}, is what was computed until then"
+        begins = "the same command begins anew"
+        raise interrupted(f"{computed if kept.private else 'nothing was computed yet'}; {begins}")
     if not all(audited.holds for audited in kept.audits):
         say("Error: the audit found a claim that does not hold, see the report", err=True)
         raise typer.Exit(FAILED)
 
 
 def show(demo: Demo, out: Path) -> None:
-    """What came out in a sentence, a small table, what it means, and where the page is."""
-    write_whole(out, html(demo))
-    # Rows are kept in one piece where the screen is narrower.
-    console = Console(soft_wrap=True, highlight=False, width=WIDTH)
-    console.print(f"[bold]{headline(demo)}[/]")
-    if more := difference(demo):
-        console.print(more)
-    console.print()
-    show_table(Table.of(SMALL, small_rows(demo)))
-    bounds = [f"asking nobody (structure): {scored(demo.veil[0], 'structure')}"]
+    """Write the page, and print what came out in a sentence, a small table, what it means, and where the page is."""
+    write_whole(out, demo.html())
+    say(demo.headline(), *filter(None, [demo.difference()]), "")
+    show_table(Table.of(SMALL, demo.small_rows()))
+    bounds = [f"asking nobody (structure): {scored(demo.structure)}"]
     bounds += [f"without privacy: {scored(demo.plain)}"] if demo.plain else []
-    console.print(f" {'; '.join(bounds)}. All in percent of test users, ± half of the 95% interval.")
-    console.print()
-    # A console shows a line feed that stands in a text as two letters.
-    for line in MEANING.splitlines():
-        console.print(line)
-    console.print()
-    broken = sum(not audited.holds for audited in demo.audits)
+    say(f" {'; '.join(bounds)}. All in percent of test users, ± half of the 95% interval.", "", *MEANING, "")
+    held = sum(audited.holds for audited in demo.audits)
     if demo.audits:
-        console.print(f"The audit: {len(demo.audits) - broken} of {len(demo.audits)} claims of ε hold.")
-    console.print(f"The page with the town, the curve, who was asked what and the audit: [bold]{out}[/]")
+        say(f"The audit: {held} of {len(demo.audits)} claims of ε hold.")
+    say(f"The page with the town, the curve, who was asked what and the audit: {out}")

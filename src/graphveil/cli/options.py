@@ -27,11 +27,6 @@ from graphveil.number_format import exact_text
 from graphveil.plugins import plain_name
 
 
-def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:
-    """The settings of a file, if one is given, and over them those of --set."""
-    return {**({} if file is None else read_settings(file, method)), **parse_settings(pairs)}
-
-
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """KEY=VALUE pairs, values as numbers, true, false, none, lists or text.
 
@@ -108,28 +103,23 @@ def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise InputError(
-            f"--{option} takes numbers with commas between them, got {text!r}: for example --{option} 1,2,4"
+            f"--{option} takes numbers with commas between them, like 1,2,4, got {text!r}"
         ) from None
-
-
-def parse_range(text: str) -> tuple[float, float]:
-    """LOW,HIGH as two numbers."""
-    try:
-        low, high = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(
-            f"--range takes LOW,HIGH, two numbers, got {text!r}: for example --range 0,1"
-        ) from None
-    return low, high
 
 
 def range_option(text: str | None) -> dict[str, Any]:
-    """What the loader is told of --range: nothing, where it is not given.
+    """LOW,HIGH as what the loader is told of --range: nothing, where it is not given.
 
     >>> range_option("0,1")
     {'range': (0.0, 1.0)}
     """
-    return {} if text is None else {"range": parse_range(text)}
+    if text is None:
+        return {}
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--range takes LOW,HIGH, two numbers like 0,1, got {text!r}") from None
+    return {"range": (low, high)}
 
 
 # The type of an option that takes several numbers: it is written as text, with commas between them.
@@ -205,32 +195,26 @@ AllRuns = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """How a field is written that is no single value: its parameters, and how they are read for a method."""
-
-    parameters: Mapping[str, Any]
-    read: Callable[..., Any]
+def _read_settings(method: str, setting: list[str] | None, settings_file: Path | None) -> dict[str, Any]:
+    """The settings of a file, if one is given, and over them those of --set."""
+    stored = {} if settings_file is None else read_settings(settings_file, method)
+    return {**stored, **parse_settings(setting or [])}
 
 
-# Fields of an experiment that are written in another form than they have.
-SPELLINGS = {
-    "settings": Spelling(
-        {"setting": list[str] | None, "settings_file": SettingsFile},
-        lambda method, setting, settings_file: all_settings(method, settings_file, setting or []),
-    ),
-    "data_options": Spelling(
-        {"public_range": str | None}, lambda method, public_range: range_option(public_range)
-    ),
-    "control": Spelling({"no_control": bool}, lambda method, no_control: not no_control),
+# Fields of an experiment that are written in another form than they have: their parameters, and how they are read for a method.
+SPELLINGS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
+    "settings": ({"setting": list[str] | None, "settings_file": SettingsFile}, _read_settings),
+    "data_options": ({"public_range": str | None}, lambda method, public_range: range_option(public_range)),
+    "control": ({"no_control": bool}, lambda method, no_control: not no_control),
 }
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the fields of its data classes as options, in their place, and puts them together.
 
-    A parameter of the command may be a data class, or `Annotated` with `Options` that say which of its fields are taken. What
-    `--help` says of a field stands in its metadata, or in its type as typer has it. Where the command has a parameter of the same
+    A parameter of the command may be a data class, or `Annotated` with `Options` that say which of its fields are taken; its own
+    options are parameters whose default is an `option`. What `--help` says of a field stands in its metadata, or in its type as typer
+    has it. Where the command has a parameter of the same
     name, that one is the option, and the field has its default. An experiment comes resolved.
 
     >>> from dataclasses import dataclass
@@ -251,14 +235,18 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     own = [name for name in taken if name not in groups]
     parameters: list[inspect.Parameter] = []
     for name, parameter in taken.items():
+        default: Any = parameter.default
         if name in groups:
             parameters += [each for each in _parameters(*groups[name]) if each.name not in own]
+        elif isinstance(default, Field):
+            parameters.append(_parameter(name, default.default, Annotated[hints[name], option_info(default)]))
         else:
-            parameters.append(_parameter(name, parameter.default, hints[name]))
+            parameters.append(_parameter(name, default, hints[name]))
+    defaults = {each.name: each.default for each in parameters}
 
     @wraps(command)
     def call(**given: Any) -> None:
-        values = {name: given.pop(name) for name in own if name in given}
+        values = {name: given.pop(name, defaults[name]) for name in own}
         for name, (group, options) in groups.items():
             values[name] = _instance(group, options, given)
         command(**values)
@@ -288,7 +276,7 @@ def _parameters(group: Any, options: Options) -> Iterator[inspect.Parameter]:
             continue
         elif group is Experiment and each.name in SPELLINGS:
             info = option_info(each, group, options.help.get(each.name))
-            for name, written in SPELLINGS[each.name].parameters.items():
+            for name, written in SPELLINGS[each.name][0].items():
                 default = False if written is bool else None
                 shown = written if get_origin(written) is Annotated else Annotated[written, info]
                 yield _parameter(name, default, shown)
@@ -297,10 +285,11 @@ def _parameters(group: Any, options: Options) -> Iterator[inspect.Parameter]:
             if "help" in each.metadata:
                 written = str | None if kind == NUMBERS else kind
                 kind = Annotated[written, option_info(each, group, options.help.get(each.name))]
-            yield _parameter(each.name, inspect.Parameter.empty if default is ... else default, kind)
+            yield _parameter(each.name, default, kind)
 
 
 def _parameter(name: str, default: Any, kind: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is ... else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
@@ -319,10 +308,10 @@ def _instance(group: Any, options: Options, given: dict[str, Any]) -> Any:
         elif not options.take(each.name):
             continue
         elif group is Experiment and each.name in SPELLINGS:
-            spelling = SPELLINGS[each.name]
-            written = {name: given.pop(name) for name in spelling.parameters if name in given}
-            if len(written) == len(spelling.parameters):
-                values[each.name] = spelling.read(values["method"], **written)
+            names, read = SPELLINGS[each.name]
+            written = {name: given.pop(name) for name in names if name in given}
+            if len(written) == len(names):
+                values[each.name] = read(values["method"], **written)
         elif each.name in given:
             value = given.pop(each.name)
             values[each.name] = parse_numbers(each.name, value) if kind == NUMBERS else value
@@ -364,9 +353,7 @@ class Computing:
         """The engine of --engine and --workers, where these options go together."""
         check_whole(1 if self.jobs is None else self.jobs, "--jobs", least=1)
         if self.jobs is not None and self.workers is not None:
-            raise InputError(
-                "--workers share one run after the other, so --jobs has no meaning beside it: leave one of them out"
-            )
+            raise InputError("--workers share one run after the other: leave out --jobs, or --workers")
         if self.any_version and not self.resume:
             raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
         return Engine.of(self.engine, self.workers, self.checkpoint_every)

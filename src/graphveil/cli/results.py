@@ -1,60 +1,64 @@
-"""graphveil results: what earlier runs have kept, listed, tagged, deleted and exported."""
+"""graphveil results, compare and report: what earlier runs have kept, listed, compared, and on pages."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from graphveil.checks import check_whole
+from graphveil.cli.audit import progress
 from graphveil.cli.console import confirm, print_result, say, show_table, warn
 from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
-from graphveil.experiments.report import results_page, results_table
-from graphveil.experiments.result_store import (
+from graphveil.experiments.comparison import compare as compared
+from graphveil.experiments.report import (
+    HOPS,
+    TITLE,
+    comparison_page,
+    results_page,
+    results_table,
+    write_report,
+)
+from graphveil.experiments.result import StoredResult
+from graphveil.experiments.results import (
     EXPORTS,
     ORDERS,
-    ResultStore,
     Selection,
-    StoredResult,
     check_tag,
+    find_result,
+    kept_results,
+    latest,
+    read_results,
     sort_results,
     with_numbers,
     write_export,
 )
-from graphveil.experiments.unit_store import results_file
+from graphveil.experiments.store import ResultStore, results_file
 from graphveil.files import PAGES, check_output, write_whole
+from graphveil.methods.terms import option
 from graphveil.number_format import counted
 from graphveil.plugins import unknown_name
 
-TITLE = "graphveil: kept results"
+LISTED_TITLE, COMPARED_TITLE = "graphveil: kept results", "graphveil: comparison of kept results"
 Names = list[str] | None
 
 
 @with_options
 def results(
     *,
-    numbers: Annotated[
-        list[int] | None, typer.Argument(help="Only the results with these numbers (the first column).")
-    ] = None,
+    numbers: list[int] | None = option(
+        None, "Only the results with these numbers (the first column).", positional=True
+    ),
     selection: Selection,
-    sort: Annotated[
-        str, typer.Option(help=f"By what to sort: {', '.join(ORDERS)}. Dates and scores: the highest first.")
-    ] = "number",
-    reverse: Annotated[bool, typer.Option("--reverse", help="Sort the other way round.")] = False,
-    add_tag: Annotated[
-        Names, typer.Option(help="Give the selected results this tag; may be repeated.")
-    ] = None,
-    remove_tag: Annotated[Names, typer.Option(help="Take this tag from them; may be repeated.")] = None,
-    delete: Annotated[
-        bool, typer.Option("--delete", help="Delete the selected results, after asking.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write them to a file instead: .csv, .parquet, .json, or a page, .html."),
-    ] = None,
+    sort: str = option(
+        "number", f"By what to sort: {', '.join(ORDERS)}. Dates and scores: the highest first."
+    ),
+    reverse: bool = option(False, "Sort the other way round.", "--reverse"),
+    add_tag: Names = option(None, "Give the selected results this tag; may be repeated."),
+    remove_tag: Names = option(None, "Take this tag from them; may be repeated."),
+    delete: bool = option(False, "Delete the selected results, after asking.", "--delete"),
+    yes: bool = option(False, "Delete without asking.", "--yes"),
+    out: Path | None = option(None, "Write them to a file instead: .csv, .parquet, .json, or a page, .html."),
     as_json: AsJson = False,
 ) -> None:
     """List what earlier runs have kept: scores with 95% intervals, beside control and structure, and the gain.
@@ -75,15 +79,25 @@ def results(
         check_output(out, (*EXPORTS, *PAGES), "--out")
     # A number names a result, be there a later one or not.
     selection = replace(selection, earlier=selection.earlier or bool(numbers))
-    _check_asked(bool(numbers or selection.filters), delete, yes, bool(add_tag or remove_tag), out, as_json)
-    store = ResultStore(results_file())
+    tagging = bool(add_tag or remove_tag)
+    # What contradicts itself, and what would change everything by accident.
+    if yes and not delete:
+        raise InputError("--yes has no meaning where nothing is deleted: give --delete too, or leave it out")
+    if delete and (tagging or out is not None):
+        raise InputError("--delete is for itself: leave out --add-tag, --remove-tag and --out")
+    if out is not None and as_json:
+        raise InputError("--out and --json say two places: leave one out")
+    if (delete or tagging) and not (numbers or selection.filters):
+        what = "deleted" if delete else "tagged"
+        raise InputError(f"without a selection everything would be {what}: give numbers, --data, --tag …")
+    store = ResultStore()
     kept = store.results(warn)
     chosen = selection.of(with_numbers(kept, numbers) if numbers else kept)
     if delete:
         delete_results(store, chosen, yes, as_json)
         say_what_is_hidden(chosen, kept, selection, "deleted")
         return
-    if add_tag or remove_tag:
+    if tagging:
         tagged = [each.number for each in chosen]
         store.tag(tagged, add=[check_tag(tag, kept) for tag in add_tag or ()], remove=remove_tag or ())
         kept = store.results()
@@ -91,7 +105,7 @@ def results(
     chosen = sort_results(chosen, sort, reverse)
     if out is not None:
         if out.suffix in PAGES:
-            write_whole(out, results_page(chosen, TITLE))
+            write_whole(out, results_page(chosen, LISTED_TITLE))
         else:
             write_export(out, chosen)
         say(f"{counted(len(chosen), 'result')} {'is' if len(chosen) == 1 else 'are'} in {out}.")
@@ -99,23 +113,6 @@ def results(
         tables = [results_table(chosen)] if chosen else []
         print_result({"results": [each.listing() for each in chosen]}, as_json, *tables)
     say_what_is_hidden(chosen, kept, selection)
-
-
-def _check_asked(
-    selected: bool, delete: bool, yes: bool, tagging: bool, out: Path | None, as_json: bool
-) -> None:
-    """Refuse what contradicts itself, and what would change everything by accident."""
-    if yes and not delete:
-        raise InputError("--yes has no meaning where nothing is deleted: give --delete too, or leave it out")
-    if delete and (tagging or out is not None):
-        raise InputError(
-            "--delete is for itself: leave out --add-tag, --remove-tag and --out, or give them before"
-        )
-    if out is not None and as_json:
-        raise InputError("--out and --json say two places: leave one out")
-    if (delete or tagging) and not selected:
-        what = "deleted" if delete else "tagged"
-        raise InputError(f"without a selection everything would be {what}: give numbers, --data, --tag …")
 
 
 def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as_json: bool) -> None:
@@ -152,3 +149,74 @@ def say_what_is_hidden(
                 f"Not {done}: {counted(hidden, 'earlier result')} of the same experiments (--earlier).",
                 err=True,
             )
+
+
+@with_options
+def compare(
+    *,
+    names: list[str] = option(
+        ...,
+        "Two or more kept results: numbers that `graphveil results` lists, tags, or methods.",
+        positional=True,
+    ),
+    selection: Selection,
+    out: Path | None = option(None, "Also write results and comparison to one page, .html."),
+    as_json: AsJson = False,
+) -> None:
+    """Compare kept results, paired over seeds: mean difference, 95% t-interval and p value.
+
+    Each is compared with each. Where that is more than one comparison, p is corrected after Holm and the words rest on that.
+    Where a tag or a method is that of several results, narrow them with --data, --epsilon and so on. Results of other graphs,
+    splits, tasks or seeds cannot be paired and are refused.
+
+    Example: graphveil compare base upgnet --data cora --epsilon 1
+
+    Example: graphveil compare 3 7 submitted --out comparison.html
+    """
+    if len(names) < 2:
+        raise InputError(f"a comparison needs at least 2 results, got {len(names)}: name another one")
+    if out is not None:
+        check_output(out, PAGES, "--out")
+    kept = kept_results(warn)
+    comparison = compared([find_result(name, kept, selection) for name in names])
+    if out is not None:
+        write_whole(out, comparison_page(comparison, COMPARED_TITLE))
+    whole = {
+        "results": [each.listing() for each in comparison.results],
+        "comparisons": [pair.to_dict() for pair in comparison.pairs],
+        "sentences": comparison.sentences,
+        "file": None if out is None else str(out),
+    }
+    written = () if out is None else (f"The page is in {out}.",)
+    tables = (results_table(comparison.results), "", comparison.table())
+    print_result(whole, as_json, *tables, *comparison.sentences, *written)
+
+
+@with_options
+def report(
+    *,
+    results: list[Path] | None = option(
+        None,
+        "Files that `graphveil run … --json` has written, files of results, or folders of them; "
+        "without any, the results of all earlier runs.",
+        positional=True,
+    ),
+    out: Path = option(Path("graphveil-report.html"), "Where to write the page."),
+    title: str = option(TITLE, "The title of the page."),
+    energy: bool = option(
+        True, "Also simulate collections, and show what hops do to them.", "--energy/--no-energy"
+    ),
+    hops: int = option(HOPS, "How many hops to show the energy of."),
+) -> None:
+    """Put results on one self-contained page: tables beside their controls, accuracy over ε, energy over hops.
+
+    Example: graphveil report --out report.html
+
+    Example: graphveil report results/ --out report.html --title "Cora, ten runs" --no-energy
+    """
+    check_whole(hops, "--hops", least=1)
+    check_output(out, option="--out")
+    found = read_results(results, warn) if results else kept_results(warn, ", or name files with results")
+    with progress() as tell:
+        write_report(out, found, title=title, energy=energy, hops=hops, tell=tell)
+    say(f"The report of {counted(len(latest(found)), 'result')} is in {out}.")

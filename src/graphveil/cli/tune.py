@@ -6,8 +6,6 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from graphveil.cli.console import (
     interrupted,
     on_interrupt,
@@ -17,16 +15,16 @@ from graphveil.cli.console import (
 )
 from graphveil.cli.options import AsJson, Computing, Options, default_file, with_options
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.store import ResultStore
 from graphveil.experiments.table import Table
 from graphveil.experiments.tuning import (
-    TrialStore,
     TuningResult,
     check_search,
     tune_experiment,
     write_settings,
 )
-from graphveil.experiments.unit_store import results_file
 from graphveil.files import check_format, check_output
+from graphveil.methods.terms import option
 from graphveil.number_format import counted, exact_text, points
 
 
@@ -44,10 +42,9 @@ def tune(
             },
         ),
     ],
-    trials: Annotated[
-        int,
-        typer.Option(help="How many settings to try at most: the whole grid if it has no more, else by TPE."),
-    ] = 50,
+    trials: int = option(
+        50, "How many settings to try at most: the whole grid if it has no more, else by TPE."
+    ),
     computing: Annotated[
         Computing,
         Options(
@@ -58,12 +55,9 @@ def tune(
             },
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where to write the best settings; METHOD-DATA-epsE.toml in this folder by default."
-        ),
-    ] = None,
+    out: Path | None = option(
+        None, "Where to write the best settings; METHOD-DATA-epsE.toml in this folder by default."
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Search a method's settings for those that do best on validation users, and write them to a file.
@@ -93,9 +87,12 @@ def tune(
         # It would be read as JSON, and any other as TOML.
         check_format(file, (".toml",), "--out")
     with on_interrupt("no trial is finished, and the same command begins anew"):
-        store = TrialStore(results_file(), computing.any_version)
+        store = ResultStore(any_version=computing.any_version)
         title, total = f"{experiment.method} on {experiment.data}", min(trials, space.size)
-        with say_reused(store), progress_bars(title, total, steps=engine.inside(computing.jobs)) as bars:
+        with (
+            say_reused(store.sentences),
+            progress_bars(title, total, steps=engine.inside(computing.jobs)) as bars,
+        ):
 
             def watch(tuned: TuningResult) -> None:
                 bars.count(len(tuned.trials), what=f"{title}, best {points(tuned.best.score)}")

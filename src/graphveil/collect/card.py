@@ -21,12 +21,21 @@ from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.learning import Replayed
 from graphveil.collect.study import StudyOutcome
 from graphveil.errors import InputError
-from graphveil.experiments.artefacts import CSV, EMBEDDING, PARQUET, Columns, matrix_columns, write_artefact
+from graphveil.experiments.artefacts import (
+    CSV,
+    EMBEDDING,
+    PARQUET,
+    Columns,
+    calibrated_rows,
+    matrix_columns,
+    parts_of_split,
+    write_artefact,
+)
 from graphveil.experiments.experiment import Part
 from graphveil.experiments.model import save
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.predictions import calibrated_rows, parts_of_split, predicted_classes
 from graphveil.experiments.table import Table
+from graphveil.experiments.unit import predicted_classes
 from graphveil.files import write_whole
 from graphveil.number_format import counted, percent
 from graphveil.privacy.record import number
@@ -320,7 +329,7 @@ def prediction_columns(
     graph, outcome = learned.graph, learned.outcome
     private = learned.spec.budgets.private_labels
     rows, calibration = calibrated_rows(outcome, graph, private_labels=private)
-    classes = predicted_classes(outcome, several=graph.multilabel)
+    classes = predicted_classes(outcome, graph)
     columns: Columns = {"user": np.arange(graph.node_count), "id": ids, "part": parts_of_split(graph)}
     columns["class"] = classes
     if names is not None:

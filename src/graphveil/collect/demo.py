@@ -30,7 +30,7 @@ from graphveil.collect.study import StudyOutcome, learn_collection, learned_alon
 from graphveil.errors import ServerError
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs.splits import random_split
-from graphveil.graphs.town import Town, generate_town
+from graphveil.graphs.town import Town
 from graphveil.mechanisms import Reports
 from graphveil.number_format import counted, percent
 from graphveil.privacy import Envelope, Invitation
@@ -152,15 +152,10 @@ def create_town(
     folder: Path, size: DemoSize, studies: Sequence[Experiment]
 ) -> tuple[Collection, NDArray[np.float64]]:
     """Make a collection of an operator who has a graph and some labels; and the rows that its people hold."""
-    edges, rows, labels = generate_town(
-        Town(
-            users=size.devices,
-            features=FEATURES,
-            neighbourhood=size.neighbourhood,
-            degree=size.degree,
-            seed=1,
-        )
+    town = Town(
+        users=size.devices, features=FEATURES, neighbourhood=size.neighbourhood, degree=size.degree, seed=1
     )
+    edges, rows, labels = town.generate()
     split = random_split(labels, 0, 0.1, 0.1)
     masks = {part: np.array(getattr(split, part)) for part in ("train", "validation", "test")}
     ids = np.array([f"person-{number}" for number in range(size.devices)])

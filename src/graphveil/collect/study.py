@@ -21,18 +21,17 @@ from graphveil.collect.learning import (
 )
 from graphveil.collect.public_graph import AskedLabels
 from graphveil.errors import InputError
-from graphveil.experiments.experiment import Experiment, Part
+from graphveil.experiments.experiment import Experiment, Given, Part
 from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
-from graphveil.experiments.parts import PARTS, run_parts
-from graphveil.experiments.unit import PreparedUnit, RunUnit, prepare_unit
+from graphveil.experiments.unit import PARTS, PreparedUnit, RunUnit, parts_of, prepare_unit
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
 from graphveil.mechanisms import Reports, entry
 from graphveil.methods.job import Progress, TrainingOptions
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.trial import Replay
 from graphveil.privacy import Ledger, Plan, Respondents
+from graphveil.privacy.answering import Replay
 from graphveil.privacy.ledger import add_up
 from graphveil.privacy.record import Privacy, privacy_record
 
@@ -122,7 +121,7 @@ def learn_collection(
     users = CollectedUsers(collection, ledger, terms, _asked_anyway(prepared))
     outcome = _run(prepared, users, keep_trained=True)
     parts: dict[Part, Outcome] = {"method": outcome}
-    for part in _beside(spec, prepared.graph):
+    for part in _beside(spec, (prepared.graph, prepared.users)):
         blinded = BlindedUsers(users.replayed, count, spec.seed)
         beside = prepare_unit(RunUnit(spec, part, given=given), progress)
         parts[part] = _run(beside, PARTS[part].users(blinded))
@@ -222,11 +221,11 @@ def _asked_anyway(prepared: PreparedUnit) -> tuple[Plan, ...]:
     return (*told, *first)
 
 
-def _beside(spec: Experiment, graph: Graph) -> Sequence[Part]:
+def _beside(spec: Experiment, given: Given) -> Sequence[Part]:
     """What the method is compared with."""
     if not spec.resolved_method.can.asks:
         return ()
-    return [part for part in run_parts(spec, graph.panel is not None) if part not in ("method", "edgeless")]
+    return [part for part in parts_of(spec, given) if part not in ("method", "edgeless")]
 
 
 def _run(prepared: PreparedUnit, users: Respondents, *, keep_trained: bool = False) -> Outcome:

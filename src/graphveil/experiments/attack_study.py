@@ -13,10 +13,9 @@ from graphveil.attacks.game import Played
 from graphveil.attacks.model import SEEN, Learned, ModelAttack, Seen
 from graphveil.attacks.registry import MODEL_ATTACKS
 from graphveil.errors import InputError
-from graphveil.experiments.analysis import DrawnResult, as_sentence
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import Chart, ChartPanel, Drawing, Role, Series
-from graphveil.experiments.page import Section, page
+from graphveil.experiments.figure import Chart, ChartPanel, Role, Series
+from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, load_data, open_unit
 from graphveil.graphs import Graph, Users
@@ -27,8 +26,7 @@ from graphveil.privacy import Plan, Respondents
 from graphveil.statistics import Summary
 from graphveil.version import __version__
 
-BUDGET = "ε"
-NUMBERS = ("right (%)", "95% interval", "control", "chance", "bound")
+HEAD = ("what is guessed", "ε", "right (%)", "95% interval", "control", "chance", "bound")
 REAL = "Real ones are balanced accuracies, which no ε bounds: a graph and others' reports tell something too."
 
 
@@ -113,35 +111,32 @@ class LabelsApart:
 
 
 @dataclass(frozen=True)
-class CampaignReport(DrawnResult):
+class CampaignReport(Analysis):
     """A campaign as its command, figure and page show it."""
 
     campaign: Campaign
 
     @property
     def title(self) -> str:
-        """What is attacked."""
-        return f"{self.campaign.attack.name} inference on {self.campaign.against}"
+        return f"{self.campaign.attack.name} inference on {self.campaign.against}, {Path(self.campaign.data).stem}"
+
+    @property
+    def headline(self) -> str:
+        return self.campaign.summary
+
+    @property
+    def footer(self) -> str:
+        runs = counted(len(self.campaign.points[0].plays), "run")
+        return f"graphveil {__version__}, seed {self.campaign.seed}, {runs} at each budget."
 
     def to_dict(self) -> dict[str, Any]:
         return self.campaign.to_dict()
 
-    def table(self) -> Table:
-        title, (first, *others) = f"{self.title}, {self.campaign.data}", self.campaign.points
-        if others:
-            return self._table(title, (BUDGET, *NUMBERS))
-        epsilon = first.epsilon
-        return self._table(title if epsilon is None else f"{title}, ε = {epsilon:g}", NUMBERS)
-
-    def _table(self, first: str, numbers: tuple[str, ...]) -> Table:
-        """Lay out a row for everything that is guessed at every budget; the budget is the first of the numbers, or left out."""
-        rows = ((what, *cells[-len(numbers) :]) for what, *cells in self.rows())
-        return Table.of([first, *numbers], rows)
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return what was guessed, the budget and the `NUMBERS` of it: planted secrets first, then real ones."""
-        rows: list[tuple[str, ...]] = []
-        for point in self.campaign.points:
+    @property
+    def sections(self) -> list[Section]:
+        """A row for everything that is guessed at every budget, planted secrets before real ones; and the game."""
+        campaign, rows = self.campaign, []
+        for point in campaign.points:
             budget = NONE if point.epsilon is None else point.budget_text
             bound = share_text(point.bound).removesuffix("%")
             found = _cells(point.found, point.control)
@@ -149,21 +144,15 @@ class CampaignReport(DrawnResult):
             for each in point.natural:
                 found = _cells(each.found, each.control)
                 rows.append((f"real ones: {each.name}", budget, *found, points(point.balanced_chance), NONE))
-        return rows
-
-    def sentences(self) -> list[str]:
-        return [self.campaign.summary, *self.explanation()]
-
-    def explanation(self) -> list[str]:
-        """Return the game, what the bound is about, and what real secrets say."""
-        campaign = self.campaign
         said = [
             f"Planted: {campaign.attack.game}.",
             f"The bound is about {campaign.attack.unit}{_stakes_text(campaign.points)}.",
         ]
-        return [*said, REAL] if any(point.natural for point in campaign.points) else said
+        said += [REAL] if any(point.natural for point in campaign.points) else []
+        found_out = Section("What is found out", figure=self._chart(), table=Table.of(HEAD, rows))
+        return [found_out, Section("How to read it", tuple(said))]
 
-    def drawing(self) -> Drawing:
+    def _chart(self) -> Chart:
         """Draw budgets at equal distances in their order; an attack above its bound is a broken promise."""
         campaign = self.campaign
         places = tuple(map(float, range(len(campaign.points))))
@@ -178,24 +167,14 @@ class CampaignReport(DrawnResult):
             (
                 series(f"attack on {campaign.against}", "method", lambda point: point.found),
                 series("the control", "control", lambda point: point.control),
-                series("the bound", "limit", lambda point: Summary(point.bound, None, None)),
-                series("chance", "chance", lambda point: Summary(point.chance, None, None)),
+                series("the bound", "limit", lambda point: Summary(point.bound)),
+                series("chance", "chance", lambda point: Summary(point.chance)),
             ),
             ticks=tuple(point.budget_text for point in campaign.points),
             unit=PERCENT,
             limits=(0, 103),
         )
-        return Chart((panel,)).drawing()
-
-    def page(self) -> str:
-        campaign = self.campaign
-        table = self._table("what is guessed", (BUDGET, *NUMBERS))
-        results = Section("What is found out", svg=self.drawing().svg(), table=table)
-        explained = Section("How to read it", tuple(self.explanation()))
-        runs = counted(len(campaign.points[0].plays), "run")
-        footer = f"graphveil {__version__}, seed {campaign.seed}, {runs} at each budget."
-        title = f"{self.title}, {Path(campaign.data).stem}"
-        return page(title, as_sentence(campaign.summary), (results, explained), footer)
+        return Chart((panel,))
 
 
 def _cells(found: Summary, control: Summary | None) -> tuple[str, str, str]:

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.experiments.analysis import DrawnResult, as_sentence
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import INK, METHOD, RULE, TITLE_SIZE, WIDTH, Drawing, line_style
-from graphveil.experiments.page import Section, page
+from graphveil.experiments.figure import INK, METHOD, RULE, WIDTH, Drawing, line_style
+from graphveil.experiments.page import Analysis, Section, as_sentence
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, RunUnit, open_unit, respondents
 from graphveil.learn.attributes import (
@@ -158,7 +157,7 @@ class RankedAttribute:
 
 
 @dataclass(frozen=True, eq=False)
-class RankingComparison(DrawnResult):
+class RankingComparison(Analysis):
     """What the first round says of attributes, in every run of an experiment whose whole budget is spent on it.
 
     ``control`` ranks by blind reports, ``reference`` by raw features after the same hops. ``null`` is the mean score of an
@@ -246,7 +245,15 @@ class RankingComparison(DrawnResult):
         return self.ranking.scores.shape[1], self.ranking.top
 
     @property
-    def verdict(self) -> str:
+    def title(self) -> str:
+        return f"Attributes of {Path(self.spec.data).stem} at {budget(self.spec.budgets.epsilon)}"
+
+    @property
+    def footer(self) -> str:
+        return f"graphveil {__version__}, seed {self.spec.seed}, {counted(self.spec.runs, 'run')}."
+
+    @property
+    def headline(self) -> str:
         """Whether the ranking says more than its control."""
         agreement, top, given = self.agreement, self.ranking.top, budget(self.spec.budgets.epsilon)
         words = (
@@ -285,10 +292,16 @@ class RankingComparison(DrawnResult):
             "agreement": self.agreement,
             "fairness": self.fairness,
             "privacy": self.privacy,
-            "verdict": self.verdict,
+            "verdict": self.headline,
         }
 
-    def table(self) -> Table:
+    @property
+    def sections(self) -> list[Section]:
+        results = Section("The best attributes", figure=self.drawing, table=self._table())
+        trusted = Section("How far it can be trusted", tuple(map(as_sentence, (*self._trust(), LOOKED_AT))))
+        return [results, trusted, Section("What it cost", (Privacy.model_validate(self.privacy).sentence,))]
+
+    def _table(self) -> Table:
         """Return the best attributes, and the one that blind reports put first."""
         top, runs = self.ranking.top, self.spec.runs
         head = (
@@ -296,8 +309,9 @@ class RankingComparison(DrawnResult):
             *(f"in the top {top}", "correlation with degree"),
         )
         # What is listed starts with the first attributes of the ranking, without gaps.
-        best = self.listed[: max(PRINTED, top)]
-        places = [(str(place), each.title, each) for place, each in enumerate(best, 1)]
+        places = [
+            (str(place), each.title, each) for place, each in enumerate(self.listed[: max(PRINTED, top)], 1)
+        ]
         rows = [
             (
                 place,
@@ -312,14 +326,7 @@ class RankingComparison(DrawnResult):
         words = () if self.names is None else ("attribute",)
         return Table(head, rows, set(head).difference(words))
 
-    def sentences(self) -> list[str]:
-        return [*self.trust(), f"({LOOKED_AT})", self.verdict, self._spent]
-
-    @property
-    def _spent(self) -> str:
-        return Privacy.model_validate(self.privacy).sentence
-
-    def trust(self) -> list[str]:
+    def _trust(self) -> list[str]:
         """Return stability, agreement and fairness in words."""
         top, stability, agreement = self.ranking.top, self.stability, self.agreement
         stable = "one run has no stability to measure"
@@ -343,49 +350,26 @@ class RankingComparison(DrawnResult):
         drawing = Drawing((WIDTH, 1.6 + 0.27 * len(chosen)))
         axes = drawing.axes[0]
         for inside, colour in ((True, METHOD.day), (False, RULE.day)):
-            bars = [(at, each) for at, each in enumerate(chosen) if (each.attribute in truly) == inside]
+            bars = {at: each for at, each in enumerate(chosen) if (each.attribute in truly) == inside}
+            means = [each.score for each in bars.values()]
+            runs = [t_interval(self.ranking.scores[:, each.attribute].tolist()) for each in bars.values()]
+            reach = [(each.high or 0.0) - each.mean for each in runs] if several else None
+            label = f"{'' if inside else 'not '}among the top {top} without privacy"
             if bars:
-                axes.barh(
-                    [at for at, _ in bars],
-                    [each.score for _, each in bars],
-                    color=colour,
-                    label=f"{'' if inside else 'not '}among the top {top} without privacy",
-                    xerr=[self._half_interval(each.attribute) for _, each in bars] if several else None,
-                    ecolor=INK.day,
-                    capsize=2,
-                )
-        axes.axvline(
-            self.control.mean.max(),
-            label="the control's best (ε = 0)",
-            **line_style("control", flat=True),
-        )
+                axes.barh(list(bars), means, color=colour, label=label, xerr=reach, ecolor=INK.day, capsize=2)
+        control = line_style("control", flat=True)
+        axes.axvline(self.control.mean.max(), label="the control's best (ε = 0)", **control)
         axes.axvline(self.null.mean(), label="one that says nothing, on average", **line_style("chance"))
         axes.set_yticks(range(len(chosen)), [_short(each.title) for each in chosen])
         axes.invert_yaxis()
         axes.set_xlim(left=0)
         interval = ", with 95% intervals" if several else ""
         analysis = spec.resolved_settings.model_dump()["analysis"]
-        axes.set_xlabel(f"score ({analysis}), mean of {counted(spec.runs, 'run')}{interval}")
-        axes.set_ylabel("attribute")
-        title = f"attributes of {Path(spec.data).stem} at {budget(spec.budgets.epsilon)}"
-        axes.set_title(title, fontsize=TITLE_SIZE)
+        score = f"score ({analysis}), mean of {counted(spec.runs, 'run')}{interval}"
+        drawing.label(self.title, score, "attribute")
         axes.grid(visible=False, axis="y")
         drawing.legend(columns=2)
         return drawing
-
-    def _half_interval(self, attribute: int) -> float:
-        """Return half of the 95% t-interval of an attribute's mean score over runs."""
-        found = t_interval(self.ranking.scores[:, attribute].tolist())
-        assert found.low is not None and found.high is not None
-        return (found.high - found.low) / 2
-
-    def page(self) -> str:
-        results = Section("The best attributes", svg=self.drawing().svg(), table=self.table())
-        trusted = Section("How far it can be trusted", tuple(map(as_sentence, (*self.trust(), LOOKED_AT))))
-        cost = Section("What it cost", (self._spent,))
-        title = f"Attributes of {Path(self.spec.data).stem} at {budget(self.spec.budgets.epsilon)}"
-        footer = f"graphveil {__version__}, seed {self.spec.seed}, {counted(self.spec.runs, 'run')}."
-        return page(title, as_sentence(self.verdict), (results, trusted, cost), footer)
 
 
 def compare_rankings(
@@ -396,7 +380,6 @@ def compare_rankings(
     raw: list[Scores] = []
     null: list[float] = []
     first: list[FirstRoundAnswers] = []
-    blind = 0
 
     def compare(answers: FirstRoundAnswers) -> None:
         if not first:
@@ -405,15 +388,10 @@ def compare_rankings(
         raw.append(_raw_scores(answers))
         say("ranking attributes", 0.8 * len(raw) / spec.runs)
 
-    def count(_: FirstRoundAnswers) -> None:
-        nonlocal blind
-        blind += 1
-        say("ranking by blind reports", 0.8 + 0.2 * blind / spec.runs)
-
-    check_ranking(spec, top)
     say("asking", 0.0)
     ranking = rank_attributes(spec, top=top, whole=True, watch=compare)
-    control = rank_attributes(spec, top=top, whole=True, part="control", watch=count)
+    say("ranking by blind reports", 0.8)
+    control = rank_attributes(spec, top=top, whole=True, part="control")
     reference = Ranking(np.stack(raw), ranking.correlations, top, tie_seeds(spec, "reference"))
     names = first[0].ready.graph.feature_names
     return RankingComparison(spec, ranking, control, reference, np.array(null), names, first[0].privacy)

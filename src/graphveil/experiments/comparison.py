@@ -9,10 +9,8 @@ from itertools import combinations
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import StoredResult
+from graphveil.experiments.result import RecordOrigin, Result, StoredResult
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit_store import RecordOrigin
 from graphveil.number_format import counted, low_to_high, points, reach, rounded
 from graphveil.statistics import CONFIDENCE, Summary, holm, paired_gain, paired_p
 
@@ -205,7 +203,7 @@ def _check_alike(first: StoredResult, second: StoredResult) -> None:
         value, another = getattr(first, field), getattr(second, field)
         if value != another:
             raise InputError(
-                f"{first.label} has the {what} {value} and {second.label} {another}: only results with the same {what} can be paired"
+                f"{first.label} has the {what} {value}, {second.label} {another}: pair results of one {what}"
             )
     if _loaded(first) != _loaded(second):
         raise InputError(
@@ -214,7 +212,7 @@ def _check_alike(first: StoredResult, second: StoredResult) -> None:
         )
     if first.data_digest and second.data_digest and first.data_digest != second.data_digest:
         raise InputError(
-            f"{first.data} was changed between {first.label} and {second.label}: run the older one again"
+            f"{first.data} changed between {first.label} and {second.label}: run the older one again"
         )
 
 
@@ -229,9 +227,7 @@ def _scores(result: StoredResult) -> dict[int, float]:
     seeds = result.seeds
     if seeds is None:
         if result.interrupted:
-            raise InputError(
-                f"{result.label} was interrupted and does not say which seeds it has: run it again"
-            )
+            raise InputError(f"{result.label} was interrupted and does not say its seeds: run it again")
         seeds = tuple(range(result.seed, result.seed + len(result.runs)))
     return dict(zip(seeds, result.runs, strict=True))
 

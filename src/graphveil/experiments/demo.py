@@ -9,16 +9,15 @@ from typing import Any
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.findings import exact_epsilon, plain
-from graphveil.experiments.engine import HERE
+from graphveil.experiments.drawings import graph_figure
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import Chart, Role, Series, epsilon_chart
+from graphveil.experiments.figure import Chart, Drawing, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
-from graphveil.experiments.run_figures import graph_figure
-from graphveil.experiments.runner import Ahead, run_experiment
+from graphveil.experiments.runner import Runner, RunOptions, StudyWatcher
 from graphveil.experiments.table import Table
-from graphveil.number_format import NONE, budget, counted, gained, points, reach
+from graphveil.experiments.unit import RunUnit, UnitResult, learn_unit
+from graphveil.number_format import NONE, Interval, budget, counted, gained, points, reach
 from graphveil.statistics import Summary, paired_gain, t_interval
 
 EPSILONS = (1.0, 2.0, 4.0)
@@ -54,20 +53,23 @@ FOOTER = (
     "Accuracies are in percent of test users, with 95% t-intervals of the mean; gains are paired differences with 95% "
     "t-intervals."
 )
+HEAD = ("budget", "method", "accuracy", "control", "gain", "over structure", "exact ε")
+SMALL = ("budget", "veil", "its control", "over asking nobody", "base", "its control")
+ASKED_HEAD = ("method", "users", "question", "exact ε")
 
 
 @dataclass(frozen=True)
 class Demo:
     """The results so far: of both methods by budget, without privacy, and the audits of the mechanisms they used.
 
-    ``town`` shows some users of the town with what they are and what veil takes them for, as an SVG element.
+    ``town`` shows some users of the town with what they are and what veil takes them for.
     """
 
     veil: tuple[Result, ...] = ()
     base: tuple[Result, ...] = ()
     plain: Result | None = None
     audits: tuple[Audit, ...] = ()
-    town: str = ""
+    town: Drawing | None = None
 
     @property
     def private(self) -> tuple[Result, ...]:
@@ -77,7 +79,7 @@ class Demo:
     @property
     def structure(self) -> Summary | None:
         """What graph and labels alone give: the same in every experiment, so the first one's."""
-        return summary(self.veil[0], "structure") if self.veil else None
+        return self.veil[0].structure if self.veil else None
 
     def over_structure(self, result: Result) -> Summary | None:
         """What a result gains over asking nobody, paired over the runs that both have."""
@@ -100,15 +102,121 @@ class Demo:
 
     def exact(self, result: Result) -> str:
         """The largest exact ε of all that a result's users were asked by."""
-        found = {
-            audited.name: audited.exact.epsilon
-            for audited in self.audits
-            if audited.claimed.epsilon == _epsilon(result)
-        }
-        names = ASKED_BY[result.method]
-        if not set(names) <= set(found):
+        epsilon, names = _epsilon(result), ASKED_BY[result.method]
+        found = [each for each in self.audits if each.name in names and each.claimed.epsilon == epsilon]
+        if len(found) < len(names):
             return NONE
-        return exact_epsilon(max(found[name] for name in names), _epsilon(result))
+        return exact_epsilon(max(each.exact.epsilon for each in found), epsilon)
+
+    def headline(self) -> str:
+        """What the smallest budget gives that clearly bought anything over asking nobody, for somebody who never heard of it."""
+        result, structure = self.bought, self.structure
+        if result is None or structure is None:
+            return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
+        return (
+            f"One randomized report from each user ({budget(_epsilon(result))}) lets the server tell the kind of "
+            f"{points(result.mean)} in 100 users, instead of {points(structure.mean)} when it asks nobody."
+        )
+
+    def difference(self) -> str:
+        """How sure the headline is, and what the same budget gives where single interests are asked for."""
+        result, structure = self.bought, self.structure
+        if result is None or structure is None:
+            return ""
+        said = (
+            f"That is {gained(self.over_structure(result))} points (mean and 95% interval of {counted(len(result.scores()), 'run')}), with "
+            "the method veil; no smaller budget of those below clearly buys anything."
+        )
+        other = next((each for each in self.base if _epsilon(each) == _epsilon(result)), None)
+        if other is None:
+            return said
+        less = ", less than asking nobody" if other.mean < structure.mean else ""
+        return f"{said} Asked for single interests alone (base), it is {points(other.mean)}{less}."
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table: budget, method, accuracy, that of its control, what was gained over it and over asking nobody, and the exact ε."""
+        table: list[tuple[str, ...]] = []
+        if self.plain:
+            over = gained(self.over_structure(self.plain))
+            table.append(("none", self.plain.method, scored(self.plain), NONE, NONE, over, "no privacy"))
+        # The largest budget first, and veil first in each.
+        for result in sorted(self.private, key=lambda result: -_epsilon(result)):
+            gains = (gained(result.gain), gained(self.over_structure(result)))
+            scores = (scored(result), scored(result.control))
+            table.append((budget(_epsilon(result)), result.method, *scores, *gains, self.exact(result)))
+        return [*table, (NONE, "structure", scored(self.structure), NONE, NONE, NONE, "nobody asked")]
+
+    def small_rows(self) -> list[tuple[str, ...]]:
+        """A line a budget, for a terminal."""
+        base = {_epsilon(result): (scored(result), scored(result.control)) for result in self.base}
+        return [
+            (
+                budget(_epsilon(result)),
+                *(scored(result), scored(result.control), gained(self.over_structure(result))),
+                *base.get(_epsilon(result), (NONE, NONE)),
+            )
+            for result in self.veil
+        ]
+
+    def asked_rows(self) -> list[tuple[str, ...]]:
+        """Who was asked what in one run, at the budget that is told first: method, users, question, exact ε."""
+        table: list[tuple[str, ...]] = []
+        for result in self.private:
+            if _epsilon(result) != _epsilon(self.shown) or not result.of("method"):
+                continue
+            for one in result.of("method")[0].privacy.rounds:
+                exact = NONE if one.exact is None else exact_epsilon(one.exact, one.epsilon)
+                table.append((result.method, f"{one.users:,}", QUESTIONS[one.of], exact))
+        table.append(("structure", "nobody", "nothing: graph and labels alone", "0"))
+        if self.plain:
+            table.append(("nonprivate", "everybody", "all interests as they are", "no privacy"))
+        return table
+
+    def chart(self) -> Chart:
+        """Draw accuracy over ε."""
+        lines = []
+        for name, results in (("veil", self.veil), ("base", self.base)):
+            epsilons = tuple(map(_epsilon, results))
+            scores = [Summary(result.mean, result.low, result.high) for result in results]
+            controls = [result.control for result in results if result.control is not None]
+            lines += [Series(name, epsilons, tuple(scores), role="method")] if results else []
+            if controls and len(controls) == len(results):
+                lines.append(Series(f"{name}, control (ε = 0)", epsilons, tuple(controls), role="control"))
+        if self.structure is not None:
+            lines.append(Series("structure: nobody asked", (), (self.structure,), role="structure"))
+        if self.plain is not None:
+            lines.append(Series("no privacy", (), (t_interval(self.plain.scores()),), role="no privacy"))
+        runs = len(self.private[0].scores()) if self.private else 0
+        return epsilon_chart(lines, f"town, {counted(runs, 'run')}")
+
+    def html(self) -> str:
+        """Return the demonstration as a self-contained page."""
+        broken = sum(not audited.holds for audited in self.audits)
+        found = "No audit was finished."
+        if broken:
+            found = f"{broken} of {len(self.audits)} claims DO NOT HOLD: see below."
+        elif self.audits:
+            found = f"All {counted(len(self.audits), 'claim')} hold: no report is more than e^ε times as likely for one user's interests as for another's."
+        audits = [
+            (
+                each.name,
+                plain(each.claimed.epsilon),
+                exact_epsilon(each.exact.epsilon, each.claimed.epsilon),
+                "holds" if each.holds else " ".join(("DOES NOT HOLD:", *each.leaks)),
+            )
+            for each in self.audits
+        ]
+        audited = Table.of(("mechanism", "claimed ε", "exact ε", "verdict"), audits, text=("verdict",))
+        asked = Table.of(ASKED_HEAD, self.asked_rows(), text=("question",))
+        scores = Table.of(HEAD, self.rows(), text=("method",))
+        sections = [
+            *([Section("The town", (DRAWN,), self.town)] if self.town else []),
+            Section("What a budget buys", figure=self.chart(), table=scores, notes=(SCORED,)),
+            Section(f"Who was asked what, at {budget(_epsilon(self.shown))}", table=asked, notes=(ASKED,)),
+            Section("The audit of what was used", (found,), table=audited, notes=(EXACT,)),
+        ]
+        about = f"{self.difference()} {TOWN}".strip()
+        return page(TITLE, self.headline(), sections, FOOTER, about=about)
 
 
 def _epsilon(result: Result) -> float:
@@ -120,19 +228,17 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
     demo, done = Demo(), count(1)
     steps = len(EPSILONS) * (runs * 4 + 2) + 2 * runs + 1
     settings = {"epochs": EPOCHS}
-    with HERE.shared(jobs) as pool:
-        ahead = Ahead(pool)
+
+    class Watcher(StudyWatcher):
+        def add(self, experiment: Experiment, unit: UnitResult, _done: int, _total: int) -> None:
+            epsilon = experiment.budgets.epsilon
+            at = budget(epsilon) if epsilon else "no privacy"
+            watch(f"{experiment.method}, {unit.part} at {at}", next(done), steps)
+
+    with Runner.open(RunOptions(jobs, keep=False), Watcher()) as runner:
 
         def ran(method: str, skip: tuple[Part, ...] = (), **options: Any) -> Result:
-            spec = Experiment.of(method, "town", runs=runs, **options)
-            at = budget(spec.budgets.epsilon) if spec.budgets.epsilon else "no privacy"
-            return run_experiment(
-                spec,
-                jobs=jobs,
-                skip=skip,
-                ahead=ahead,
-                watch=lambda unit, *_: watch(f"{method}, {unit.part} at {at}", next(done), steps),
-            )
+            return runner.run(Experiment.of(method, "town", runs=runs, **options), skip)
 
         for epsilon in EPSILONS:
             asked: dict[str, Any] = {"epsilon": epsilon, "mechanism": MECHANISM}
@@ -150,155 +256,9 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
         yield demo
     watch("drawing the town", next(done), steps)
     spec = demo.shown.experiment
-    yield replace(demo, town=graph_figure(*learn_again(spec, 0, None)).svg())
+    yield replace(demo, town=graph_figure(*learn_unit(RunUnit(spec))))
 
 
-def summary(result: Result, part: str = "method") -> Summary | None:
-    """The mean score of a part with its interval; None where it was not run."""
-    scores = result.scores(part)
-    return t_interval(scores) if scores else None
-
-
-def scored(result: Result, part: str = "method") -> str:
+def scored(score: Interval | None) -> str:
     """The mean score of a part in points, with half of its interval."""
-    score = summary(result, part)
     return NONE if score is None else f"{points(score.mean)}{reach(score)}"
-
-
-HEAD = ("budget", "method", "accuracy", "control", "gain", "over structure", "exact ε")
-WORDS = 2
-
-
-def rows(demo: Demo) -> list[tuple[str, ...]]:
-    """The table: budget, method, accuracy, that of its control, what was gained over it and over asking nobody, and the exact ε."""
-    table: list[tuple[str, ...]] = []
-    if demo.plain:
-        over = gained(demo.over_structure(demo.plain))
-        table.append(("none", demo.plain.method, scored(demo.plain), NONE, NONE, over, "no privacy"))
-    # The largest budget first, and veil first in each.
-    for result in sorted(demo.private, key=lambda result: -_epsilon(result)):
-        gains = (gained(result.gain), gained(demo.over_structure(result)))
-        scores = (scored(result), scored(result, "control"))
-        table.append((budget(_epsilon(result)), result.method, *scores, *gains, demo.exact(result)))
-    nobody = scored(demo.veil[0], "structure") if demo.veil else NONE
-    return [*table, (NONE, "structure", nobody, NONE, NONE, NONE, "nobody asked")]
-
-
-SMALL = ("budget", "veil", "its control", "over asking nobody", "base", "its control")
-
-
-def small_rows(demo: Demo) -> list[tuple[str, ...]]:
-    """A line a budget, for a terminal."""
-    base = {_epsilon(result): (scored(result), scored(result, "control")) for result in demo.base}
-    return [
-        (
-            budget(_epsilon(result)),
-            scored(result),
-            scored(result, "control"),
-            gained(demo.over_structure(result)),
-            *base.get(_epsilon(result), (NONE, NONE)),
-        )
-        for result in demo.veil
-    ]
-
-
-def headline(demo: Demo) -> str:
-    """What the smallest budget gives that clearly bought anything over asking nobody, for somebody who never heard of it."""
-    result, structure = demo.bought, demo.structure
-    if result is None or structure is None:
-        return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
-    return (
-        f"One randomized report from each user ({budget(_epsilon(result))}) lets the server tell the kind of "
-        f"{points(result.mean)} in 100 users, instead of {points(structure.mean)} when it asks nobody."
-    )
-
-
-def difference(demo: Demo) -> str:
-    """How sure the headline is, and what the same budget gives where single interests are asked for."""
-    result, structure = demo.bought, demo.structure
-    if result is None or structure is None:
-        return ""
-    said = (
-        f"That is {gained(demo.over_structure(result))} points (mean and 95% interval of {counted(len(result.scores()), 'run')}), with "
-        "the method veil; no smaller budget of those below clearly buys anything."
-    )
-    other = next((each for each in demo.base if _epsilon(each) == _epsilon(result)), None)
-    if other is None:
-        return said
-    less = ", less than asking nobody" if other.mean < structure.mean else ""
-    return f"{said} Asked for single interests alone (base), it is {points(other.mean)}{less}."
-
-
-ASKED_HEAD = ("method", "users", "question", "exact ε")
-
-
-def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
-    """Who was asked what in one run, at the budget that is told first: method, users, question, exact ε."""
-    table: list[tuple[str, ...]] = []
-    for result in demo.private:
-        if _epsilon(result) != _epsilon(demo.shown) or not result.of("method"):
-            continue
-        for one in result.of("method")[0].privacy.rounds:
-            exact = NONE if one.exact is None else exact_epsilon(one.exact, one.epsilon)
-            table.append((result.method, f"{one.users:,}", QUESTIONS[one.of], exact))
-    table.append(("structure", "nobody", "nothing: graph and labels alone", "0"))
-    if demo.plain:
-        table.append(("nonprivate", "everybody", "all interests as they are", "no privacy"))
-    return table
-
-
-def chart(demo: Demo) -> Chart:
-    """Draw accuracy over ε."""
-    lines = []
-    for name, results in (("veil", demo.veil), ("base", demo.base)):
-        epsilons = tuple(_epsilon(result) for result in results)
-        for label, part in ((name, "method"), (f"{name}, control (ε = 0)", "control")):
-            role: Role = "control" if part == "control" else "method"
-            curve = tuple(score for result in results if (score := summary(result, part)))
-            if curve and len(curve) == len(results):
-                lines.append(Series(label, epsilons, curve, role=role))
-    if demo.structure is not None:
-        lines.append(Series("structure: nobody asked", (), (demo.structure,), role="structure"))
-    if demo.plain is not None:
-        lines.append(Series("no privacy", (), (t_interval(demo.plain.scores()),), role="no privacy"))
-    runs = len(demo.private[0].scores()) if demo.private else 0
-    return epsilon_chart(lines, f"town, {counted(runs, 'run')}")
-
-
-def html(demo: Demo) -> str:
-    """Return the demonstration as a self-contained page."""
-    scores = Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:]))
-    asked = Table(ASKED_HEAD, tuple(asked_rows(demo)), frozenset({"users", "exact ε"}))
-    sections = [
-        *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
-        Section("What a budget buys", svg=chart(demo).svg(), table=scores, notes=(SCORED,)),
-        Section(f"Who was asked what, at {budget(_epsilon(demo.shown))}", table=asked, notes=(ASKED,)),
-        _audited(demo),
-    ]
-    return page(TITLE, headline(demo), sections, FOOTER, about=" ".join((difference(demo), TOWN)).strip())
-
-
-def _audited(demo: Demo) -> Section:
-    """One sentence on all audits, and a row for each; where a claim is broken, what was found."""
-    broken = sum(not audited.holds for audited in demo.audits)
-    found = "No audit was finished."
-    if broken:
-        found = f"{broken} of {len(demo.audits)} claims DO NOT HOLD: see below."
-    elif demo.audits:
-        found = f"All {counted(len(demo.audits), 'claim')} hold: no report is more than e^ε times as likely for one user's interests as for another's."
-    table = tuple(
-        (
-            audited.name,
-            plain(audited.claimed.epsilon),
-            exact_epsilon(audited.exact.epsilon, audited.claimed.epsilon),
-            "holds" if audited.holds else " ".join(("DOES NOT HOLD:", *audited.leaks)),
-        )
-        for audited in demo.audits
-    )
-    head = ("mechanism", "claimed ε", "exact ε", "verdict")
-    return Section(
-        "The audit of what was used",
-        (found,),
-        table=Table(head, table, frozenset(head[1:3])),
-        notes=(EXACT,),
-    )

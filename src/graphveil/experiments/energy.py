@@ -11,7 +11,7 @@ import numpy as np
 from graphveil import denoise
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.figure import HEIGHT, LINES, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
+from graphveil.experiments.figure import Chart, ChartPanel, Series
 from graphveil.experiments.page import Section
 from graphveil.experiments.result import Result
 from graphveil.experiments.table import Table
@@ -21,6 +21,7 @@ from graphveil.methods.job import Job, feature_plan
 from graphveil.methods.terms import Budgets
 from graphveil.number_format import budget, percent, rounded, rounded_or_whole
 from graphveil.privacy import Nobody
+from graphveil.statistics import Summary
 
 # Wide reports are projected to so many columns first; their energies are then right to √(2/256) = 9% (one deviation) or better.
 SKETCH = 256
@@ -28,8 +29,6 @@ SKETCH = 256
 MAX_GIGABYTES = 2.0
 # Up to so much, the curves of reports and control are called the same.
 SAME = 0.05
-SKA, HOA = LINES[0].day, LINES[4].day
-STYLES = ("-", "--", "-.", ":")
 MEANING = (
     "The Dirichlet energy says how different neighbours are: Σ ‖h_i/√deg_i - h_j/√deg_j‖² over all neighbours j of a user i, "
     "averaged over users, here in units of the energy of the reports before the first hop. Where it is near 0, hops have made "
@@ -65,25 +64,33 @@ class EnergyCurve:
         return self.energies.mixing or self.energies
 
 
-def smoothing(
-    name: str, specs: Sequence[Experiment], hops: int, tell: Callable[[str], None] = lambda _: None
+def energy_sections(
+    name: str, results: Sequence[Result], hops: int, tell: Callable[[str], None]
 ) -> list[Section]:
-    """Return one section a mechanism for the runs on one graph. What cannot be loaded or asked here is named, and skipped."""
-    if not specs:
+    """Return one section a mechanism for the results on one graph. What cannot be loaded or asked here is named, and skipped."""
+    kinds: dict[str, list[Experiment]] = {}
+    for result in sorted(results, key=lambda each: (each.mechanism or "", each.epsilon or 0.0, each.seed)):
+        try:
+            if spec := experiment_of(result):
+                kinds.setdefault(_mechanism_name(spec), []).append(spec)
+        except GraphveilError as error:
+            tell(f"{result.method} on {name} has no energy here: {error}")
+    if not kinds:
         return []
     try:
         tell(f"loading {name}")
-        graph, users = load(specs[0].data, seed=0, **_options(specs[0]))
+        first = next(iter(kinds.values()))[0]
+        # JSON has no tuples.
+        options = first.loader_options.items()
+        told: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in options
+        }
+        graph, users = load(first.data, seed=0, **told)
     except (GraphveilError, OSError, TypeError) as error:
         tell(f"{name} cannot be loaded here: {error}")
         missing = f"{name} cannot be loaded here, so the energy of its reports is not shown."
         return [Section(f"{name}: energy over hops", (missing,), level=3)]
-    kinds: dict[str, list[Experiment]] = {}
-    for spec in sorted(
-        specs, key=lambda spec: (spec.budgets.mechanism, spec.budgets.epsilon or 0.0, spec.seed)
-    ):
-        kinds.setdefault(mechanism_name(spec), []).append(spec)
-    return [_section(name, kind, chosen, graph, users, hops, tell) for kind, chosen in kinds.items()]
+    return [_section(name, kind, specs, graph, users, hops, tell) for kind, specs in kinds.items()]
 
 
 def experiment_of(result: Result) -> Experiment | None:
@@ -107,7 +114,7 @@ def experiment_of(result: Result) -> Experiment | None:
     return experiment
 
 
-def mechanism_name(spec: Experiment) -> str:
+def _mechanism_name(spec: Experiment) -> str:
     """Return a mechanism with the options that it was set to."""
     extra = dict(spec.mechanism_options) | ({} if spec.budgets.delta is None else {"δ": spec.budgets.delta})
     told = ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
@@ -130,9 +137,7 @@ def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: b
     plan = feature_plan(job)
     size = graph.node_count * plan.build().shape.length * 8 / 1e9
     if size > MAX_GIGABYTES:
-        raise InputError(
-            f"{spec.budgets.mechanism} reports every value: {size:.1f} GB are too many for a report"
-        )
+        raise InputError(f"{spec.budgets.mechanism} reports every value: {size:.1f} GB are too many here")
     # Each user may spend what the plan claims at most: nothing else is asked here.
     ledger = users.open_ledger(plan.claim.epsilon, plan.claim.delta)
     unit = RunUnit(spec, "control" if blind else "method")
@@ -165,23 +170,17 @@ def _section(
             refused.append(f"Not shown: {'the ' if blind else ''}{label}, since {error}.")
     if not curves:
         return Section(title, tuple(refused), level=3)
-    bipartite = _bipartite(name, denoise.find_components(graph), curves[0].energies)
-    text = (*bipartite, *_measured(curves, hops), *refused)
-    return Section(title, text, picture(curves, f"{name}, {kind}"), table(curves, hops), level=3)
-
-
-def _bipartite(name: str, shape: denoise.Components, energies: denoise.HopEnergies) -> tuple[str, ...]:
-    """What bipartite components do to the energy of this graph, if it has any."""
-    if not shape.bipartite_count:
-        return ()
-    those, all_of = shape.bipartite_count, shape.constant.shape[1]
-    says = (
-        f"Of the {all_of} components of {name} that have edges, {those} are bipartite (pairs, stars and others with edges only "
-        f"between two groups), with {int(shape.bipartite.sum()):,} users in all. There SKA swaps the two groups forever: its "
-        f"energy stays above {rounded(energies.floor, 2)} of the start, so over all users HOA/SKA does go to 0. That is no merit "
-        "of HOA's against over-smoothing; the second picture leaves these components out."
-    )
-    return (says,)
+    text = [*_measured(curves, hops), *refused]
+    shape, energies = denoise.find_components(graph), curves[0].energies
+    if shape.bipartite_count:
+        text.insert(
+            0,
+            f"Of the {shape.constant.shape[1]} components of {name} that have edges, {shape.bipartite_count} are bipartite (pairs, stars "
+            f"and others with edges only between two groups), with {int(shape.bipartite.sum()):,} users in all. There SKA swaps the two "
+            f"groups forever: its energy stays above {rounded(energies.floor, 2)} of the start, so over all users HOA/SKA does go to 0. "
+            "That is no merit of HOA's against over-smoothing; the second panel leaves these components out.",
+        )
+    return Section(title, tuple(text), _chart(curves, hops), _table(curves, hops), level=3)
 
 
 def _measured(curves: Sequence[EnergyCurve], hops: int) -> tuple[str, ...]:
@@ -209,37 +208,23 @@ def _measured(curves: Sequence[EnergyCurve], hops: int) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def picture(curves: Sequence[EnergyCurve], title: str) -> str:
-    """Draw energy over hops on two logarithmic scales: lines for budgets, crosses for the control."""
-    split = any(curve.energies.mixing for curve in curves)
-    ticks = _ticks(len(curves[0].energies.ska) - 1, 2)
-    drawing = Drawing((1.5 * WIDTH if split else WIDTH, HEIGHT), panels=2 if split else 1)
-    for axes, outside in zip(drawing.axes, (False, True), strict=False):
-        for place, curve in enumerate(curves):
+def _chart(curves: Sequence[EnergyCurve], hops: int) -> Chart:
+    """Draw energy over hops on two logarithmic scales; bipartite components are left out of a second panel, where there are any."""
+    places = _powers(hops, 2)
+    panels = []
+    for outside in (False, True) if any(curve.energies.mixing for curve in curves) else (False,):
+        series = []
+        for curve in curves:
             energies = curve.mixing if outside else curve.energies
-            # Some hops for the control, and all of them for a budget.
-            hops = np.array(ticks) if curve.epsilon is None else np.arange(1, len(energies.ska))
-            style: dict[str, Any] = {"linestyle": STYLES[place % len(STYLES)]}
-            if curve.epsilon is None:
-                style = {"marker": "x", "linestyle": "", "markersize": 7}
-            for kind, values, colour in (("SKA", energies.ska, SKA), ("HOA", energies.hoa, HOA)):
-                shown = np.where(values > 0, values, np.nan)[hops]
-                axes.plot(hops, shown, color=colour, label=f"{kind}, {curve.label}", **style)
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.minorticks_off()
-        axes.set_xlabel("hops K")
-        if split:
-            axes.set_title("without bipartite components" if outside else "all users", fontsize=TEXT_SIZE)
-    drawing.axes[0].set_ylabel("energy (reports = 1)")
-    drawing.figure.suptitle(title, fontsize=TITLE_SIZE)
-    drawing.legend(columns=min(len(curves), 4))
-    return drawing.svg()
+            for kind, values in (("SKA", energies.ska), ("HOA", energies.hoa)):
+                shown = tuple(Summary(float(values[k])) if values[k] > 0 else None for k in places)
+                series.append(Series(f"{kind}, {curve.label}", tuple(map(float, places)), shown))
+        title = "without bipartite components" if outside else "all users"
+        panels.append(ChartPanel(title, "hops K", "energy (reports = 1)", tuple(series), "xy"))
+    return Chart(tuple(panels))
 
 
-def table(curves: Sequence[EnergyCurve], hops: int) -> Table:
+def _table(curves: Sequence[EnergyCurve], hops: int) -> Table:
     """Return the same in numbers, for some K."""
     split = any(curve.energies.mixing for curve in curves)
     names = ("SKA", "HOA", "HOA/SKA")
@@ -247,21 +232,19 @@ def table(curves: Sequence[EnergyCurve], hops: int) -> Table:
     rows = []
     for curve in curves:
         parts = (curve.energies, curve.mixing) if split else (curve.energies,)
-        for k in _ticks(hops, 4):
+        for k in sorted({*_powers(hops, 4), hops}):
             numbers = [value[k] for part in parts for value in (part.ska, part.hoa, part.ratio)]
             rows.append((curve.label, str(k), *map(rounded_or_whole, numbers)))
     return Table.of(head, rows)
 
 
-def _ticks(hops: int, base: int) -> list[int]:
-    """1, base, base², … up to the number of hops, and that number."""
+def _powers(most: int, base: int) -> list[int]:
+    """1, base, base² and so on.
+
+    >>> _powers(64, 4)
+    [1, 4, 16, 64]
+    """
     powers = [1]
-    while powers[-1] * base <= hops:
+    while powers[-1] * base <= most:
         powers.append(powers[-1] * base)
-    return sorted({*powers, hops}) if base > 2 else powers
-
-
-def _options(spec: Experiment) -> dict[str, Any]:
-    """What the loader is told; JSON has no tuples."""
-    options = spec.loader_options
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    return powers

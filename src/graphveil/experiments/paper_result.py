@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import GraphveilError
-from graphveil.experiments.computed_figures import FigureInput, compute_figure
 from graphveil.experiments.figure import Chart
 from graphveil.experiments.measures import SCORE
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.papers import POINT_HEAD, PaperFigure, PaperSelection
-from graphveil.experiments.study import (
-    QUICK_EPOCHS,
-    missing_graph,
-    shorten_missing_graphs,
-)
-from graphveil.experiments.study_result import UNFINISHED, CellResult, StudyResult, printed_head, printed_row
+from graphveil.experiments.papers import POINT_HEAD, FigureInput, Paper, PaperFigure, compute_figure
+from graphveil.experiments.study import NOT_HERE, QUICK_EPOCHS, missing_graph
+from graphveil.experiments.study_result import UNFINISHED, CellResult, StudyResult
 from graphveil.experiments.table import Table
 from graphveil.number_format import NONE, counted
+
+QUICK_FIGURE = "Quick: few values, and one run where it draws at random, to see that it works."
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,20 @@ class FigureResult:
     study: StudyResult | None = None
     note: str = ""
     file: Path | None = None
+    quick: bool = False
+
+    @classmethod
+    def compute(cls, figure: PaperFigure, given: FigureInput) -> FigureResult:
+        """Compute a figure from its graph; where that cannot be, the result says why."""
+        if figure.data and (why := missing_graph(figure.data)):
+            return cls(figure, note=why)
+        try:
+            chart = compute_figure(figure.computed, replace(given, data=figure.data))
+        except KeyboardInterrupt:
+            return cls(figure, note=UNFINISHED)
+        except GraphveilError as error:
+            return cls(figure, note=f"not computed: {error}")
+        return cls(figure, replace(chart, title=figure.heading), quick=given.quick)
 
     @property
     def has_numbers(self) -> bool:
@@ -46,15 +57,13 @@ class FigureResult:
     @property
     def chart(self) -> Chart | None:
         """What is drawn."""
-        if not self.has_numbers:
-            return None
-        return self.computed if self.study is None else self.study.chart
+        return self.study.chart if self.study is not None and self.has_numbers else self.computed
 
     @property
     def remarks(self) -> list[str]:
-        """What is to be said of how a sweep was run, and of what is missing."""
+        """What is to be said of how it was run, and of what is missing."""
         if self.study is None:
-            return []
+            return [QUICK_FIGURE] if self.quick else []
         study = self.study.study
         said = [*study.remarks, *(f"Not run: {why}." for why in self.study.failed)]
         if self.study.interrupted:
@@ -73,6 +82,25 @@ class FigureResult:
         if self.study is None or not self.figure.points:
             return None
         return Table.of(POINT_HEAD, [point.row(self.study) for point in self.figure.points])
+
+    def sections(self, *, by_line: bool = False) -> list[Section]:
+        """Return what is said of it with its points, and the numbers of each panel; ``by_line``: lines of a sweep are rows."""
+        figure, chart = self.figure, self.chart
+        if chart is None:
+            return [Section(figure.heading, (self.missing,))]
+        text = (*self.remarks, *chart.findings, *([figure.note] if figure.note else []))
+        first = Section(figure.heading, text, chart, self.points, level=3)
+        if self.study is None:
+            panels = [
+                Section(f"{each.title}: {each.y_label}", table=each.table("note")) for each in chart.panels
+            ]
+        else:
+            panels = [
+                replace(each, table=_by_line(each.table) if by_line else each.table)
+                for each in self.study.sections
+                if each.table is not None
+            ]
+        return [first, *(replace(panel, level=4) for panel in panels)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figure in the form that `--json` prints."""
@@ -93,24 +121,19 @@ class FigureResult:
         }
 
 
-def compute_paper_figure(figure: PaperFigure, given: FigureInput) -> FigureResult:
-    """Compute a figure from its graph; where that cannot be, the result says why."""
-    if figure.data and (why := missing_graph(figure.data)):
-        return FigureResult(figure, note=why)
-    try:
-        chart = compute_figure(figure.computed, replace(given, data=figure.data))
-    except KeyboardInterrupt:
-        return FigureResult(figure, note=UNFINISHED)
-    except GraphveilError as error:
-        return FigureResult(figure, note=f"not computed: {error}")
-    return FigureResult(figure, replace(chart, title=figure.heading))
+def _by_line(table: Table) -> Table:
+    """A row for each line that has numbers, a column for each x: there are more lines than a page is wide."""
+    names, *columns = zip(*table.texts, strict=True)
+    lines = zip(table.head[1:], columns, strict=True)
+    filled = [(line, *cells) for line, cells in lines if any(cell != NONE for cell in cells)]
+    return Table.of((table.head[0], *names), filled)
 
 
 @dataclass(frozen=True)
 class PaperResult:
     """What came of those parts of a paper that were asked for."""
 
-    selection: PaperSelection
+    paper: Paper
     tables: tuple[StudyResult, ...]
     figures: tuple[FigureResult, ...]
     quick: bool = False
@@ -118,31 +141,28 @@ class PaperResult:
     @property
     def interrupted(self) -> bool:
         """Whether anything of it is not finished."""
-        tables = any(table.interrupted for table in self.tables)
-        return tables or any(figure.interrupted for figure in self.figures)
+        parts = (
+            *(table.interrupted for table in self.tables),
+            *(figure.interrupted for figure in self.figures),
+        )
+        return any(parts)
 
     @property
-    def others(self) -> dict[str, str]:
-        """What of the paper cannot be run, and why, where all of it was asked for."""
-        return dict(self.selection.paper.others) if self.selection.whole else {}
-
-    @property
-    def not_run(self) -> str:
-        """The same in a sentence."""
-        said = "; ".join(f"{name}: {what}" for name, what in self.others.items())
-        return f"Not run: {said}." if said else ""
+    def heading(self) -> Section:
+        """The paper, and what of it cannot be run."""
+        said = "; ".join(f"{name}: {what}" for name, what in self.paper.others.items())
+        return Section(f"{self.paper.title} ({self.paper.source})", (f"Not run: {said}.",) if said else ())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the paper in the form that `--json` prints."""
-        paper = self.selection.paper
         return {
-            "paper": paper.name,
-            "title": paper.title,
-            "source": paper.source,
+            "paper": self.paper.name,
+            "title": self.paper.title,
+            "source": self.paper.source,
             "quick": self.quick,
             "tables": [table.to_dict() for table in self.tables],
             "figures": [figure.to_dict() for figure in self.figures],
-            "others": self.others,
+            "others": dict(self.paper.others),
             "interrupted": self.interrupted,
         }
 
@@ -164,18 +184,41 @@ ROUNDING = 0.05
 
 def papers_page(results: Sequence[PaperResult]) -> str:
     """Return the page; parts of which nothing ran are named at its end, with the reason."""
-    tables = [table for result in results for table in result.tables if table.has_numbers]
-    figures = [figure for result in results for figure in result.figures if figure.has_numbers]
+    sections: list[Section] = []
+    tables: list[StudyResult] = []
+    not_run: list[str] = []
+    figures = 0
+    for result in results:
+        name, below = result.paper.name, []
+        for table in result.tables:
+            if table.has_numbers:
+                tables.append(table)
+                below += [_named(f"{name}/{table.study.name}", each) for each in table.sections]
+            else:
+                why = "; ".join(dict.fromkeys(outcome.note for outcome in table.outcomes))
+                not_run.append(f"{name}/{table.study.name}: {why}")
+        for figure in result.figures:
+            if figure.has_numbers:
+                figures += 1
+                first, *panels = figure.sections(by_line=True)
+                below += [_named(f"{name}/{figure.figure.name}", first), *panels]
+            else:
+                not_run.append(f"{name}/{figure.figure.name}: {figure.missing}")
+        sections += [result.heading, *below] if below or result.heading.text else []
+    sections += [Section("Not run", tuple(not_run))] if not_run else []
     said = [INTERRUPTED] if any(result.interrupted for result in results) else []
     said.append(
-        f"{counted(len(tables), 'table')} and {counted(len(figures), 'figure')} of {counted(len(results), 'paper')}."
+        f"{counted(len(tables), 'table')} and {counted(figures, 'figure')} of {counted(len(results), 'paper')}."
     )
     headline = comparison_sentence([outcome for table in tables for outcome in table.outcomes])
     if any(result.quick for result in results):
         headline = QUICK_PAGE
-    sections = [section for result in results for section in _paper_sections(result)]
-    sections = _with_missing_graphs_once([*sections, *_not_run_sections(results)])
-    return page(TITLE, headline or said.pop(), sections, FOOTER, about=" ".join(said))
+    brief = _with_missing_graphs_once(sections, [result.paper for result in results])
+    return page(TITLE, headline or said.pop(), brief, FOOTER, about=" ".join(said))
+
+
+def _named(name: str, section: Section) -> Section:
+    return replace(section, title=f"{name}: {section.title}", level=3)
 
 
 def comparison_sentence(outcomes: Sequence[CellResult]) -> str:
@@ -194,79 +237,22 @@ def comparison_sentence(outcomes: Sequence[CellResult]) -> str:
     )
 
 
-def _with_missing_graphs_once(sections: Sequence[Section]) -> list[Section]:
+def _with_missing_graphs_once(sections: Sequence[Section], papers: Sequence[Paper]) -> list[Section]:
     """The sections, where what to do about a graph that is not here stands once, at their end."""
+    studies = [
+        study for paper in papers for study in (*paper.tables, *(each.study for each in paper.figures))
+    ]
+    graphs = [graph for study in studies if study for graph in study.graphs]
+    graphs += [figure.data for paper in papers for figure in paper.figures if figure.data]
+    missing = {graph: why for graph in graphs if (why := missing_graph(graph))}
     advice: dict[str, None] = {}
 
     def shorten(text: str) -> str:
-        shortened, sentences = shorten_missing_graphs(text)
-        advice.update(dict.fromkeys(f"{sentence}." for sentence in sentences))
-        return shortened
+        for graph, why in missing.items():
+            if why in text:
+                advice[f"{why}."] = None
+                text = NOT_HERE if text == why else text.replace(why, f"{graph} is {NOT_HERE}")
+        return text
 
     brief = [section.with_words(shorten) for section in sections]
     return [*brief, *([Section(MISSING, tuple(advice))] if advice else [])]
-
-
-def _paper_sections(result: PaperResult) -> list[Section]:
-    paper = result.selection.paper
-    below = [_table_section(paper.name, table) for table in result.tables if table.has_numbers]
-    for figure in result.figures:
-        below += _figure_sections(paper.name, figure) if figure.has_numbers else []
-    others = (result.not_run,) if result.not_run else ()
-    return [Section(f"{paper.title} ({paper.source})", others), *below] if below or others else []
-
-
-def _table_section(paper: str, result: StudyResult) -> Section:
-    """A row for each printed number, which can be sorted by any column."""
-    (section,), numbers = result.sections, printed_head(result.study)
-    rows = [printed_row(result.study, outcome) for outcome in result.outcomes]
-    table = Table(("row", "column", *numbers, "note"), rows, numbers)
-    title = f"{paper}/{result.study.name}: {result.study.title}"
-    return Section(title, section.notes, table=table, level=3)
-
-
-def _figure_sections(paper: str, result: FigureResult) -> list[Section]:
-    """The picture, what the text says of it, and the numbers of each panel as a table."""
-    figure, chart = result.figure, result.chart
-    assert chart is not None
-    note = (figure.note,) if figure.note else ()
-    text = (*result.remarks, *chart.findings, *note)
-    title = f"{paper}/{figure.name}: {figure.heading}"
-    first = Section(title, text, chart.svg(headed=result.study is not None), result.points, level=3)
-    if result.study is None:
-        panels = (
-            Section(f"{panel.title}: {panel.y_label}", table=panel.table("note"), level=4)
-            for panel in chart.panels
-        )
-        return [first, *panels]
-    tables = (
-        replace(section, table=_by_line(section.table), level=4)
-        for section in result.study.sections
-        if section.table is not None
-    )
-    return [first, *tables]
-
-
-def _by_line(table: Table) -> Table:
-    """A row for each line that has numbers, a column for each x: there are more lines than a page is wide."""
-    names, *columns = zip(*table.texts, strict=True)
-    lines = zip(table.head[1:], columns, strict=True)
-    filled = [(line, *cells) for line, cells in lines if any(cell != NONE for cell in cells)]
-    return Table.of((table.head[0], *names), filled)
-
-
-def _not_run_sections(results: Sequence[PaperResult]) -> list[Section]:
-    """What was asked for and did not run, each with the reasons."""
-    said = []
-    for result in results:
-        name = result.selection.paper.name
-        for table in result.tables:
-            if not table.has_numbers:
-                why = "; ".join(dict.fromkeys(outcome.note for outcome in table.outcomes))
-                said.append(f"{name}/{table.study.name}: {why}")
-        said += [
-            f"{name}/{figure.figure.name}: {figure.missing}"
-            for figure in result.figures
-            if not figure.has_numbers
-        ]
-    return [Section("Not run", tuple(said))] if said else []

@@ -1,14 +1,15 @@
-"""Papers: printed tables and figures with the experiments that stand for their numbers, read from TOML files."""
+"""Papers: printed tables and figures with the experiments or computations that stand for their numbers, read from TOML files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.computed_figures import check_computation
 from graphveil.experiments.experiment_file import (
     SUFFIX,
     Fields,
@@ -22,12 +23,13 @@ from graphveil.experiments.experiment_file import (
     packaged,
     typed,
 )
+from graphveil.experiments.figure import Chart
 from graphveil.experiments.measures import SCORE, find_measure
-from graphveil.experiments.result import Result
 from graphveil.experiments.study import FOLDER as SWEEPS
 from graphveil.experiments.study import PRINTED, Cell, Study, find_sweep, missing_graph, read_spread
 from graphveil.experiments.study_result import PRINTED_PARTS, StudyResult
 from graphveil.files import read_toml
+from graphveil.methods.job import Progress
 from graphveil.number_format import NONE, PERCENT, Unit
 from graphveil.plugins import unknown_name
 from graphveil.statistics import Summary, t_interval
@@ -49,19 +51,15 @@ class PrintedPoint:
     def check(self, study: Study, where: str) -> None:
         """Refuse a point that the sweep does not have."""
         axes = study.axes
+        axes_said = f"name a value of each of its {len(axes)} axes"
         for place in (self.at, self.over or self.at):
             known = (value in axis.values for axis, value in zip(axes, place, strict=False))
             if len(place) != len(axes) or not all(known):
-                raise InputError(
-                    f"{where}: {study.name} has no point {list(place)!r}: name a value of each of its {len(axes)} axes"
-                )
+                raise InputError(f"{where}: {study.name} has no point {list(place)!r}: {axes_said}")
 
     def row(self, result: StudyResult) -> list[str]:
         """Return where it is, theirs, and ours with control and structure; what is missing is not run here."""
-        one = result.at(*self.at)
-        other = result.at(*self.over) if self.over else None
-        there = one is not None and (other is not None or not self.over)
-        ours = [PERCENT.interval(_summary(one, other, part)) if there else NONE for part in PRINTED_PARTS]
+        ours = [PERCENT.interval(self._summary(result, part)) for part in PRINTED_PARTS]
         if self.over:
             # Whatever they compare, it is the same for both.
             ours[-1] = NONE
@@ -76,14 +74,14 @@ class PrintedPoint:
         other = [name for name in over if name not in at]
         return ", ".join(at) + (f", over {', '.join(other)}" if self.over else "")
 
-
-def _summary(one: Result | None, other: Result | None, part: str) -> Summary | None:
-    """The mean over runs, or that of differences run by run; None where the part is not there."""
-    scores = [] if one is None else one.scores(part)
-    if other is not None:
-        less = other.scores(part)
-        scores = [a - b for a, b in zip(scores, less, strict=True)] if len(less) == len(scores) else []
-    return t_interval(scores) if scores else None
+    def _summary(self, result: StudyResult, part: str) -> Summary | None:
+        """The mean over runs, or that of differences run by run; None where one of both is not there."""
+        found = [result.at(*place) for place in (self.at, self.over) if place]
+        scores = [[] if each is None else each.scores(part) for each in found]
+        if not all(scores) or len({*map(len, scores)}) > 1:
+            return None
+        first, *others = scores
+        return t_interval([a - b for a, b in zip(first, *others, strict=True)] if others else first)
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper with its tables and its figures; ``others`` says of all the rest why it is not run."""
+    """A paper with its tables and its figures, or some of them; ``others`` says of the rest of a whole one why it is not run."""
 
     name: str
     title: str
@@ -149,27 +147,20 @@ class Paper:
         tables = {table.name: table.title for table in self.tables}
         return tables | {figure.name: figure.title for figure in self.figures}
 
-    def table(self, name: str) -> Study:
-        """Return the table of that name."""
-        for table in self.tables:
-            if table.name == name:
-                return table
-        what = "table or figure" if self.figures else "table"
-        raise InputError(f"{self.name} has no {what} named {name!r}: choose one of {', '.join(self.parts)}")
+    def with_parts(self, tables: tuple[Study, ...], figures: tuple[PaperFigure, ...] = ()) -> Paper:
+        """Return the paper with these tables and figures alone."""
+        whole = (len(tables), len(figures)) == (len(self.tables), len(self.figures))
+        return replace(self, tables=tables, figures=figures, others=self.others if whole else {})
 
-
-class PaperSelection(NamedTuple):
-    """A paper with those of its tables and figures that are asked for."""
-
-    paper: Paper
-    tables: tuple[Study, ...]
-    figures: tuple[PaperFigure, ...]
-
-    @property
-    def whole(self) -> bool:
-        """Whether all of the paper is asked for."""
-        paper = self.paper
-        return (len(self.tables), len(self.figures)) == (len(paper.tables), len(paper.figures))
+    def part(self, name: str) -> Paper:
+        """Return the paper with the table or the figure of that name alone."""
+        if name not in self.parts:
+            what = "table or figure" if self.figures else "table"
+            raise InputError(
+                f"{self.name} has no {what} named {name!r}: choose one of {', '.join(self.parts)}"
+            )
+        tables = tuple(table for table in self.tables if table.name == name)
+        return self.with_parts(tables, tuple(figure for figure in self.figures if figure.name == name))
 
 
 FOLDER = "papers"
@@ -180,26 +171,17 @@ def papers() -> list[Paper]:
     return [read_paper(file) for file in packaged(FOLDER).values()]
 
 
-def find_tables(name: str) -> tuple[Paper, tuple[Study, ...]]:
-    """Return the paper of NAME or NAME/TABLE, and all its tables or the one that is named."""
-    paper, tables, _ = find_parts(name)
-    return paper, tables
-
-
-def find_parts(name: str) -> PaperSelection:
-    """Return the paper of NAME, NAME/TABLE or NAME/FIGURE, and all its tables and figures or the one that is named.
+def find_paper(name: str) -> Paper:
+    """Return the paper of NAME, NAME/TABLE or NAME/FIGURE, with all its tables and figures or the one that is named.
 
     NAME is one that comes with graphveil, or the path of one's own file, FILE.toml.
     """
-    paper_name, part = _divided(name)
+    paper, part = _divided(name)
     known = packaged(FOLDER)
-    if paper_name not in known and not paper_name.endswith(SUFFIX):
-        raise unknown_name("paper", paper_name, known)
-    paper = read_paper(known.get(paper_name, Path(paper_name)))
-    if not part:
-        return PaperSelection(paper, paper.tables, paper.figures)
-    figures = tuple(figure for figure in paper.figures if figure.name == part)
-    return PaperSelection(paper, () if figures else (paper.table(part),), figures)
+    if paper not in known and not paper.endswith(SUFFIX):
+        raise unknown_name("paper", paper, known)
+    found = read_paper(known.get(paper, Path(paper)))
+    return found.part(part) if part else found
 
 
 def _divided(name: str) -> tuple[str, str]:
@@ -217,65 +199,57 @@ def _divided(name: str) -> tuple[str, str]:
     return paper, part
 
 
-def select(name: str, graphs: Sequence[str], columns: Sequence[str] = ()) -> PaperSelection:
+def select(name: str, graphs: Sequence[str], columns: Sequence[str] = ()) -> Paper:
     """Return what of a paper is computed: its tables and figures on some graphs, or all where none is named.
 
     Where ``columns`` are named, its tables have these alone, and figures, which have none, are left out.
     """
-    paper, tables, figures = find_parts(name)
+    paper = find_paper(name)
+    tables, figures = paper.tables, () if columns else paper.figures
     if columns and not tables:
         raise InputError(f"{name} has no table, so no columns: leave --column out")
-    if columns:
-        tables, figures = in_columns(tables, columns), ()
-    if not graphs:
-        return PaperSelection(paper, tables, figures)
-    alone = not tables and len(figures) == 1
-    chosen = tuple(there for figure in figures if (there := figure.on(graphs, alone=alone)))
-    if figures and not tables and not chosen:
-        raise InputError(f"{name} is computed without a graph: leave --data out")
-    # A figure can be computed from graphs that no table has.
-    elsewhere = chosen and not any(graph in graphs for table in tables for graph in table.graphs)
-    return PaperSelection(paper, () if elsewhere else on_graphs(tables, graphs), chosen)
+    if graphs:
+        alone = not tables and len(figures) == 1
+        figures = tuple(there for figure in figures if (there := figure.on(graphs, alone=alone)))
+        if not (tables or figures):
+            raise InputError(f"{name} is computed without a graph: leave --data out")
+        if figures and not any(graph in graphs for table in tables for graph in table.graphs):
+            # A figure can be computed from graphs that no table has.
+            tables = ()
+    return paper.with_parts(choose_cells(tables, graphs if tables else (), columns), figures)
 
 
-def select_every(graphs: Sequence[str]) -> list[PaperSelection]:
+def select_every(graphs: Sequence[str]) -> list[Paper]:
     """Return all papers, or those that have a table on one of some graphs, and of these what is on them."""
     chosen, known = [], []
     for paper in papers():
-        own = list(dict.fromkeys(graph for table in paper.tables for graph in table.graphs))
+        own = [graph for table in paper.tables for graph in table.graphs]
         here = [graph for graph in graphs if graph in own]
         if here or not graphs:
             chosen.append(select(paper.name, here))
         known += own
-    for graph in graphs:
-        if graph not in known:
-            raise InputError(
-                f"no paper has a table on {graph!r}: choose from {', '.join(dict.fromkeys(known))}"
-            )
+    _check_known(graphs, known, "no paper has a table on", ", ")
     return chosen
 
 
-def on_graphs(tables: Sequence[Study], graphs: Sequence[str]) -> tuple[Study, ...]:
-    """Return the cells on some graphs, or all where none is named."""
-    known = list(dict.fromkeys(name for table in tables for name in table.graphs))
-    for name in graphs:
+def choose_cells(
+    tables: Sequence[Study], graphs: Sequence[str] = (), columns: Sequence[str] = ()
+) -> tuple[Study, ...]:
+    """Return the cells on some graphs and in some columns, or all where none is named; tables without any are left out."""
+    cells = [cell for table in tables for cell in table.cells]
+    _check_known(columns, [cell.labels[1] for cell in cells], "no table here has a column", "; ")
+    _check_known(graphs, [cell.experiment.data for cell in cells], "no table here has", ", ")
+
+    def wanted(cell: Cell) -> bool:
+        return (not graphs or cell.experiment.data in graphs) and (not columns or cell.labels[1] in columns)
+
+    return tuple(chosen for table in tables if (chosen := table.choose(wanted)).cells)
+
+
+def _check_known(names: Sequence[str], known: Sequence[str], refusal: str, between: str) -> None:
+    for name in names:
         if name not in known:
-            raise InputError(f"no table here has {name!r}: choose from {', '.join(known)}")
-    return _choose(tables, lambda cell: not graphs or cell.experiment.data in graphs)
-
-
-def in_columns(tables: Sequence[Study], columns: Sequence[str]) -> tuple[Study, ...]:
-    """Return the cells in some columns, or all where none is named."""
-    known = list(dict.fromkeys(cell.labels[1] for table in tables for cell in table.cells))
-    for name in columns:
-        if name not in known:
-            raise InputError(f"no table here has a column {name!r}: choose from {'; '.join(known)}")
-    return _choose(tables, lambda cell: not columns or cell.labels[1] in columns)
-
-
-def _choose(tables: Sequence[Study], wanted: Callable[[Cell], bool]) -> tuple[Study, ...]:
-    chosen = (table.choose(wanted) for table in tables)
-    return tuple(table for table in chosen if table.cells)
+            raise InputError(f"{refusal} {name!r}: choose from {between.join(dict.fromkeys(known))}")
 
 
 def read_paper(file: Path) -> Paper:
@@ -312,15 +286,11 @@ def _read_figure(name: str, figures: Mapping[str, Any], where: str, folder: Path
     sweep, known = typed(table, "sweep", str, where), packaged(SWEEPS)
     if sweep not in known and not sweep.endswith(SUFFIX):
         raise InputError(f"{where}: {unknown_name('sweep', sweep, known)}")
-    if sweep not in known:
-        sweep = str(folder / sweep)
-    points = tuple(
-        _read_point(point, f"{where}: points") for point in typed(table, "points", list, where, [])
-    )
-    study = find_sweep(sweep)
+    study = find_sweep(sweep := sweep if sweep in known else str(folder / sweep))
+    points = [_read_point(point, f"{where}: points") for point in typed(table, "points", list, where, [])]
     for point in points:
         point.check(study, name)
-    return replace(figure, sweep=sweep, study=study, points=points)
+    return replace(figure, sweep=sweep, study=study, points=tuple(points))
 
 
 def _read_point(point: Any, where: str) -> PrintedPoint:
@@ -357,7 +327,7 @@ def _read_row(
     spreads = typed(row.table, "spreads", list, where, ["-"] * len(columns))
     if len(spreads) != len(columns) or ("spreads" in row.table and not spread):
         raise InputError(
-            f"{where}: spreads must be {len(columns)} numbers, in a table that says what its spread is"
+            f"{where}: spreads are {len(columns)} numbers, in a table that says what its spread is"
         )
     if unknown := [name for name in slow if name not in [column.label for column in columns]]:
         raise InputError(f"{where}: slow names {unknown[0]!r}, which is no column")
@@ -365,9 +335,8 @@ def _read_row(
     for column, number, around in zip(columns, printed, spreads, strict=True):
         fields = merged(base, column.fields, row.fields)
         experiment = build_experiment(fields, f"{where}, {column.label}")
-        name = typed({**column.table, **row.table}, "measure", str, where, SCORE)
         with errors_in(where):
-            measure = find_measure(name)
+            measure = find_measure(typed({**column.table, **row.table}, "measure", str, where, SCORE))
         cells.append(
             Cell(
                 experiment,
@@ -390,3 +359,58 @@ def _read_number(number: Any, unit: Unit, where: str) -> float | None:
         allowed = "from 0 to 100" if unit is PERCENT else "of at least 0"
         raise InputError(f'{where}: printed must be numbers {allowed} or "-", got {number!r}')
     return float(number)
+
+
+@dataclass(frozen=True)
+class FigureInput:
+    """What a figure is computed from: a graph, where it needs one, and so many runs, where it draws at random.
+
+    ``runs`` None is as many as the figure has. ``quick`` is one run at few values, to see that it works.
+    """
+
+    data: str = ""
+    runs: int | None = None
+    quick: bool = False
+    progress: Progress = lambda what, share: None
+
+
+# Beside `src`, in a copy of the project.
+REPRODUCE = Path(__file__).parents[3] / "reproduce"
+
+
+def check_computation(name: str, data: str) -> None:
+    """Refuse an unknown figure, and a graph that is missing or too many; an installed package knows no figures and refuses none."""
+    if not REPRODUCE.is_dir():
+        return
+    needs_graph = getattr(_module(name), "NEEDS_GRAPH", False)
+    if data and not needs_graph:
+        raise InputError(f"{name} is computed without a graph: leave data out")
+    if needs_graph and not data:
+        raise InputError(f"{name} is computed from a graph: name it as data")
+
+
+def compute_figure(name: str, given: FigureInput) -> Chart:
+    """Compute the figure that a file of `reproduce/figures` is about: "walk-distance" is that of walk_distance.py."""
+    if not REPRODUCE.is_dir():
+        raise InputError(
+            f"{name} is computed by a file of reproduce/figures, which comes with the project's source and not with the installed "
+            "package: run this in a copy of the project, installed with `pip install -e .`"
+        )
+    chart: Chart = _module(name).compute(given)
+    return chart
+
+
+def _module(name: str) -> Any:
+    """The module of a figure, wherever the command was started."""
+    if (folder := str(REPRODUCE.parent)) not in sys.path:
+        sys.path.append(folder)
+    known = [file.stem.replace("_", "-") for file in sorted((REPRODUCE / "figures").glob("[a-z]*.py"))]
+    if name not in known or not hasattr(module := _import(name), "compute"):
+        raise unknown_name(
+            "computed figure", name, [each for each in known if hasattr(_import(each), "compute")]
+        )
+    return module
+
+
+def _import(name: str) -> Any:
+    return import_module(f"reproduce.figures.{name.replace('-', '_')}")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from graphveil.errors import GraphveilError, UnknownNameError
+from graphveil.errors import UnknownNameError
 from graphveil.experiments.comparison import Comparison
-from graphveil.experiments.energy import HOW, MEANING, THEOREM, experiment_of, smoothing
+from graphveil.experiments.energy import HOW, MEANING, THEOREM, energy_sections
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.experiments.figure import Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import AnyResult, StoredResult, latest
+from graphveil.experiments.result import SOURCE_DIGITS, Result, StoredResult
+from graphveil.experiments.results import AnyResult, latest
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit_store import SHOWN
 from graphveil.files import write_whole
 from graphveil.methods import METHODS
 from graphveil.number_format import NONE, budget, counted, gained, low_to_high, points
@@ -36,18 +36,17 @@ def results_headline(results: Sequence[Result]) -> str:
         return f"{counted(len(results), 'result')}, none beside a control: {best.method} reaches {points(best.mean)} on {best.data}."
     if len(private) == 1:
         return _one(private[0])
-    return f"{_counts(private)}; {_largest(private)}."
+    most = max(private, key=lambda result: result.gain.mean if result.gain else 0.0)
+    at = f"{most.method} at {budget(most.epsilon)} on {most.data}"
+    return f"{_counts(private)}; the largest gain is that of {at}, {gained(most.gain)} points."
 
 
 def _one(result: Result) -> str:
     where = f"{result.method} on {result.data} at {budget(result.epsilon)}"
-    end = f": {NOTHING}" if gain_verdict(result) == NOTHING else ""
-    return f"{where}: {gained(result.gain)} points over its control{_nobody(result)}{end}."
-
-
-def _nobody(result: Result) -> str:
     over = result.gain_over_structure
-    return "" if over is None else f", and {gained(over)} over asking nobody"
+    nobody = "" if over is None else f", and {gained(over)} over asking nobody"
+    end = f": {NOTHING}" if gain_verdict(result) == NOTHING else ""
+    return f"{where}: {gained(result.gain)} points over its control{nobody}{end}."
 
 
 def _counts(private: Sequence[Result]) -> str:
@@ -60,11 +59,6 @@ def _counts(private: Sequence[Result]) -> str:
         better = sum(over.low is not None and over.low > 0 for over in compared)
         said += f", and {better or 'none'} clearly {'beats' if better < 2 else 'beat'} asking nobody"
     return said
-
-
-def _largest(private: Sequence[Result]) -> str:
-    best = max(private, key=lambda result: result.gain.mean if result.gain else 0.0)
-    return f"the largest gain is that of {best.method} at {budget(best.epsilon)} on {best.data}, {gained(best.gain)} points"
 
 
 def gain_verdict(result: Result) -> str | None:
@@ -124,11 +118,8 @@ def report_html(
         _section(group, report_table(group), f"{graph_name(group[0])}, {group[0].task}")
         for group in _groups(shown, _heading).values()
     ]
-    energies = (
-        [each for name, group in graphs.items() for each in _energy(name, group, hops, tell)]
-        if energy
-        else []
-    )
+    asked = graphs.items() if energy else ()
+    energies = [each for name, group in asked for each in energy_sections(name, group, hops, tell)]
     sections += [READING, *([ENERGIES] if energies else []), *energies]
     return page(title, results_headline(shown), sections, FOOTER, about=_about(shown, len(graphs)))
 
@@ -173,7 +164,7 @@ def results_table(results: Sequence[StoredResult], long: bool = False) -> Table:
         }
     if len({result.identity for result in results}) < len(results):
         # What tells results of the same experiment apart.
-        columns[SOURCE] = [result.source[:SHOWN] or NONE for result in results]
+        columns[SOURCE] = [result.source[:SOURCE_DIGITS] or NONE for result in results]
     if any(result.tags for result in results):
         columns[TAGS] = [", ".join(result.tags) or NONE for result in results]
     columns[DATE] = [(result.time or NONE)[: len("2026-01-01")] for result in results]
@@ -204,21 +195,8 @@ def _by_graph(results: Sequence[StoredResult]) -> list[Section]:
 
 def _section(results: Sequence[Result], table: Table, figure: str) -> Section:
     drawn = lines(results)
-    svg = epsilon_chart(drawn, figure, results[0].metric).svg() if drawn else ""
-    return Section(_heading(results[0]), svg=svg, table=table)
-
-
-def _energy(name: str, results: Sequence[Result], hops: int, tell: Callable[[str], None]) -> list[Section]:
-    """What hops do to such reports; a result whose method or mechanism is not known here is left out."""
-    experiments = []
-    for result in results:
-        try:
-            experiment = experiment_of(result)
-        except GraphveilError as error:
-            tell(f"{result.method} on {name} has no energy here: {error}")
-        else:
-            experiments += [] if experiment is None else [experiment]
-    return smoothing(name, experiments, hops, tell)
+    chart = epsilon_chart(drawn, figure, results[0].metric) if drawn else None
+    return Section(_heading(results[0]), figure=chart, table=table)
 
 
 def lines(results: Sequence[Result]) -> list[Series]:
@@ -270,17 +248,12 @@ def _heading(result: Result) -> str:
 def _privacy(result: Result) -> str:
     """What a user has spent, by subject."""
     spent = result.privacy
-    if spent is not None and not spent.raw and _reads_features(result.method):
-        # Results that were kept before records named what was read.
-        spent = spent.model_copy(update={"raw": ["features"]})
+    if spent is not None and not spent.raw:
+        with suppress(UnknownNameError):
+            if METHODS.find(result.method).can.features == "raw":
+                # Results that were kept before records named what was read.
+                spent = spent.model_copy(update={"raw": ["features"]})
     return NONE if spent is None else spent.cell
-
-
-def _reads_features(method: str) -> bool:
-    try:
-        return METHODS.find(method).can.features == "raw"
-    except UnknownNameError:
-        return False
 
 
 def _method(result: Result) -> str:

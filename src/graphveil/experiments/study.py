@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
@@ -37,11 +36,6 @@ from graphveil.plugins import is_reference
 from graphveil.statistics import SPREADS
 
 NOT_HERE = "not here"
-# What `missing_graph` returns, wherever it stands in a text.
-MISSING_GRAPH = re.compile(
-    rf"(?P<data>\S+) is {NOT_HERE}: `graphveil data get (?P=data)`, or put (?P=data)\.npz into the folder that "
-    "GRAPHVEIL_DATA names"
-)
 
 
 def missing_graph(data: str) -> str:
@@ -49,21 +43,6 @@ def missing_graph(data: str) -> str:
     if data in TOWNS or find(data) is not None or Path(data).is_file() or is_reference(data):
         return ""
     return f"{data} is {NOT_HERE}: `graphveil data get {data}`, or put {data}.npz into the folder that GRAPHVEIL_DATA names"
-
-
-def shorten_missing_graphs(text: str) -> tuple[str, list[str]]:
-    """Return a text that names missing graphs without what to do about them, and what it says to do.
-
-    Of such a sentence alone two words are left.
-
-    >>> shorten_missing_graphs("Left out: lastfm is not here: `graphveil data get lastfm`, or put lastfm.npz into the folder "
-    ... "that GRAPHVEIL_DATA names.")[0]
-    'Left out: lastfm is not here.'
-    """
-    sentences = [match[0] for match in MISSING_GRAPH.finditer(text)]
-    if sentences == [text]:
-        return NOT_HERE, sentences
-    return MISSING_GRAPH.sub(lambda match: f"{match['data']} is {NOT_HERE}", text), sentences
 
 
 # Where users and features come to more than so many entries, and each of them is answered, a run takes many minutes.
@@ -303,7 +282,7 @@ class Study:
             runs, fewest = cell.experiment.runs, cell.measure.fewest
             if runs < fewest:
                 raise InputError(
-                    f"{self._where(cell)}: {cell.measure.name} needs at least {fewest} runs, got {runs}"
+                    f"{self._where(cell)}: {cell.measure.name} needs {fewest} runs or more, got {runs}"
                 )
 
     def _where(self, cell: Cell) -> str:

@@ -173,17 +173,33 @@ class StudyResult:
         found = ((x, self.finished.get(self._place(x, line))) for x in places)
         return [(x, outcome.parts[part]) for x, outcome in found if outcome and part in outcome.parts]
 
-    def shared(self, part: str) -> list[tuple[list[int], Curve]]:
-        """Return the curves of a part that several lines may share, each once, with the lines that do."""
-        shared: list[tuple[list[int], Curve]] = []
-        for line in range(len(self.study.lines)):
-            curve = self.curve(line, part)
-            same = next((lines for lines, other in shared if other == curve), None)
-            if same is not None:
-                same.append(line)
-            elif curve:
-                shared.append(([line], curve))
-        return shared
+    @cached_property
+    def series(self) -> list[Series]:
+        """Each line with its control, and what lines share, each once; notes are what their columns are called."""
+        study, found = self.study, list[Series]()
+
+        def add(label: str, column: str, curve: Curve, role: Role, mark_of: str = "") -> None:
+            places, points = tuple(float(x) for x, _ in curve), tuple(point for _, point in curve)
+            found.append(Series(label, places, points, column, role, mark_of))
+
+        for line, name in enumerate(study.lines):
+            add(name, name, self.curve(line, "method"), "method")
+            add("its control (ε = 0)", "control", self.curve(line, "control"), "control")
+        for role, title in BESIDE.items():
+            shared: list[tuple[Curve, list[str]]] = []
+            for line, name in enumerate(study.lines):
+                curve = self.curve(line, role)
+                same = next((names for other, names in shared if other == curve), None)
+                if same is not None:
+                    same.append(name)
+                elif curve:
+                    shared.append((curve, [name]))
+            for curve, names in shared:
+                # Where each belongs to lines of its own, it has the mark of the first.
+                several = len(shared) > 1
+                column = f"{title} ({'; '.join(names)})" if several else title
+                add(title, column, curve, role, names[0] if several else "")
+        return found
 
     @property
     def chart(self) -> Chart:
@@ -193,28 +209,14 @@ class StudyResult:
         if len(panels) > 1:
             titles = [study.axes[2].name(value) for value in study.axes[2].values]
         y_label = study.measure.unit.axis(self.metric)
-        drawn = tuple(panel._panel(title, y_label) for panel, title in zip(panels, titles, strict=True))
-        return Chart(drawn, columns=MOST_BESIDE, title=study.title if len(panels) > 1 else "")
-
-    def _panel(self, title: str, y_label: str) -> ChartPanel:
-        """The lines of one panel; values of x stand at equal distances, in their order."""
-        study, drawn = self.study, []
-
-        def add(label: str, curve: Curve, role: Role, mark_of: str = "") -> None:
-            places, points = tuple(x for x, _ in curve), tuple(point for _, point in curve)
-            drawn.append(Series(label, places, points, role=role, mark_of=mark_of))
-
-        for line, name in enumerate(study.lines):
-            add(name, self.curve(line, "method"), "method")
-            add("its control (ε = 0)", self.curve(line, "control"), "control")
-        for role, name in BESIDE.items():
-            shared = self.shared(role)
-            for lines, curve in shared:
-                # Where each belongs to lines of its own, it has the mark of the first.
-                add(name, curve, role, study.lines[lines[0]] if len(shared) > 1 else "")
         x = study.axes[0]
         ticks = tuple(value_text(value) for value in x.values)
-        return ChartPanel(title, x.label, y_label, tuple(drawn), "", ticks, study.measure.unit, FREE)
+        # Values of x stand at equal distances, in their order.
+        drawn = tuple(
+            ChartPanel(title, x.label, y_label, tuple(panel.series), "", ticks, study.measure.unit, FREE)
+            for panel, title in zip(panels, titles, strict=True)
+        )
+        return Chart(drawn, columns=MOST_BESIDE, title=study.title if len(panels) > 1 else "")
 
     def table(self, columns: Sequence[tuple[Column, Sequence[CellValue]]]) -> Table:
         """Return a row for each value of x, with columns beside it that have a cell for each."""
@@ -264,24 +266,14 @@ def _panel_sections(panel: StudyResult) -> list[Section]:
 
 def _sweep_columns(panel: StudyResult) -> list[tuple[Column, Sequence[CellValue]]]:
     """Each line with its control, and what lines share, at each x."""
-    study = panel.study
-    controlled = any("control" in outcome.parts for outcome in panel.finished.values())
-    curves: list[tuple[str, Curve]] = []
-    for line, name in enumerate(study.lines):
-        curves.append((name, panel.curve(line, "method")))
-        curves += [("control", panel.curve(line, "control"))] if controlled or not panel.finished else []
-    for part, title in BESIDE.items():
-        shared = panel.shared(part)
-        for lines, curve in shared:
-            names = "; ".join(study.lines[line] for line in lines)
-            curves.append((title if len(shared) == 1 else f"{title} ({names})", curve))
-    return [
-        (
-            Column(name, "summary", study.measure.unit),
-            [dict(curve).get(x) for x in range(len(study.axes[0].values))],
-        )
-        for name, curve in curves
+    controls = [series for series in panel.series if series.role == "control"]
+    shown = [
+        series
+        for series in panel.series
+        if series.role != "control" or not panel.finished or any(each.y for each in controls)
     ]
+    unit, places = panel.study.measure.unit, range(len(panel.study.axes[0].values))
+    return [(Column(each.note, "summary", unit), [each.at(x) for x in places]) for each in shown]
 
 
 def _notes(panel: StudyResult) -> tuple[str, ...]:
@@ -356,12 +348,6 @@ QUICK_TABLE = f"Quick: one run of at most {QUICK_EPOCHS} epochs, to see that it 
 PRINTED_PARTS = ("method", "control", "structure")
 
 
-def printed_head(study: Study) -> tuple[str, ...]:
-    """Return what stands above the numbers of `printed_row`."""
-    likewise = ("ours likewise",) if study.spread else ()
-    return "theirs", *likewise, "ours", *PRINTED_PARTS[1:]
-
-
 def printed_row(study: Study, outcome: CellResult) -> tuple[str, ...]:
     """Return row and column, theirs, ours in the same form where theirs has a spread, ours, control, structure and the note."""
     cell, unit = outcome.cell, outcome.cell.measure.unit
@@ -371,20 +357,18 @@ def printed_row(study: Study, outcome: CellResult) -> tuple[str, ...]:
 
 
 def _printed_sections(result: StudyResult) -> list[Section]:
-    """A line for each printed number, those of one row below its name, and what stands around the numbers."""
+    """A line for each printed number, and what stands around the numbers."""
     study = result.study
-    rows, before = [], ""
-    for row, *rest in (printed_row(study, outcome) for outcome in result.outcomes):
-        rows.append(["" if row == before else row, *rest])
-        before = row
-    table = Table.of(["", "", *printed_head(study), ""], rows)
+    numbers = ("theirs", *(("ours likewise",) if study.spread else ()), "ours", *PRINTED_PARTS[1:])
+    rows = (printed_row(study, outcome) for outcome in result.outcomes)
     ours = "[…] are 95% t-intervals of our means."
     around = f"The document's numbers have no interval here; {ours}"
     if study.spread:
         around = f"±: {SPREADS[study.spread].words}, theirs and ours; {ours}"
-    quick = (QUICK_TABLE,) if study.quick else ()
-    notes = (around, study.note) if study.note else (around,)
-    return [Section(study.title, quick, table=table, notes=notes)]
+    notes = (*([QUICK_TABLE] if study.quick else []), around, *([study.note] if study.note else []))
+    return [
+        Section(study.title, table=Table(("row", "column", *numbers, "note"), rows, numbers), notes=notes)
+    ]
 
 
 def _printed_dict(result: StudyResult) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from graphveil.mechanisms.lapgraph import Pair, PublishedGraph
 from graphveil.mechanisms.links import NeighbourLists
 from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.small_dendrograms import Pairs, Sketches
-from graphveil.watching import tell
+from graphveil.progress import report_progress
 
 if TYPE_CHECKING:
     from graphveil.mechanisms.dendrogram import Links, Regions, Tree
@@ -194,7 +194,7 @@ class EdgeRR(PublishedGraph):
         for start in range(0, self.steps, look):
             self._walk(dendrogram, tree, known, 0.0, min(look, self.steps - start), words)
             seen.append(dendrogram.likelihoods(tree)[0])
-            tell("a dendrogram of public links", min(1.0, (start + look) / self.steps))
+            report_progress("a dendrogram of public links", min(1.0, (start + look) / self.steps))
             if settled(seen):
                 return
 
@@ -205,7 +205,7 @@ class EdgeRR(PublishedGraph):
         for stage in range(1, STAGES + 1):
             steps = self.steps * stage // STAGES - self.steps * (stage - 1) // STAGES
             self._walk(dendrogram, tree, links, self.tilt * min(1.0, 2 * stage / STAGES), steps, words)
-            tell("a dendrogram of private links", stage / STAGES)
+            report_progress("a dendrogram of private links", stage / STAGES)
 
     def _walk(self, dendrogram: Any, tree: Tree, links: Links, tilt: float, steps: int, words: Words) -> None:
         for start in range(0, steps, BLOCK):

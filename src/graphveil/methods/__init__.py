@@ -10,9 +10,8 @@ from graphveil.methods.method import BACKBONE_NAMES, METHODS, Capabilities, Meth
 from graphveil.methods.nonprivate import NonPrivate
 from graphveil.methods.ppgnn import Ppgnn
 from graphveil.methods.solitude import Solitude
-from graphveil.methods.structure import Structure, StructureSettings
-from graphveil.methods.structure_posterior import Posterior, structure_posterior
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.structure import Posterior, Structure, StructureSettings, structure_posterior
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.togl import Togl
 from graphveil.methods.training import train_backbone
 from graphveil.methods.upgnet import Upgnet
@@ -32,7 +31,6 @@ __all__ = [
     "Outcome",
     "Posterior",
     "Settings",
-    "Stopwatch",
     "StructureSettings",
     "check_method",
     "feature_plan",

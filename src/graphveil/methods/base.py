@@ -7,7 +7,7 @@ from pydantic import Field
 from graphveil import learn
 from graphveil.methods.job import Job
 from graphveil.methods.method import TRAINING_GRID, Capabilities, Method, ScaledSettings
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.training import train_backbone
 
 
@@ -33,9 +33,6 @@ class Base(Method):
     grid = TRAINING_GRID
 
     def learn(self, job: Job) -> Outcome:
-        watch = Stopwatch()
-        with watch.stage("report"):
-            job.say("reporting", 0.0)
-            reports = job.users.report(*job.questions.features)
-            inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
-        return train_backbone(job, inputs, watch)
+        reports = job.ask(*job.questions.features)
+        inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
+        return train_backbone(job, inputs)

@@ -20,13 +20,12 @@ from graphveil.files import read_text
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.edgerr_builders import TREE_SHARE
 from graphveil.mechanisms.features import budget_shares
-from graphveil.methods.job import Job, Questions, feature_plan, questions_of
+from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
 from graphveil.methods.method import TRAINING_GRID, Capabilities, Method
 from graphveil.methods.private_links import LinkUse
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.training import train_backbone
-from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
     from graphveil.learn.topology import Topology
@@ -282,24 +281,16 @@ class Heterorr(Method):
 
     def learn(self, job: Job) -> Outcome:
         settings: HeterorrSettings = job.settings
-        watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
+        topology = learn.Topology(job.graph, job.device)
         *before, last = job.questions.features
-        with watch.stage("report"):
-            job.say("first round" if before else "reporting", 0.0)
-            first = [job.users.report(plan) for plan in before]
-        with watch.stage("denoise"):
+        first = [job.ask(plan, doing="first round") for plan in before]
+        with job.stage("denoise"):
             shares = divided_budget(job, topology, first, last.claim.epsilon)
-        with watch.stage("report"):
-            job.say("reporting", 0.0)
-            asked = last.model_dump(exclude_none=True)
-            asked["options"] = {**asked["options"], "shares": shares.tolist()}
-            reports = job.users.report(Plan(**asked))
-        with watch.stage("denoise"):
+        reports = job.ask(with_options(last, shares=shares.tolist()))
+        with job.stage("denoise"):
             inputs = _inputs(job, first, reports, np.flatnonzero(shares))
             hops = denoise.KProp(settings.hops).operator(topology.unlooped)
-        return train_backbone(
-            job, linear.Composition(hops, inputs) if settings.hops else inputs, watch, topology
-        )
+        return train_backbone(job, linear.Composition(hops, inputs) if settings.hops else inputs, topology)
 
 
 def divided_budget(job: Job, topology: Topology, first: list[Reports], epsilon: float) -> Numbers:

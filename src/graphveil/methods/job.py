@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import DividedEdges, no_known_links
 from graphveil.graphs.users import Users
-from graphveil.mechanisms import entry
+from graphveil.mechanisms import Reports, entry
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.methods.private_links import PrivateLinks, link_plan
@@ -29,6 +31,8 @@ from graphveil.privacy.ledger import add_up, most_spent
 if TYPE_CHECKING:
     from graphveil.learn.checkpoints import Checkpoints
 
+# What seconds are counted for.
+STAGES = ("report", "denoise", "train")
 # Told what is being done and which share of it is done.
 Progress = Callable[[str, float], None]
 
@@ -163,6 +167,8 @@ class Job:
     unasked: bool = False
     training: TrainingOptions = field(default_factory=TrainingOptions)
     progress: Progress | None = None
+    # What was spent on each stage so far.
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0), compare=False)
 
     @classmethod
     def of(cls, graph: Graph, users: Respondents, settings: Any, seed: int, **options: Any) -> Job:
@@ -188,6 +194,22 @@ class Job:
         """Tell how far the work is, if anybody listens."""
         if self.progress is not None:
             self.progress(what, share)
+
+    @contextmanager
+    def stage(self, name: str, doing: str = "") -> Iterator[None]:
+        """Count the seconds of what happens inside for a stage (report, denoise or train), and tell what is being done."""
+        if doing:
+            self.say(doing, 0.0)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.perf_counter() - start
+
+    def ask(self, plan: Plan, *, doing: str = "reporting") -> Reports:
+        """Ask the users a question: what they report."""
+        with self.stage("report", doing):
+            return self.users.report(plan)
 
 
 def questions_of(job: Job, *features: Plan) -> Questions:
@@ -245,6 +267,12 @@ def feature_plan(job: Job, epsilon: float | None = None, **more: Any) -> Plan:
     options.pop("binary", None)
     options |= more.pop("options", {})
     return Plan(mechanism=budgets.mechanism, epsilon=asked, options=options, **{**fields, **more, **own})
+
+
+def with_options(plan: Plan, **options: Any) -> Plan:
+    """Return the same question with more options of its mechanism."""
+    asked = plan.model_dump(exclude_none=True)
+    return Plan(**{**asked, "options": {**asked["options"], **options}})
 
 
 def _binary(job: Job) -> bool | None:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
-from graphveil.mechanisms import Estimate, Reports
+from graphveil.mechanisms import Estimate
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of
 from graphveil.methods.method import (
     RAW_ROWS,
@@ -23,7 +23,7 @@ from graphveil.methods.method import (
     Settings,
     with_questions,
 )
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.training import train_backbone
 
 # The document searches by a tool and does not say where; α and r are ours.
@@ -74,11 +74,11 @@ class PageRankMethod(Method):
     backbone = "mlp"
 
     @abstractmethod
-    def network_input(self, job: Job, watch: Stopwatch) -> linear.Input:
+    def network_input(self, job: Job) -> linear.Input:
         """X (n x d) as a network is fed it."""
 
     @abstractmethod
-    def rows_to_spread(self, job: Job, watch: Stopwatch) -> Estimate:
+    def rows_to_spread(self, job: Job) -> Estimate:
         """X (n x d) in units of its largest possible entry, without an offset."""
 
     def can_with(self, settings: Any, task: str = "node") -> Capabilities:
@@ -96,34 +96,33 @@ class PageRankMethod(Method):
 
     def learn(self, job: Job) -> Outcome:
         if self.can_with(job.settings, job.task.name).dense:
-            return self._links(job, Stopwatch())
-        return self._trained(job, Stopwatch())
+            return self._links(job)
+        return self._trained(job)
 
     def embed(self, job: Job) -> NDArray[np.float32]:
         """Z itself: nothing is learned for it, so it needs no labels and no links that are held out."""
         self._refuse(job)
-        estimate = self.rows_to_spread(with_questions(self, job), Stopwatch())
+        estimate = self.rows_to_spread(with_questions(self, job))
         job.say("propagating", 0.0)
         return self._propagated(job, estimate)
 
-    def _trained(self, job: Job, watch: Stopwatch) -> Outcome:
+    def _trained(self, job: Job) -> Outcome:
         settings: PageRankSettings = job.settings
-        inputs = self.network_input(job, watch)
-        with watch.stage("denoise"):
+        inputs = self.network_input(job)
+        with job.stage("denoise"):
             matrix = linear.pagerank_matrix(job.graph, settings.r, device=job.device)
             hops = _pagerank(settings, settings.series_error).operator(matrix)
             spread = linear.Composition(hops, inputs)
-        return train_backbone(job, spread, watch)
+        return train_backbone(job, spread)
 
-    def _links(self, job: Job, watch: Stopwatch) -> Outcome:
+    def _links(self, job: Job) -> Outcome:
         settings: PageRankSettings = job.settings
         schedule = learn.LinkSchedule(settings.link_epochs, settings.link_lr)
         assert job.graph.links is not None
-        estimate = self.rows_to_spread(job, watch)
-        with watch.stage("denoise"):
-            job.say("propagating", 0.0)
+        estimate = self.rows_to_spread(job)
+        with job.stage("denoise", "propagating"):
             rows = self._propagated(job, denoise.with_constant(estimate))
-        with watch.stage("train"):
+        with job.stage("train"):
             fitted = learn.fit_links(
                 rows,
                 1,
@@ -136,7 +135,6 @@ class PageRankMethod(Method):
             None,
             1 - fitted.auc,
             fitted.auc,
-            watch.seconds,
             pair_scores=learn.InnerProducts(rows, fitted.weights),
             embedding=rows,
         )
@@ -223,23 +221,17 @@ class Ldpge(PageRankMethod):
         """Ask once, for k values."""
         return questions_of(job, feature_plan(job, sampled=job.settings.k))
 
-    def network_input(self, job: Job, watch: Stopwatch) -> linear.Input:
+    def network_input(self, job: Job) -> linear.Input:
         """Decoded reports, scaled by public constants."""
-        reports = _asked(job, watch)
-        with watch.stage("denoise"):
+        reports = job.ask(*job.questions.features)
+        with job.stage("denoise"):
             return learn.report_input(reports, job.settings.share, job.device, job.max_memory)
 
-    def rows_to_spread(self, job: Job, watch: Stopwatch) -> Estimate:
+    def rows_to_spread(self, job: Job) -> Estimate:
         """Decoded reports, in units of the largest possible one."""
-        reports = _asked(job, watch)
+        reports = job.ask(*job.questions.features)
         estimate = reports.estimate()
         return replace(estimate, values=estimate.values / reports.mechanism.largest, offset=0.0)
-
-
-def _asked(job: Job, watch: Stopwatch) -> Reports:
-    with watch.stage("report"):
-        job.say("reporting", 0.0)
-        return job.users.report(*job.questions.features)
 
 
 # Settings for some graphs.
@@ -269,14 +261,14 @@ class LdpgeRaw(PageRankMethod):
     tuned: ClassVar[dict[str, ByData]] = {task: shared(chosen) for task, chosen in Ldpge.tuned.items()}
     can = Capabilities("raw", why_not={"parts": RAW_ROWS})
 
-    def network_input(self, job: Job, watch: Stopwatch) -> linear.Input:
+    def network_input(self, job: Job) -> linear.Input:
         """Raw features, scaled by a public constant."""
-        with watch.stage("denoise"):
+        with job.stage("denoise"):
             return learn.raw_input(_scaled(job), job.device)
 
-    def rows_to_spread(self, job: Job, watch: Stopwatch) -> Estimate:
+    def rows_to_spread(self, job: Job) -> Estimate:
         """Raw features, in units of the largest magnitude that they may have."""
-        with watch.stage("denoise"):
+        with job.stage("denoise"):
             return denoise.certain_estimate(_scaled(job))
 
 

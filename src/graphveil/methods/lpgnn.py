@@ -8,7 +8,7 @@ from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.training import train_backbone
 
 
@@ -35,11 +35,9 @@ class Lpgnn(Method):
     grid = TRAINING_GRID | HOPS_GRID
 
     def learn(self, job: Job) -> Outcome:
-        watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
-        with watch.stage("report"):
-            job.say("reporting", 0.0)
-            reports = job.users.report(*job.questions.features)
-        with watch.stage("denoise"):
+        topology = learn.Topology(job.graph, job.device)
+        reports = job.ask(*job.questions.features)
+        with job.stage("denoise"):
             inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
             hops = denoise.KProp(job.settings.hops).operator(topology.unlooped)
-        return train_backbone(job, linear.Composition(hops, inputs), watch, topology)
+        return train_backbone(job, linear.Composition(hops, inputs), topology)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from graphveil import denoise, learn
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
-from graphveil.methods.job import Job, Questions, feature_plan, questions_of
+from graphveil.methods.job import STAGES, Job, Questions, feature_plan, questions_of
 from graphveil.methods.private_links import LinkUse, link_plan, with_private_links
 from graphveil.methods.private_targets import with_norms, with_private_labels
 from graphveil.methods.tasks import TASKS, Outcome
@@ -229,8 +229,8 @@ class Method(ABC):
 
     def begin(self, job: Job) -> Job:
         """Refuse what cannot be done, then ask for labels, links and norms where they have a budget: the job as it goes on."""
-        if not self.can.panel:
-            job = replace(job, graph=job.graph.without_panel())
+        graph = job.graph if self.can.panel else job.graph.without_panel()
+        job = replace(job, graph=graph, seconds=dict.fromkeys(STAGES, 0.0))
         check_job(self, job)
         job = with_questions(self, job)
         self.check(job)
@@ -245,7 +245,7 @@ class Method(ABC):
         """Learn, from private labels where they have a budget."""
         job = self.begin(job)
         outcome = self.learn(job)
-        return replace(outcome, also={**outcome.also, **job.links.numbers})
+        return replace(outcome, seconds=job.seconds, also={**outcome.also, **job.links.numbers})
 
     def embed(self, job: Job) -> NDArray[np.float32]:
         """Return a row of numbers for each user: what `run` learned on the way. A method that needs no labels for it overrides this."""

@@ -10,7 +10,7 @@ from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.methods.job import Job
 from graphveil.methods.method import RAW_ROWS, TRAINING_GRID, Capabilities, Method, Settings
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.training import train_backbone
 
 
@@ -36,6 +36,4 @@ class NonPrivate(Method):
             raise InputError(
                 "nonprivate learns from raw features, and these were not given: whoever runs it passes job.raw"
             )
-        watch = Stopwatch()
-        inputs = learn.raw_input(job.raw, job.device)
-        return train_backbone(job, inputs, watch)
+        return train_backbone(job, learn.raw_input(job.raw, job.device))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphveil import denoise
 from graphveil.plugins import unknown_name
 from graphveil.privacy import Plan
-from graphveil.watching import listening
+from graphveil.progress import listening
 
 if TYPE_CHECKING:
     from graphveil.methods.job import Job

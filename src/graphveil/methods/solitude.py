@@ -12,7 +12,7 @@ from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Capabilities, Method
 from graphveil.methods.private_links import LinkUse
-from graphveil.methods.tasks import Outcome, Stopwatch, node_targets
+from graphveil.methods.tasks import Outcome, node_targets
 from graphveil.methods.training import PULL, SHRINK, at_best_scale, train_backbone, weighed_links
 
 
@@ -81,23 +81,16 @@ class Solitude(Method):
     links = LinkUse(grid={"lambda2": (0.0, 0.4, 0.8, 2.0), "graph_lr": (0.0, 0.03)}, asked_for=("node",))
 
     def learn(self, job: Job) -> Outcome:
-        watch = Stopwatch()
-        with watch.stage("report"):
-            job.say("reporting", 0.0)
-            reports = job.users.report(*job.questions.features)
-            inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
-        if not (job.budgets.private_links and job.task.name in self.links.asked_for):
-            return self._public(job, inputs, watch)
-        return self._private(job, inputs, watch)
-
-    def _public(self, job: Job, inputs: linear.Input, watch: Stopwatch) -> Outcome:
+        reports = job.ask(*job.questions.features)
+        inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
+        if job.budgets.private_links and job.task.name in self.links.asked_for:
+            return self._with_links(job, inputs)
         topology = learn.Topology(job.graph, job.device)
-        return train_backbone(job, _spread(job, inputs, topology), watch, topology)
+        return train_backbone(job, _spread(job, inputs, topology), topology)
 
-    def _private(self, job: Job, inputs: linear.Input, watch: Stopwatch) -> Outcome:
+    def _with_links(self, job: Job, inputs: linear.Input) -> Outcome:
         settings, graph = job.settings, job.graph
-        with watch.stage("report"):
-            links = weighed_links(job, settings.lambda1, settings.lambda2)
+        links = weighed_links(job, settings.lambda1, settings.lambda2)
         schedule = learn.Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience)
 
         def train(factor: float, schedule: learn.Schedule) -> learn.Fitted:
@@ -121,15 +114,15 @@ class Solitude(Method):
                 )
             return replace(fitted, link_weights=weights)
 
-        with watch.stage("train"):
+        with job.stage("train"):
             fitted, also = at_best_scale(settings, train, schedule)
         weights = fitted.link_weights
         assert weights is not None
         detail = f"{links.reported} pairs reported, {links.pattern.size} kept, {float(weights.sum()):.0f} by weight"
         if job.backbone == "gcn":
-            return replace(job.task.outcome(job, fitted, watch, detail), also=also)
+            return replace(job.task.outcome(job, fitted, detail), also=also)
         learned = learn.WeightedTopology(links.pattern, weights)
-        return train_backbone(job, _spread(job, inputs, learned), watch, learned)
+        return train_backbone(job, _spread(job, inputs, learned), learned)
 
 
 def _spread(job: Job, inputs: linear.Input, topology: learn.Topology) -> linear.Input:

@@ -1,10 +1,15 @@
-"""structure: graph and training labels, no features at all. What a budget has to beat."""
+"""structure: graph and training labels, no features at all. What a budget has to beat.
+
+Scores of users are blended from candidates, calibrated ones are what other methods start from (`structure_posterior`), and where links are
+predicted the candidates are scores of pairs.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,16 +18,19 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from graphveil import learn
-from graphveil.graphs.graph import Graph
-from graphveil.graphs.metrics import measure, micro_f1
+from graphveil.errors import InputError
+from graphveil.graphs.graph import UNKNOWN, Graph
+from graphveil.graphs.metrics import area_under_curve, measure, micro_f1
 from graphveil.graphs.part import GraphPart, Group
 from graphveil.methods.job import Job
 from graphveil.methods.method import Capabilities, Method, Settings
-from graphveil.methods.structure_links import learn_links
-from graphveil.methods.tasks import LINK, Outcome, Stopwatch, graph_targets
+from graphveil.methods.tasks import LINK, Outcome, graph_targets
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from graphveil.graphs.links import Pairs
+    from graphveil.learn.link_scores import Scores
 
 # After how many hops label propagation may stop.
 HOPS = (1, 2, 3, 5, 10, 20, 50)
@@ -31,6 +39,208 @@ HOPS = (1, 2, 3, 5, 10, 20, 50)
 MANY = 2000
 Rows = NDArray[np.float32]
 Quality = Callable[[Rows], Any]
+# Below this a probability counts as this, so that its logarithm is finite.
+SMALLEST = 1e-9
+# Of several labels, those more likely than this are predicted.
+HALF = 0.5
+# Blends of the last jobs, by a digest of all that they depend on.
+KEPT_BLENDS = 6
+_blends: dict[str, tuple[Rows, str]] = {}
+# So many hops of label propagation say how much has reached a user.
+REACH_HOPS = 10
+# How many directions of the spectrum are read, and how many are handed out as an embedding.
+RANKS = (16, 32, 64, 128)
+EMBEDDING = 64
+TREES = "trees"
+# PageRank: the chance to walk on.
+ALPHAS = (0.7, 0.95)
+# How long walks may be; shorter where users x links are more than so many.
+LONG_WALK, SHORT_WALK, LONG_WALK_WORK = 12, 5, 2e9
+
+
+class StructureSettings(Settings):
+    """Training of the candidates that are trained, and how to choose."""
+
+    epochs: int = Field(200, ge=1, description="epochs at most, for each candidate")
+    lr: float = Field(0.02, gt=0, description="learning rate of Adam")
+    patience: int | None = Field(
+        50, ge=1, description="stop after so many epochs without a lower validation loss"
+    )
+    alpha: float = Field(
+        0.9, gt=0, lt=1, description="label propagation: weight of the neighbours beside one's own label"
+    )
+    label_hops: int = Field(6, ge=1, description="how far away the networks read labels")
+    masked: float = Field(
+        0.5,
+        gt=0,
+        lt=1,
+        description="share of the training labels that is hidden from the networks each epoch",
+    )
+    blend: int = Field(
+        4,
+        ge=1,
+        description="how many candidates may be averaged, repeats counted; 1 takes the best one alone",
+    )
+    candidates: Literal["all", "shared"] = Field(
+        "all",
+        description="shared: no candidate with parameters for each user; where several workers learn these are all",
+    )
+
+
+class Structure(Method):
+    """Candidates that use graph and training labels alone, and the blend of them that is best on validation users.
+
+    The candidates are degrees, label propagation, a network on masked labels, the same with ids, and linear models on
+    adjacency rows. No user is asked for anything. What a private method adds to this is what its reports are worth; on
+    graphs where neighbours are alike and many labels are known that is little, so the candidates are meant to be strong.
+    Where users have several labels each, the candidates are the same, with a probability of each label, judged by F1.
+
+    Where each worker holds a part of the graph, candidates with parameters for each user (ids, adjacency rows) are left out: one
+    process learns the same with ``candidates=shared``.
+
+    Where links are predicted, the candidates are scores of pairs from the training links, see `LinkBlend`.
+    """
+
+    name = "structure"
+    summary = "graph and training labels only, no features: what a budget has to beat"
+    settings = StructureSettings
+    can = Capabilities("unused", several_labels=True, parts=True)
+
+    def learn(self, job: Job) -> Outcome:
+        if job.task is LINK:
+            return _learn_links(job)
+        # Its candidates count links, and do not weigh them.
+        job = replace(job, graph=job.graph.unweighted())
+        graph = job.graph
+        with job.stage("train"):
+            rows, detail = blended(job)
+        held_out = Group.of(graph, graph.validation).rows(rows)
+        loss = -validation_quality(graph, held_out, transition_of(job))[1]
+        return Outcome(
+            scores_of(rows, several=graph.multilabel),
+            loss,
+            validation_score(graph, rows),
+            detail=detail,
+        )
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Probabilities of all users' classes (n x C) from graph and labels, before anybody is asked for features.
+
+    ``rows`` are calibrated, and training users have their label where it is known exactly; ``raw`` are those by which `structure`
+    scores. Where users have several labels each, a column is the probability of one label. ``reach`` is the label mass that
+    label propagation brings to each user (n numbers): it is public, and what ``temperatures`` differ by. ``detail`` names the
+    candidates that were blended. ``validation_loss`` is that of ``rows``, whose temperatures come from the other half of the
+    validation users; ``validation_score`` is that of ``raw``.
+    """
+
+    rows: NDArray[np.float64]
+    raw: NDArray[np.float32]
+    reach: NDArray[np.float64]
+    detail: str
+    validation_loss: float
+    validation_score: float
+    temperatures: tuple[float, ...] = (1.0,)
+
+
+def structure_posterior(job: Job, settings: StructureSettings | None = None) -> Posterior:
+    """The calibrated posterior of graph and labels, for a job of any method; nobody is asked for anything.
+
+    ``settings`` are those of `structure`, its defaults unless given: the job's own are the method's that asks.
+    Temperatures are fitted on validation users, in bins of the label mass that reaches a user.
+    """
+    if job.task is LINK:
+        raise InputError(
+            "structure_posterior is about classes, and this job predicts links: take the task node"
+        )
+    job = replace(job, settings=settings or StructureSettings.of(None), graph=job.graph.unweighted())
+    graph, transition = job.graph, transition_of(job)
+    raw, detail = blended(job)
+    reach = label_reach(graph, job.settings.alpha)
+    judges = Group.of(graph, graph.validation)
+    rows, temperatures = learn.calibrated(raw, graph.labels, reach, judges, transition)
+    losses = learn.log_losses(judges.rows(rows), judges.rows(graph.labels), transition)
+    if job.label_mechanism is None:
+        rows = with_known_labels(rows, graph)
+    values = tuple(temperatures.values.tolist())
+    return Posterior(rows, raw, reach, detail, float(losses.mean()), validation_score(graph, raw), values)
+
+
+def label_reach(graph: Graph, alpha: float) -> NDArray[np.float64]:
+    """How much of the training users' labels, whatever they are, label propagation brings to each user within some hops."""
+    known = learn.tensor(graph.train[:, None].astype(np.float32), "cpu")
+    spread = learn.spread(known, learn.Topology(graph).ordered, alpha)
+    reached = next(islice(spread, REACH_HOPS - 1, None))
+    mass: NDArray[np.float64] = reached[:, 0].numpy().astype(np.float64)
+    return mass
+
+
+def with_known_labels(rows: NDArray[np.float64], graph: Graph) -> NDArray[np.float64]:
+    """The same probabilities, but for training users, who have their label for certain."""
+    known = rows.copy()
+    if graph.multilabel:
+        known[graph.train] = graph.labels[graph.train] > 0
+        return known
+    users = np.flatnonzero(graph.train & (graph.labels != UNKNOWN))
+    known[users] = 0
+    known[users, graph.labels[users]] = 1
+    return known
+
+
+def blended(job: Job) -> tuple[Rows, str]:
+    """Return probabilities of all users by the blend that is best on validation users, and the names of what was blended.
+
+    Several parts of one run begin with the same blend: the last ones are kept.
+    """
+    graph, transition = job.graph, transition_of(job)
+    key = _blend_key(job, transition)
+    if key in _blends:
+        return _blends[key]
+    judges = Group.of(graph, graph.validation)
+    labels = judges.rows(graph.labels)
+
+    def quality(rows: Rows) -> tuple[float, float]:
+        return validation_quality(graph, rows, transition, labels)
+
+    shared = shared_alone(job)
+    predictions = candidates(job, quality, shared=shared)
+    held_out = {name: judges.rows(rows) for name, rows in predictions.items()}
+    weights = learn.choose_blend(held_out, quality, job.settings.blend)
+    names = " + ".join(name for name in predictions if name in weights)
+    rows = learn.mix(predictions, weights)
+    rows.setflags(write=False)
+    while len(_blends) >= KEPT_BLENDS:
+        _blends.pop(next(iter(_blends)))
+    _blends[key] = rows, f"{names} (of candidates without parameters for each user)" if shared else names
+    return _blends[key]
+
+
+def forget_blends() -> None:
+    """Compute blends anew from here on: for whoever watches how they come about."""
+    _blends.clear()
+
+
+def _blend_key(job: Job, transition: NDArray[np.float64] | None) -> str:
+    """Return a digest of all that a blend depends on."""
+    graph, settings = job.graph, job.settings
+    own = {name: getattr(settings, name) for name in StructureSettings.model_fields}
+    told = hashlib.sha256(
+        repr((graph.class_count, graph.metric, job.seed, job.device, settings.label_loss)).encode()
+    )
+    told.update(StructureSettings.of(own).model_dump_json().encode())
+    parts = graph.link_arrays if isinstance(graph, GraphPart) else ()
+    known = (graph.labels, graph.train, graph.validation, transition)
+    for array in (graph.indptr, graph.indices, *parts, *known):
+        told.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+    # Workers blend together: all of them find a blend that is kept, or none does.
+    told.update(graph.collective.gather(np.frombuffer(told.digest(), dtype=np.uint8)).tobytes())
+    return told.hexdigest()
+
+
+def shared_alone(job: Job) -> bool:
+    """Return whether candidates with parameters for each user are left out."""
+    return job.settings.candidates == "shared" or isinstance(job.graph, GraphPart)
 
 
 def candidates(job: Job, quality: Quality, *, shared: bool = False) -> dict[str, Rows]:
@@ -144,152 +354,6 @@ class _Candidates:
         return self.targets.probabilities(fitted.scores)
 
 
-# Below this a probability counts as this, so that its logarithm is finite.
-SMALLEST = 1e-9
-# Of several labels, those more likely than this are predicted.
-HALF = 0.5
-# Blends of the last jobs, by a digest of all that they depend on.
-KEPT_BLENDS = 6
-_blends: dict[str, tuple[NDArray[np.float32], str]] = {}
-
-
-class StructureSettings(Settings):
-    """Training of the candidates that are trained, and how to choose."""
-
-    epochs: int = Field(200, ge=1, description="epochs at most, for each candidate")
-    lr: float = Field(0.02, gt=0, description="learning rate of Adam")
-    patience: int | None = Field(
-        50, ge=1, description="stop after so many epochs without a lower validation loss"
-    )
-    alpha: float = Field(
-        0.9, gt=0, lt=1, description="label propagation: weight of the neighbours beside one's own label"
-    )
-    label_hops: int = Field(6, ge=1, description="how far away the networks read labels")
-    masked: float = Field(
-        0.5,
-        gt=0,
-        lt=1,
-        description="share of the training labels that is hidden from the networks each epoch",
-    )
-    blend: int = Field(
-        4,
-        ge=1,
-        description="how many candidates may be averaged, repeats counted; 1 takes the best one alone",
-    )
-    candidates: Literal["all", "shared"] = Field(
-        "all",
-        description="shared: no candidate with parameters for each user; where several workers learn these are all",
-    )
-
-
-class Structure(Method):
-    """Candidates that use graph and training labels alone, and the blend of them that is best on validation users.
-
-    The candidates are degrees, label propagation, a network on masked labels, the same with ids, and linear models on
-    adjacency rows. No user is asked for anything. What a private method adds to this is what its reports are worth; on
-    graphs where neighbours are alike and many labels are known that is little, so the candidates are meant to be strong.
-    Where users have several labels each, the candidates are the same, with a probability of each label, judged by F1.
-
-    Where each worker holds a part of the graph, candidates with parameters for each user (ids, adjacency rows) are left out: one
-    process learns the same with ``candidates=shared``.
-
-    Where links are predicted, the candidates are scores of pairs from the training links: see `structure_links`.
-    """
-
-    name = "structure"
-    summary = "graph and training labels only, no features: what a budget has to beat"
-    settings = StructureSettings
-    can = Capabilities("unused", several_labels=True, parts=True)
-
-    def learn(self, job: Job) -> Outcome:
-        if job.task is LINK:
-            return learn_links(job)
-        # Its candidates count links, and do not weigh them.
-        job = replace(job, graph=job.graph.unweighted())
-        graph, watch = job.graph, Stopwatch()
-        with watch.stage("train"):
-            rows, detail = blended(job)
-        held_out = Group.of(graph, graph.validation).rows(rows)
-        loss = -validation_quality(graph, held_out, transition_of(job))[1]
-        return Outcome(
-            scores_of(rows, several=graph.multilabel),
-            loss,
-            validation_score(graph, rows),
-            watch.seconds,
-            detail,
-        )
-
-
-def blended(job: Job) -> tuple[NDArray[np.float32], str]:
-    """Probabilities of all users by the blend that is best on validation users, and the names of what was blended.
-
-    Several parts of one run begin with the same blend: the last ones are kept.
-    """
-    key = _blend_key(job)
-    if key not in _blends:
-        while len(_blends) >= KEPT_BLENDS:
-            _blends.pop(next(iter(_blends)))
-        rows, detail = _blend(job)
-        rows.setflags(write=False)
-        _blends[key] = rows, detail
-    return _blends[key]
-
-
-def forget_blends() -> None:
-    """Compute blends anew from here on: for whoever watches how they come about."""
-    _blends.clear()
-
-
-def _blend_key(job: Job) -> str:
-    """A digest of all that a blend depends on."""
-    graph, transition = job.graph, transition_of(job)
-    told = hashlib.sha256(
-        repr((graph.class_count, graph.metric, job.seed, job.device, job.settings.label_loss)).encode()
-    )
-    told.update(StructureSettings.of(_shared_settings(job.settings)).model_dump_json().encode())
-    parts = graph.link_arrays if isinstance(graph, GraphPart) else ()
-    for array in (
-        graph.indptr,
-        graph.indices,
-        *parts,
-        graph.labels,
-        graph.train,
-        graph.validation,
-        transition,
-    ):
-        told.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
-    # Workers blend together: all of them find a blend that is kept, or none does.
-    told.update(graph.collective.gather(np.frombuffer(told.digest(), dtype=np.uint8)).tobytes())
-    return told.hexdigest()
-
-
-def shared_alone(job: Job) -> bool:
-    """Whether candidates with parameters for each user are left out."""
-    return job.settings.candidates == "shared" or isinstance(job.graph, GraphPart)
-
-
-def _shared_settings(settings: Any) -> dict[str, Any]:
-    """What settings of a method say of structure."""
-    return {name: getattr(settings, name) for name in StructureSettings.model_fields}
-
-
-def _blend(job: Job) -> tuple[NDArray[np.float32], str]:
-    graph, transition = job.graph, transition_of(job)
-    judges = Group.of(graph, graph.validation)
-    labels = judges.rows(graph.labels)
-
-    def quality(rows: NDArray[np.float32]) -> tuple[float, float]:
-        return validation_quality(graph, rows, transition, labels)
-
-    predictions = candidates(job, quality, shared=shared_alone(job))
-    held_out = {name: judges.rows(rows) for name, rows in predictions.items()}
-    weights = learn.choose_blend(held_out, quality, job.settings.blend)
-    detail = " + ".join(name for name in predictions if name in weights)
-    if shared_alone(job):
-        detail = f"{detail} (of candidates without parameters for each user)"
-    return learn.mix(predictions, weights), detail
-
-
 def transition_of(job: Job) -> NDArray[np.float64] | None:
     """How reported labels come about, where they are private and losses are corrected for that."""
     corrected = job.label_mechanism is not None and job.settings.label_loss != "plain"
@@ -335,3 +399,105 @@ def validation_quality(
     predicted = rows if transition is None else rows @ transition
     likelihood = np.log(np.maximum(predicted[np.arange(len(labels)), labels], SMALLEST)).mean()
     return measure(metric, rows, labels, everyone, graph.class_count), float(likelihood)
+
+
+class LinkCandidates:
+    """Scores by name of any pairs, from one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        work = graph.node_count * len(graph.indices)
+        self.hops = LONG_WALK if work <= LONG_WALK_WORK else SHORT_WALK
+        self.spectrum = learn.spectrum(graph, max(RANKS))
+        self.near: dict[str, Callable[[Pairs], Scores]] = {
+            "degrees": partial(learn.degree_scores, graph),
+            "smaller degree": partial(learn.smaller_degree, graph),
+            "Adamic-Adar": partial(learn.adamic_adar, graph),
+            "resource allocation": partial(learn.resource_allocation, graph),
+        }
+        # What is made of the walks between two users: a matrix with a column a length.
+        self.walks: dict[str, Callable[[Pairs, Scores], Scores]] = {
+            "paths of three": partial(self._walks_of, 3),
+            **{f"walks of {hop}": partial(self._walks_of, hop) for hop in range(4, self.hops + 1)},
+            **{f"PageRank {alpha}": partial(self._page_rank, alpha, False) for alpha in ALPHAS},
+            **{f"PageRank {alpha} by degree": partial(self._page_rank, alpha, True) for alpha in ALPHAS},
+        }
+        self.spectral: dict[str, Callable[[Pairs], Scores]] = {}
+        for rank in RANKS:
+            self.spectral[f"spectral {rank}"] = partial(self.spectrum.products, rank=rank)
+            self.spectral[f"cosine {rank}"] = partial(self.spectrum.cosines, rank=rank)
+        self.names = [*self.near, *self.walks, *self.spectral]
+
+    def scores(self, pairs: Pairs, wanted: Collection[str]) -> dict[str, Scores]:
+        """The scores of these names."""
+        scores = {name: score(pairs) for name, score in self.near.items() if name in wanted}
+        if any(name in wanted for name in self.walks):
+            walks = learn.walk_scores(self.graph, pairs, self.hops)
+            scores |= {name: score(pairs, walks) for name, score in self.walks.items() if name in wanted}
+        return scores | {name: score(pairs) for name, score in self.spectral.items() if name in wanted}
+
+    def _walks_of(self, hop: int, pairs: Pairs, walks: Scores) -> Scores:
+        return learn.by_degrees(self.graph, pairs, walks[:, hop - 1])
+
+    def _page_rank(self, alpha: float, by_degree: bool, pairs: Pairs, walks: Scores) -> Scores:
+        scores = learn.page_rank(walks, alpha)
+        return learn.by_degrees(self.graph, pairs, scores) if by_degree else scores
+
+
+class LinkBlend:
+    """The mean of the chosen candidates, each turned into ranks among the validation pairs; weights chosen on these.
+
+    Trees over all the others are one more candidate. They are fitted on the validation pairs, and so judged on each by
+    trees that have not seen it.
+    """
+
+    def __init__(self, graph: Graph, rounds: int) -> None:
+        assert graph.links is not None
+        known = graph.links.validation
+        pairs = np.concatenate([known.linked, known.unlinked])
+        linked = np.arange(len(pairs)) < len(known.linked)
+        self.candidates = LinkCandidates(graph)
+        scores = self.candidates.scores(pairs, self.candidates.names)
+        self.trees = learn.PairTrees(scores, linked) if len(pairs) >= learn.FEWEST_PAIRS else None
+        if self.trees is not None:
+            scores[TREES] = self.trees.unseen
+        known_scores = {name: np.sort(values) for name, values in scores.items()}
+        shares = {name: rank_shares(known_scores[name], values) for name, values in scores.items()}
+        self.weights = learn.choose_blend(shares, lambda mean: area_under_curve(mean, linked), rounds)
+        self.chosen = {name: known_scores[name] for name in known_scores if name in self.weights}
+        self.validation_score = area_under_curve(learn.mix(shares, self.weights), linked)
+
+    def __call__(self, pairs: Pairs) -> Scores:
+        if len(pairs) == 0:
+            return np.zeros(0)
+        scores = self.candidates.scores(pairs, self.candidates.names if TREES in self.chosen else self.chosen)
+        if self.trees is not None and TREES in self.chosen:
+            scores[TREES] = self.trees(scores)
+        shares = {name: rank_shares(known, scores[name]) for name, known in self.chosen.items()}
+        return learn.mix(shares, self.weights)
+
+
+def rank_shares(known: Scores, scores: Scores) -> Scores:
+    """Return which share of sorted known scores is below each score, ties counted half.
+
+    >>> rank_shares(np.array([1.0, 2.0, 2.0, 3.0]), np.array([2.0, 9.0])).tolist()
+    [0.5, 1.0]
+    """
+    below, up_to = (np.searchsorted(known, scores, side) for side in ("left", "right"))
+    shares: Scores = (below + up_to) / (2 * len(known))
+    return shares
+
+
+def _learn_links(job: Job) -> Outcome:
+    """Score pairs by the blend that is best on validation pairs; the embedding is spectral."""
+    with job.stage("train", "links"):
+        blend = LinkBlend(job.graph.unweighted(), job.settings.blend)
+    job.say("links", 1.0)
+    return Outcome(
+        None,
+        1 - blend.validation_score,
+        blend.validation_score,
+        detail=" + ".join(blend.chosen),
+        pair_scores=blend,
+        embedding=blend.candidates.spectrum.embedding(EMBEDDING),
+    )

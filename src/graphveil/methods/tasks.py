@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -67,7 +65,8 @@ class Outcome:
     scores: NDArray[np.float32] | None
     validation_loss: float
     validation_score: float
-    seconds: dict[str, float]
+    # By stage; filled in from the job.
+    seconds: dict[str, float] = field(default_factory=dict)
     detail: str = ""
     pair_scores: PairScores | None = None
     embedding: NDArray[np.float32] | None = None
@@ -77,22 +76,6 @@ class Outcome:
     curve: TrainingCurve | None = None
     # The trained backbone, where the job asks for it and there is one.
     trained: Trained | None = None
-
-
-class Stopwatch:
-    """Seconds by stage."""
-
-    def __init__(self) -> None:
-        self.seconds = {"report": 0.0, "denoise": 0.0, "train": 0.0}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Count what happens inside."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] += time.perf_counter() - start
 
 
 def node_targets(job: Job, topology: learn.Topology) -> learn.Targets | learn.SeveralTargets:
@@ -162,7 +145,7 @@ class Task(ABC):
         """What a model of this job learns towards."""
 
     @abstractmethod
-    def outcome(self, job: Job, fitted: learn.Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+    def outcome(self, job: Job, fitted: learn.Fitted, detail: str = "") -> Outcome:
         """A trained model's result."""
 
     @abstractmethod
@@ -202,21 +185,20 @@ class NodeTask(Task):
     def goal(self, job: Job, topology: learn.Topology) -> learn.Goal:
         return node_targets(job, topology)
 
-    def outcome(self, job: Job, fitted: learn.Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+    def outcome(self, job: Job, fitted: learn.Fitted, detail: str = "") -> Outcome:
         scores = fitted.scores.detach().cpu().numpy()
-        validated = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
-        hidden = None if fitted.hidden is None else fitted.hidden.cpu().numpy()
-        if job.norms is None:
-            return Outcome(scores, *validated, embedding=hidden, curve=_curve(fitted))
-        classes, norms = scores[:, :-1], job.norms.predicted(scores[:, -1], job.graph.validation)
-        return Outcome(
-            classes,
-            *validated,
-            embedding=hidden,
-            norms=norms,
-            constant_norm=job.norms.centre,
+        outcome = Outcome(
+            scores,
+            fitted.validation_loss,
+            fitted.validation_score,
+            detail=detail,
+            embedding=None if fitted.hidden is None else fitted.hidden.cpu().numpy(),
             curve=_curve(fitted),
         )
+        if job.norms is None:
+            return outcome
+        norms = job.norms.predicted(scores[:, -1], job.graph.validation)
+        return replace(outcome, scores=scores[:, :-1], norms=norms, constant_norm=job.norms.centre)
 
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
         return users.evaluate(outcome.scores, graph)
@@ -266,10 +248,13 @@ class LinkTask(Task):
     def goal(self, job: Job, topology: learn.Topology) -> learn.Goal:
         return learn.LinkTargets(job.graph, job.device)
 
-    def outcome(self, job: Job, fitted: learn.Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+    def outcome(self, job: Job, fitted: learn.Fitted, detail: str = "") -> Outcome:
         rows = fitted.scores.detach().cpu().numpy()
-        validated = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
-        return Outcome(None, *validated, learn.InnerProducts(rows), rows, curve=_curve(fitted))
+        validated = (fitted.validation_loss, fitted.validation_score)
+        pair_scores = learn.InnerProducts(rows)
+        return Outcome(
+            None, *validated, detail=detail, pair_scores=pair_scores, embedding=rows, curve=_curve(fitted)
+        )
 
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
         assert outcome.pair_scores is not None

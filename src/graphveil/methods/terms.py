@@ -38,9 +38,12 @@ def described(sentence: str, *names: str, positional: bool = False) -> dict[str,
     return {"help": sentence, "names": names, "positional": positional}
 
 
-def option(default: Any, sentence: str, *names: str) -> Any:
-    """Return a field that is an option of commands, with its default; see `described`."""
-    return field(default=default, metadata=described(sentence, *names))
+def option(default: Any, sentence: str, *names: str, positional: bool = False) -> Any:
+    """Return a field that is an option of commands, with its default (``...`` where it must be given); see `described`.
+
+    It stands in a data class, or as the default of a command's own parameter.
+    """
+    return field(default=default, metadata=described(sentence, *names, positional=positional))
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,12 @@ class Budgets:
                 check_budget(getattr(self, name), name=option_name(name))
         if entry(self.link_mechanism).subject != "links":
             raise InputError(
-                f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
+                f"{self.link_mechanism} does not report links: choose {', '.join(names('links'))}"
             )
         if self.norm_bound is None:
             return
         if self.norm_epsilon is None:
-            raise InputError(
-                "--norm-bound has no meaning where no norms are learned: give --norm-epsilon too"
-            )
+            raise InputError("--norm-bound has no meaning without norms: give --norm-epsilon too")
         low, high = NORM_BOUNDS
         check_number(self.norm_bound, "--norm-bound", least=low, most=high)
 
@@ -166,9 +167,7 @@ class Turnout:
         if self.silence not in SILENCES:
             raise unknown_name("silence", self.silence, SILENCES)
         if self.silence != "random" and share == 1:
-            raise InputError(
-                "--silence has no meaning where everybody answers: give --participation below 1 too"
-            )
+            raise InputError("--silence has no meaning where everybody answers: lower --participation")
 
     @property
     def complete(self) -> bool:

@@ -14,10 +14,10 @@ from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.registry import takes_levels
-from graphveil.methods.job import Job, Questions, feature_plan, questions_of
+from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
 from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Method
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 
@@ -117,27 +117,17 @@ class Togl(Method):
 
     def learn(self, job: Job) -> Outcome:
         settings: ToglSettings = job.settings
-        watch = Stopwatch()
         topology = learn.Topology(job.graph, job.device)
         first, second = job.questions.features
-        with watch.stage("report"):
-            job.say("first round", 0.0)
-            reports = [job.users.report(first)]
-        with watch.stage("denoise"):
-            job.say("scoring attributes", 0.0)
-            target = self._target(job, topology, reports[0], second)
-        with watch.stage("report"):
-            job.say("second round", 0.0)
-            asked = second.model_dump(exclude_none=True)
-            asked["options"] = {**asked["options"], **target.options}
-            reports.append(job.users.report(Plan(**asked)))
-        with watch.stage("denoise"):
-            used = reports if settings.learn_from == "both" else reports[1:]
+        before = job.ask(first, doing="first round")
+        with job.stage("denoise", "scoring attributes"):
+            target = self._target(job, topology, before, second)
+        reports = job.ask(with_options(second, **target.options), doing="second round")
+        with job.stage("denoise"):
+            used = [before, reports] if settings.learn_from == "both" else [reports]
             inputs = learn.rounds_input(used, settings.share, settings.columns, job.device)
             hops = denoise.KProp(settings.hops).operator(topology.unlooped)
-        return train_backbone(
-            job, linear.Composition(hops, inputs) if settings.hops else inputs, watch, topology
-        )
+        return train_backbone(job, linear.Composition(hops, inputs) if settings.hops else inputs, topology)
 
     def _target(self, job: Job, topology: Topology, first: Reports, second: Plan) -> Target:
         """What round 2 asks, from the reports of round 1."""

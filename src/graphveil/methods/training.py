@@ -11,7 +11,7 @@ from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
 from graphveil.methods.job import Job
 from graphveil.methods.method import AUTO, ScaledSettings, Settings
-from graphveil.methods.tasks import Outcome, Stopwatch, Trained
+from graphveil.methods.tasks import Outcome, Trained
 
 # How much a weight is held to how plausible its pair is, and how much it is shrunk (Solitude's λ1 and λ2).
 PULL, SHRINK = 10.0, 0.8
@@ -46,7 +46,6 @@ def weighed_links(job: Job, pull: float = PULL, shrink: float = SHRINK) -> Weigh
 def train_backbone(
     job: Job,
     inputs: linear.Input,
-    watch: Stopwatch,
     topology: learn.Topology | None = None,
     *,
     input_dropout: float = 0.0,
@@ -63,13 +62,13 @@ def train_backbone(
         settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout, group_lasso
     )
     if job.training.trained is not None:
-        with watch.stage("train"):
-            return job.task.outcome(job, _applied(job, job.training.trained, inputs, topology), watch)
-    with watch.stage("train"):
+        with job.stage("train"):
+            return job.task.outcome(job, _applied(job, job.training.trained, inputs, topology))
+    with job.stage("train"):
         fitted, also = at_best_scale(
             settings, lambda factor, schedule: _trained(job, inputs, topology, schedule, factor), schedule
         )
-    outcome = job.task.outcome(job, fitted, watch)
+    outcome = job.task.outcome(job, fitted)
     kept = None
     if fitted.weights is not None:
         kept = Trained(fitted.weights, fitted.factor, inputs.shape[1])

@@ -13,7 +13,7 @@ from graphveil.mechanisms import Estimate, Mechanism, Reports
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
-from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.training import train_backbone
 
 
@@ -108,12 +108,9 @@ class Upgnet(Method):
 
     def learn(self, job: Job) -> Outcome:
         settings: UpgnetSettings = job.settings
-        watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
-        with watch.stage("report"):
-            job.say("reporting", 0.0)
-            reports = job.users.report(*job.questions.features)
-        with watch.stage("denoise"):
-            job.say("denoising", 0.0)
+        topology = learn.Topology(job.graph, job.device)
+        reports = job.ask(*job.questions.features)
+        with job.stage("denoise", "denoising"):
             denoiser = (
                 _code if settings.variant == "code" else _hoa_first if settings.order == "H-N" else _nfr_first
             )
@@ -121,7 +118,6 @@ class Upgnet(Method):
         return train_backbone(
             job,
             inputs,
-            watch,
             topology,
             input_dropout=settings.tau if settings.regularizer == "dropout" else 0.0,
             group_lasso=settings.tau if settings.regularizer == "weight-lasso" else 0.0,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,28 +16,26 @@ from pydantic import Field
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.part import Group
+from graphveil.graphs.part import Group, mean_of_all
 from graphveil.mechanisms import FeatureMechanism, PrivUnitMechanism
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of
 from graphveil.methods.method import AUTO, Capabilities, Method
-from graphveil.methods.structure import StructureSettings, scores_of, shared_alone
-from graphveil.methods.structure_posterior import Posterior, structure_posterior
-from graphveil.methods.tasks import Outcome, Stopwatch
-from graphveil.methods.veil_answers import (
-    COINS,
-    DIGITS,
-    PublicKnowledge,
-    answers_evidence,
-    class_plan,
-    open_of,
-    teacher_of,
+from graphveil.methods.structure import (
+    Posterior,
+    StructureSettings,
+    scores_of,
+    shared_alone,
+    structure_posterior,
+    transition_of,
+    validation_quality,
 )
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.veil_model import Around, PublicModel, read_weights, taught_by_panel, taught_by_reports
 from graphveil.privacy import Plan
 from graphveil.privacy.integer_model import integer_model
 
 if TYPE_CHECKING:
-    from graphveil.learn.class_answers import Answered
+    from graphveil.learn.class_answers import Answered, ClassAnswers, Judged, Judges
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -46,6 +46,17 @@ FEW_BUDGET, SMALL_SKETCH, SKETCH = 2.0, 256, 512
 # seeds 100 to 102, from six ways to draw them. Up to ε = 2 they are as many of each class: of some twenty ways, most of them on seeds 100 to 102,
 # the last five on seeds 100 to 104.
 SURE = 0.8
+# How many classes are left open, and whether what the graph says is added on the device, up to which ε.
+OPEN = ((1.5, 2, False), (3.0, 3, False), (math.inf, 5, True))
+# Where there are no more classes than this, all stay open: else the true one is missing in whole parts of a graph like the town,
+# and no neighbour can bring it back.
+ALL_OPEN = 4
+# The stream of a run's seed that public coins come from.
+COINS = 11
+# Probabilities below this count as this before their logarithm is sent.
+SMALLEST = 1e-6
+# Certainties that are the same in so many digits are the same, where they may have been learned in parts.
+DIGITS = 4
 
 
 class VeilSettings(StructureSettings):
@@ -134,7 +145,8 @@ class Veil(Method):
             return asked
         half = job.graph.node_count // 2
         first, second = range(half), range(half, job.graph.node_count)
-        blank = _blank_model(job.graph)
+        public = (job.graph.public_range.low, job.graph.public_range.high)
+        blank = _blank_model(job.graph.class_count, job.graph.feature_count, public)
         lists = np.tile(np.arange(open_of(job)[0]), (len(second), 1))
         classes = class_plan(job, blank, np.array(second), lists, None)
         if teacher_of(job) != "private":
@@ -142,19 +154,17 @@ class Veil(Method):
         return replace(asked, features=(_teaching_plan(job, np.array(first)),), classes=(classes,))
 
     def learn(self, job: Job) -> Outcome:
-        watch = Stopwatch()
-        with watch.stage("train"):
+        with job.stage("train"):
             posterior = structure_posterior(job, job.settings)
-        return self.learn_from(job, posterior, watch)
+        return self.learn_from(job, posterior)
 
-    def learn_from(self, job: Job, posterior: Posterior, watch: Stopwatch) -> Outcome:
+    def learn_from(self, job: Job, posterior: Posterior) -> Outcome:
         """The same, from what graph and labels say of everybody."""
-        with watch.stage("train"):
+        with job.stage("train"):
             known = PublicKnowledge.of(job, posterior)
-        model, teachers = _taught(job, known, watch)
-        evidence, by_fold, asked = answers_evidence(job, known, model, teachers, watch)
-        with watch.stage("train"):
-            job.say("weighing answers", 0.0)
+        model, teachers = _taught(job, known)
+        evidence, by_fold, asked = answers_evidence(job, known, model, teachers)
+        with job.stage("train", "weighing answers"):
             ways = learn.with_answers(job.graph, known.prior, evidence, by_fold, known.judges)
             used = _best_of(ways, known, posterior, job.unasked)
         rows = posterior.raw if used is None else used.rows
@@ -166,11 +176,72 @@ class Veil(Method):
             scores_of(rows.astype(np.float32), several=False),
             float(known.judges.losses(np.asarray(rows, dtype=np.float64)).mean()),
             float((known.judges.group.rows(rows.argmax(axis=1)) == known.judges.labels).mean()),
-            watch.seconds,
-            detail,
+            detail=detail,
             embedding=learn.log_rows(np.asarray(rows, dtype=np.float64)).astype(np.float32),
             also=also,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class PublicKnowledge:
+    """What is known before anybody is asked about a row: calibrated probabilities, and the validation users who judge."""
+
+    graph: Graph
+    prior: Floats
+    judges: Judges
+
+    @classmethod
+    def of(cls, job: Job, posterior: Posterior) -> PublicKnowledge:
+        graph, transition = job.graph, transition_of(job)
+        # Where labels are private, structure has learned from training users' reports already: they do not count again.
+        prior = np.maximum(posterior.rows, SMALLEST)
+        prior /= prior.sum(axis=1, keepdims=True)
+        group = Group.of(graph, graph.validation)
+        folds = np.random.default_rng([job.seed, COINS, 1]).permutation(group.size) % 2
+        judges = learn.Judges(group, group.rows(graph.labels), folds, transition)
+        return cls(graph, prior, judges)
+
+    def metric(self, rows: NDArray[np.floating]) -> float:
+        """The graph's metric on validation users."""
+        judges = self.judges
+        theirs = judges.group.rows(rows).astype(np.float32)
+        return validation_quality(self.graph, theirs, judges.transition, judges.labels)[0]
+
+    def targets(self, about: str) -> Floats:
+        """What a model is to predict of each user: the own class, or the classes of the neighbours."""
+        if about == "self":
+            return self.prior
+        near: Floats = learn.edge_operators(self.graph)["mean"] @ self.prior
+        lonely = near.sum(axis=1) == 0
+        near[lonely] = mean_of_all(self.graph, self.prior)
+        near /= near.sum(axis=1, keepdims=True)
+        return near
+
+
+def teacher_of(job: Job) -> str:
+    """Who teaches the model."""
+    teach: str = job.settings.teach
+    if teach != AUTO:
+        return teach
+    return "private" if job.graph.panel is None else "panel"
+
+
+def open_of(job: Job) -> tuple[int, bool]:
+    """How many classes are left open for a user, and whether what the graph says of them is added on the device."""
+    epsilon, classes = job.budgets.epsilon, job.graph.class_count
+    assert epsilon is not None
+    usual, offset = usually_open(epsilon, classes)
+    return usual if job.settings.open == AUTO else min(int(job.settings.open), classes), offset
+
+
+def usually_open(epsilon: float, classes: int) -> tuple[int, bool]:
+    """How many of a graph's classes are left open at a budget, and whether what the graph says of them is added.
+
+    >>> usually_open(1.0, 4), usually_open(1.0, 7), usually_open(4.0, 7)
+    ((4, False), (2, False), (5, True))
+    """
+    count, offset = next((count, offset) for most, count, offset in OPEN if epsilon < most)
+    return classes if classes <= ALL_OPEN else min(count, classes), offset
 
 
 def _best_of(
@@ -186,15 +257,14 @@ def _best_of(
     return ways[0] if known.metric(ways[0].rows) >= before else helped[0]
 
 
-def _taught(job: Job, known: PublicKnowledge, watch: Stopwatch) -> tuple[PublicModel | None, Whole]:
+def _taught(job: Job, known: PublicKnowledge) -> tuple[PublicModel | None, Whole]:
     """The public model, and who has answered to teach it; no model where nobody is there who could."""
     graph, settings, nobody = job.graph, job.settings, np.empty(0, dtype=np.int64)
     teacher = teacher_of(job)
     if teacher == "public":
         return read_weights(settings.weights, graph), nobody
     if teacher == "panel":
-        with watch.stage("train"):
-            job.say("learning from volunteers", 0.0)
+        with job.stage("train", "learning from volunteers"):
             return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
     assert job.budgets.epsilon is not None
     few = job.budgets.epsilon <= FEW_BUDGET
@@ -203,10 +273,8 @@ def _taught(job: Job, known: PublicKnowledge, watch: Stopwatch) -> tuple[PublicM
     teachers = teaching_users(
         graph, known.prior, settings.teachers, drawn, even=few, shared=shared_alone(job)
     )
-    with watch.stage("report"):
-        job.say("first round", 0.0)
-        reports = job.users.report(_teaching_plan(job, teachers))
-    with watch.stage("train"):
+    reports = job.ask(_teaching_plan(job, teachers), doing="first round")
+    with job.stage("train"):
         if int(graph.collective.sum(np.array([reports.users]))[0]) == 0:
             return None, teachers
         return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
@@ -274,12 +342,149 @@ def _teaching_plan(job: Job, users: Whole) -> Plan:
 
 
 @cache
-def _blank(classes: int, features: int, public: tuple[float, float]) -> PublicModel:
-    model, scale = integer_model(np.zeros((classes, features)), np.zeros(classes), public)
-    return PublicModel(model, scale)
+def _blank_model(classes: int, features: int, public: tuple[float, float]) -> PublicModel:
+    """Return a model that says nothing, in place of one that is not known yet."""
+    return PublicModel(*integer_model(np.zeros((classes, features)), np.zeros(classes), public))
 
 
-def _blank_model(graph: Graph) -> PublicModel:
-    """A model that says nothing, in place of one that is not known yet."""
-    assert graph.public_range is not None
-    return _blank(graph.class_count, graph.feature_count, (graph.public_range.low, graph.public_range.high))
+def answers_evidence(
+    job: Job, known: PublicKnowledge, model: PublicModel | None, teachers: Whole
+) -> tuple[Floats, Floats, int]:
+    """What volunteers' own rows and everybody's answers say of each class (n x C), the same for two folds, and how many were asked."""
+    graph = job.graph
+    evidence = np.zeros((graph.node_count, graph.class_count))
+    if model is not None and model.own is not None and graph.panel is not None:
+        evidence[graph.panel.users] = model.own
+    by_fold = np.stack([evidence, evidence])
+    if model is None or job.unasked:
+        return evidence, by_fold, 0
+    users = asked_users(job, known, teachers, model.about)
+    count = Group.of(graph, users).size
+    if not count:
+        return evidence, by_fold, 0
+    asked = _ask(job, known, model, users)
+    with job.stage("denoise"):
+        if not Group.of(graph, asked.users).size:
+            return evidence, by_fold, count
+        judged, told = _judged(known, asked, model.about)
+        folded, whole = learn.class_evidence(asked, judged, graph.class_count, told)
+        spread = _spread_to(graph, asked.users, model.about)
+        evidence = evidence + spread(whole)
+        by_fold = by_fold + np.stack([spread(each) for each in folded])
+    return evidence, by_fold, count
+
+
+def asked_users(job: Job, known: PublicKnowledge, teachers: Whole, about: str) -> Whole:
+    """Who is asked for a class: not those who have taught, nor those whose own class is known already; validation users always are."""
+    graph = job.graph
+    may = np.ones(graph.node_count, dtype=bool)
+    may[teachers] = False
+    if graph.panel is not None:
+        may[graph.panel.users] = False
+    if job.label_mechanism is None and about == "self":
+        may[graph.train] = False
+    users = np.flatnonzero(may)
+    if job.settings.asked < 1:
+        group = Group.of(graph, users)
+        certainty = group.rows(known.prior.max(axis=1))
+        rank = np.argsort(np.round(certainty, DIGITS) if shared_alone(job) else certainty, kind="stable")
+        chosen = np.zeros(group.size, dtype=bool)
+        chosen[rank[: math.ceil(job.settings.asked * group.size)]] = True
+        users = users[chosen[group.places] | graph.validation[users]]
+    return users
+
+
+def _ask(job: Job, known: PublicKnowledge, model: PublicModel, users: Whole) -> ClassAnswers:
+    """Ask for classes, and put what was answered beside what was asked."""
+    count, add = open_of(job)
+    targets = known.targets(model.about)
+    expected = targets[users]
+    lists = np.argsort(-expected, axis=1, kind="stable")[:, :count]
+    logs = np.log(np.maximum(np.take_along_axis(expected, lists, axis=1), SMALLEST))
+    # Of neighbours the question is whether there are more of a class than the graph says. Scores are without the classes' shares.
+    if model.about == "neighbours":
+        logs = np.log(np.maximum(mean_of_all(job.graph, targets), SMALLEST))[lists] - logs
+    plan = class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
+    reports = job.ask(plan, doing="asking for classes")
+    assert job.budgets.epsilon is not None
+    least = 1 / (math.exp(job.budgets.epsilon) + count - 1)
+    who = reports.places
+    return learn.ClassAnswers(
+        users[who],
+        lists[who],
+        reports.codes.astype(np.int64),
+        known.prior[users[who]].max(axis=1),
+        least,
+    )
+
+
+def class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: Floats | None) -> Plan:
+    """The question for a class, with what each user is asked beyond the model."""
+    public = job.graph.public_range
+    assert public is not None
+    offsets = None
+    if logs is not None:
+        most = model.model.largest_offset
+        offsets = np.clip(np.rint(model.scale * logs), -most, most).astype(np.int64)
+    return Plan(
+        mechanism="krr",
+        epsilon=job.budgets.epsilon,
+        of="class",
+        round=2 if teacher_of(job) == "private" else 1,
+        users=tuple(users.tolist()),
+        dims=job.graph.feature_count,
+        range=(public.low, public.high),
+        classes=lists.shape[1],
+        model=model.model,
+        lists=lists,
+        offsets=offsets,
+    )
+
+
+def _judged(known: PublicKnowledge, asked: ClassAnswers, about: str) -> tuple[Judged, ClassAnswers]:
+    """Answers beside what is known of the classes that they tell of: of validation users, or of those among the neighbours.
+
+    Both are those of all workers: who judges, and the answers that are judged.
+    """
+    judges, graph = known.judges, known.graph
+    group = judges.group
+    likely = np.zeros((group.size, graph.class_count))
+    if judges.transition is None:
+        likely[np.arange(group.size), judges.labels] = 1.0
+    else:
+        likely = group.rows(known.prior) * judges.transition[:, judges.labels].T
+    # What each user who is here has answered, as one row of whole numbers, -1 for who has not; and how certain the class was.
+    told = np.full((graph.node_count, 1 + asked.lists.shape[1]), -1)
+    told[asked.users] = np.column_stack([asked.places, asked.lists])
+    certainty = np.zeros(graph.node_count)
+    certainty[asked.users] = asked.certainty
+    if about == "self":
+        who, told, certainty = group.places, told[group.users], certainty[group.users]
+    else:
+        counts, ends = graph.other_ends(group.users)
+        who, told, certainty = np.repeat(group.places, counts), ends(told), ends(certainty)
+    there = told[:, 0] >= 0
+    who, told, certainty = (
+        graph.collective.gather(np.ascontiguousarray(each[there])) for each in (who, told, certainty)
+    )
+    order = np.argsort(who, kind="stable")
+    who, told, certainty = who[order], told[order], certainty[order]
+    answers = np.arange(len(who))
+    return (
+        learn.Judged(answers, likely[who], judges.folds[who]),
+        learn.ClassAnswers(answers, told[:, 1:], told[:, 0], certainty, asked.least),
+    )
+
+
+def _spread_to(graph: Graph, users: Whole, about: str) -> Callable[[Floats], Floats]:
+    """What answers say of everybody's class: of those who answered, or of all their neighbours."""
+
+    def own(told: Floats) -> Floats:
+        whole = np.zeros((graph.node_count, told.shape[1]))
+        whole[users] = told
+        return whole
+
+    if about == "self":
+        return own
+    operator = learn.edge_operators(replace(graph, weights=None))["mean"]
+    return lambda told: graph.degrees[:, None] * (operator @ own(told))

@@ -100,7 +100,7 @@ def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, 
     taught = learn.teach_by_rows(rows, targets(kind)[panel.users], seed)
     if about == "auto" and taught.gain < TELLING:
         other = learn.teach_by_rows(rows, targets("neighbours")[panel.users], seed)
-        if better_question({"self": taught.gain, "neighbours": other.gain}) == "neighbours":
+        if clearly_more(other.gain, taught.gain):
             kind, taught = "neighbours", other
     model = around.model(taught, kind)
     return model if kind == "self" else replace(model, own=None)
@@ -119,7 +119,7 @@ def taught_by_reports(
     found = learn.learn_means(matrix, targets(chosen)[users], noise, collective)
     if about == "auto" and found.signal < CLEARLY * math.sqrt(2 * found.apart.size):
         other = learn.learn_means(matrix, targets("neighbours")[users], noise, collective)
-        if better_question({"self": found.signal, "neighbours": other.signal}) == "neighbours":
+        if clearly_more(other.signal, found.signal):
             chosen, found = "neighbours", other
     if sketched:
         count = int(collective.sum(np.array([len(users)]))[0])
@@ -159,11 +159,9 @@ def _second_moments(matrix: Any, collective: Collective) -> Floats:
     return np.maximum(moments, 1e-300)
 
 
-def better_question(tells: dict[str, float]) -> str:
-    """Whose class to ask for: one's own, unless a row clearly tells more of the neighbours' classes."""
-    if len(tells) == 1:
-        return next(iter(tells))
-    return "neighbours" if tells["neighbours"] > 2 * max(tells["self"], 0.0) else "self"
+def clearly_more(neighbours: float, own: float) -> bool:
+    """Return whether a row clearly tells more of the neighbours' classes than of one's own, so that these are asked for."""
+    return neighbours > 2 * max(own, 0.0)
 
 
 def read_weights(file: str | Path, graph: Graph) -> PublicModel:

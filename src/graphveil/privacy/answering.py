@@ -33,6 +33,36 @@ class Nobody:
         raise PrivacyError("nobody has declared a budget, so nobody answers: ask users.declare(epsilon)")
 
 
+class Recorder:
+    """Users who answer as usual while their reports are written down."""
+
+    def __init__(self, users: Respondents) -> None:
+        self._users = users
+        self.heard: list[tuple[Plan, Reports]] = []
+
+    def report(self, plan: Plan) -> Reports:
+        """Answer, and remember what was asked and answered."""
+        reports = self._users.report(plan)
+        self.heard.append((plan, reports))
+        return reports
+
+    @property
+    def answers(self) -> list[Reports]:
+        """The answers to all plans, in their order."""
+        return [reports for _, reports in self.heard]
+
+
+class Replay:
+    """All that is left of users when only their reports are there."""
+
+    def __init__(self, answers: list[Reports]) -> None:
+        self._answers = list(answers)
+
+    def report(self, plan: Plan) -> Reports:
+        """Return the next of the given answers, whatever is asked."""
+        return self._answers.pop(0)
+
+
 def answer(
     plan: Plan,
     private: Any,

@@ -1,22 +1,20 @@
-"""Results on disk: kept by every run, read back, selected, sorted and exported."""
+"""Kept results: read from files, selected, sorted and exported."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from graphveil.errors import InputError, StoreError
-from graphveil.experiments.database import RESULTS, change, insert, select
-from graphveil.experiments.result import LISTED, MEASURED, OTHER_PARTS, Result
+from graphveil.experiments.result import SUMMARIES, Result, StoredResult, parse_json
+from graphveil.experiments.store import RESULTS, ResultStore
 from graphveil.experiments.table import Column, Kind, Table
-from graphveil.experiments.unit_store import RecordOrigin, now, results_file, this_version
 from graphveil.files import PARQUET, read_text, write_whole
 from graphveil.methods.terms import option
 from graphveil.number_format import value_text
@@ -24,106 +22,9 @@ from graphveil.plugins import unknown_name
 
 DATABASE = Path(RESULTS).suffix
 SUFFIXES = (".json", ".jsonl", DATABASE)
-# The same result again has the number and the tags that it had; it counts as the last one of its experiment.
-# A clock that was set back makes no result an earlier one.
-ADD = """INSERT INTO results (source, time, result, digest)
-    VALUES (?, max(?, coalesce((SELECT max(time) FROM results), '')), ?, ?)
-    ON CONFLICT (digest) DO UPDATE SET time = excluded.time"""
-ALL = "SELECT id, source, result FROM results ORDER BY time, id"
-TAGGED = "SELECT result, name FROM tags ORDER BY name"
 # Told in a sentence of what was left out.
 Skipped = Callable[[str], None]
 AnyResult = TypeVar("AnyResult", bound=Result)
-
-
-class StoredResult(Result):
-    """A result in the file of results: its number there, which no other ever has, its tags, and the source that computed it."""
-
-    number: int
-    tags: tuple[str, ...] = ()
-    source: str = ""
-
-    @property
-    def origin(self) -> RecordOrigin:
-        """Which graphveil computed it."""
-        return RecordOrigin(self.version or "of an unknown version", self.source)
-
-    @property
-    def label(self) -> str:
-        """Its number and its method, with its budget where it has one.
-
-        >>> StoredResult(number=7, method="base", data="town", epsilon=2.0, runs=(0.5,), mean=0.5).label
-        '7 (base, ε = 2)'
-        """
-        return f"{self.number} ({self.method}{f', ε = {self.epsilon:g}' if self.epsilon else ''})"
-
-    def listing(self) -> dict[str, Any]:
-        """Return what `graphveil results --json` prints: number, tags, source, and what the result says, but for what it took."""
-        whole = self.model_dump(mode="json", include=LISTED, by_alias=True)
-        whole |= {part: {"name": "", **whole[part]} for part in SUMMARIES if whole[part] is not None}
-        whole |= {} if self._described else {"spec": None}
-        return {"number": self.number, "tags": list(self.tags), "source": self.source, **whole}
-
-
-class ResultStore:
-    """Results in the file of results, added when a run ends."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-
-    def add(self, result: Result) -> None:
-        """Keep a result, an interrupted one too; one that is there already is not kept twice."""
-        time, source = now(), this_version().source
-        kept = {"interrupted": result.interrupted, "seeds": result.seeds, "data_digest": result.data_digest}
-        whole = {**result.to_dict(), "data": result.data_name, "spec": asdict(result.experiment), **kept}
-        same = {key: value for key, value in whole.items() if key not in MEASURED}
-        written = json.dumps([source, same], sort_keys=True, default=str)
-        digest = hashlib.sha256(written.encode()).hexdigest()
-        insert(self.file, ADD, (source, time, json.dumps({**whole, "time": time}, default=str), digest))
-
-    def results(self, skipped: Skipped = lambda _: None) -> list[StoredResult]:
-        """Return all results, in the order in which they were kept. Damaged ones are left out; ``skipped`` is told how many."""
-        (rows,) = select(self.file, ALL, ())
-        (tagged,) = select(self.file, TAGGED, (), since=2)
-        tags: dict[int, list[str]] = {}
-        for number, name in tagged:
-            tags.setdefault(number, []).append(name)
-        found, damaged = [], 0
-        for number, source, text in rows:
-            own = {"number": number, "tags": tags.get(number, ()), "source": str(source)}
-            try:
-                found.append(StoredResult.model_validate({**_parsed(text), **own}))
-            except (ValidationError, TypeError):
-                damaged += 1
-        if damaged:
-            skipped(
-                f"{self.file}: {damaged} of {len(rows)} records {'is' if damaged == 1 else 'are'} damaged and skipped"
-            )
-        return found
-
-    def tag(self, numbers: Iterable[int], add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
-        """Give tags to results and take others from them, all at once; a result that was deleted meanwhile stays so."""
-        chosen = list(numbers)
-        change(
-            self.file,
-            (
-                "INSERT OR IGNORE INTO tags (result, name) SELECT id, ? FROM results WHERE id = ?",
-                [(name, number) for number in chosen for name in add],
-            ),
-            (
-                "DELETE FROM tags WHERE name = ? AND result = ?",
-                [(name, number) for number in chosen for name in remove],
-            ),
-        )
-
-    def delete(self, numbers: Iterable[int]) -> None:
-        """Delete results with their tags, all at once. The units that they were made of stay."""
-        chosen = [(number,) for number in numbers]
-        change(
-            self.file,
-            ("DELETE FROM tags WHERE result = ?", chosen),
-            ("DELETE FROM results WHERE id = ?", chosen),
-        )
 
 
 def kept_results(skipped: Skipped, instead: str = "") -> list[StoredResult]:
@@ -131,11 +32,11 @@ def kept_results(skipped: Skipped, instead: str = "") -> list[StoredResult]:
 
     ``skipped`` is told of damaged ones.
     """
-    file = results_file()
-    results = ResultStore(file).results(skipped)
+    store = ResultStore()
+    results = store.results(skipped)
     if not results:
         raise InputError(
-            f"no run has left a result in {file} yet: run a method first, as in "
+            f"no run has left a result in {store.file} yet: run a method first, as in "
             f"`graphveil run base --data town --epsilon 2`{instead}"
         )
     return results
@@ -161,14 +62,10 @@ def read_results(paths: Sequence[Path], skipped: Skipped = lambda _: None) -> li
     results = []
     for path in paths:
         if not path.exists():
-            raise InputError(
-                f"{path} is not there: give a file that `graphveil run … --json` has written, or a folder"
-            )
+            raise InputError(f"{path} is not there: name a file that `graphveil run … --json` has written")
         here = [result for file in _files(path) for result in _results(file, skipped, path.is_dir())]
         if not here:
-            raise InputError(
-                f"{path} holds no result: give what `graphveil run … --json` prints, one object a file or a line"
-            )
+            raise InputError(f"{path} holds no result: give what `graphveil run … --json` prints")
         results += here
     return results
 
@@ -205,7 +102,7 @@ def _results(file: Path, skipped: Skipped, among_others: bool = False) -> Sequen
 
 def _objects(text: str) -> Iterator[tuple[str, Any]]:
     """All JSON values of a file with their places: one in all, the members of a list, or one a line."""
-    whole = _parsed(text)
+    whole = parse_json(text)
     if isinstance(whole, dict) and isinstance(whole.get("results"), list):
         # What `graphveil results --json` prints.
         whole = whole["results"]
@@ -217,15 +114,7 @@ def _objects(text: str) -> Iterator[tuple[str, Any]]:
         for number, line in enumerate(text.splitlines(), 1):
             if line.strip():
                 # What cannot be read (a line that was cut off when the process was killed) is None, and no result.
-                yield f"line {number}", _parsed(line)
-
-
-def _parsed(text: Any) -> Any:
-    """A JSON value; None where there is none, or where it is nested too deep to be read."""
-    try:
-        return json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        return None
+                yield f"line {number}", parse_json(line)
 
 
 # A tag starts with a letter, so that it is never taken for a number.
@@ -320,8 +209,7 @@ def check_tag(name: str, results: Sequence[StoredResult]) -> str:
     """Refuse a tag that could not be told from a number or from a method."""
     if not TAG.fullmatch(name):
         raise InputError(
-            f"a tag has letters, digits, '.', '_' and '-', at most 64 and a letter first, got {name!r}: "
-            "choose another name"
+            f"a tag has letters, digits, '.', '_' and '-', a letter first, at most 64, got {name!r}"
         )
     if name in {each.method for each in results}:
         raise InputError(f"{name} is a method, so it cannot be a tag: choose another name")
@@ -351,8 +239,6 @@ def find_result(name: str, results: Sequence[StoredResult], among: Selection) ->
 
 
 EXPORTS = (".csv", PARQUET, ".json")
-# Fields that are a mean with its interval: those of the parts, and the gains over them.
-SUMMARIES = tuple(name for name in Result.model_fields if name in OTHER_PARTS or name.startswith("gain"))
 KINDS: dict[Kind, tuple[str, ...]] = {
     "integer": ("number", "panel", "runs"),
     "unsigned": ("seed",),

@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
-from graphveil.starting import is_command, starting
+from graphveil.interrupts import is_command, quiet_interrupt
 
 
 def interrupted():
-    with starting():
+    with quiet_interrupt():
         raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""Long computations tell how far they are, whoever has started them."""
+"""Progress of long computations, for whichever caller wants to hear of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# Told what is being done and which share of it is done.
+# Called with what is being done and which share of it is done.
 Listener = Callable[[str, float], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
@@ -14,10 +14,10 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(listener: Listener | None) -> Iterator[None]:
-    """Whoever listens hears what computations within tell.
+    """Call the listener whenever a computation within reports its progress.
 
     >>> with listening(lambda what, share: print(what, share)):
-    ...     tell("walking", 0.5)
+    ...     report_progress("walking", 0.5)
     walking 0.5
     """
     token = _listener.set(listener)
@@ -27,8 +27,8 @@ def listening(listener: Listener | None) -> Iterator[None]:
         _listener.reset(token)
 
 
-def tell(what: str, share: float) -> None:
-    """Say how far a computation is, if anybody listens; never anything that private data decide."""
+def report_progress(what: str, share: float) -> None:
+    """Report how far a computation is, if anybody listens; never anything that private data decide."""
     listener = _listener.get()
     if listener is not None:
         listener(what, share)

@@ -13,8 +13,8 @@ COMMAND, INTERRUPTED = "graphveil", 130
 
 
 @contextmanager
-def starting() -> Iterator[None]:
-    """Around imports: an interrupt ends the command in one line."""
+def quiet_interrupt() -> Iterator[None]:
+    """End the command in one line where imports are interrupted."""
     try:
         yield
     except KeyboardInterrupt:
