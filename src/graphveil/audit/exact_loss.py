@@ -25,8 +25,7 @@ from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.channels.sampling import AliasTable
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.personal import level_of
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, level_of
 from graphveil.number_format import rounded_up
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
@@ -179,7 +178,7 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         return Step(JOINT, f"left out ({reason}): {what} rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
-    if mechanism.personal:
+    if isinstance(mechanism, PersonalMechanism):
         return pairs_step(joint, size)
     result = f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: "
     claim, leaks = mechanism.claim, []
@@ -247,7 +246,7 @@ def describe_size(mechanism: Mechanism) -> str:
         return (
             f"one of {mechanism.places_open} classes by a public model of {mechanism.shape.row_length} values"
         )
-    if mechanism.personal:
+    if isinstance(mechanism, PersonalMechanism):
         return f"a level and up to {mechanism.shape.length - 1} of {mechanism.shape.dimensions} values"
     if mechanism.shape.names_dimensions:
         return f"{mechanism.shape.length} of {mechanism.shape.dimensions} values"

@@ -20,8 +20,7 @@ from graphveil.channels.product import ProductChannel
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.features import FeatureMechanism
-from graphveil.mechanisms.item import ItemMechanism
-from graphveil.mechanisms.labels import SymbolMechanism
+from graphveil.mechanisms.labels import ItemMechanism, SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.reports import Reports
 

@@ -18,6 +18,7 @@ from graphveil.errors import InputError, MessageError, RefusalError
 from graphveil.files import MAX_TEXT, read_array, read_json, read_text
 from graphveil.mechanisms import NeighbourLists, PersonalRows
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.rows import listed, rectangle
 from graphveil.privacy import Plan
 from graphveil.privacy.people import PERSON_BYTES, people_numbers
@@ -84,7 +85,7 @@ class Held:
             raise InputError(f"this device holds no {plan.subject}: give it, or answer no questions about it")
         if plan.subject == "features":
             level = 1 if self.level is None else self.level
-            return PersonalRows([level], held) if plan.build().personal else held
+            return PersonalRows([level], held) if isinstance(plan.build(), PersonalMechanism) else held
         if plan.subject != "links":
             return [held]
         if self.people is not None and (plan.dims or 0) > self.people:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import ClaimError, InputError, PrivacyError
 from graphveil.mechanisms import PersonalMechanism, PersonalRows, Reports, entry
-from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Ledger, Plan
 from graphveil.privacy.plan import plan_digest
 
@@ -54,7 +53,11 @@ class BlindedUsers:
         assert plan.range is not None
         # Any rows will do; these are one number, seen as often as needed.
         nothing = np.broadcast_to(plan.range[0], (len(asked), mechanism.shape.row_length))
-        held = PersonalRows(self._levels(len(asked)), nothing) if mechanism.personal else nothing
+        held = (
+            PersonalRows(self._levels(len(asked)), nothing)
+            if isinstance(mechanism, PersonalMechanism)
+            else nothing
+        )
         drawn = mechanism.randomize(held, self._words)
         who = self._answering(self._asked)[asked]
         self._asked += 1
@@ -260,18 +263,9 @@ def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int)
     answered = np.zeros(len(now), dtype=bool)
     answered[came[chosen]] = True
     mechanism = wanted.build() if wanted.of == "class" else reports.mechanism
-    return replace(_rows(reports, chosen), mechanism=mechanism, answered=answered)
+    return replace(reports.rows(chosen), mechanism=mechanism, answered=answered)
 
 
 def asked_of(plan: Plan, count: int) -> Nodes:
     """The numbers of those whom a plan asks, of so many users, in its order."""
     return np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
-
-
-def _rows(reports: Reports, chosen: Nodes) -> Reports:
-    """The reports of some users, in this order."""
-    lengths = reports.lengths[chosen]
-    pointers = row_pointers(lengths)
-    at = np.repeat(reports.indptr[chosen] - pointers[:-1], lengths) + np.arange(int(pointers[-1]))
-    dims = None if reports.dims is None else reports.dims[at]
-    return replace(reports, indptr=pointers, dims=dims, codes=reports.codes[at], answered=None)

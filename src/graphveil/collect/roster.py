@@ -30,6 +30,7 @@ from graphveil.collect.schema import (
     SECONDS_A_DAY,
 )
 from graphveil.errors import InputError
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy import Plan
 from graphveil.privacy.ledger import DUST
 
@@ -291,7 +292,7 @@ def _charged(asked: PublishedRound, roster: Roster, now: int) -> Truths:
 
 def _cost(plan: Plan, level: int, by_level: tuple[float, ...] | None) -> float:
     """What a plan costs a user of this level; a plan for other levels than were agreed to costs more than anybody has."""
-    budgets = plan.build().level_budgets
+    budgets = level_budgets(plan.build())
     if by_level is None or budgets is None or len(by_level) == 1:
         return plan.claim.epsilon
     return float(budgets[level]) if len(budgets) == len(by_level) else np.inf

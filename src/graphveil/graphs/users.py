@@ -20,6 +20,7 @@ from graphveil.graphs.links import LinkPairs, Pairs
 from graphveil.graphs.metrics import ClassScore, area_under_curve, class_scores, confusion_counts, measure
 from graphveil.graphs.splits import check_seed
 from graphveil.mechanisms import NeighbourLists, PersonalRows, Reports, entry, names
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.rows import row_norms
 from graphveil.plugins import unknown_name
 from graphveil.privacy import Ledger, Plan, answer
@@ -161,7 +162,7 @@ class Private:
         if held is None:
             unknown = f"these users answer no question about {plan.subject}"
             raise InputError(_MISSING.get(plan.subject, unknown))
-        if not plan.build().personal:
+        if not isinstance(plan.build(), PersonalMechanism):
             return self._of(plan, held)
         if self.levels is None:
             raise InputError(_MISSING["level"])

@@ -16,6 +16,7 @@ from torch.nn import functional
 from graphveil.errors import InputError
 from graphveil.linear.sparse import Composition, Device, Input, Scaled, SparseMatrix
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
+from graphveil.mechanisms.base import row_mechanism
 from graphveil.settings import available_gigabytes
 
 Floats = NDArray[np.float64]
@@ -49,7 +50,7 @@ def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
     It comes from the mechanism alone: the root mean square of one entry, and how many entries a row has.
     """
     norm = share * math.sqrt(mechanism.shape.dimensions)
-    return norm / (mechanism.spread * math.sqrt(mechanism.shape.length))
+    return norm / (row_mechanism(mechanism).spread * math.sqrt(mechanism.shape.length))
 
 
 def estimate_input(
