@@ -29,7 +29,7 @@ from graphveil.collect.storage import Collection, create_collection
 from graphveil.collect.study import StudyOutcome, learn_collection, learned_alone
 from graphveil.errors import ServerError
 from graphveil.experiments.experiment import Experiment
-from graphveil.graphs.splits import random_split
+from graphveil.graphs.splits import RandomSplit
 from graphveil.graphs.town import Town
 from graphveil.mechanisms import Reports
 from graphveil.number_format import counted, percent
@@ -156,7 +156,7 @@ def create_town(
         users=size.devices, features=FEATURES, neighbourhood=size.neighbourhood, degree=size.degree, seed=1
     )
     edges, rows, labels = town.generate()
-    split = random_split(labels, 0, 0.1, 0.1)
+    split = RandomSplit(0.1, 0.1).draw(labels, 0)
     masks = {part: np.array(getattr(split, part)) for part in ("train", "validation", "test")}
     ids = np.array([f"person-{number}" for number in range(size.devices)])
     settings = CollectionSettings(

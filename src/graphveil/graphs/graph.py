@@ -1,4 +1,4 @@
-"""Graph: what the server may know."""
+"""Graph: what the server may know, with the raw rows of volunteers."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def labelled(labels: NDArray[np.int64]) -> Mask:
 
 
 def usual_metric(labels: NDArray[Any] | None) -> Metric:
-    """What measures a graph where nothing is said: accuracy, and f1 where users have several labels each."""
+    """The metric of a graph that names none: accuracy, and f1 where users have several labels each."""
     return "f1" if labels is not None and labels.ndim == 2 and labels.shape[1] > 1 else "accuracy"
 
 

@@ -90,9 +90,9 @@ def raw_input(features: Any, device: Device = "cpu") -> SparseMatrix | Tensor:
     """Raw features (n x d) as they are: a sparse matrix stays sparse. Only for a method that claims no privacy."""
     if hasattr(features, "tocsr"):
         matrix = features.tocsr()
-        if not matrix.has_sorted_indices:
-            matrix = matrix.sorted_indices()
-        return SparseMatrix.from_csr(matrix.indptr, matrix.indices, matrix.data, matrix.shape, device=device)
+        return SparseMatrix.from_scipy(
+            matrix if matrix.has_sorted_indices else matrix.sorted_indices(), device=device
+        )
     return torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32)).to(device)
 
 
@@ -156,7 +156,7 @@ def rounds_input(
     first, *others = (_weighed(each, scale * weight) for each, weight in zip(estimates, weights, strict=True))
     whole = sum(others, start=first)
     whole.sort_indices()
-    return SparseMatrix.from_csr(whole.indptr, whole.indices, whole.data, whole.shape, device=device)
+    return SparseMatrix.from_scipy(whole, device=device)
 
 
 def _norm_square(mechanism: Targetable, weights: Floats) -> float:
