@@ -141,11 +141,10 @@ INSIDE_FUNCTIONS = {
     # Tables need pyarrow, which is loaded with the first one.
     "graphs/tables.py": {"pyarrow"},
     # A sharded graph is read without scipy unless its features are sparse; METIS is optional, and the other partitioner is compiled.
-    "scale/edge_lists.py": {"pyarrow"},
-    "scale/feature_stream.py": {"scipy.sparse"},
     "scale/partition_learning.py": {"pyarrow"},
     "scale/partitioners.py": {"graphveil.scale.streaming", "pymetis"},
     "scale/shard_reader.py": {"scipy.sparse"},
+    "scale/sharding.py": {"scipy.sparse"},
     "scale/simulated_users.py": {"scipy.sparse"},
     # Only those who ask for Ray need it.
     "scale/units.py": {"graphveil.scale.ray_session", "graphveil.scale.ray_workers"},
@@ -183,6 +182,7 @@ INSIDE_FUNCTIONS = {
     "experiments/tuning.py": {"optuna", "optuna.trial"},
 }
 HEAVY = {
+    "duckdb",
     "matplotlib",
     "numba",
     "optuna",

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from graphveil import scale
 from graphveil.cli.console import on_interrupt, one_bar, print_result, show_facts, show_table
 from graphveil.cli.options import AsJson, RangePair, parse_settings, range_option
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
 from graphveil.graphs.load import load
 from graphveil.graphs.town import Town
-from graphveil.scale import Shards, facts, open_shards, shard_files, write_shards, write_town
 from graphveil.scale.partitioners import PARTITIONERS, check_partitions
 
 graph_app = typer.Typer(
@@ -84,7 +84,7 @@ def shard(
     common: dict[str, Any] = {"partitions": partitions, "partitioner": partition, "seed": seed}
     with on_interrupt():
         if _is_file(source) and set(options) <= {"split", "range"}:
-            made = shard_files(
+            made = scale.shard_files(
                 source,
                 out,
                 labels=labels,
@@ -102,7 +102,7 @@ def shard(
                 )
             graph, held = load(source, seed, **options)
             told = {"name": source, "options": _plain(options), "split_seed": seed}
-            made = write_shards(graph, out, users=None if public else held, source=told, **common)
+            made = scale.write_shards(graph, out, users=None if public else held, source=told, **common)
     _say(made, as_json)
 
 
@@ -133,7 +133,7 @@ def town(
             raise InputError(f"town has no option {key!r}: it takes {known}, and --users")
     plan = Town(**{"users": users, **{accepted[key]: value for key, value in options.items()}})
     with one_bar() as tell:
-        made = write_town(
+        made = scale.write_town(
             plan,
             out,
             partitions=partitions,
@@ -150,8 +150,8 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
 
     Example: graphveil graph info shards
     """
-    shards = open_shards(folder)
-    told = facts(shards)
+    shards = scale.open_shards(folder)
+    told = scale.facts(shards)
     if as_json:
         print_result(told, as_json)
         return
@@ -182,8 +182,8 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
     show_table(Table(head, tuple(rows), frozenset(head)))
 
 
-def _say(shards: Shards, as_json: bool) -> None:
-    told = facts(shards)
+def _say(shards: scale.Shards, as_json: bool) -> None:
+    told = scale.facts(shards)
     print_result(
         told,
         as_json,

@@ -87,6 +87,15 @@ class Graph:
             array.setflags(write=False)
 
     @property
+    def feature_range(self) -> PublicRange:
+        """The public range of features; refused where there are none."""
+        if self.public_range is None:
+            raise InputError(
+                f"{self.name} has no features: take another graph, or structure, which needs none"
+            )
+        return self.public_range
+
+    @property
     def node_count(self) -> int:
         """n, the number of users."""
         return len(self.indptr) - 1

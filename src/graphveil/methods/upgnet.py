@@ -13,9 +13,8 @@ from graphveil.mechanisms import Estimate, Mechanism, Reports
 from graphveil.mechanisms.base import row_mechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
+from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method, train_backbone
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 
 class UpgnetSettings(BaseSettings):
