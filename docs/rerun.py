@@ -16,8 +16,8 @@ from graphveil.experiments.attribute_study import compare_rankings
 from graphveil.experiments.demo import EPOCHS, MECHANISM, Demo, run_demo
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import SCORE, Reading, find_measure
-from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.unit_store import UnitStore, results_file
+from graphveil.experiments.runner import RunOptions, run_study
+from graphveil.experiments.study import Cell, Study
 from graphveil.number_format import Unit
 from graphveil.statistics import SPREADS, Summary
 from reproduce.attack_family import reports_case, sound_cases
@@ -108,10 +108,13 @@ def _run(row: Row, jobs: int) -> Row:
     measure, spec = find_measure(row.get("measure") or SCORE), Experiment.of(**experiment(row))
     if measure.read is None:
         return row | read_off(measure.of(spec), measure.unit)
-    store = UnitStore(results_file())
-    result = run_experiment(spec, jobs=jobs, store=store, reuse=True, alone=measure.alone)
+    study = Study("line", "a line", (Cell(spec, measure=measure),))
+    (outcome,) = run_study(study, RunOptions(jobs)).outcomes
+    result = outcome.result
+    if result is None:
+        raise KeyboardInterrupt
     if measure.name != SCORE:
-        return row | read_off(measure.of(result), measure.unit)
+        return row | read_off(outcome.reading, measure.unit)
     form = row.get("spread_form")
     spread = {"spread": percent(SPREADS[form].of(result.scores("method")))} if form else {}
     return row | summarized(result.to_dict()) | spread

@@ -15,16 +15,12 @@ from importlib import import_module
 from pathlib import Path
 
 from graphveil.cli import status
-from graphveil.experiments import ResultStore
-from graphveil.experiments import result_store as records_module
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments import study_runner as cells_module
-from graphveil.experiments.database import RESULTS, change, select
+from graphveil.experiments import store as store_module
 from graphveil.experiments.papers import find_paper
-from graphveil.experiments.runner import parts_of
+from graphveil.experiments.store import RESULTS, ResultStore, change, select
 from graphveil.experiments.study import find_sweep
-from graphveil.experiments.unit import UnitResult
-from graphveil.experiments.unit_store import UnitStore
+from graphveil.experiments.unit import UnitResult, parts_of
 from graphveil.privacy.record import Privacy
 from graphveil.settings import settings
 
@@ -109,35 +105,24 @@ class Diary:
 
 def watched(diary, arguments):
     """Run a sweep or a paper as the command line does, and write down what it computes, and what it says is finished or kept."""
-    compute, run_experiment, run_cells = (
-        runner_module.compute_unit,
-        cells_module.run_experiment,
-        cells_module.run_cells,
-    )
+    compute, add_unit, add = runner_module.compute_unit, ResultStore.add_unit, ResultStore.add
 
     def run_unit(unit, *rest):
         diary.write("computes", unit.key)
         return compute(unit, *rest)
 
-    def telling_spec(spec, *, watch, **options):
-        def told(unit, done, total):
-            watch(unit, done, total)
-            diary.write("finished", spec.key(unit.part, unit.run))
+    def add_unit_and_tell(store, spec, unit):
+        add_unit(store, spec, unit)
+        diary.write("finished", spec.key(unit.part, unit.run))
 
-        return run_experiment(spec, watch=told, **options)
-
-    def telling_cells(specs, options, *, keep, **more):
-        def kept(result):
-            keep(result)
-            diary.write("kept", name_of(result.epsilon, result.experiment.settings))
-
-        return run_cells(specs, options, keep=kept, **more)
+    def add_and_tell(store, result):
+        add(store, result)
+        diary.write("kept", name_of(result.epsilon, result.experiment.settings))
 
     if "--jobs" not in arguments:
         # Other processes compute with their own, and nothing here could be sent to them.
         runner_module.compute_unit = run_unit
-    cells_module.run_experiment = telling_spec
-    cells_module.run_cells = telling_cells
+    ResultStore.add_unit, ResultStore.add = add_unit_and_tell, add_and_tell
     return status(arguments)
 
 
@@ -215,7 +200,7 @@ def check_whole(file):
     assert len(records) == len(by_name) == len(specs)
     for spec in specs:
         record = by_name[name_of(spec.budgets.epsilon, spec.settings)]
-        runs = sorted(UnitStore(store).find(spec, ["method"]), key=lambda unit: unit.run)
+        runs = sorted(ResultStore(store).find_units(spec, ["method"]), key=lambda unit: unit.run)
         assert not record.interrupted
         assert list(record.runs) == [unit.score for unit in runs] and len(runs) == spec.runs
 
@@ -374,7 +359,7 @@ def delete_campaign(folder, kills):
             file.write_bytes(content)
 
     # Most of its life a command is in the midst of deleting.
-    records_module.change = slow_change
+    store_module.change = slow_change
     numbers = [str(number) for number in chosen]
     killed_somewhere(["results", *numbers, "--delete", "--yes"], kills, check)
     assert seen == {45, 60}

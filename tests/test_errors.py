@@ -20,7 +20,5 @@ def test_a_name_with_dashes_is_no_option():
 
 
 def test_a_missing_budget_is_an_argument_in_python():
-    with pytest.raises(
-        InputError, match="base reports features and needs a budget: give epsilon, for example 1"
-    ):
+    with pytest.raises(InputError, match="base reports features and needs a budget: give epsilon, like 1"):
         gv.run("base", "town")

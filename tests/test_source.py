@@ -16,7 +16,7 @@ def folder(tmp_path):
 
 def test_it_is_the_digest_of_this_package():
     assert source_digest() == digest_of(PACKAGE)
-    assert (PACKAGE / "experiments" / "unit_store.py").is_file()
+    assert (PACKAGE / "experiments" / "store.py").is_file()
 
 
 def test_another_process_finds_the_same():

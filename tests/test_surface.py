@@ -126,7 +126,7 @@ INSIDE_FUNCTIONS = {
     "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.
     # A device without the library says so, and how to install it.
-    "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
+    "client/keys.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric.ed25519"},
     "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
     "audit/versions.py": {"scipy"},
     "mechanisms/base.py": {"scipy.sparse"},
@@ -141,11 +141,10 @@ INSIDE_FUNCTIONS = {
     # Tables need pyarrow, which is loaded with the first one.
     "graphs/tables.py": {"pyarrow"},
     # A sharded graph is read without scipy unless its features are sparse; METIS is optional, and the other partitioner is compiled.
-    "scale/edge_lists.py": {"pyarrow"},
-    "scale/feature_stream.py": {"scipy.sparse"},
     "scale/partition_learning.py": {"pyarrow"},
     "scale/partitioners.py": {"graphveil.scale.streaming", "pymetis"},
     "scale/shard_reader.py": {"scipy.sparse"},
+    "scale/sharding.py": {"scipy.sparse"},
     "scale/simulated_users.py": {"scipy.sparse"},
     # Only those who ask for Ray need it.
     "scale/units.py": {"graphveil.scale.ray_session", "graphveil.scale.ray_workers"},
@@ -159,31 +158,29 @@ INSIDE_FUNCTIONS = {
         "graphveil.collect.demo",
         "graphveil.collect.export",
         "graphveil.collect.keys",
-        "graphveil.collect.operators",
+        "graphveil.collect.roster",
         "graphveil.collect.server",
-        "graphveil.collect.status",
         "graphveil.collect.storage",
     },
-    "cli/collect_learn.py": {"graphveil.collect.storage"},
-    "cli/statement.py": {"graphveil.collect.status", "graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
-    "experiments/artefacts.py": {"pyarrow", "torch"},
+    "experiments/artefacts.py": {"pyarrow", "scipy.linalg", "torch"},
     "statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/model.py": {"torch"},
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
-    "experiments/embedding.py": {"scipy.linalg"},
     "experiments/table.py": {"pyarrow"},
-    "experiments/run_figures.py": {"networkx", "sklearn.manifold"},
+    "experiments/drawings.py": {"networkx", "sklearn.manifold"},
     "experiments/figure.py": {
-        "graphveil.experiments.svg_canvas",
         "matplotlib",
+        "matplotlib.backends.backend_svg",
         "matplotlib.figure",
         "matplotlib.text",
     },
     "experiments/tuning.py": {"optuna", "optuna.trial"},
 }
 HEAVY = {
+    "duckdb",
     "matplotlib",
     "numba",
     "optuna",

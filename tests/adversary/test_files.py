@@ -13,14 +13,15 @@ import graphveil as gv
 from graphveil import GraphveilError, Plan, learn
 from graphveil.audit.candidate import read_plan
 from graphveil.cli import status
-from graphveil.client.row_file import read_held, read_links
+from graphveil.client.held import read_held, read_links
 from graphveil.collect.folder import CollectionSettings, write_settings
 from graphveil.collect.folder import read_settings as read_collection
 from graphveil.collect.public_graph import PublicGraph, read_public_graph
 from graphveil.experiments import Experiment, Result
 from graphveil.experiments.experiment_file import packaged, read_settings
 from graphveil.experiments.model import train_model
-from graphveil.experiments.result_store import ResultStore, read_results
+from graphveil.experiments.results import read_results
+from graphveil.experiments.store import ResultStore
 from graphveil.experiments.study import read_sweep
 from graphveil.experiments.unit import UnitResult
 from graphveil.graphs.links import divide_edges

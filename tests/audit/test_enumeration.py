@@ -21,7 +21,7 @@ from graphveil.audit.enumeration import (
     worst_link,
 )
 from graphveil.audit.findings import GRAPHS
-from graphveil.audit.inputs import distinct
+from graphveil.audit.reports import distinct
 from graphveil.channels import Claim, SeededWords, counting, kary
 from graphveil.mechanisms import DegreeLinkMechanism, mechanism, names
 from graphveil.mechanisms.links import told_by_both_ends
@@ -72,7 +72,9 @@ def test_delta_of_a_pure_mechanism_is_the_hockey_stick_sum():
 def test_the_worst_report_of_two_bits_is_both_bits():
     joint = JointDistribution.of(mechanism("multibit", epsilon=2.0, dims=3, range=(0, 1), sampled=2))
     assert joint.worst.loss.epsilon == pytest.approx(2.0, rel=1e-9)
-    assert joint.mechanism.describe_outcome(joint.worst.place) == "dimension 0 = code 0, dimension 1 = code 0"
+    assert (
+        joint.mechanism.describe_outcome(joint.worst.output) == "dimension 0 = code 0, dimension 1 = code 0"
+    )
 
 
 def test_a_mechanism_that_is_not_finite_is_not_enumerated():

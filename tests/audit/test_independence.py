@@ -1,24 +1,30 @@
+import runpy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from graphveil.audit.candidate import claims_independence, has_decoys
 from graphveil.audit.enumeration import JointDistribution
+from graphveil.audit.findings import LeakError, leaks_of
 from graphveil.audit.independence import (
     AnswerBits,
-    _halves,
-    _pairs,
-    _triples,
-    dependent_answers,
-    dependent_users,
+    check_answers,
+    check_decoys,
+    check_halves,
+    check_noise,
+    check_pairs,
+    check_triples,
+    check_users,
     noise_period,
-    repeated_noise,
     repeated_reports,
     repeated_string,
     window_hashes,
 )
+from graphveil.audit.reports import Version
 from graphveil.channels import SeededWords
-from graphveil.mechanisms import mechanism
+from graphveil.mechanisms import PublicRange, mechanism
 
 CHANCE = np.random.default_rng(2)
 
@@ -32,55 +38,57 @@ def _answers(bits):
 
 def test_independent_bits_are_left_alone():
     answers = _answers(BITS)
-    assert _pairs(answers, "rows") is None
-    assert _triples(answers, "rows") is None
-    assert _halves(answers, "rows") is None
+    for check in (check_pairs, check_triples, check_halves):
+        check(answers, "rows")
 
 
 def test_a_pair_is_named():
     bits = BITS.copy()
     bits[:, 5] = bits[:, 2]
-    assert "value 2 and value 5" in _pairs(_answers(bits), "rows")
+    with pytest.raises(LeakError, match="value 2 and value 5"):
+        check_pairs(_answers(bits), "rows")
 
 
 def test_bits_that_were_all_asked_are_compared_alike():
     bits = BITS.copy()
     bits[:, 5] = bits[:, 2]
     asked = AnswerBits(bits, np.ones_like(bits), np.arange(6))
-    assert _pairs(asked, "rows") == _pairs(_answers(bits), "rows")
+    assert leaks_of(check_pairs, asked, "rows") == leaks_of(check_pairs, _answers(bits), "rows") != []
 
 
 def test_a_triple_is_named():
     bits = BITS.copy()
     bits[:, 4] = np.abs(bits[:, 0] - bits[:, 3])
-    assert _pairs(_answers(bits), "rows") is None
-    assert "although any two of them do not" in _triples(_answers(bits), "rows")
+    check_pairs(_answers(bits), "rows")
+    with pytest.raises(LeakError, match="although any two of them do not"):
+        check_triples(_answers(bits), "rows")
 
 
 def test_halves_see_what_no_pair_shows():
     side = np.random.default_rng(3).random((4000, 1)) < 0.5
     chance = np.random.default_rng(4).random((4000, 200))
     bits = (chance < np.where(side, 0.53, 0.47)).astype(np.float32)
-    assert "half of the values" in _halves(_answers(bits), "rows")
+    with pytest.raises(LeakError, match="half of the values"):
+        check_halves(_answers(bits), "rows")
 
 
 @pytest.mark.statistical  # a false alarm in 10^8; the seed is fixed
 @pytest.mark.parametrize("sampled", [2, 3])
 def test_values_that_were_not_asked_do_not_matter(sampled):
     built = mechanism("multibit", epsilon=2.0, dims=6, range=(0, 1), sampled=sampled)
-    assert dependent_answers(built, built.public, 1 << 14, SeededWords(5)) == []
+    check_answers(Version(built, built.public, SeededWords(5)), 1 << 14)
 
 
 def test_reports_of_one_answer_have_nothing_to_compare():
     built = mechanism("multibit", epsilon=2.0, dims=6, range=(0, 1), sampled=1)
-    assert dependent_answers(replace(built), built.public, 1 << 14, SeededWords(5)) == []
+    check_answers(Version(replace(built), built.public, SeededWords(5)), 1 << 14)
 
 
 @pytest.mark.statistical  # a false alarm in a million
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_independent_users_are_not_accused(epsilon):
     joint = JointDistribution.of(mechanism("multibit", epsilon=epsilon, dims=3, range=(0, 1), sampled=2))
-    assert dependent_users(joint) == []
+    check_users(joint)
 
 
 @pytest.mark.statistical  # 32 of 64 reports of 16 codes would have to agree by chance
@@ -90,7 +98,7 @@ def test_long_reports_differ():
 
 def test_reports_that_are_nearly_certain_may_agree():
     built = mechanism("multibit", epsilon=20.0, dims=1, range=(0, 1), sampled=1)
-    assert dependent_users(JointDistribution.of(built)) == []
+    check_users(JointDistribution.of(built))
     assert repeated_reports(built) == []
 
 
@@ -126,5 +134,42 @@ def test_a_block_that_is_drawn_differently_is_no_period():
 @pytest.mark.parametrize("name", ["onebit", "multibit", "laplace", "privunit"])
 def test_right_mechanisms_are_left_alone(name):
     built = mechanism(name, epsilon=1.0, dims=4, range=(0, 1))
-    words = SeededWords(3)
-    assert repeated_noise(built, np.zeros(4), built.randomize(np.zeros((20_000, 4)), words), words) == []
+    version = Version(built, words=SeededWords(3))
+    check_noise(version, np.zeros(4), built.randomize(np.zeros((20_000, 4)), version.words))
+
+
+FAULTS = Path(__file__).parent.parent / "faults"
+
+
+UNIT = PublicRange(0, 1)
+VALUES = 1 << 17
+
+
+def _made_with_decoys(fault, name):
+    return runpy.run_path(str(FAULTS / f"{fault}.py"))[name](epsilon=1.0, dims=6, range=(0, 1))
+
+
+def test_only_answers_that_somebody_else_calls_blind_are_decoys():
+    blind = mechanism("onebit", epsilon=1.0, dims=4, range=(0, 1)).blind()
+    assert not has_decoys(blind) and claims_independence(blind)
+    decoyed = _made_with_decoys("decoys_in_name_only", "sound")
+    assert has_decoys(decoyed) and not claims_independence(decoyed)
+
+
+@pytest.mark.statistical  # a false alarm in a hundred million; the seed is fixed
+@pytest.mark.parametrize("fault", ["decoys_in_name_only", "decoys_sighted", "padding_from_others"])
+def test_blind_decoys_pass(fault):
+    sound = _made_with_decoys(fault, "sound")
+    check_decoys(Version(sound, UNIT, SeededWords(1)), VALUES)
+
+
+def test_decoys_that_are_answers_give_a_code_too_often():
+    faulty = _made_with_decoys("decoys_in_name_only", "build")
+    with pytest.raises(LeakError, match="decoys are not blind"):
+        check_decoys(Version(faulty, UNIT, SeededWords(1)), VALUES)
+
+
+def test_decoys_that_tell_something_together_are_found():
+    faulty = _made_with_decoys("decoys_of_one_coin", "build")
+    with pytest.raises(LeakError, match="tell more together"):
+        check_decoys(Version(faulty, UNIT, SeededWords(1)), VALUES)

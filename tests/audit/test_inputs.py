@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.drawn_reports import CountedWords
-from graphveil.audit.inputs import USERS, Probe
+from graphveil.audit.reports import USERS, CountedWords, Probe
 from graphveil.mechanisms import names
 
 

@@ -13,15 +13,16 @@ from graphveil.audit.lower_bound import (
     at_most,
     best_bound,
     bound_step,
+    check_contrast,
     clopper_pearson,
     clopper_pearsons,
-    more_than_claimed,
     most_separated,
     opposite_inputs,
     project,
     sum_estimates,
     unlikely,
 )
+from graphveil.audit.reports import Version
 from graphveil.channels import TOTAL, Channel, Claim, SeededWords, onebit
 from graphveil.mechanisms import FeatureMechanism, LevelMechanism, PublicRange, mechanism, names
 
@@ -67,7 +68,7 @@ def test_most_separated_inputs_differ_most_often():
 def test_no_mechanism_tells_more_than_it_claims(name):
     settings = {"length": 3} if name == "item" else {}
     built = mechanism(name, epsilon=2.0, dims=6, range=(0, 1), **settings)
-    assert bound_step(lambda: built, 20_000, SeededWords(4)).leaks == ()
+    assert bound_step(Version(built, words=SeededWords(4)), 20_000).leaks == ()
 
 
 def test_a_mechanism_that_tells_more_is_found():
@@ -79,7 +80,7 @@ def test_a_mechanism_that_tells_more_is_found():
     def build():
         return Lying("lying", Claim(1.0), PublicRange(0, 1), 6, 1, (onebit(1.0),), 6.0)
 
-    (leak,) = bound_step(build, 50_000, SeededWords(4)).leaks
+    (leak,) = bound_step(Version(build(), words=SeededWords(4)), 50_000).leaks
     assert "reports tell more than claimed" in leak
     assert "claimed 1" in leak
 
@@ -88,7 +89,7 @@ def test_what_the_tables_admit_is_not_told_again():
     def build():
         return FeatureMechanism("open", Claim(1.0), PublicRange(0, 1), 6, 1, (onebit(3.0),), 6.0)
 
-    assert bound_step(build, 50_000, SeededWords(4)).leaks == ()
+    assert bound_step(Version(build(), words=SeededWords(4)), 50_000).leaks == ()
 
 
 @pytest.mark.parametrize("name", ["multibit", "onebit", "item"])
@@ -104,7 +105,7 @@ def test_sums_and_projections_are_those_of_the_dense_matrix(name):
 @pytest.mark.statistical  # a false alarm in a million; the seed is fixed
 def test_codes_that_are_too_many_to_count_leave_the_direction():
     built = mechanism("privunit", epsilon=2.0, dims=300, range=(0, 1))
-    step = bound_step(lambda: built, 20_000, SeededWords(4))
+    step = bound_step(Version(built, words=SeededWords(4)), 20_000)
     assert step.leaks == ()
     assert "epsilon is at least 1." in step.seen
 
@@ -113,26 +114,26 @@ def test_codes_that_are_too_many_to_count_leave_the_direction():
 @pytest.mark.parametrize("name", ["onebit", "laplace", "multibit", "privunit"])
 def test_whole_reports_of_a_right_mechanism_tell_no_more_than_claimed(name):
     built = mechanism(name, epsilon=1.0, dims=300, range=(0, 1))
-    assert more_than_claimed(built, getattr(built, "public", None), SeededWords(1)) == []
+    check_contrast(Version(built, getattr(built, "public", None), SeededWords(1)))
 
 
 def test_halves_of_a_row_lie_at_opposite_ends():
     built = mechanism("onebit", epsilon=1.0, dims=10, range=(-1, 3))
-    (low, high), (one, other) = opposite_inputs(built, built.public, SeededWords(1))
+    (low, high), (one, other) = opposite_inputs(Version(built, built.public, SeededWords(1)))
     assert set(low) == {-1.0} and set(high) == {3.0}
     assert (one + other == 2.0).all() and (one == 3.0).sum() == 5
 
 
 def test_a_bound_comes_near_to_what_a_report_tells():
     built = mechanism("onebit", epsilon=3.0, dims=1, range=(0, 1))
-    contrast = CodeContrast.of(built, [0.0], [1.0], 1000, SeededWords(1))
-    assert 2.7 < contrast.bound(100_000, SeededWords(2)).epsilon < 3.0
+    contrast = CodeContrast.of(Version(built, words=SeededWords(1)), [0.0], [1.0], 1000)
+    assert 2.7 < contrast.bound(100_000).epsilon < 3.0
 
 
 def test_a_single_level_has_nothing_to_tell_it_from():
     channel = Channel("single", [[TOTAL]], [1.0], [1.0], Claim(1.0))
     single = LevelMechanism("single", Claim(1.0), channel, "level", first=1, unbiased=False)
-    assert opposite_inputs(single, None, SeededWords(1)) == []
+    assert opposite_inputs(Version(single, words=SeededWords(1))) == []
 
 
 CASES = [(0, 10), (3, 10), (10, 10), (1, 10**7), (123_456, 10**7), (5 * 10**6, 10**7), (10**7 - 1, 10**7)]

@@ -5,15 +5,16 @@ import pytest
 
 from graphveil.audit import many_users
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.findings import Deadline, within
+from graphveil.audit.findings import Deadline, LeakError, within
 from graphveil.audit.many_users import (
-    everybody_alike,
+    check_everybody,
+    check_words,
     many_users_step,
     walk_calls,
     walked_candidate,
-    words_of_their_own,
 )
 from graphveil.audit.probability_ranges import ReportRanges
+from graphveil.audit.reports import Version
 from graphveil.audit.versions import AuditSchedule
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import FeatureMechanism, mechanism
@@ -25,8 +26,8 @@ def _onebit(kind=FeatureMechanism):
 
 
 def _step(mechanism):
-    words = SeededWords(1)
-    return many_users_step(mechanism, None, words, AuditSchedule.of(True, words), mechanism)
+    version = Version(mechanism, words=SeededWords(1))
+    return many_users_step(version, AuditSchedule.of(True, version.words), mechanism)
 
 
 @pytest.mark.statistical  # a false alarm in 10^8; the seed is fixed
@@ -44,8 +45,9 @@ def test_a_block_of_users_without_noise_is_found():
             codes[9000:12000] = 0
             return replace(reports, codes=codes)
 
-    (leak,) = everybody_alike(ReportRanges.of(_onebit(Block)), np.zeros(3), 10_000, SeededWords(1))
-    assert "block 3 of 1000 users" in leak
+    version = Version(_onebit(Block), words=SeededWords(1))
+    with pytest.raises(LeakError, match="block 3 of 1000 users"):
+        check_everybody(version, ReportRanges.of(version.mechanism), np.zeros(3), 10_000)
 
 
 def test_words_that_are_stretched_over_many_users_are_found():
@@ -57,15 +59,15 @@ def test_words_that_are_stretched_over_many_users_are_found():
 
     leaks = _step(_onebit(Stretched)).leaks
     assert "random words are used more than once" in leaks[0]
-    (leak,) = words_of_their_own(_onebit(Stretched), np.zeros(3), 6000, 2 * 3 * 1500)
-    assert "1,000 users draws 6 words a user, one for 6,000 users 1.5" in leak
-    assert words_of_their_own(_onebit(), np.zeros(3), 6000, 2 * 3 * 6000) == []
+    with pytest.raises(LeakError, match="1,000 users draws 6 words a user, one for 6,000 users 1.5"):
+        check_words(_onebit(Stretched), np.zeros(3), 6000, 2 * 3 * 1500)
+    check_words(_onebit(), np.zeros(3), 6000, 2 * 3 * 6000)
 
 
 def test_users_with_rows_of_their_own_are_few_where_rows_are_wide(monkeypatch):
     asked = []
-    monkeypatch.setattr(many_users.Probe, "around", lambda built, public, users: asked.append(users))
-    monkeypatch.setattr(many_users, "depends_on_others", lambda probe: [])
+    monkeypatch.setattr(many_users.Probe, "around", lambda version, users: asked.append(users))
+    monkeypatch.setattr(many_users, "check_others", lambda probe: None)
     _step(mechanism("multibit", epsilon=1.0, dims=4096, range=(0, 1)))
     assert asked == [many_users.MAX_HELD // 4096]
 
@@ -79,7 +81,7 @@ def test_right_calls_are_left_alone(name):
     candidate = Candidate.of(name)
     built = walked_candidate(candidate)
     row = np.asarray(built.extremes()[0])
-    walk = walk_calls(built, row, SMALL, SeededWords(3))
+    walk = walk_calls(Version(built, words=SeededWords(3)), row, SMALL)
     assert walk.leaks == [] and walk.finished
     assert list(walk.sums) == [1, 2, 3, 64, 65, 1000]
 
@@ -102,6 +104,6 @@ def test_calls_end_when_time_is_over_and_keep_what_was_seen():
 
     built = walked_candidate(Candidate.of("onebit"))
     with within(Deadline(40.0, Clock())):
-        walk = walk_calls(built, np.zeros(8), SMALL, SeededWords(3))
+        walk = walk_calls(Version(built, words=SeededWords(3)), np.zeros(8), SMALL)
     assert not walk.finished and walk.leaks == []
     assert 0 < len(walk.sums) < len(SMALL.calls)

@@ -5,8 +5,8 @@ import pytest
 
 from graphveil.audit import processes
 from graphveil.audit.candidate import Candidate, is_foreign, load_mechanism
-from graphveil.audit.inputs import public_range
 from graphveil.audit.processes import processes_step, started
+from graphveil.audit.reports import Version, public_range
 from graphveil.channels import onebit
 from graphveil.mechanisms import FeatureMechanism, feature_family, unregister
 from graphveil.mechanisms.registry import mechanism
@@ -17,7 +17,7 @@ FAULTS = Path(__file__).parent.parent / "faults"
 def _step(what, foreign=True):
     candidate = Candidate.of(what)
     whole = candidate.build()
-    return processes_step(candidate, whole, public_range(candidate, whole), foreign)
+    return processes_step(candidate, Version(whole, public_range(candidate, whole)), foreign)
 
 
 def test_the_packages_own_are_decoded_from_bytes_and_start_no_process(monkeypatch):

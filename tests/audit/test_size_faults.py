@@ -10,9 +10,10 @@ from dataclasses import replace
 import pytest
 
 from graphveil.audit.candidate import Candidate, load_mechanism
-from graphveil.audit.inputs import public_range
+from graphveil.audit.findings import BrokenError, leaks_of
 from graphveil.audit.many_users import walk_calls, walked_candidate, walked_row
-from graphveil.audit.versions import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, AuditSchedule, look_at
+from graphveil.audit.reports import Version, public_range
+from graphveil.audit.versions import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, AuditSchedule, check_version
 from graphveil.channels import SeededWords
 from tests.audit.test_faults import ALL, of_size
 
@@ -26,12 +27,13 @@ def test_the_look_at_its_size_finds_the_fault(path):
     if "SIZE" in fault:
         built = candidate.build(**fault["SIZE"])
         epsilon = fault["SIZE"].get("epsilon", 1.0)
-        leaks = look_at(built, public_range(candidate, built), words, epsilon, quick=False)
+        version = Version(built, public_range(candidate, built), words)
+        leaks = leaks_of(check_version, version, epsilon, False, kind=BrokenError)
     else:
         built = walked_candidate(candidate)
-        row = walked_row(built, public_range(candidate, built))
+        version = Version(built, public_range(candidate, built), words)
         schedule = replace(AuditSchedule.of(False, words), calls=fault["CALLS"])
-        leaks = walk_calls(built, row, schedule, words).leaks
+        leaks = walk_calls(version, walked_row(version), schedule).leaks
     assert leaks and fault["CAUSE"] in leaks[0], leaks
 
 

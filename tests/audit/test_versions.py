@@ -1,9 +1,9 @@
 import pytest
 
-from graphveil.audit.behaviour import everything_answered
+from graphveil.audit.behaviour import check_answered
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import Deadline, within
-from graphveil.audit.inputs import public_range
+from graphveil.audit.reports import Version, public_range
 from graphveil.audit.versions import (
     BUDGETS,
     CALLS,
@@ -12,8 +12,8 @@ from graphveil.audit.versions import (
     LARGEST_CALL,
     LARGEST_DIMS,
     AuditSchedule,
+    check_paths,
     larger_budgets,
-    same_by_every_path,
     size_setting,
     sizes,
     users_affordable,
@@ -35,7 +35,8 @@ def test_time_that_is_over_leaves_what_was_seen():
 
     candidate, words = Candidate.of("krr"), SeededWords(1)
     with within(Deadline(100.0, Clock())):
-        step, _ = versions_step(candidate, candidate.build(), None, words, AuditSchedule.of(True, words))
+        version = Version(candidate.build(), words=words)
+        step, _ = versions_step(candidate, version, AuditSchedule.of(True, words))
     assert step.unfinished and step.leaks == ()
     assert "2 classes" in step.seen
 
@@ -94,17 +95,20 @@ def test_a_quick_schedule_is_smaller_and_says_so():
 @pytest.mark.parametrize("name", names())
 def test_every_mechanism_takes_every_path_and_answers_alike(name):
     candidate = Candidate.of(name, 1.0)
-    built = candidate.build()
-    assert same_by_every_path(built, public_range(candidate, built)) == ([], [])
+    built, refused = candidate.build(), []
+    check_paths(Version(built, public_range(candidate, built)), refused)
+    assert refused == []
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_mechanism_answers_everything_in_silence(name):
     candidate = Candidate.of(name, 1.0)
     built = candidate.build()
-    assert everything_answered(built, public_range(candidate, built)) == []
+    check_answered(Version(built, public_range(candidate, built)))
 
 
 def test_a_range_without_integers_is_tried_with_other_types():
     built = mechanism("multibit", epsilon=1.0, dims=4, range=(0.25, 0.75))
-    assert same_by_every_path(built, built.public) == ([], [])
+    refused = []
+    check_paths(Version(built, built.public), refused)
+    assert refused == []

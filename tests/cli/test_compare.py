@@ -4,7 +4,7 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
-from graphveil.experiments.database import RESULTS
+from graphveil.experiments.store import RESULTS
 from tests.experiments.test_records import result
 
 

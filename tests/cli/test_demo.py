@@ -5,6 +5,7 @@ import pytest
 from graphveil.audit import audit
 from graphveil.cli import status
 from graphveil.experiments import demo as demo_module
+from graphveil.experiments.runner import Runner
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.demo")
@@ -32,16 +33,16 @@ def test_demo_prints_a_table_and_writes_a_report(small, tmp_path, capsys):
 
 
 def test_an_interrupt_shows_what_was_computed(small, tmp_path, capsys, monkeypatch):
-    original = demo_module.run_experiment
+    original = Runner.run
     calls = []
 
-    def interrupted(spec, **options):
-        calls.append(spec)
+    def interrupted(*given):
+        calls.append(given)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return original(spec, **options)
+        return original(*given)
 
-    monkeypatch.setattr(demo_module, "run_experiment", interrupted)
+    monkeypatch.setattr(Runner, "run", interrupted)
     out = tmp_path / "report.html"
     assert status(["demo", "--out", str(out), "--runs", "1", "--jobs", "1"]) == 130
     printed = capsys.readouterr()
@@ -51,12 +52,12 @@ def test_an_interrupt_shows_what_was_computed(small, tmp_path, capsys, monkeypat
 
 
 def test_an_interrupt_inside_an_experiment_ends_the_demo_with_its_runs(small, tmp_path, capsys, monkeypatch):
-    original = demo_module.run_experiment
+    original = Runner.run
 
-    def interrupted(spec, **options):
-        return original(spec, **options).model_copy(update={"interrupted": True})
+    def interrupted(*given):
+        return original(*given).model_copy(update={"interrupted": True})
 
-    monkeypatch.setattr(demo_module, "run_experiment", interrupted)
+    monkeypatch.setattr(Runner, "run", interrupted)
     out = tmp_path / "report.html"
     assert status(["demo", "--out", str(out), "--runs", "1", "--jobs", "1"]) == 130
     printed = capsys.readouterr()

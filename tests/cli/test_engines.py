@@ -8,7 +8,7 @@ import time
 import pytest
 
 from graphveil.cli import status
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments.store import RESULTS, select
 from tests.interrupting import interrupted_when
 from tests.test_extras import hidden_run
 

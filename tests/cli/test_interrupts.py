@@ -12,7 +12,7 @@ ON_TOWN = ["--data", "town", "--epsilon", "1"]
 # What is interrupted, in which command, and what is said.
 CASES = [
     (
-        "experiments.study_runner.run_experiment",
+        "experiments.runner.compute_unit",
         ["run", "base", *ON_TOWN],
         f"no run of base is finished; {GOES_ON}",
     ),
@@ -21,15 +21,15 @@ CASES = [
         ["tune", "base", *ON_TOWN],
         "no trial is finished, and the same command begins anew",
     ),
-    ("experiments.study_runner.run_cells", ["run", "base", "--data", "town", "--epsilon", "1,2"], GOES_ON),
-    ("experiments.study_runner.run_cells", ["sweep", "heterorr-gamma"], GOES_ON),
-    ("experiments.study_runner.run_cells", ["paper", "ppgnn/table3", "--quick"], GOES_ON),
+    ("experiments.runner.run_studies", ["run", "base", "--data", "town", "--epsilon", "1,2"], GOES_ON),
+    ("experiments.runner.run_studies", ["sweep", "heterorr-gamma"], GOES_ON),
+    ("cli.paper.run_studies", ["paper", "ppgnn/table3", "--quick"], GOES_ON),
     ("cli.one_run.embed_experiment", ["embed", "base", *ON_TOWN, "--out", "x.npz"], ANEW),
     ("cli.one_run.predict_experiment", ["predict", "base", *ON_TOWN, "--out", "x.csv"], ANEW),
-    ("cli.attack.run_campaign", ["attack", "attribute", *ON_TOWN], ANEW),
-    ("cli.attributes.compare_rankings", ["attributes", *ON_TOWN], ANEW),
-    ("cli.advise.advise_budget", ["advise", "budget", *ON_TOWN], ANEW),
-    ("cli.advise.advise_levels", ["advise", "levels", *ON_TOWN], ANEW),
+    ("cli.analyses.run_campaign", ["attack", "attribute", *ON_TOWN], ANEW),
+    ("cli.analyses.compare_rankings", ["attributes", *ON_TOWN], ANEW),
+    ("cli.analyses.advise_budget", ["advise", "budget", *ON_TOWN], ANEW),
+    ("cli.analyses.advise_levels", ["advise", "levels", *ON_TOWN], ANEW),
     ("cli.demo.run_demo", ["demo"], "nothing was computed yet; the same command begins anew"),
     (
         "cli.listings.print_result",

@@ -9,9 +9,9 @@ from graphveil.experiments import ResultStore
 from graphveil.experiments import paper_result as result_module
 from graphveil.experiments import papers as paper_module
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.database import RESULTS
+from graphveil.experiments import store as reuse
 from graphveil.experiments.figure import Chart, ChartPanel, Series
+from graphveil.experiments.store import RESULTS
 from graphveil.statistics import Summary
 
 PAPER = """

@@ -57,7 +57,7 @@ def test_a_graph_of_one_s_own_has_its_ids_in_the_file(tmp_path):
 MISTAKES = [
     (["predict", "base", "--data", "town", "--out", "town.csv"], "needs a budget"),
     ([*PREDICT[:-1], "town.txt"], "town.txt has the unsupported format .txt: use .parquet or .csv"),
-    ([*PREDICT, "--task", "link"], "predictions are classes of users"),
+    ([*PREDICT, "--task", "link"], "predictions are classes"),
 ]
 
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from graphveil.cli import status
-from graphveil.experiments.database import RESULTS, insert, select
+from graphveil.experiments.store import RESULTS, change, select
 from tests.cli.test_run import RUN
 
 
@@ -101,12 +101,8 @@ def infinite(**fields):
 
 def kept(tmp_path, *lines):
     """What earlier runs have left."""
-    for line in lines:
-        insert(
-            tmp_path / "cache" / RESULTS,
-            "INSERT INTO results (source, time, result) VALUES ('', '', ?)",
-            (line,),
-        )
+    add = "INSERT INTO results (source, time, result) VALUES ('', '', ?)"
+    change(tmp_path / "cache" / RESULTS, (add, [(line,) for line in lines]))
 
 
 def test_an_infinite_budget_is_written_out(tmp_path, capsys):

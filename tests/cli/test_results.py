@@ -8,8 +8,8 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.database import RESULTS
+from graphveil.experiments import store as reuse
+from graphveil.experiments.store import RESULTS
 from tests.experiments.test_records import damage, result
 
 

@@ -7,9 +7,9 @@ import pytest
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments import store as reuse
 from graphveil.experiments.measures import MEASURES
+from graphveil.experiments.store import RESULTS, select
 from graphveil.plugins import is_reference
 from tests.interrupting import interrupted_when
 
@@ -108,9 +108,7 @@ def test_a_measure_that_learns_nothing_keeps_nothing(capsys, tmp_path, own_measu
 
 def test_a_measure_that_no_experiment_has_is_told(capsys, own_measures):
     assert status(["sweep", "small.toml", "--measure", "own.py:NOTHING"]) == 2
-    assert (
-        "no experiment of small has the measure own.py:NOTHING: choose another one" in capsys.readouterr().err
-    )
+    assert "no experiment of small has the measure own.py:NOTHING: take another" in capsys.readouterr().err
 
 
 def test_an_interrupted_measure_says_that_it_is_computed_anew(capsys, own_measures):

@@ -9,8 +9,8 @@ import pytest
 from graphveil.cli import status
 from graphveil.cli.tune import command
 from graphveil.experiments import Experiment
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments import store as reuse
+from graphveil.experiments.store import RESULTS, select
 from tests.interrupting import interrupted_when
 
 TOWN = [
@@ -97,11 +97,11 @@ def test_trials_of_another_version_are_reused_only_if_they_may_be(capsys, monkey
 def test_settings_of_a_file_are_used_and_overridden(monkeypatch, capsys, tmp_path):
     seen = []
 
-    def remember(spec, **_):
-        seen.append(spec.settings)
+    def remember(unit, *_):
+        seen.append(unit.spec.settings)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graphveil.experiments.study_runner.run_experiment", remember)
+    monkeypatch.setattr("graphveil.experiments.runner.compute_unit", remember)
     (tmp_path / "my.toml").write_text("lr = 0.1\nepochs = 7\n")
     run = ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "my.toml", "--set", "epochs=2"]
     assert status(run) == 130

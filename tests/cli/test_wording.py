@@ -8,7 +8,7 @@ from graphveil.cli import status
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        ("run base --data town", "give --epsilon, for example 1"),
+        ("run base --data town", "give --epsilon, like 1"),
         ("run base --data town --epsilon -1", "--epsilon must be"),
         ("run base --data town --epsilon 1 --link-epsilon -1", "--link-epsilon must be"),
         ("run base --data town --epsilon 1 --norm-bound 2", "give --norm-epsilon too"),
@@ -17,7 +17,7 @@ from graphveil.cli import status
         ("run base --data town --epsilon 1 --set link.beta=1", "give --link-epsilon too"),
         ("run base --data town --epsilon 1 --link-mechanism dprr", "give --link-epsilon too"),
         ("run ppgnn --data town --epsilon 1 --budgets 2,1", "--budgets must be"),
-        ("run structure --data town --epsilon 1", "--epsilon has no meaning for it"),
+        ("run structure --data town --epsilon 1", "leave --epsilon out"),
         ("run base --data town --epsilon 1 --panel 5", "--panel has no meaning for it"),
     ],
 )

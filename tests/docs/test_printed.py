@@ -10,7 +10,7 @@ from docs.results_file import COLUMNS, experiment, read, write
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.papers import find_paper
-from graphveil.experiments.runner import parts_of
+from graphveil.experiments.unit import parts_of
 from graphveil.number_format import MEGABYTES, PERCENT
 from graphveil.statistics import Summary
 

@@ -5,13 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from graphveil.experiments import study_runner as cells
-from graphveil.experiments.compute import compute_remote_unit
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.runner import DEPTH, Ahead, run_experiment
-from graphveil.experiments.study_runner import RunOptions, run_cells
+from graphveil.experiments.measures import find_measure
+from graphveil.experiments.runner import (
+    DEPTH,
+    Runner,
+    RunOptions,
+    compute_remote_unit,
+    run_experiment,
+    run_study,
+)
+from graphveil.experiments.store import ResultStore
+from graphveil.experiments.study import Cell, Study
 from graphveil.experiments.unit import RunUnit
-from graphveil.experiments.unit_store import UnitStore
 
 
 def spec(**more):
@@ -37,89 +43,75 @@ class Pool:
 
 
 @pytest.fixture
-def ahead():
-    pool = Pool()
-    found = Ahead(lambda: pool, lambda asked: [RunUnit(asked, run=run) for run in range(asked.runs)])
-    found.of = pool
-    return found
+def pool():
+    return Pool()
 
 
-def taken(ahead, asked):
+@pytest.fixture
+def runner(pool):
+    return Runner(lambda: pool)
+
+
+def ran(runner, asked, *later):
+    """The units of one experiment, with later ones coming; cells may stand for these."""
     units = [RunUnit(asked, run=run) for run in range(asked.runs)]
-    return sorted(future.result() for future in ahead.take(units))
+    cells = [each if isinstance(each, Cell) else Cell(each) for each in later]
+    return sorted(runner._parallel(units, (), cells))
 
 
-def test_units_of_the_next_begin_with_those_of_the_first(ahead):
-    ahead.coming = [spec(seed=7)]
-    assert taken(ahead, spec()) == [(0, "method")]
-    assert ahead.of.asked == [(0, "method"), (7, "method")]
+def test_units_of_the_next_begin_with_those_of_the_first_and_not_again(runner, pool):
+    assert ran(runner, spec(), spec(seed=7)) == [(0, "method")]
+    assert pool.asked == [(0, "method"), (7, "method")]
+    assert ran(runner, spec(seed=7)) == [(7, "method")]
+    assert len(pool.asked) == 2
 
 
-def test_what_was_begun_is_not_begun_again(ahead):
-    ahead.coming = [spec(seed=7)]
-    taken(ahead, spec())
-    ahead.coming = []
-    assert taken(ahead, spec(seed=7)) == [(7, "method")]
-    assert len(ahead.of.asked) == 2
+def test_a_unit_of_both_is_begun_once(runner, pool):
+    ran(runner, spec(runs=2), spec(seed=1, runs=2))
+    assert sorted(pool.asked) == [(0, "method"), (1, "method"), (2, "method")]
 
 
-def test_a_unit_of_both_is_begun_once(ahead):
-    ahead.coming = [spec(seed=1, runs=2)]
-    taken(ahead, spec(runs=2))
-    assert sorted(ahead.of.asked) == [(0, "method"), (1, "method"), (2, "method")]
+def test_no_more_begin_than_processes_can_soon_compute(runner, pool):
+    ran(runner, spec(), *(spec(seed=seed) for seed in range(10, 50)))
+    assert len(pool.asked) == 1 + DEPTH
 
 
-def test_no_more_begin_than_processes_can_soon_compute(ahead):
-    ahead.coming = [spec(seed=seed) for seed in range(10, 50)]
-    taken(ahead, spec())
-    assert len(ahead.of.asked) == 1 + DEPTH
+def test_what_cannot_be_run_begins_nothing(runner, pool):
+    ran(runner, spec(), replace(spec(seed=7), data="no-such-graph"), spec(seed=8))
+    assert pool.asked == [(0, "method"), (8, "method")]
 
 
-def test_what_cannot_be_run_begins_nothing(ahead):
-    ahead.coming = [replace(spec(seed=7), data="no-such-graph"), spec(seed=8)]
-    taken(ahead, spec())
-    assert ahead.of.asked == [(0, "method"), (8, "method")]
-
-
-def test_what_began_with_other_data_is_computed_anew(ahead, monkeypatch):
-    ahead.coming = [spec(seed=7)]
-    taken(ahead, spec())
+def test_what_began_with_other_data_is_computed_anew(runner, pool, monkeypatch):
+    ran(runner, spec(), spec(seed=7))
     monkeypatch.setattr("graphveil.experiments.unit.input_digest", lambda *_: "changed")
-    taken(ahead, spec(seed=7))
-    assert ahead.of.asked.count((7, "method")) == 2
+    ran(runner, spec(seed=7))
+    assert pool.asked.count((7, "method")) == 2
 
 
-def test_what_is_finished_and_not_taken_is_told(ahead):
-    ahead.coming = [spec(seed=7)]
-    taken(ahead, spec())
-    assert [unit for _, unit in ahead.finished()] == [(7, "method")]
-
-
-def test_nothing_is_begun_past_what_must_be_alone():
-    specs = [spec(seed=seed) for seed in range(4)]
-    assert cells._together(specs, [False, False, True, False], 1) == specs[1:2]
-    assert cells._together(specs, [], 1) == specs[1:]
+def test_nothing_is_begun_past_what_must_be_alone(runner, pool):
+    ran(runner, spec(), spec(seed=1), Cell(spec(seed=2), measure=find_measure("seconds")), spec(seed=3))
+    assert [seed for seed, _ in pool.asked] == [0, 1]
 
 
 def test_experiments_that_share_processes_have_the_numbers_of_each_alone(tmp_path):
     specs = [spec(seed=seed) for seed in (0, 5, 9)]
-    done, _ = run_cells(specs, RunOptions(jobs=2), store=UnitStore(tmp_path / "kept.sqlite"))
-    assert [result.scores("method") for result in done] == [
-        run_experiment(each).scores("method") for each in specs
-    ]
+    study = Study("three", "", tuple(map(Cell, specs)))
+    done = run_study(study, RunOptions(jobs=2, file=tmp_path / "kept.sqlite")).outcomes
+    assert [each.result.scores() for each in done] == [run_experiment(each).scores() for each in specs]
 
 
 def test_an_interrupt_keeps_what_was_computed_before_its_turn(tmp_path, monkeypatch):
-    specs, store = [spec(seed=seed) for seed in (0, 5)], UnitStore(tmp_path / "kept.sqlite")
+    specs, file = [spec(seed=seed) for seed in (0, 5)], tmp_path / "kept.sqlite"
+    parallel, held = Runner._parallel, []
 
-    def stop(asked, *, ahead, **_):
-        for future in ahead.take([RunUnit(asked)]):
-            future.result()
-        for begun in list(ahead._begun.values()):
+    def stop(runner, *given):
+        held.append(parallel(runner, *given))
+        next(held[0])
+        for begun in runner._begun.values():
             begun.future.result()
         raise KeyboardInterrupt
+        yield
 
-    monkeypatch.setattr(cells, "run_experiment", stop)
-    _, interrupted = run_cells(specs, RunOptions(jobs=2), store=store)
-    assert interrupted
-    assert [unit.run for unit in store.find(specs[1], ["method"])] == [0]
+    monkeypatch.setattr(Runner, "_parallel", stop)
+    assert run_study(Study("two", "", tuple(map(Cell, specs))), RunOptions(jobs=2, file=file)).interrupted
+    assert [unit.run for unit in ResultStore(file).find_units(specs[1], ["method"])] == [0]

@@ -8,8 +8,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments import artefacts
-from graphveil.experiments.artefacts import write_artefact
-from graphveil.experiments.predictions import check_predictions_file
+from graphveil.experiments.artefacts import check_predictions_file, write_artefact
 
 COLUMNS = {
     "user": np.arange(2),

@@ -6,7 +6,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare
-from graphveil.experiments.result_store import StoredResult
+from graphveil.experiments.result import StoredResult
 
 # 95% of Student's t with 3 degrees of freedom lie within this.
 T3 = 3.182446305284263

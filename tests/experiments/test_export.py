@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from graphveil.experiments.result_store import (
+from graphveil.experiments.results import (
     StoredResult,
     export_table,
     read_results,

@@ -7,7 +7,7 @@ import graphveil as gv
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
-from graphveil.experiments.unit_store import results_file
+from graphveil.experiments.store import results_file
 from graphveil.methods.base import Base
 
 TINY = {"epochs": 2, "data.users": 200, "data.labelled": 0.2}

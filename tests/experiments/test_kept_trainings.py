@@ -2,12 +2,10 @@
 
 import pytest
 
-from graphveil.experiments.compute import CHECKPOINTS
 from graphveil.experiments.engine import Engine
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.study_runner import RunOptions, StudyWatcher, run_cells
-from graphveil.experiments.unit_store import UnitStore, results_file
+from graphveil.experiments.runner import CHECKPOINTS, RunOptions, StudyWatcher, run_experiment
+from graphveil.experiments.store import results_file
 from graphveil.graphs import load
 from graphveil.scale import shard_reader, write_shards
 
@@ -24,10 +22,6 @@ def spec(tmp_path, monkeypatch):
     write_shards(graph, tmp_path / "town", partitions=2, users=users)
     settings = {"epochs": EPOCHS, "input_share": 1.0}
     return Experiment.of("base", str(tmp_path / "town"), epsilon=4.0, settings=settings, control=False)
-
-
-def store():
-    return UnitStore(results_file())
 
 
 def kept():
@@ -48,34 +42,32 @@ class Shares:
                 raise KeyboardInterrupt
 
 
-def interrupt(spec, **options):
+def run(spec, inside, *, fresh=False):
+    watcher = StudyWatcher()
+    watcher.inside = inside
+    return run_experiment(spec, RunOptions(engine=ENGINE, fresh=fresh), watcher)
+
+
+def interrupt(spec, *, fresh=False):
     with pytest.raises(KeyboardInterrupt):
-        run_experiment(spec, engine=ENGINE, store=store(), inside=Shares(stop=7), **options)
+        run(spec, Shares(stop=7), fresh=fresh)
     assert kept(), "nothing was kept"
 
 
 def test_the_same_command_goes_on_and_a_fresh_one_begins_anew(spec):
     interrupt(spec)
     again = Shares()
-    went_on = run_experiment(spec, engine=ENGINE, store=store(), reuse=True, inside=again)
+    went_on = run(spec, again)
     assert again.done[0] == 7 and not kept()
-    interrupt(spec)
+    interrupt(spec, fresh=True)
     anew = Shares()
-    fresh = run_experiment(spec, engine=ENGINE, store=store(), reuse=False, inside=anew)
+    fresh = run(spec, anew, fresh=True)
     assert anew.done[0] == 1 and not kept()
     assert went_on.scores() == fresh.scores()
 
 
-def test_a_fresh_sweep_begins_anew(spec):
-    interrupt(spec)
-    watcher = StudyWatcher()
-    watcher.inside = Shares()
-    run_cells([spec], RunOptions(fresh=True), store=store(), watcher=watcher)
-    assert watcher.inside.done[0] == 1 and not kept()
-
-
 def test_nothing_is_kept_of_what_is_found(spec):
-    run_experiment(spec, engine=ENGINE, store=store())
-    interrupt(spec)
-    run_experiment(spec, engine=ENGINE, store=store(), reuse=True, inside=lambda *_: pytest.fail("ran again"))
+    run(spec, None)
+    interrupt(spec, fresh=True)
+    run(spec, lambda *_: pytest.fail("ran again"))
     assert not kept()

@@ -15,9 +15,9 @@ from graphveil.experiments.measures import (
     find_measure,
 )
 from graphveil.experiments.result import Result
-from graphveil.experiments.runner import run_experiment
+from graphveil.experiments.runner import RunOptions, run_experiment, run_study
+from graphveil.experiments.study import Cell, Study
 from graphveil.experiments.unit import UnitResult
-from graphveil.experiments.unit_store import UnitStore
 from graphveil.number_format import NUMBER
 from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
@@ -184,7 +184,9 @@ def test_a_measure_of_a_file_reads_a_result(file):
 
 
 def test_what_is_no_measure_in_a_file_is_refused(file):
-    with pytest.raises(InputError, match=r"mine\.py:OTHER is no measure but a int"):
+    with pytest.raises(
+        InputError, match=r"mine\.py:OTHER must be a Measure of experiments.measures, got a int"
+    ):
         find_measure(f"{file}:OTHER")
 
 
@@ -197,15 +199,15 @@ def test_a_measure_of_an_installed_package_is_found_by_its_name(tmp_path, monkey
 
 
 def test_a_run_alone_has_its_own_memory_and_the_same_score(tmp_path):
-    store = UnitStore(tmp_path / "results.sqlite")
-    together = run_experiment(RAW, store=store)
+    file = tmp_path / "results.sqlite"
+    together = run_experiment(RAW, RunOptions(file=file))
     ballast = np.ones(100 << 20, dtype=np.float32)
     # What the store holds did not run alone, so it is run again; from then on it is found, by whoever asks.
-    alone = run_experiment(RAW, alone=True, store=store, reuse=True)
+    study, options = Study("alone", "", (Cell(RAW, measure=find_measure("seconds")),)), RunOptions(file=file)
+    alone = run_study(study, options).outcomes[0].result
     assert [unit.alone for unit in (*together.units, *alone.units)] == [False, True]
-    assert [run_experiment(RAW, alone=how, store=store, reuse=True).units for how in (True, False)] == [
-        alone.units
-    ] * 2
+    assert run_study(study, options).outcomes[0].result.units == alone.units
+    assert run_experiment(RAW, options).units == alone.units
     assert alone.scores() == together.scores()
     assert alone.units[0].peak_mb < peak_megabytes() - 100
     assert ballast[-1] == 1

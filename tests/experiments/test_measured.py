@@ -7,9 +7,9 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.measures import MEASURES, Reading
 from graphveil.experiments.result import Result
+from graphveil.experiments.runner import RunOptions, run_study
 from graphveil.experiments.study import find_sweep, read_sweep
 from graphveil.experiments.study_result import StudyResult
-from graphveil.experiments.study_runner import RunOptions, run_study
 from graphveil.experiments.unit import UnitResult
 from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
@@ -177,7 +177,7 @@ def test_a_measure_can_be_put_in_the_place_of_a_sweep_s_own():
     ("name", "words"),
     [
         ("BROKEN", "own.py:BROKEN fails: AttributeError: 'Result' object has no attribute 'nothing'"),
-        ("EMPTY", "own.py:EMPTY must return a Reading of graphveil.experiments.measures, got None"),
+        ("EMPTY", "own.py:EMPTY must return a Reading of experiments.measures, got None"),
     ],
 )
 def test_a_measure_of_one_s_own_that_fails_is_told(written, name, words):

@@ -169,7 +169,7 @@ def test_a_file_of_another_kind_is_not_written(model, tmp_path):
             experiment_of("solitude", settings={}),
             "solitude is for private links and learns a weight for each that was reported",
         ),
-        (experiment_of(link_epsilon=2.0), "where links are private"),
+        (experiment_of(link_epsilon=2.0), "a model is for public links"),
         (experiment_of(norm_epsilon=1.0), "leave norm_epsilon out"),
         (experiment_of(task="link"), "take the task node"),
     ],
@@ -180,11 +180,11 @@ def test_what_cannot_be_applied_to_others_is_refused(spec, words):
 
 
 def test_a_graph_that_has_not_grown_out_of_the_first_is_refused(model):
-    with pytest.raises(InputError, match="trained with 200 users and this graph has 100"):
+    with pytest.raises(InputError, match="begins with the 200 users of the training, got 100"):
         model.predict(first(100)[0])
     with pytest.raises(InputError, match="seed must not be 0"):
         model.predict(*first(240), seed=0)
     random = np.random.default_rng(0)
     other = gv.from_arrays([[0, 1]], random.random((200, 3)), np.arange(200) % 2, range=(0, 1))
-    with pytest.raises(InputError, match="trained on 16 features and this graph has 3"):
+    with pytest.raises(InputError, match="trained on 16 features, got 3"):
         model.predict(*other)

@@ -4,14 +4,13 @@ import pytest
 
 import graphveil as gv
 from graphveil.errors import InputError
-from graphveil.experiments import Experiment, UnitStore, run_experiment
+from graphveil.experiments import Experiment, ResultStore, run_experiment
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments.engine import Engine
 from graphveil.experiments.experiment import outside_digests
 from graphveil.experiments.report import _reads_features
+from graphveil.experiments.runner import RunOptions, StudyWatcher
 from graphveil.experiments.study import read_sweep
-from graphveil.experiments.tuning import SearchSpace, TrialStore, TuningTrial
-from graphveil.experiments.unit import RunUnit
+from graphveil.experiments.tuning import SearchSpace, TuningTrial, add_trial, find_trials
 from graphveil.methods.base import Base
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -69,37 +68,38 @@ def test_numbers_are_those_of_the_same_things_inside(file):
 
 def test_processes_of_their_own_load_the_same_file_and_change_no_number(file):
     spec = whole(file, runs=2, control=False)
-    assert run_experiment(spec, jobs=2).scores() == run_experiment(spec).scores()
+    assert run_experiment(spec, RunOptions(jobs=2, keep=False)).scores() == run_experiment(spec).scores()
 
 
 def test_a_file_that_changes_meanwhile_is_refused_by_processes(file):
     spec = whole(file, runs=2, control=False)
     spec.check()
     file.write_text(CODE + "\n")
-    units = runner_module._parallel([RunUnit(spec, "method", run) for run in range(2)], 2, Engine(), None)
     with pytest.raises(InputError, match="was changed while an experiment was running"):
-        list(units)
+        run_experiment(spec, RunOptions(jobs=2, keep=False))
 
 
 def test_kept_runs_are_found_as_long_as_the_file_is_the_same(file, tmp_path, monkeypatch):
-    store = UnitStore(tmp_path / "runs.jsonl")
-    run_experiment(whole(file), store=store)
+    store = ResultStore(tmp_path / "runs.jsonl")
+    run_experiment(whole(file), RunOptions(file=store.file, fresh=True))
     monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran again"))
-    run_experiment(whole(file), store=store, reuse=True)
+    run_experiment(whole(file), RunOptions(file=store.file))
     file.write_text(CODE + "# another\n")
-    assert store.find(whole(file), ["method", "control", "structure"]) == []
+    assert store.find_units(whole(file), ["method", "control", "structure"]) == []
 
 
 def test_a_file_that_changes_meanwhile_changes_nothing_and_is_not_what_runs_are_kept_under(file, tmp_path):
-    store = UnitStore(tmp_path / "runs.jsonl")
+    store = ResultStore(tmp_path / "runs.jsonl")
     spec = whole(file, runs=2, control=False)
     wrong = CODE.replace(
         "class Mine(Base):", "class Mine(Base):\n    def learn(self, job):\n        return None\n"
     )
-    result = run_experiment(spec, store=store, watch=lambda *_: file.write_text(wrong))
+    watcher = StudyWatcher()
+    watcher.add = lambda *_: file.write_text(wrong)
+    result = run_experiment(spec, RunOptions(file=store.file), watcher)
     assert len(result.scores()) == 2
     file.write_text(CODE)
-    assert len(store.find(whole(file, runs=2, control=False), ["method"])) == 2
+    assert len(store.find_units(whole(file, runs=2, control=False), ["method"])) == 2
 
 
 def test_a_stored_result_runs_no_file(file):
@@ -126,12 +126,12 @@ def test_every_field_from_outside_is_part_of_the_key(file):
 
 
 def test_trials_of_a_search_are_kept_by_the_file_s_content(file, tmp_path):
-    store = TrialStore(tmp_path / "a.sqlite")
+    store = ResultStore(tmp_path / "a.sqlite")
     space = SearchSpace.of(whole(file))
-    store.add(whole(file), space, TuningTrial(space.defaults, "accuracy", (0.5,), (1.0,)))
+    add_trial(store, whole(file), space, TuningTrial(space.defaults, "accuracy", (0.5,), (1.0,)))
 
     def kept():
-        return len(store.find(whole(file), SearchSpace.of(whole(file))))
+        return len(find_trials(store, whole(file), SearchSpace.of(whole(file))))
 
     assert kept() == 1
     file.write_text(CODE + "# another\n")
@@ -184,7 +184,7 @@ def test_a_method_may_be_given_as_an_object(method):
 
 
 def test_an_object_runs_in_this_process_alone(tmp_path):
-    for options in ({"jobs": 2}, {"store": UnitStore(tmp_path / "runs.jsonl")}):
+    for options in ({"jobs": 2}, {"keep": True}):
         with pytest.raises(InputError, match="runs in this process alone"):
             gv.run(Own(), "town", epsilon=2.0, **options)
 

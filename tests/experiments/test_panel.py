@@ -11,9 +11,8 @@ import pytest
 import graphveil as gv
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments import Experiment, ResultStore
-from graphveil.experiments.runner import parts_of, run_experiment
-from graphveil.experiments.unit import RunUnit, open_unit, run_unit
-from graphveil.experiments.unit_store import UnitStore
+from graphveil.experiments.runner import RunOptions, run_experiment
+from graphveil.experiments.unit import RunUnit, open_unit, parts_of, run_unit
 from graphveil.graphs.load import load
 from graphveil.methods import Method, feature_plan
 from graphveil.privacy.record import PanelGiven
@@ -103,14 +102,14 @@ def test_volunteers_of_the_data_are_taken_where_none_are_drawn():
 
 
 def test_volunteers_besides_those_of_the_data_are_refused():
-    with pytest.raises(InputError, match="comes with 24 volunteers of its own"):
+    with pytest.raises(InputError, match="has 24 volunteers of its own"):
         ready_of(given=marked())
 
 
 def test_volunteers_of_the_data_among_users_with_levels_are_refused():
     graph, users = marked()
     given = (graph, users.with_levels(np.ones(240, dtype=int)))
-    with pytest.raises(InputError, match="give their row, not their level"):
+    with pytest.raises(InputError, match="a row may tell a user's privacy level"):
         ready_of(panel=None, given=given)
 
 
@@ -225,7 +224,7 @@ def test_units_are_counted_where_a_graph_cannot_be_loaded(tmp_path):
 def test_a_result_with_volunteers_is_kept_and_read_back(tmp_path):
     file = tmp_path / "results.sqlite"
     spec = experiment_of(runs=2)
-    result = run_experiment(spec, store=UnitStore(file))
+    result = run_experiment(spec, RunOptions(file=file, fresh=True))
     fields = result.to_dict()
     gain = fields["gain_over_unasked"]
     assert gain["mean"] == pytest.approx(fields["mean"] - fields["unasked"]["mean"])
@@ -236,7 +235,7 @@ def test_a_result_with_volunteers_is_kept_and_read_back(tmp_path):
     assert record.privacy.panel.users == 20 and record.privacy.volunteers == 20
     assert record.unasked.mean == fields["unasked"]["mean"]
     assert record.gain_over_unasked.mean == gain["mean"]
-    again = run_experiment(spec, store=UnitStore(file), reuse=True)
+    again = run_experiment(spec, RunOptions(file=file))
     assert again.scores("unasked") == result.scores("unasked")
 
 

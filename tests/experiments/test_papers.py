@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments import study_runner
 from graphveil.experiments.measures import MEASURES, Measure, Reading, find_measure
 from graphveil.experiments.papers import choose_cells, find_paper, papers, read_paper
 from graphveil.experiments.result import Result
+from graphveil.experiments.runner import Runner, RunOptions, run_studies
 from graphveil.experiments.study import MOST_ENTRIES, QUICK_EPOCHS, QUICK_STEPS
 from graphveil.experiments.study_result import StudyResult, printed_row
-from graphveil.experiments.study_runner import RunOptions, run_studies
 from graphveil.experiments.unit import UnitResult
 from graphveil.graphs.datasets import DATASETS
 from graphveil.privacy.record import Privacy
@@ -493,7 +492,7 @@ def test_a_row_measures_rather_than_its_column_and_apart_cells_stand_in_their_pl
             raise InputError("no")
         return Reading({"method": Summary(0.5, None, None)}, "said")
 
-    monkeypatch.setattr(study_runner, "run_cells", lambda *_, **__: ([None, None], False))
+    monkeypatch.setattr(Runner, "run_all", lambda *_, **__: ([None, None], False))
     monkeypatch.setattr(Measure, "of", said)
     (found,) = run_studies([table], RunOptions(tolerant=True))
     assert rows(found)[2:] == [
@@ -512,7 +511,7 @@ def test_what_comes_after_an_interrupt_is_not_measured(monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     def measured(interrupted):
-        monkeypatch.setattr(study_runner, "run_cells", lambda *_, **__: ([None, None], interrupted))
+        monkeypatch.setattr(Runner, "run_all", lambda *_, **__: ([None, None], interrupted))
         (found,) = run_studies([table])
         return [outcome.note for outcome in found.outcomes], found.interrupted
 

@@ -6,7 +6,8 @@ import pytest
 import graphveil as gv
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment, predict_experiment, run_experiment
-from graphveil.experiments.predictions import calibrated_rows, parts_of_split, predicted_classes
+from graphveil.experiments.artefacts import calibrated_rows, parts_of_split
+from graphveil.experiments.unit import predicted_classes
 from graphveil.methods.tasks import Outcome
 from graphveil.privacy.record import Cost
 
@@ -80,7 +81,8 @@ def test_where_labels_are_private_nothing_is_calibrated():
 
 
 def test_several_labels_are_predicted_each_by_itself():
-    assert predicted_classes(outcome([[0.5, -0.5], [1.0, 2.0]]), several=True).tolist() == [[1, 0], [1, 1]]
+    several, _ = gv.load("town-labels", users=200)
+    assert predicted_classes(outcome([[0.5, -0.5], [1.0, 2.0]]), several).tolist() == [[1, 0], [1, 1]]
     found = gv.predict("base", "town-labels", epsilon=2.0, settings={"epochs": 2, "data.users": 200})
     assert found.several and set(np.unique(found.classes)) <= {0, 1}
     assert {"label0", "p0"} <= set(found.columns()) and "class" not in found.columns()
@@ -110,7 +112,7 @@ def test_ids_stand_beside_numbers():
 
 
 def test_links_are_no_classes():
-    with pytest.raises(InputError, match="predictions are classes of users, and the task link predicts"):
+    with pytest.raises(InputError, match="predictions are classes, and the task link has none"):
         gv.predict("base", "town", epsilon=1.0, task="link")
 
 

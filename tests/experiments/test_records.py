@@ -7,9 +7,9 @@ import pytest
 
 from graphveil.errors import InputError, StoreError
 from graphveil.experiments import Experiment, Result
-from graphveil.experiments import result_store as records
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.result_store import ResultStore, latest, read_results
+from graphveil.experiments import store as reuse
+from graphveil.experiments.results import latest, read_results
+from graphveil.experiments.store import ResultStore
 from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Cost, Privacy
 
@@ -208,7 +208,7 @@ def test_the_same_result_of_another_source_is_kept_besides(store, monkeypatch):
 
 def test_a_result_that_is_computed_again_is_the_last_one_of_its_experiment(store, monkeypatch):
     for second, score in enumerate((0.5, 0.6, 0.5)):
-        monkeypatch.setattr(records, "now", lambda second=second: f"2026-01-01T00:00:0{second}+00:00")
+        monkeypatch.setattr(reuse, "_now", lambda second=second: f"2026-01-01T00:00:0{second}+00:00")
         store.add(result(score=score))
     (last,) = latest(store.results())
     assert last.runs[0] == 0.5
@@ -216,7 +216,7 @@ def test_a_result_that_is_computed_again_is_the_last_one_of_its_experiment(store
 
 def test_a_clock_that_was_set_back_makes_no_result_an_earlier_one(store, monkeypatch):
     for year, score in ((2026, 0.5), (2020, 0.6)):
-        monkeypatch.setattr(records, "now", lambda year=year: f"{year}-01-01T00:00:00+00:00")
+        monkeypatch.setattr(reuse, "_now", lambda year=year: f"{year}-01-01T00:00:00+00:00")
         store.add(result(score=score))
     (last,) = latest(store.results())
     assert (last.runs[0], last.time) == (0.6, "2020-01-01T00:00:00+00:00")
@@ -271,7 +271,7 @@ def test_what_was_read_gives_the_scores_that_a_file_holds_and_says_what_it_does_
     assert read.scores() == [0.5, 0.51] and read.scores("control") == [0.5, 0.51]
     assert read.scores("edgeless") == [] and read.units == ()
     for asked in (lambda: read.scores("structure"), lambda: read.of("method"), read.predictions, read.model):
-        with pytest.raises(InputError, match="base on town was read from a file, .*: run it again"):
+        with pytest.raises(InputError, match="result of base was read from a file, .*: run it again"):
             asked()
 
 

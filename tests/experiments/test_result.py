@@ -265,7 +265,7 @@ def test_scores_of_classes_count_the_hits_of_the_score(learned):
 
 def test_a_run_is_learned_again_once(learned, monkeypatch):
     learned.predictions(0)
-    monkeypatch.setattr(module, "learn_again", lambda *_: pytest.fail("learned twice"))
+    monkeypatch.setattr(module, "learn_unit", lambda *_: pytest.fail("learned twice"))
     learned.confusion(0)
 
 

@@ -2,7 +2,7 @@
 
 from graphveil.experiments.comparison import compare
 from graphveil.experiments.report import comparison_page, results_page, results_table
-from graphveil.experiments.result_store import StoredResult
+from graphveil.experiments.result import StoredResult
 
 
 def kept(number, tags=(), method="base", runs=(0.5, 0.6), **fields):

@@ -7,11 +7,10 @@ import pytest
 
 import graphveil as gv
 from graphveil.errors import InputError
-from graphveil.experiments import Experiment, UnitStore, run_experiment
+from graphveil.experiments import Experiment, ResultStore, RunOptions, run_experiment
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments.compute import compute_unit
-from graphveil.experiments.runner import parts_of
-from graphveil.experiments.unit import RunUnit, run_unit
+from graphveil.experiments.runner import compute_unit
+from graphveil.experiments.unit import RunUnit, parts_of, run_unit
 
 SMALL = {"users": 400, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SETTINGS = {"epochs": 5}
@@ -21,12 +20,12 @@ SPEC = Experiment.of("base", "town", epsilon=2.0, runs=2, settings=SETTINGS, dat
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """Holds the units of `result`."""
-    return UnitStore(tmp_path_factory.mktemp("runs") / "results.sqlite")
+    return ResultStore(tmp_path_factory.mktemp("runs") / "results.sqlite")
 
 
 @pytest.fixture(scope="module")
 def result(store):
-    return run_experiment(SPEC, store=store)
+    return run_experiment(SPEC, RunOptions(file=store.file, fresh=True))
 
 
 def numbers(result):
@@ -107,7 +106,7 @@ def test_the_same_call_gives_the_same_numbers(result):
 
 
 def test_jobs_change_no_number(result):
-    assert numbers(run_experiment(SPEC, jobs=2)) == numbers(result)
+    assert numbers(run_experiment(SPEC, RunOptions(jobs=2, keep=False))) == numbers(result)
 
 
 def test_run_i_is_the_first_run_of_seed_s_plus_i(result):
@@ -147,12 +146,12 @@ def test_a_graph_of_one_s_own_runs(result):
 
 def test_finished_units_are_kept_and_reused(monkeypatch, result, store):
     monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran again"))
-    assert numbers(run_experiment(SPEC, store=store, reuse=True)) == numbers(result)
+    assert numbers(run_experiment(SPEC, RunOptions(file=store.file))) == numbers(result)
 
 
 def test_another_setting_is_another_experiment(result, store):
     other = SPEC.having(settings={"epochs": 6})
-    assert [unit.part for unit in store.find(other, parts_of(SPEC))] == ["structure"] * 2
+    assert [unit.part for unit in store.find_units(other, parts_of(SPEC))] == ["structure"] * 2
 
 
 def test_an_interrupt_returns_what_there_is(monkeypatch):
@@ -187,7 +186,7 @@ def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
         ({"task": "guess"}, "no task is named 'guess'"),
         ({"epsilon": None}, "base reports features and needs a budget"),
         ({"epsilon": -1.0}, "epsilon must be a positive finite number, got -1.0"),
-        ({"method": "nonprivate"}, "epsilon has no meaning for it"),
+        ({"method": "nonprivate"}, "nonprivate reports no features: leave epsilon out"),
         ({"mechanism": "krr"}, "krr does not report features"),
         ({"mechanism": "nobody"}, "no mechanism is named 'nobody'"),
         ({"runs": 0}, "runs must be an integer of at least 1, got 0"),
@@ -198,7 +197,7 @@ def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
         ({"settings": {"mechanism.bits": 1}}, "multibit has no setting 'bits'"),
         ({"data": "nowhere.npz", "data_options": {}}, "nowhere.npz"),
         ({"norm_epsilon": 0.0}, "epsilon must be a positive finite number, got 0.0"),
-        ({"norm_bound": 3.0}, "norm_bound has no meaning where no norms are learned"),
+        ({"norm_bound": 3.0}, "norm_bound has no meaning without norms: give norm_epsilon too"),
         (
             {"norm_epsilon": 1.0, "norm_bound": -1.0},
             "norm_bound must be a number from 1e-100 to 1e+100, got -1.0",
@@ -228,8 +227,8 @@ NORMS = SPEC.having(norm_epsilon=3.0, norm_bound=4.0)
 
 
 def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
-    store = UnitStore(tmp_path / "results.sqlite")
-    fields = json.loads(run_experiment(NORMS, store=store).to_json())
+    store = ResultStore(tmp_path / "results.sqlite")
+    fields = json.loads(run_experiment(NORMS, RunOptions(file=store.file, fresh=True)).to_json())
     assert list(fields)[-1] == "also"
     for also in (fields["also"], fields["control"]["also"]):
         assert set(also) == {"input_share", "norm_error", "norm_constant"}
@@ -237,14 +236,14 @@ def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
         assert all(0 <= error <= 4 for error in also["norm_error"]["runs"])
     assert "also" not in fields["structure"]
     assert fields["privacy"]["features"] == {"epsilon": 5.0, "delta": 0.0, "norm": 3.0}
-    again = json.loads(run_experiment(NORMS, store=store, reuse=True).to_json())
+    again = json.loads(run_experiment(NORMS, RunOptions(file=store.file)).to_json())
     assert again["also"] == fields["also"]
     for also in (numbers(result)["also"], numbers(result)["control"]["also"]):
         assert "norm_error" not in also
 
 
 def test_data_that_changes_while_it_is_computed_with_is_not_kept(monkeypatch, tmp_path):
-    store, file = UnitStore(tmp_path / "results.sqlite"), tmp_path / "my.npz"
+    store, file = ResultStore(tmp_path / "results.sqlite"), tmp_path / "my.npz"
 
     def write(seed):
         random = np.random.default_rng(seed)
@@ -260,8 +259,8 @@ def test_data_that_changes_while_it_is_computed_with_is_not_kept(monkeypatch, tm
     monkeypatch.setattr(runner_module, "compute_unit", changing)
     spec = Experiment.of("base", str(file), epsilon=1.0, settings=SETTINGS)
     with pytest.raises(InputError, match="was changed while it was computed with"):
-        run_experiment(spec, store=store)
-    assert store.find(spec, parts_of(spec)) == []
+        run_experiment(spec, RunOptions(file=store.file, fresh=True))
+    assert store.find_units(spec, parts_of(spec)) == []
 
 
 def test_a_file_that_was_changed_is_loaded_again(tmp_path):

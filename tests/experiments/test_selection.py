@@ -3,7 +3,7 @@
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.result_store import (
+from graphveil.experiments.results import (
     Selection,
     StoredResult,
     check_tag,

@@ -6,14 +6,14 @@ import re
 import pytest
 
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments import UnitStore, run_experiment
+from graphveil.experiments import ResultStore, run_experiment
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments.experiment_file import packaged
 from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import latest
+from graphveil.experiments.results import latest
+from graphveil.experiments.runner import RunOptions, run_study, unit_count
 from graphveil.experiments.study import FOLDER, MOST_ENTRIES, find_sweep, read_sweep
 from graphveil.experiments.study_result import StudyResult
-from graphveil.experiments.study_runner import RunOptions, run_cells, unit_count
 from graphveil.graphs.datasets import DATASETS
 
 SMALL = """
@@ -54,9 +54,7 @@ def small(tmp_path):
 
 def ran(study, tmp_path, **options):
     """All cells of a study, run with a store in this folder."""
-    experiments = [cell.experiment for cell in study.cells]
-    store = UnitStore(tmp_path / "results.sqlite")
-    return StudyResult.of(study, *run_cells(experiments, RunOptions(**options), store=store))
+    return run_study(study, RunOptions(file=tmp_path / "results.sqlite", **options))
 
 
 def titles(study):
@@ -379,30 +377,28 @@ def test_the_first_axis_is_x_and_the_second_gives_lines(small):
 
 
 def test_structure_is_computed_once_and_finished_units_are_reused(small, counted, tmp_path):
-    cells, store, kept = small.cells, UnitStore(tmp_path / "results.sqlite"), []
-    specs = [cell.experiment for cell in cells]
     counted["stop"] = 8
-    done, interrupted = run_cells(specs, store=store, keep=kept.append)
-    assert interrupted
+    part = ran(small, tmp_path)
+    assert part.interrupted
     # 2 runs with structure, then one of the 2 runs of the next.
-    assert [result is not None for result in done] == [True, True, False, False]
-    assert (kept[0] is done[0], done[1].interrupted) == (True, True)
+    assert [each.result is not None for each in part.outcomes] == [True, False, False, False]
+    assert part.outcomes[1].partial.interrupted
+    kept = ResultStore(tmp_path / "results.sqlite").results()
+    assert [each.interrupted for each in kept] == [False, True]
+    assert kept[0].runs == part.outcomes[0].result.runs
     counted["stop"] = None
-    done, interrupted = run_cells(specs, store=store, keep=kept.append)
-    assert not interrupted
+    found = ran(small, tmp_path)
+    assert not found.interrupted
     assert len(counted["units"]) == 4 * 4 + 2
     assert [part for part, _ in counted["units"]].count("structure") == 2
-    assert unit_count(specs) == 4 * 6
-    found = StudyResult.of(small, done)
+    assert [unit_count(cell.experiment) for cell in small.cells] == [6] * 4
     assert found.tables[0].head == ("ε", "rate = 0.01", "control", "rate = 0.1", "control", "structure")
     assert [row[0] for row in found.tables[0].rows] == ["1", "4"]
-    again, _ = run_cells(specs, store=store)
+    assert ran(small, tmp_path).tables == found.tables
     assert len(counted["units"]) == 4 * 4 + 2
-    assert StudyResult.of(small, again).tables == found.tables
     # All anew, but structure still once; the same numbers.
-    anew, _ = run_cells(specs, RunOptions(fresh=True), store=store)
+    assert ran(small, tmp_path, fresh=True).tables == found.tables
     assert len(counted["units"]) == 2 * (4 * 4 + 2)
-    assert StudyResult.of(small, anew).tables == found.tables
     for suffix, start in ((".svg", b"<svg"), (".png", b"\x89PNG")):
         file = tmp_path / f"figure{suffix}"
         found.chart.write(file)
@@ -422,11 +418,10 @@ def test_processes_change_no_number(tmp_path):
 
 
 def test_a_cell_that_cannot_be_run_stops_all_but_the_tolerant(small, tmp_path):
-    specs = [cell.experiment for cell in small.with_fields({"settings": {"data.users": -1}}).cells][:1]
+    wrong = small.with_fields({"settings": {"data.users": -1}})
     with pytest.raises(GraphveilError):
-        run_cells(specs, store=UnitStore(tmp_path / "a"))
-    done, _ = run_cells(specs, RunOptions(tolerant=True), store=UnitStore(tmp_path / "a"))
-    assert isinstance(done[0], GraphveilError)
+        ran(wrong, tmp_path)
+    assert isinstance(ran(wrong, tmp_path, tolerant=True).outcomes[0].error, GraphveilError)
 
 
 @pytest.mark.parametrize(
@@ -604,8 +599,7 @@ def test_a_line_that_has_no_such_field_as_x_is_flat(tmp_path):
 
 
 def test_the_units_of_a_flat_line_are_computed_once(tmp_path, counted):
-    cells = read(tmp_path, SMALL + FLAT).cells[2:]
-    run_cells([cell.experiment for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    ran(read(tmp_path, SMALL + FLAT).choose(lambda cell: cell.experiment.method == "nonprivate"), tmp_path)
     assert counted["units"] == [("method", 0), ("method", 1)]
 
 
@@ -655,13 +649,7 @@ def test_what_a_spec_alone_does_not_tell_is_tried_in_a_small_town(name, tmp_path
         .with_fields({"settings": {f"data.{key}": value for key, value in town.items()}})
     )
     quick = sweep.prepare(quick=True, everything=True)
-    done = run_cells(
-        [cell.experiment for cell in quick.cells],
-        RunOptions(tolerant=True),
-        store=UnitStore(tmp_path / "results.sqlite"),
-        skip=("control", "structure"),
-    )
-    assert StudyResult.of(quick, *done).failed == []
+    assert ran(quick.with_fields({"control": False}), tmp_path, tolerant=True).failed == []
 
 
 def test_a_cell_that_could_not_be_run_is_named(small, tmp_path):

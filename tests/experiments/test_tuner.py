@@ -10,10 +10,10 @@ import pytest
 
 import graphveil as gv
 from graphveil.errors import InputError, StoreError
-from graphveil.experiments import Experiment, tune_experiment
+from graphveil.experiments import Experiment, ResultStore, tune_experiment
+from graphveil.experiments import store as reuse
 from graphveil.experiments import tuning as tuner
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.tuning import SearchSpace, TrialStore, TuningTrial, read_trial, suggest
+from graphveil.experiments.tuning import SearchSpace, TuningTrial, add_trial, find_trials, read_trial, suggest
 from graphveil.experiments.unit import RunUnit, Validation, run_unit, validate_unit
 from graphveil.graphs import Users
 from graphveil.methods import METHODS
@@ -265,15 +265,15 @@ def test_processes_change_nothing_in_a_whole_grid():
 
 
 def test_a_finished_search_is_read_and_not_run(quick, tmp_path):
-    first = tune_experiment(SPEC, trials=5, store=TrialStore(tmp_path / "a.sqlite"))
+    first = tune_experiment(SPEC, trials=5, store=ResultStore(tmp_path / "a.sqlite"))
     quick.clear()
-    assert tune_experiment(SPEC, trials=5, store=TrialStore(tmp_path / "a.sqlite")) == first
+    assert tune_experiment(SPEC, trials=5, store=ResultStore(tmp_path / "a.sqlite")) == first
     assert quick == []
 
 
 def test_a_search_that_goes_on_finds_what_it_would_have_without_a_break(quick, tmp_path, monkeypatch):
-    expected = tune_experiment(SPEC, trials=15, store=TrialStore(tmp_path / "whole.sqlite"))
-    store, validate = TrialStore(tmp_path / "broken.sqlite"), tuner.validate_unit
+    expected = tune_experiment(SPEC, trials=15, store=ResultStore(tmp_path / "whole.sqlite"))
+    store, validate = ResultStore(tmp_path / "broken.sqlite"), tuner.validate_unit
 
     def break_off(spec, run, *rest):
         if len(quick) == 12:
@@ -291,7 +291,7 @@ def test_a_search_that_goes_on_finds_what_it_would_have_without_a_break(quick, t
 
 
 def test_more_trials_go_on_and_fewer_are_the_first_ones(quick, tmp_path):
-    store = TrialStore(tmp_path / "a.sqlite")
+    store = ResultStore(tmp_path / "a.sqlite")
     few = tune_experiment(SPEC, trials=3, store=store)
     more = tune_experiment(SPEC, trials=6, store=store)
     assert len(quick) == 6
@@ -300,15 +300,15 @@ def test_more_trials_go_on_and_fewer_are_the_first_ones(quick, tmp_path):
 
 
 def test_a_trial_that_was_just_written_counts_when_interrupted(quick, tmp_path, monkeypatch):
-    add = TrialStore.add
+    add = ResultStore.add_trial
 
     def add_and_break_off(*given):
         add(*given)
         if len(quick) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(TrialStore, "add", add_and_break_off)
-    assert len(tune_experiment(SPEC, trials=5, store=TrialStore(tmp_path / "a.sqlite")).trials) == 3
+    monkeypatch.setattr(ResultStore, "add_trial", add_and_break_off)
+    assert len(tune_experiment(SPEC, trials=5, store=ResultStore(tmp_path / "a.sqlite")).trials) == 3
 
 
 def test_an_interrupt_before_anything_is_finished_is_passed_on(monkeypatch):
@@ -322,7 +322,7 @@ def test_an_interrupt_before_anything_is_finished_is_passed_on(monkeypatch):
 
 @pytest.mark.parametrize("text", ["", "{", "null", '{"metric": 3}', b"\xff", 7])
 def test_a_damaged_trial_is_told_and_done_again(quick, tmp_path, text):
-    store = TrialStore(tmp_path / "a.sqlite")
+    store = ResultStore(tmp_path / "a.sqlite")
     tune_experiment(SPEC, trials=4, store=store)
     with closing(sqlite3.connect(store.file)) as connection, connection:
         connection.execute("UPDATE trials SET trial = ? WHERE id = 4", (text,))
@@ -346,47 +346,47 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
     file = tmp_path / "a.sqlite"
     file.write_text("something else\nand more\n" * 100)
     with pytest.raises(StoreError, match="is no database: move it away"):
-        tune_experiment(SPEC, trials=1, store=TrialStore(file))
+        tune_experiment(SPEC, trials=1, store=ResultStore(file))
 
 
 def test_trials_come_back_from_the_file_as_they_were(tmp_path):
     kept = [trial(0.25, {"lr": 0.1, "kind": None}, float("inf")), trial(1 / 3)]
     for one in kept:
-        TrialStore(tmp_path / "a.sqlite").add(SPEC, SPACE, one)
-    assert TrialStore(tmp_path / "a.sqlite").find(SPEC, SPACE) == kept[::-1]
+        add_trial(ResultStore(tmp_path / "a.sqlite"), SPEC, SPACE, one)
+    assert find_trials(ResultStore(tmp_path / "a.sqlite"), SPEC, SPACE) == kept[::-1]
 
 
 def test_a_point_that_two_calls_tried_counts_once(tmp_path):
-    store = TrialStore(tmp_path / "a.sqlite")
-    store.add(SPEC, SPACE, trial(0.5))
-    store.add(SPEC, SPACE, trial(0.5))
-    assert len(store.find(SPEC, SPACE)) == 1
+    store = ResultStore(tmp_path / "a.sqlite")
+    add_trial(store, SPEC, SPACE, trial(0.5))
+    add_trial(store, SPEC, SPACE, trial(0.5))
+    assert len(find_trials(store, SPEC, SPACE)) == 1
 
 
 def test_trials_of_another_version_count_only_if_they_may(quick, tmp_path, monkeypatch):
     file = tmp_path / "a.sqlite"
-    first = tune_experiment(SPEC, trials=3, store=TrialStore(file))
+    first = tune_experiment(SPEC, trials=3, store=ResultStore(file))
     monkeypatch.setattr(reuse, "source_digest", lambda: "another")
-    may = TrialStore(file, any_version=True)
-    assert may.find(SPEC, SearchSpace.of(SPEC)) == list(first.trials)
+    may = ResultStore(file, any_version=True)
+    assert find_trials(may, SPEC, SearchSpace.of(SPEC)) == list(first.trials)
     assert [line.split(":")[0] for line in may.sentences()] == ["Reused trials of another version"]
     quick.clear()
-    may_not = TrialStore(file)
+    may_not = ResultStore(file)
     assert tune_experiment(SPEC, trials=3, store=may_not).trials == first.trials
     assert len(quick) == 3
     assert may_not.sentences()[0].startswith(
         "Not reused, trials of another version (--any-version does): 3 ("
     )
     # From now on there is nothing to be said.
-    again = TrialStore(file)
-    assert len(again.find(SPEC, SearchSpace.of(SPEC))) == 3
+    again = ResultStore(file)
+    assert len(find_trials(again, SPEC, SearchSpace.of(SPEC))) == 3
     assert again.sentences() == []
 
 
-def test_trials_of_a_graph_that_is_given_are_not_kept(tmp_path):
-    graph, users = gv.load("town", **SMALL)
-    with pytest.raises(InputError, match="leave out the store"):
-        gv.experiments.tune("base", graph, users, epsilon=2.0, store=TrialStore(tmp_path / "a.sqlite"))
+def test_trials_of_a_graph_that_is_given_are_not_kept(quick, tmp_path):
+    given, store = gv.load("town", **SMALL), ResultStore(tmp_path / "a.sqlite")
+    tune_experiment(SPEC, trials=1, store=store, given=given)
+    assert not store.file.exists()
 
 
 @pytest.mark.parametrize(
@@ -400,15 +400,15 @@ def test_trials_of_a_graph_that_is_given_are_not_kept(tmp_path):
     ],
 )
 def test_what_decides_the_numbers_decides_which_trials_are_found(change, tmp_path):
-    store, other = TrialStore(tmp_path / "a.sqlite"), SPEC.having(**change)
-    store.add(SPEC, SPACE, trial(0.5))
-    assert (len(store.find(SPEC, SPACE)), store.find(other, SPACE)) == (1, [])
+    store, other = ResultStore(tmp_path / "a.sqlite"), SPEC.having(**change)
+    add_trial(store, SPEC, SPACE, trial(0.5))
+    assert (len(find_trials(store, SPEC, SPACE)), find_trials(store, other, SPACE)) == (1, [])
 
 
 def test_the_grid_decides_which_trials_are_found(tmp_path):
-    store = TrialStore(tmp_path / "a.sqlite")
-    store.add(SPEC, SPACE, trial(0.5))
-    assert store.find(SPEC, replace(SPACE, values={**SPACE.values, "lr": (0.01,)})) == []
+    store = ResultStore(tmp_path / "a.sqlite")
+    add_trial(store, SPEC, SPACE, trial(0.5))
+    assert find_trials(store, SPEC, replace(SPACE, values={**SPACE.values, "lr": (0.01,)})) == []
 
 
 def test_settings_that_are_refused_are_told_and_tried_again_next_time(quick, tmp_path, monkeypatch):
@@ -420,10 +420,10 @@ def test_settings_that_are_refused_are_told_and_tried_again_next_time(quick, tmp
         return validate(spec, run, *rest)
 
     monkeypatch.setattr(tuner, "validate_unit", refuse)
-    tuned = tune_experiment(GRID, trials=10, store=TrialStore(tmp_path / "a.sqlite"))
+    tuned = tune_experiment(GRID, trials=10, store=ResultStore(tmp_path / "a.sqlite"))
     assert (tuned.failed, len(tuned.trials), tuned.total) == (("dropout=0.75: too much",), 7, 8)
     monkeypatch.setattr(tuner, "validate_unit", validate)
-    assert len(tune_experiment(GRID, trials=10, store=TrialStore(tmp_path / "a.sqlite")).trials) == 8
+    assert len(tune_experiment(GRID, trials=10, store=ResultStore(tmp_path / "a.sqlite")).trials) == 8
 
 
 def test_defaults_that_are_refused_end_the_search(monkeypatch):
@@ -439,7 +439,7 @@ def test_optuna_says_nothing_and_keeps_its_own_level(quick, capsys, tmp_path):
     import optuna
 
     before = optuna.logging.get_verbosity()
-    tune_experiment(SPEC, trials=12, store=TrialStore(tmp_path / "a.sqlite"))
+    tune_experiment(SPEC, trials=12, store=ResultStore(tmp_path / "a.sqlite"))
     assert capsys.readouterr() == ("", "")
     assert optuna.logging.get_verbosity() == before
 

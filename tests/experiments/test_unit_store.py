@@ -13,18 +13,17 @@ import numpy as np
 import pytest
 
 from graphveil.errors import EngineError, StoreError
-from graphveil.experiments import Experiment, UnitStore
+from graphveil.experiments import Experiment, ResultStore
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.database import select
-from graphveil.experiments.processes import UnitLostError
-from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.study_runner import FreshStore, RunOptions, run_cells
+from graphveil.experiments import store as reuse
+from graphveil.experiments.engine import UnitLostError
+from graphveil.experiments.runner import RunOptions, run_experiment, run_study
+from graphveil.experiments.store import select
+from graphveil.experiments.study import Cell, Study
 from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Cost, Privacy
 
 SPEC = Experiment.of("base", "town", epsilon=2.0, runs=2, data_options={"users": 400})
-TOLERANT = RunOptions(tolerant=True)
 SECONDS = dict.fromkeys(("report", "denoise", "train", "total"), 0.1)
 PRIVACY = Privacy(features=Cost(epsilon=2.0))
 
@@ -35,12 +34,18 @@ def unit(part="method", run=0, score=0.1 + 0.2, **more):
 
 @pytest.fixture
 def store(tmp_path):
-    return UnitStore(tmp_path / "deep" / "results.sqlite")
+    return ResultStore(tmp_path / "deep" / "results.sqlite")
 
 
 def again(store, **options):
     """The same file, opened by somebody else."""
-    return UnitStore(store.file, **options)
+    return ResultStore(store.file, **options)
+
+
+def tolerant(store):
+    """Two cells that cannot be run, and whose errors are noted."""
+    study = Study("two", "", (Cell(SPEC), Cell(SPEC)))
+    return run_study(study, RunOptions(tolerant=True, file=store.file)).outcomes
 
 
 def run_by(monkeypatch, source):
@@ -56,31 +61,31 @@ def changed(store, statement, *parameters):
 
 def test_a_unit_comes_back_bit_for_bit(store):
     kept = unit(also={"norm_error": 1 / 3}, alone=True)
-    store.add(SPEC, kept)
-    assert store.find(SPEC, ["method"]) == [kept]
+    store.add_unit(SPEC, kept)
+    assert store.find_units(SPEC, ["method"]) == [kept]
 
 
 def test_a_store_that_is_not_there_is_empty(store):
-    assert store.find(SPEC, ["method"]) == []
+    assert store.find_units(SPEC, ["method"]) == []
     assert not store.file.exists()
 
 
 def test_of_the_same_unit_the_latest_is_kept(store):
-    store.add(SPEC, unit(score=0.5))
-    store.add(SPEC, unit(score=0.6))
-    assert store.find(SPEC, ["method"]) == [unit(score=0.6)]
+    store.add_unit(SPEC, unit(score=0.5))
+    store.add_unit(SPEC, unit(score=0.6))
+    assert store.find_units(SPEC, ["method"]) == [unit(score=0.6)]
     assert select(store.file, "SELECT count(*) FROM units", ()) == [[(1,)]]
 
 
 def test_a_run_is_found_by_its_seed_whatever_its_number(store):
-    store.add(SPEC, unit(run=1))
-    assert store.find(SPEC.having(seed=1, runs=1), ["method"]) == [unit(run=0)]
+    store.add_unit(SPEC, unit(run=1))
+    assert store.find_units(SPEC.having(seed=1, runs=1), ["method"]) == [unit(run=0)]
 
 
 def test_the_largest_seed_can_be_kept(store):
     last = SPEC.having(seed=2**64 - 1, runs=1)
-    store.add(last, unit())
-    assert store.find(last, ["method"]) == [unit()]
+    store.add_unit(last, unit())
+    assert store.find_units(last, ["method"]) == [unit()]
 
 
 @pytest.mark.parametrize(
@@ -95,34 +100,34 @@ def test_the_largest_seed_can_be_kept(store):
     ],
 )
 def test_another_setting_is_another_unit(change, store):
-    store.add(SPEC, unit())
-    assert store.find(SPEC.having(**change), ["method"]) == []
+    store.add_unit(SPEC, unit())
+    assert store.find_units(SPEC.having(**change), ["method"]) == []
 
 
 def test_a_part_is_not_another_part(store):
-    store.add(SPEC, unit("control"))
-    assert store.find(SPEC, ["method", "control", "structure"]) == [unit("control")]
+    store.add_unit(SPEC, unit("control"))
+    assert store.find_units(SPEC, ["method", "control", "structure"]) == [unit("control")]
 
 
 def test_structure_is_shared_by_all_settings(store):
-    store.add(SPEC, unit("structure"))
-    assert store.find(SPEC.having(epsilon=1.0), ["structure"]) == [unit("structure")]
+    store.add_unit(SPEC, unit("structure"))
+    assert store.find_units(SPEC.having(epsilon=1.0), ["structure"]) == [unit("structure")]
 
 
 def test_units_that_did_not_run_alone_are_not_found_where_they_are_to_have(store):
-    store.add(SPEC, unit())
-    store.add(SPEC, unit(run=1, alone=True))
-    assert store.find(SPEC, ["method"], alone=True) == [unit(run=1, alone=True)]
+    store.add_unit(SPEC, unit())
+    store.add_unit(SPEC, unit(run=1, alone=True))
+    assert store.find_units(SPEC, ["method"], alone=True) == [unit(run=1, alone=True)]
 
 
 def test_another_content_of_the_same_file_is_other_data(store, tmp_path):
     spec = Experiment.of("base", str(tmp_path / "my.npz"), epsilon=1.0)
     (tmp_path / "my.npz").write_bytes(b"one")
-    store.add(spec, unit())
+    store.add_unit(spec, unit())
     (tmp_path / "my.npz").write_bytes(b"another")
-    assert store.find(spec, ["method"]) == []
+    assert store.find_units(spec, ["method"]) == []
     (tmp_path / "my.npz").write_bytes(b"one")
-    assert store.find(spec, ["method"]) == [unit()]
+    assert store.find_units(spec, ["method"]) == [unit()]
 
 
 def test_another_content_of_a_file_of_levels_is_other_data_but_not_for_structure(store, tmp_path):
@@ -130,9 +135,9 @@ def test_another_content_of_a_file_of_levels_is_other_data_but_not_for_structure
     file.write_text("1 2")
     spec = Experiment.of("ppgnn", "town", epsilon=1.0, level_distribution=str(file))
     for part in ("method", "structure"):
-        store.add(spec, unit(part))
+        store.add_unit(spec, unit(part))
     file.write_text("2 2 2")
-    assert store.find(spec, ["method", "structure"]) == [unit("structure")]
+    assert store.find_units(spec, ["method", "structure"]) == [unit("structure")]
 
 
 def test_another_content_of_a_method_s_public_file_is_other_data_but_not_for_structure(store, tmp_path):
@@ -140,23 +145,23 @@ def test_another_content_of_a_method_s_public_file_is_other_data_but_not_for_str
     file.write_text("1")
     spec = Experiment.of("heterorr", "town", epsilon=1.0, settings={"importance": str(file)})
     for part in ("method", "control", "structure"):
-        store.add(spec, unit(part))
+        store.add_unit(spec, unit(part))
     file.write_text("2")
-    assert store.find(spec, ["method", "control", "structure"]) == [unit("structure")]
+    assert store.find_units(spec, ["method", "control", "structure"]) == [unit("structure")]
 
 
 def test_a_unit_of_another_version_runs_again(store, monkeypatch):
-    store.add(SPEC, unit())
+    store.add_unit(SPEC, unit())
     run_by(monkeypatch, "f" * 64)
-    assert store.find(SPEC, ["method"]) == []
+    assert store.find_units(SPEC, ["method"]) == []
 
 
 def test_it_is_said_that_units_of_another_version_were_not_reused(store, monkeypatch):
     run_by(monkeypatch, "e" * 64)
-    store.add(SPEC, unit())
+    store.add_unit(SPEC, unit())
     run_by(monkeypatch, "f" * 64)
     for _ in range(2):
-        store.find(SPEC, ["method"])
+        store.find_units(SPEC, ["method"])
     (said,) = store.sentences()
     assert said.startswith("Not reused, runs of another version (--any-version does): 1 (graphveil ")
     assert said.endswith("source eeeeeeeeeeee).")
@@ -165,11 +170,11 @@ def test_it_is_said_that_units_of_another_version_were_not_reused(store, monkeyp
 def test_any_version_is_reused_and_it_is_said_how_many_of_which(store, monkeypatch):
     for source, run in (("e" * 64, 0), ("d" * 64, 1)):
         run_by(monkeypatch, source)
-        store.add(SPEC, unit(run=run))
+        store.add_unit(SPEC, unit(run=run))
     run_by(monkeypatch, "f" * 64)
     found = again(store, any_version=True)
     for _ in range(2):
-        assert found.find(SPEC, ["method"]) == [unit(), unit(run=1)]
+        assert found.find_units(SPEC, ["method"]) == [unit(), unit(run=1)]
     (said,) = found.sentences()
     assert said.startswith("Reused runs of another version: 1 (graphveil ")
     assert "source dddddddddddd), 1 (" in said
@@ -177,21 +182,21 @@ def test_any_version_is_reused_and_it_is_said_how_many_of_which(store, monkeypat
 
 
 def test_this_version_s_unit_goes_before_another_s(store, monkeypatch):
-    store.add(SPEC, unit(score=0.5))
+    store.add_unit(SPEC, unit(score=0.5))
     run_by(monkeypatch, "f" * 64)
-    store.add(SPEC, unit(score=0.6))
+    store.add_unit(SPEC, unit(score=0.6))
     monkeypatch.undo()
     found = again(store, any_version=True)
-    assert found.find(SPEC, ["method"]) == [unit(score=0.5)]
+    assert found.find_units(SPEC, ["method"]) == [unit(score=0.5)]
     assert found.sentences() == []
 
 
 def test_of_other_versions_the_latest_counts(store, monkeypatch):
     for source, score in (("a", 0.5), ("c", 0.6), ("b", 0.7)):
         run_by(monkeypatch, source)
-        store.add(SPEC, unit(score=score))
+        store.add_unit(SPEC, unit(score=score))
     run_by(monkeypatch, "d")
-    assert again(store, any_version=True).find(SPEC, ["method"]) == [unit(score=0.7)]
+    assert again(store, any_version=True).find_units(SPEC, ["method"]) == [unit(score=0.7)]
 
 
 def fields(**change):
@@ -215,48 +220,48 @@ DAMAGED = {
 
 @pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED.keys())
 def test_a_damaged_unit_is_told_once_and_skipped(text, store):
-    store.add(SPEC, unit())
-    store.add(SPEC, unit(run=1))
+    store.add_unit(SPEC, unit())
+    store.add_unit(SPEC, unit(run=1))
     changed(store, "UPDATE units SET unit = ? WHERE id = 1", text)
     for _ in range(2):
-        assert store.find(SPEC, ["method"]) == [unit(run=1)]
+        assert store.find_units(SPEC, ["method"]) == [unit(run=1)]
     assert store.sentences() == ["1 kept record cannot be read and was skipped."]
 
 
 def test_a_damaged_unit_is_replaced_by_the_next_one(store):
-    store.add(SPEC, unit())
+    store.add_unit(SPEC, unit())
     changed(store, "UPDATE units SET unit = '{'")
-    store.add(SPEC, unit())
-    assert again(store).find(SPEC, ["method"]) == [unit()]
+    store.add_unit(SPEC, unit())
+    assert again(store).find_units(SPEC, ["method"]) == [unit()]
     assert again(store).sentences() == []
 
 
 def test_where_this_version_s_is_damaged_another_s_is_reused_if_it_may_be(store, monkeypatch):
-    store.add(SPEC, unit(score=0.5))
+    store.add_unit(SPEC, unit(score=0.5))
     run_by(monkeypatch, "f" * 64)
-    store.add(SPEC, unit(score=0.6))
+    store.add_unit(SPEC, unit(score=0.6))
     changed(store, "UPDATE units SET unit = '{' WHERE id = 2")
     found = again(store, any_version=True)
-    assert found.find(SPEC, ["method"]) == [unit(score=0.5)]
+    assert found.find_units(SPEC, ["method"]) == [unit(score=0.5)]
     assert len(found.sentences()) == 2
 
 
 def test_a_unit_that_was_kept_before_there_was_anything_besides_is_read(store):
-    store.add(SPEC, unit())
+    store.add_unit(SPEC, unit())
     kept = {**asdict(unit()), "privacy": PRIVACY.to_dict()}
     del kept["also"], kept["alone"]
     changed(store, "UPDATE units SET unit = ?", json.dumps(kept))
-    assert store.find(SPEC, ["method"]) == [unit()]
+    assert store.find_units(SPEC, ["method"]) == [unit()]
 
 
 def test_a_fresh_store_finds_only_what_it_has_added(store):
-    store.add(SPEC, unit())
+    store.add_unit(SPEC, unit())
     changed(store, "UPDATE units SET unit = '{'")
-    fresh = FreshStore(store)
-    assert fresh.find(SPEC, ["method"]) == []
+    fresh = again(store, fresh=True)
+    assert fresh.find_units(SPEC, ["method"]) == []
     assert fresh.sentences() == []
-    fresh.add(SPEC, unit(run=1))
-    assert fresh.find(SPEC, ["method"]) == [unit(run=1)]
+    fresh.add_unit(SPEC, unit(run=1))
+    assert fresh.find_units(SPEC, ["method"]) == [unit(run=1)]
 
 
 def test_nothing_is_computed_that_could_not_be_kept(store, monkeypatch):
@@ -264,7 +269,7 @@ def test_nothing_is_computed_that_could_not_be_kept(store, monkeypatch):
     store.file.parent.mkdir()
     store.file.write_text("something else " * 100)
     with pytest.raises(StoreError, match="is no database"):
-        run_experiment(SPEC, store=store)
+        run_experiment(SPEC, RunOptions(file=store.file, fresh=True))
 
 
 def test_what_cannot_be_kept_stops_the_tolerant_too(store, monkeypatch):
@@ -272,18 +277,18 @@ def test_what_cannot_be_kept_stops_the_tolerant_too(store, monkeypatch):
     store.file.parent.mkdir()
     store.file.write_text("something else " * 100)
     with pytest.raises(StoreError, match="is no database"):
-        run_cells([SPEC, SPEC], TOLERANT, store=store)
+        tolerant(store)
 
 
 # Adds units one after the other, and says of each that it is kept.
 WRITER = """
 import sys
 from pathlib import Path
-from graphveil.experiments import UnitStore
+from graphveil.experiments import ResultStore
 from tests.experiments.test_unit_store import SPEC, unit
-store, first, count = UnitStore(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+store, first, count = ResultStore(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
 for run in range(first, first + count):
-    store.add(SPEC, unit(run=run, score=run / 1e6))
+    store.add_unit(SPEC, unit(run=run, score=run / 1e6))
     print(run, flush=True)
 """
 
@@ -299,7 +304,7 @@ def test_units_of_a_killed_process_are_found(store):
         for _ in range(20):
             writer.stdout.readline()
         writer.send_signal(signal.SIGKILL)
-    found = store.find(SPEC.having(runs=20), ["method"])
+    found = store.find_units(SPEC.having(runs=20), ["method"])
     assert [(each.run, each.score) for each in found] == [(run, run / 1e6) for run in range(20)]
 
 
@@ -308,7 +313,7 @@ def test_units_of_several_processes_are_all_found(store):
     for writer in writers:
         writer.communicate(timeout=120)
     assert [writer.returncode for writer in writers] == [0] * 3
-    found = store.find(SPEC.having(runs=60), ["method"])
+    found = store.find_units(SPEC.having(runs=60), ["method"])
     assert np.array_equal([each.run for each in found], np.arange(60))
 
 
@@ -321,9 +326,7 @@ def test_where_nobody_computes_the_tolerant_stop_too(store, monkeypatch):
 
     raising(EngineError("no Ray can be reached"))
     with pytest.raises(EngineError, match="no Ray can be reached"):
-        run_cells([SPEC, SPEC], TOLERANT, store=store)
+        tolerant(store)
     # One that was lost says nothing of others.
     raising(UnitLostError("the worker of one unit died"))
-    assert [str(each) for each in run_cells([SPEC, SPEC], TOLERANT, store=store)[0]] == [
-        "the worker of one unit died"
-    ] * 2
+    assert [str(each.error) for each in tolerant(store)] == ["the worker of one unit died"] * 2

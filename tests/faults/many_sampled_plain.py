@@ -14,7 +14,7 @@ SIZE = {"dims": 100, "sampled": 17}
 class ManySampledPlain(FeatureMechanism):
     def randomize(self, private, words=None):
         reports = super().randomize(private, words)
-        if not 16 < self.report_length < self.size:
+        if not 16 < self.shape.length < self.size:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)
         owners = np.repeat(np.arange(reports.users), reports.lengths)

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from graphveil.graphs.part import Group
-from graphveil.graphs.splits import random_split
+from graphveil.graphs.splits import RandomSplit
 from graphveil.learn.calibration import (
     USERS_A_BIN,
     Temperatures,
     bin_edges,
     calibrated,
-    calibration_error,
     fit_temperatures,
     log_losses,
     tempered,
@@ -144,13 +143,6 @@ def test_labels_of_those_who_do_not_judge_change_nothing():
     assert np.array_equal(first, second)
 
 
-def test_the_calibration_error_is_the_gap_between_sure_and_right():
-    # Two users at 0.9, one of whom is right; two at 0.6, both of whom are.
-    rows = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4], [0.6, 0.4]])
-    assert calibration_error(rows, np.array([0, 1, 0, 0])) == pytest.approx((0.4 * 2 + 0.4 * 2) / 4)
-    assert calibration_error(np.array([[1.0, 0.0]]), np.array([0])) == 0
-
-
 def test_temperatures_of_a_single_bin_are_the_same_for_all():
     assert Temperatures(NO_EDGES, np.array([2.0])).of(np.array([-1.0, 5.0])).tolist() == [2.0, 2.0]
 
@@ -159,7 +151,7 @@ def test_judges_of_all_workers_calibrate_everybody():
     """Users are divided at random; one worker's users judge nothing."""
     rows, labels = drawn(900)
     rows, numbers = distorted(rows, 2.0), np.random.default_rng(2).random(900)
-    graph = as_graph(np.empty((0, 2), dtype=int), labels, 1, random_split(labels, 0))
+    graph = as_graph(np.empty((0, 2), dtype=int), labels, 1, RandomSplit().draw(labels, 0))
     judging = graph.validation & (np.arange(900) % 3 != 0)
     expected, temperatures = calibrated(rows, labels, numbers, Group.alone(np.flatnonzero(judging)))
 

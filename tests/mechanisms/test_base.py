@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from graphveil.audit.drawn_reports import CountedWords
+from graphveil.audit.reports import CountedWords
 from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from graphveil.audit.drawn_reports import CountedWords
+from graphveil.audit.reports import CountedWords
 from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms.exact_sampling import geometric, hits, layers
 from tests.mechanisms.support import GivenWords

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from graphveil.audit.drawn_reports import CountedWords
+from graphveil.audit.reports import CountedWords
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import LinkMechanism, NeighbourLists, entry, mechanism, names

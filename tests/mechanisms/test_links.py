@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphveil.audit.drawn_reports import CountedWords
+from graphveil.audit.reports import CountedWords
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError

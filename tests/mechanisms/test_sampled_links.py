@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from graphveil.audit.drawn_reports import CountedWords
+from graphveil.audit.reports import CountedWords
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms import NeighbourLists, mechanism

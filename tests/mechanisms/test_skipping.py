@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphveil.audit.drawn_reports import CountedWords
+from graphveil.audit.reports import CountedWords
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms import exact_sampling as skipping

@@ -49,7 +49,7 @@ def test_it_reads_raw_features_and_claims_no_privacy():
 
 
 def test_a_budget_has_no_meaning_for_it():
-    with pytest.raises(InputError, match="ldpge-raw reports no features, so epsilon has no meaning"):
+    with pytest.raises(InputError, match="ldpge-raw reports no features: leave epsilon out"):
         Experiment.of("ldpge-raw", "town", epsilon=1.0).check()
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from graphveil.experiments import Experiment, run_experiment
+from graphveil.experiments import Experiment, RunOptions, run_experiment
 from tests.graphs.real import needs_data
+
+TWO = RunOptions(jobs=2, keep=False)
 
 RUNS = 5
 LEAST = [
@@ -52,7 +54,7 @@ LEAST_LINKS = [
     [pytest.param(*case, marks=needs_data(case[1]), id=" ".join(map(str, case[:3]))) for case in LEAST],
 )
 def test_the_mean_of_five_runs_is_at_least(method, data, epsilon, least):
-    result = run_experiment(Experiment.of(method, data, epsilon=epsilon, runs=RUNS, control=False), jobs=2)
+    result = run_experiment(Experiment.of(method, data, epsilon=epsilon, runs=RUNS, control=False), TWO)
     assert result.mean >= least
 
 
@@ -61,7 +63,7 @@ def test_the_mean_of_five_runs_is_at_least(method, data, epsilon, least):
 )
 def test_links_are_told_at_least_as_well_as_the_document_prints(data, least):
     result = run_experiment(
-        Experiment.of("ldpge", data, epsilon=1.0, task="link", runs=RUNS, control=False), jobs=2
+        Experiment.of("ldpge", data, epsilon=1.0, task="link", runs=RUNS, control=False), TWO
     )
     assert result.mean >= least
 
@@ -74,18 +76,21 @@ def test_links_are_told_at_least_as_well_as_the_document_prints(data, least):
     ],
 )
 def test_users_who_choose_their_level_are_told_at_least_as_well_as_printed(data, epsilon, least):
-    result = run_experiment(Experiment.of("ppgnn", data, epsilon=epsilon, runs=RUNS, control=False), jobs=2)
+    result = run_experiment(
+        Experiment.of("ppgnn", data, epsilon=epsilon, runs=RUNS, control=False),
+        TWO,
+    )
     assert result.mean >= least
 
 
 def test_in_a_town_levels_of_one_s_own_beat_the_strictest_budget_for_all():
-    personal = run_experiment(Experiment.of("ppgnn", "town", epsilon=0.5, runs=RUNS), jobs=2)
-    strict = run_experiment(Experiment.of("base", "town", epsilon=0.5, runs=RUNS, control=False), jobs=2)
+    personal = run_experiment(Experiment.of("ppgnn", "town", epsilon=0.5, runs=RUNS), TWO)
+    strict = run_experiment(Experiment.of("base", "town", epsilon=0.5, runs=RUNS, control=False), TWO)
     printed = run_experiment(
         Experiment.of(
             "ppgnn", "town", epsilon=0.5, runs=RUNS, control=False, settings={"weights": "printed"}
         ),
-        jobs=2,
+        TWO,
     )
     assert personal.mean >= strict.mean + 0.03
     assert personal.gain.low > 0
@@ -94,10 +99,10 @@ def test_in_a_town_levels_of_one_s_own_beat_the_strictest_budget_for_all():
 
 @needs_data("cora")
 def test_on_cora_a_budget_of_one_buys_next_to_nothing():
-    result = run_experiment(Experiment.of("base", "cora", epsilon=1.0, runs=RUNS), jobs=2)
+    result = run_experiment(Experiment.of("base", "cora", epsilon=1.0, runs=RUNS), TWO)
     assert abs(result.gain.mean) < 0.02
 
 
 def test_in_a_town_a_budget_of_two_buys_at_least_five_points():
-    result = run_experiment(Experiment.of("base", "town", epsilon=2.0, runs=RUNS), jobs=2)
+    result = run_experiment(Experiment.of("base", "town", epsilon=2.0, runs=RUNS), TWO)
     assert result.gain.mean >= 0.05

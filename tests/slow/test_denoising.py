@@ -4,8 +4,10 @@ from functools import cache
 
 import pytest
 
-from graphveil.experiments import Experiment, run_experiment
+from graphveil.experiments import Experiment, RunOptions, run_experiment
 from tests.graphs.real import needs_data
+
+TWO = RunOptions(jobs=2, keep=False)
 
 pytestmark = needs_data("cora")
 RUNS, HOPS = 5, (0, 2, 4, 8, 16, 32, 64)
@@ -22,7 +24,7 @@ def mean(method, epsilon, label_epsilon=None, **settings):
         settings=settings,
         control=False,
     )
-    return run_experiment(spec, jobs=2).mean
+    return run_experiment(spec, TWO).mean
 
 
 def over_hops(aggregator):

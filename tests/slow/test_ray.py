@@ -8,7 +8,7 @@ import pytest
 from ray.cluster_utils import Cluster
 
 from graphveil.cli import status
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments.store import RESULTS, select
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
 

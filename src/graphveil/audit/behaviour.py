@@ -1,11 +1,12 @@
-"""A mechanism seen from outside: what else than the random answers of a report depends on private data, costs included?"""
+"""A mechanism seen from outside: what else than the random answers of a report depends on private data, costs included? Is its control blind?"""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,26 +14,45 @@ from numpy.typing import NDArray
 from graphveil.audit.candidate import (
     Candidate,
     draws_by_reports,
+    is_blind,
     is_curated,
     values_of,
     with_values,
 )
-from graphveil.audit.drawn_reports import CountedWords, batch, reports_of, same_dims, same_reports
 from graphveil.audit.enumeration import JointDistribution
-from graphveil.audit.findings import BEHAVIOUR, BrokenError, Leak, Rank, Step, rank_of
-from graphveil.audit.independence import dependent_users, repeated_reports
-from graphveil.audit.inputs import SEED, Probe, accepts, invalid_inputs, valid_inputs
+from graphveil.audit.findings import (
+    BEHAVIOUR,
+    CONTROL,
+    BrokenError,
+    Leak,
+    LeakError,
+    Rank,
+    Step,
+    leaks_of,
+    raise_first,
+    rank_of,
+)
+from graphveil.audit.independence import check_users, repeated_reports
 from graphveil.audit.lower_bound import best_bound
+from graphveil.audit.reports import (
+    SEED,
+    CountedWords,
+    Probe,
+    Version,
+    accepts,
+    batch,
+    reports_of,
+    same_dims,
+    same_reports,
+)
 from graphveil.channels.sampling import SeededWords, code_type
-from graphveil.errors import GraphveilError
+from graphveil.errors import GraphveilError, InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import level_of
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
+from graphveil.mechanisms.registry import is_own
 from graphveil.mechanisms.reports import HEADER, Reports
-from graphveil.mechanisms.rows import PublicRange
 
-Subject = TypeVar("Subject")
 # Calls that are repeated with the same words, in another order.
 CALLS = 13
 # Users who are asked one by one, each with words of their own.
@@ -43,39 +63,39 @@ USERS = 3
 CLEAR_USERS, CLEAR_VALUES = 4096, 1 << 17
 # The bound of one event is 99.9% sure; both rows are drawn again before anything is said.
 CLEAR_LOOKS = 2
+# A mechanism that fails in the middle of a check is a finding too.
+_guarded = partial(leaks_of, kind=BrokenError)
 
 
 def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Step:
-    """All the checks; each returns the leaks that it found."""
+    """Run all the checks."""
     try:
         probe = Probe.of(candidate)
     except BrokenError as error:
         return Step(BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
-    leaks = _guarded(same_format, probe)
+    leaks = _guarded(format_leaks, probe)
     well_formed = not leaks
-    changed = _guarded(unchanged_by_calls, probe)
-    if changed:
+    if changed := _guarded(check_unchanged, probe):
         seen = "two equal calls differ, so that no other two calls can be compared"
         return Step(BEHAVIOUR, seen, _ranked(leaks + changed))
     # A curator sees everything anyway, and how long it takes is said not to be covered.
     curated = is_curated(probe.build())
-    uneven = [] if curated else _guarded(same_words_used, probe)
+    uneven = [] if curated else _guarded(check_words_used, probe)
     # The others compare two calls word by word, which says nothing if they use different numbers of words.
-    for check in () if uneven or curated else (same_dimensions, outliers_like_ends, depends_on_others):
+    for check in () if uneven or curated else (check_dimensions, check_outliers, check_others):
         leaks += _guarded(check, probe)
     leaks += uneven
     if joint is not None:
-        dependent = _guarded(dependent_users, joint)
+        dependent = _guarded(check_users, joint)
     else:
         dependent = _guarded(repeated_reports, candidate.build())
     # Where everybody's noise is the same, a report looks as if it had none.
     leaks += dependent
     if not any(rank_of(leak) is Rank.USERS for leak in dependent):
-        leaks += _guarded(in_the_clear, probe)
-    if well_formed:
-        leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
-    leaks += _guarded(lambda built: charged_alike(built, probe.public), candidate.build())
-    leaks += _guarded(lambda built: refused_alike(built, probe.public), candidate.build())
+        leaks += _guarded(check_in_the_clear, probe)
+    for last in (check_answered, check_charges, check_refusals):
+        if well_formed or last is not check_answered:
+            leaks += _guarded(last, Version(candidate.build(), probe.public))
     used = "words used (by the reported degree)" if draws_by_reports(probe.build()) else "words used"
     seen = f"length, type, {used}, dimensions, clipping, NaN and infinity, other users, repeated calls, independence, charges"
     if curated:
@@ -83,14 +103,13 @@ def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Ste
     return Step(BEHAVIOUR, seen, _ranked(leaks))
 
 
-def brief_behaviour(probe: Probe) -> list[str]:
-    """The first of the same findings, for one more size of a mechanism."""
-    leaks = _guarded(same_format, probe) or _guarded(unchanged_by_calls, probe)
-    if probe.build().trust == "curator":
-        return leaks
-    for check in (same_words_used, same_dimensions, outliers_like_ends, depends_on_others):
-        leaks = leaks or _guarded(check, probe)
-    return leaks
+def check_briefly(probe: Probe) -> None:
+    """Raise the first of the same findings, for one more size of a mechanism."""
+    raise_first(format_leaks(probe))
+    check_unchanged(probe)
+    if probe.build().trust != "curator":
+        for check in (check_words_used, check_dimensions, check_outliers, check_others):
+            check(probe)
 
 
 def _ranked(leaks: list[str]) -> tuple[str, ...]:
@@ -98,15 +117,7 @@ def _ranked(leaks: list[str]) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(leaks), key=rank_of))
 
 
-def _guarded(check: Callable[[Subject], list[str]], subject: Subject) -> list[str]:
-    """What a check finds; a mechanism that fails in the middle of it is a finding too."""
-    try:
-        return check(subject)
-    except BrokenError as error:
-        return [str(error)]
-
-
-def unchanged_by_calls(probe: Probe) -> list[str]:
+def check_unchanged(probe: Probe) -> None:
     """Calling a mechanism must not change it, and the same words must give the same reports."""
     mechanism = probe.build()
     before = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
@@ -114,45 +125,40 @@ def unchanged_by_calls(probe: Probe) -> list[str]:
     same = same_reports(*(reports_of(mechanism, rows, SeededWords(SEED)) for _ in range(2)))
     after = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     if before != after:
-        return [
-            Leak(
-                "a call changes the mechanism: before some calls its exact epsilon was "
-                f"{before[2]:.6g} (claimed {before[1].epsilon:g}), after them {after[2]:.6g} (claimed {after[1].epsilon:g}), "
-                "so the budget of a report depends on how often the mechanism was used",
-                Rank.STATE,
-            )
-        ]
+        raise LeakError(
+            "a call changes the mechanism: before some calls its exact epsilon was "
+            f"{before[2]:.6g} (claimed {before[1].epsilon:g}), after them {after[2]:.6g} (claimed {after[1].epsilon:g}), "
+            "so the budget of a report depends on how often the mechanism was used",
+            Rank.STATE,
+        )
     # Another order the second time: what every so many calls do comes at other words then.
     seeds = range(SEED, SEED + CALLS)
     first = [reports_of(mechanism, rows, SeededWords(seed)) for seed in seeds]
     second = [reports_of(mechanism, rows, SeededWords(seed)) for seed in reversed(seeds)]
     if not same or not all(map(same_reports, first, reversed(second))):
-        return [
-            Leak(
-                "two calls with the same rows and the same words give different reports: either a call changes the "
-                "mechanism, or it draws randomness of its own, which cannot be checked",
-                Rank.STATE,
-            )
-        ]
-    return []
+        raise LeakError(
+            "two calls with the same rows and the same words give different reports: either a call changes the "
+            "mechanism, or it draws randomness of its own, which cannot be checked",
+            Rank.STATE,
+        )
 
 
-def same_format(probe: Probe) -> list[str]:
-    """Length, type, size and settings of reports must be those that the mechanism declares, for all rows.
+def format_leaks(probe: Probe) -> list[str]:
+    """Return where length, type, size and settings of reports are not those that the mechanism declares, for all rows.
 
     Where reports are ``uneven`` their length is part of the answer, which other steps look at.
     """
     mechanism = probe.build()
     leaks: list[str] = []
-    odd: list[str] = []
+    lengths: dict[str, str] = {}
     resettled: list[str] = []
     sizes: dict[str, int] = {}
     forms: dict[tuple[Any, ...], str] = {}
     for title, rows in probe.batches.items():
         reports = reports_of(mechanism, rows, SeededWords(SEED))
-        lengths = np.unique(reports.lengths)
-        if not mechanism.shape.uneven and lengths.tolist() != [mechanism.shape.length]:
-            odd.append(f"{title} give {_span(lengths)}")
+        seen = np.unique(reports.lengths)
+        if not mechanism.shape.uneven and seen.tolist() != [mechanism.shape.length]:
+            lengths[title] = str(seen[0]) if len(seen) == 1 else f"{seen[0]} to {seen[-1]}"
             continue
         if reports.codes.dtype != code_type(mechanism.shape.alphabet):
             leaks.append(
@@ -169,17 +175,20 @@ def same_format(probe: Probe) -> list[str]:
         if not mechanism.shape.uneven:
             message = reports.to_bytes()
             sizes[title] = len(message)
-            forms.setdefault((message[: HEADER.size], *_forms_of(reports)), title)
-    if odd:
+            # What a program that holds reports sees of their arrays besides what is in them.
+            arrays = (reports.indptr, reports.dims, reports.codes)
+            form = [None if array is None else (array.dtype.str, array.strides) for array in arrays]
+            forms.setdefault((message[: HEADER.size], *form), title)
+    if lengths:
         # The same wrong length for everybody tells nothing by itself.
-        alike = len({told.partition(" give ")[2] for told in odd}) == 1 and len(odd) == len(probe.batches)
-        what = "is not the declared one" if alike and " to " not in odd[0] else "depends on the values"
-        leaks.append(
-            Leak(
-                f"the length of a report {what}: every report must hold {mechanism.shape.length} codes, {', '.join(odd)}",
-                Rank.CHOICE if what == "depends on the values" else Rank.FORMAT,
-            )
+        (first, *others), every = set(lengths.values()), len(lengths) == len(probe.batches)
+        alike = every and not others and " to " not in first
+        what = "is not the declared one" if alike else "depends on the values"
+        listed = ", ".join(f"{title} give {length}" for title, length in lengths.items())
+        sentence = (
+            f"the length of a report {what}: every report must hold {mechanism.shape.length} codes, {listed}"
         )
+        leaks.append(Leak(sentence, Rank.FORMAT if alike else Rank.CHOICE))
     if resettled:
         leaks.append(
             f"the settings that reports are decoded with are not those that were asked for ({', '.join(resettled)}): "
@@ -196,37 +205,27 @@ def same_format(probe: Probe) -> list[str]:
     return leaks
 
 
-def _forms_of(reports: Reports) -> Iterator[Any]:
-    """What a program that holds reports sees of their arrays besides what is in them."""
-    for array in (reports.indptr, reports.dims, reports.codes):
-        yield None if array is None else (array.dtype.str, array.strides)
-
-
-def same_words_used(probe: Probe) -> list[str]:
+def check_words_used(probe: Probe) -> None:
     """The number of random words must not depend on the values: it takes time, which others can see."""
     if draws_by_reports(probe.build()):
-        return words_follow_reports(probe)
+        check_words_follow_reports(probe)
+        return
     taken = {}
     for title, rows in probe.batches.items():
         words = CountedWords(SEED)
         reports_of(probe.build(), rows, words)
         taken[title] = words.taken
-    if len(set(taken.values())) == 1:
-        return []
-    listed = ", ".join(f"{title}: {count}" for title, count in taken.items())
-    return [
-        Leak(
-            f"how many random words are drawn depends on the values ({listed}), and so does the time that it takes",
-            Rank.CHOICE,
-        )
-    ]
+    if len(set(taken.values())) > 1:
+        listed = ", ".join(f"{title}: {count}" for title, count in taken.items())
+        told = f"how many random words are drawn depends on the values ({listed}), and so does the time that it takes"
+        raise LeakError(told, Rank.CHOICE)
 
 
-def words_follow_reports(probe: Probe) -> list[str]:
+def check_words_follow_reports(probe: Probe) -> None:
     """Where the number of words follows from the reported degree, it must be the same for all values with that degree."""
     mechanism = probe.build()
     if not isinstance(mechanism, LinkMechanism):
-        return [Leak("what the number of random words follows from is known for links alone", Rank.CHOICE)]
+        raise LeakError("what the number of random words follows from is known for links alone", Rank.CHOICE)
     taken: dict[tuple[int, tuple[int, ...]], int] = {}
     for rows in probe.batches.values():
         for user in range(min(ALONE, len(rows))):
@@ -234,43 +233,37 @@ def words_follow_reports(probe: Probe) -> list[str]:
             degrees = mechanism.degrees(reports_of(mechanism, rows[user : user + 1], words))
             key = user, tuple(() if degrees is None else degrees.tolist())
             if taken.setdefault(key, words.taken) != words.taken:
-                told = (
+                raise LeakError(
                     "how many random words are drawn depends on the values even where the reported degree is the same "
-                    f"({taken[key]} and {words.taken}), and so does the time that it takes"
+                    f"({taken[key]} and {words.taken}), and so does the time that it takes",
+                    Rank.CHOICE,
                 )
-                return [Leak(told, Rank.CHOICE)]
-    return []
 
 
-def same_dimensions(probe: Probe) -> list[str]:
+def check_dimensions(probe: Probe) -> None:
     """Which dimensions are asked must depend on the words alone."""
     mechanism = probe.build()
     if not mechanism.shape.names_dimensions:
-        return []
-    chosen = {
-        title: reports_of(mechanism, rows, SeededWords(SEED)).dims for title, rows in probe.batches.items()
-    }
-    (first, dims), *others = chosen.items()
-    for title, other in others:
-        if not same_dims(dims, other):
-            return [
-                Leak(
-                    "which dimensions are reported depends on the values: with the same random words, "
-                    f"{first} and {title} report different dimensions",
-                    Rank.CHOICE,
-                )
-            ]
-    return []
+        return
+    titles = list(probe.batches)
+    chosen = [reports_of(mechanism, rows, SeededWords(SEED)).dims for rows in probe.batches.values()]
+    for title, dims in zip(titles, chosen, strict=True):
+        if not same_dims(chosen[0], dims):
+            raise LeakError(
+                "which dimensions are reported depends on the values: with the same random words, "
+                f"{titles[0]} and {title} report different dimensions",
+                Rank.CHOICE,
+            )
 
 
-def outliers_like_ends(probe: Probe) -> list[str]:
+def check_outliers(probe: Probe) -> None:
     """A value outside the public range must be reported exactly as the nearest end of the range."""
-    mechanism, public = probe.build(), probe.public
-    rows = next(iter(probe.batches.values()))
+    mechanism, public, rows = probe.build(), probe.public, probe.first
     if mechanism.subject != "features":
-        return []
+        return
     if public is None:
-        return _not_like(mechanism, 3 * rows, rows, "rows three times as long as the longest valid ones")
+        _check_alike(mechanism, 3 * rows, rows, "rows three times as long as the longest valid ones")
+        return
     width, chance = public.high - public.low, np.random.default_rng(SEED)
     shape = values_of(mechanism, rows).shape
     for far in (1e-6 * width, 0.5 * width, 100 * width):
@@ -278,28 +271,19 @@ def outliers_like_ends(probe: Probe) -> list[str]:
         ends = np.clip(outside, public.low, public.high)
         title = f"values {far:g} outside the public range [{public.low:g}, {public.high:g}]"
         far_rows, end_rows = with_values(mechanism, rows, outside), with_values(mechanism, rows, ends)
-        leaks = _not_like(mechanism, far_rows, end_rows, title)
-        if leaks:
-            return leaks
-    return []
+        _check_alike(mechanism, far_rows, end_rows, title)
 
 
-def _not_like(mechanism: Mechanism, outside: NDArray[Any], ends: NDArray[Any], title: str) -> list[str]:
+def _check_alike(mechanism: Mechanism, outside: NDArray[Any], ends: NDArray[Any], title: str) -> None:
     # Rows outside may also be refused, with an error that says so.
     if not accepts(mechanism, outside):
-        return []
-    words = SeededWords(SEED), SeededWords(SEED)
-    if same_reports(reports_of(mechanism, outside, words[0]), reports_of(mechanism, ends, words[1])):
-        return []
-    return [
-        Leak(
-            f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise",
-            Rank.CHOICE,
-        )
-    ]
+        return
+    if not same_reports(*(reports_of(mechanism, rows, SeededWords(SEED)) for rows in (outside, ends))):
+        told = f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise"
+        raise LeakError(told, Rank.CHOICE)
 
 
-def depends_on_others(probe: Probe) -> list[str]:
+def check_others(probe: Probe) -> None:
     """A user's report must not change when other users' rows do."""
     mechanism = probe.build()
     rows, others = _inner_rows(probe, mechanism), probe.batches
@@ -314,19 +298,16 @@ def depends_on_others(probe: Probe) -> list[str]:
             changed[kept] = rows[kept]
             reports = reports_of(probe.build(), changed, SeededWords(SEED))
             if not same_reports(_some(reference, kept), _some(reports, kept)):
-                return [
-                    Leak(
-                        "a user's report depends on other users' data: with the same random words it changes when the others "
-                        f"hold {title} (a range, mean or scale taken from the data does this)",
-                        Rank.USERS,
-                    )
-                ]
-    return []
+                raise LeakError(
+                    "a user's report depends on other users' data: with the same random words it changes when the others "
+                    f"hold {title} (a range, mean or scale taken from the data does this)",
+                    Rank.USERS,
+                )
 
 
 def _inner_rows(probe: Probe, mechanism: Mechanism) -> NDArray[Any]:
     """Rows in the middle of the range, where there is one: other users then change what the data span."""
-    first = next(iter(probe.batches.values()))
+    first = probe.first
     if probe.public is None:
         return first
     spread = np.random.default_rng(SEED).uniform(-0.1, 0.1, values_of(mechanism, first).shape)
@@ -344,44 +325,38 @@ def _some(reports: Reports, users: slice) -> Reports:
     return Reports(reports.mechanism, pointers, dims, reports.codes[kept])
 
 
-def _span(lengths: NDArray[np.int64]) -> str:
-    return str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
-
-
-def everything_answered(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
+def check_answered(version: Version) -> None:
     """Whatever a value is, it must be answered, in silence: who answers, and what is logged, tells nothing then."""
+    mechanism = version.mechanism
     sane = reports_of(mechanism, np.asarray(mechanism.extremes()[:1]), SeededWords(SEED))
-    for title, private in invalid_inputs(mechanism, public).items():
-        users = np.stack([np.asarray(private)] * 2)
+    for title, private in version.invalid.items():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                reports = mechanism.randomize(users, SeededWords(SEED))
+                reports = mechanism.randomize(batch(private, 2), SeededWords(SEED))
                 reports.check()
             except Warning as warning:
-                message = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
-                return [Leak(message, Rank.VALUE)]
+                told = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
+                raise LeakError(told, Rank.VALUE) from None
             except GraphveilError as error:
-                return [Leak(f"{title} are not answered as others are: {error}", Rank.VALUE)]
+                raise LeakError(f"{title} are not answered as others are: {error}", Rank.VALUE) from None
             except Exception as error:  # noqa: BLE001
-                message = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
-                return [Leak(message, Rank.VALUE)]
+                told = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
+                raise LeakError(told, Rank.VALUE) from None
         if reports.users != 2 or reports.codes.dtype != sane.codes.dtype:
-            return [Leak(f"{title} are answered in another form than other rows", Rank.VALUE)]
-    return []
+            raise LeakError(f"{title} are answered in another form than other rows", Rank.VALUE)
 
 
-def refused_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
+def check_refusals(version: Version) -> None:
     """Rows of a wrong shape may be refused, whatever they hold: with the same error for all values."""
+    mechanism = version.mechanism
     if mechanism.subject in ("label", "level"):
-        return []
+        return
     errors: dict[tuple[str, str], str] = {}
-    for title, private in valid_inputs(mechanism, public).items():
+    for title, private in version.valid.items():
         rows = np.asarray(private, dtype=np.float64)[None]
-        for shape, wrong in {
-            "too long": np.column_stack([rows, rows]),
-            "of a dimension too many": rows[None],
-        }.items():
+        shapes = {"too long": np.column_stack([rows, rows]), "of a dimension too many": rows[None]}
+        for shape, wrong in shapes.items():
             for call in (mechanism.randomize, mechanism.count):
                 try:
                     call(wrong)
@@ -390,113 +365,127 @@ def refused_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]
                 else:
                     told = "accepted"
                 if errors.setdefault((shape, call.__name__), told) != told:
-                    message = f"whether and how rows that are {shape} are refused by {call.__name__} depends on their values, as with {title}"
-                    return [Leak(message, Rank.FORMAT)]
-    return []
+                    told = f"whether and how rows that are {shape} are refused by {call.__name__} depends on their values, as with {title}"
+                    raise LeakError(told, Rank.FORMAT)
 
 
-def in_the_clear(probe: Probe) -> list[str]:
+def check_in_the_clear(probe: Probe) -> None:
     """Whether some code of a report tells two rows apart with more certainty than is claimed."""
     mechanism = probe.build()
     if mechanism.shape.uneven:
-        return []
+        return
     users = max(64, min(CLEAR_USERS, CLEAR_VALUES // max(mechanism.shape.row_length, mechanism.shape.length)))
+    # A code that always comes under one row and never under another proves so much.
+    always = best_bound(np.array([[users], [0]]), str, (0, 1), users, mechanism.claim.delta).epsilon
     never: dict[int, tuple[str, int]] = {}
-    for title, private in valid_inputs(mechanism, probe.public).items():
-        drawn = [
-            columns
+    for title, private in Version(mechanism, probe.public).valid.items():
+        looks = [
+            reports_of(mechanism, batch(private, users), SeededWords(SEED, look))
             for look in range(CLEAR_LOOKS)
-            if (columns := _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look))))
-            is not None
         ]
-        if len(drawn) < CLEAR_LOOKS or drawn[0].shape != drawn[1].shape:
-            return []
-        codes = np.concatenate(drawn)
+        lengths = np.unique(np.concatenate([reports.lengths for reports in looks]))
+        if len(lengths) != 1 or lengths[0] == 0:
+            return
+        codes = np.concatenate([reports.codes.astype(np.int64).reshape(users, -1) for reports in looks])
         for place in np.flatnonzero((codes == codes[0]).all(axis=0)).tolist():
             code = int(codes[0, place])
             other, before = never.setdefault(place, (title, code))
-            if before != code and _more_than(mechanism.claim.epsilon, mechanism.claim.delta, users):
-                return [
-                    Leak(
-                        f"it is sent in the clear: code {place} of a report is always {before} under {other}, and always "
-                        f"{code} under {title}",
-                        Rank.CLEAR,
-                    )
-                ]
-    return []
+            if before != code and always > max(mechanism.claim.epsilon, math.log(2)):
+                told = f"code {place} of a report is always {before} under {other}, and always {code} under {title}"
+                raise LeakError(f"it is sent in the clear: {told}", Rank.CLEAR)
 
 
-def _columns(reports: Reports) -> NDArray[np.int64] | None:
-    """The codes of all users, and the dimensions that they name, where all reports are of one length."""
-    lengths = np.unique(reports.lengths)
-    if len(lengths) != 1 or lengths[0] == 0:
-        return None
-    return reports.codes.astype(np.int64).reshape(reports.users, int(lengths[0]))
-
-
-def _more_than(epsilon: float, delta: float, users: int) -> bool:
-    """Whether a code that always comes under one row and never under another proves more than is claimed."""
-    counts = np.array([[users], [0]])
-    return best_bound(counts, lambda place: "", (0, 1), users, delta).epsilon > max(epsilon, math.log(2))
-
-
-def charged_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
-    """What is wrong with how a mechanism counts, charges and looks over private data."""
-    valid = valid_inputs(mechanism, public)
-    for title, private in {**valid, **invalid_inputs(mechanism, public)}.items():
+def check_charges(version: Version) -> None:
+    """Counting, charging and looking over private data must not depend on a value, and must charge what reports give away."""
+    mechanism = version.mechanism
+    for title, private in {**version.valid, **version.invalid}.items():
         held = batch(private, USERS)
-        for name in ("count", "costs", "altered"):
-            result = _called(getattr(mechanism, name), held)
-            if isinstance(result, Exception):
-                return [_leak(f"{name} fails on {title} ({type(result).__name__}), which tells the value")]
+        calls: dict[str, Callable[[Any], Any]] = {"count": mechanism.count, "altered": mechanism.altered}
+        if isinstance(mechanism, PersonalMechanism):
+            calls["costs"] = mechanism.costs
+        for name, call in calls.items():
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("error")
+                try:
+                    result = call(held)
+                except Exception as error:  # noqa: BLE001
+                    told = f"{name} fails on {title} ({type(error).__name__}), which tells the value"
+                    raise LeakError(told, Rank.FORMAT) from None
             if name == "count" and result != USERS:
-                return [_leak(f"count finds {result} users where there are {USERS}, with {title}")]
-            if name == "costs" and (wrong := _wrong_costs(mechanism, private, result)):
-                return [_leak(f"{wrong}, with {title}")]
-    return _cheap_levels(mechanism)
-
-
-def _called(call: Callable[[Any], Any], held: Any) -> Any:
-    """What a call gives, or what it raises; a warning counts as an error."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("error")
-        try:
-            return call(held)
-        except Exception as error:  # noqa: BLE001 -- whatever is raised, the audit judges it
-            return error
-
-
-def _wrong_costs(mechanism: Mechanism, private: Any, costs: Any) -> str | None:
-    budgets = mechanism.level_budgets
-    if budgets is None:
-        same = costs is None or (
-            np.shape(costs) == (USERS,) and (np.asarray(costs) == mechanism.claim.epsilon).all()
-        )
-        return None if same else "costs differ from the claim although nobody chooses a level"
-    if costs is None or np.shape(costs) != (USERS,):
-        return "costs must be one number a user where users choose a level"
-    level = level_of(private) if np.isfinite(np.asarray(private)[-1]) else 1
-    due = budgets[min(max(level, 1), len(budgets)) - 1]
-    return (
-        None if (np.asarray(costs) >= due).all() else "users are charged less than the budget of their level"
-    )
-
-
-def _cheap_levels(mechanism: Mechanism) -> list[str]:
-    """Whether every level is charged at least what its own reports give away, and the most relaxed one the claim."""
-    budgets = mechanism.level_budgets
-    if budgets is None:
-        return []
-    if max(budgets) < mechanism.claim.epsilon:
-        return [_leak("no level is charged the epsilon that is claimed: level_budgets are too small")]
+                raise LeakError(
+                    f"count finds {result} users where there are {USERS}, with {title}", Rank.FORMAT
+                )
+            if isinstance(mechanism, PersonalMechanism) and name == "costs":
+                wrong = _wrong_costs(mechanism.budgets, private, result)
+                if wrong is not None:
+                    raise LeakError(f"{wrong}, with {title}", Rank.FORMAT)
     if not isinstance(mechanism, PersonalMechanism):
-        return []
+        return
+    if max(mechanism.budgets) < mechanism.claim.epsilon:
+        told = "no level is charged the epsilon that is claimed: the budgets are too small"
+        raise LeakError(told, Rank.FORMAT)
     # The loss is recomputed by the package's own code, whatever a subclass says of itself.
-    for level, budget in enumerate(budgets, start=1):
+    for level, budget in enumerate(mechanism.budgets, start=1):
         if PersonalMechanism.pair_loss(mechanism, level, level).exceeds(budget):
-            return [_leak(f"users of level {level} are charged {budget:g}, and their reports give away more")]
+            told = f"users of level {level} are charged {budget:g}, and their reports give away more"
+            raise LeakError(told, Rank.FORMAT)
+
+
+def _wrong_costs(budgets: tuple[float, ...], private: Any, costs: Any) -> str | None:
+    if np.shape(costs) != (USERS,):
+        return "costs must be one number a user"
+    level = np.clip(np.nan_to_num(np.asarray(private)[-1], nan=1.0), 1, len(budgets))
+    due = budgets[int(level) - 1]
+    if (np.asarray(costs) < due).any():
+        return "users are charged less than the budget of their level"
+    return None if (np.asarray(costs) == due).all() else "costs differ from the budget of the level"
+
+
+# Users of one look at a control.
+BLIND_USERS, BLIND_SEED = 64, 21
+
+
+def control_step(version: Version) -> Step:
+    """Whether the control of a mechanism carries nothing."""
+    try:
+        control = version.mechanism.blind()
+    except (NotImplementedError, InputError):
+        gap = "Its control: it has none (`blind` refuses), so nothing shows what a budget buys with it."
+        return Step(CONTROL, "left out: it has no control", skipped=True, gaps=(gap,))
+    leaks = [*sighted_tables(control), *sighted_reports(Version(control, version.public))]
+    seen = "with the same random words it gives the same reports for all values"
+    if version.mechanism.finite:
+        seen = f"exact epsilon 0 by its tables, and {seen}"
+    told = [Leak(f"its control is not blind: {leak}", Rank.CONTROL) for leak in leaks]
+    return Step(CONTROL, seen, tuple(told))
+
+
+def sighted_tables(control: Mechanism) -> list[str]:
+    """The channels of a control whose rows differ, in sentences."""
+    if control.claim.epsilon != 0:
+        return [f"it claims epsilon {control.claim.epsilon:g}, and not 0"]
+    if is_own(control) or control.trust == "curator":
+        blind = control.loss.terms == ()
+        return [] if blind else [f"it has an exact epsilon of {control.epsilon:.6g}, and not 0"]
+    for answer in control.answers:
+        # Where users hold a level, it is answered as usual.
+        if not is_blind(answer.channel) and answer.channel is not getattr(control, "level_channel", None):
+            return [f"{answer.channel.name} has an exact epsilon of {answer.channel.epsilon:.6g}, and not 0"]
     return []
 
 
-def _leak(told: str) -> Leak:
-    return Leak(told, Rank.FORMAT)
+def sighted_reports(version: Version) -> list[str]:
+    """Whether a control answers some values differently, with the same random words."""
+    control, inputs = version.mechanism, {**version.valid, **version.invalid}
+    first: Any = None
+    for title, private in inputs.items():
+        rows = batch(private, BLIND_USERS)
+        if isinstance(control, PersonalMechanism):
+            # The same users with other values: a level is answered as usual.
+            rows = with_values(control, batch(next(iter(inputs.values())), BLIND_USERS), rows[:, :-1])
+        reports = reports_of(control, rows, SeededWords(BLIND_SEED))
+        first = first or (title, reports)
+        if not same_reports(first[1], reports):
+            leak = f"with the same random words it answers {first[0]} and {title} differently"
+            return [f"{leak}, so values reach its reports by a channel that is not blind, or past it"]
+    return []

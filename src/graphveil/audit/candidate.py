@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,11 @@ from graphveil.channels.exact import Loss
 from graphveil.errors import GraphveilError, InputError
 from graphveil.files import read_text
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
+from graphveil.mechanisms.limits import check_budget, check_dims
+from graphveil.mechanisms.links import LinkMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
 from graphveil.mechanisms.registry import (
-    check_budget,
-    check_dims,
     entry,
     hides_member,
     is_own,
@@ -56,9 +56,8 @@ def load_mechanism(reference: str) -> Mechanism | str | Callable[..., Mechanism]
     if isinstance(member, Mechanism):
         return member
     if not callable(member):
-        raise InputError(
-            f"{name!r} in {path} is a {type(member).__name__}: name a function that builds a mechanism"
-        )
+        kind = type(member).__name__
+        raise InputError(f"{name!r} in {path} is a {kind}: name a function that builds a mechanism")
     built: Callable[..., Mechanism] = member
     return built
 
@@ -80,6 +79,8 @@ def read_plan(path: Path, name: str | None = None) -> Plan:
 # What an audit asks for where nobody says otherwise.
 DIMS, CLASSES, LEVELS, ITEMS = 8, 7, 6, 3
 RANGE = (0.0, 1.0)
+# What a plan says of its mechanism, besides options.
+PLANNED = ("epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels")
 # Whole reports are enumerated where there are at most this many different ones.
 MAX_REPORTS = 1 << 19
 # Sizes to enumerate, the first that is small enough: m of d values asked, all d values asked.
@@ -124,8 +125,9 @@ class Candidate:
         sampled: int | None = None,
     ) -> Candidate:
         """Whatever names or builds a mechanism, with the settings that it is to be audited with."""
+        sized = (epsilon, dims, sampled) != (None, None, None)
         if isinstance(what, Mechanism):
-            if (epsilon, dims, sampled) != (None, None, None):
+            if sized:
                 raise InputError(
                     "epsilon, dims and sampled are part of a mechanism that is built: leave them out, "
                     "or give the function that builds it"
@@ -134,12 +136,14 @@ class Candidate:
                 return cls._of_class(what)
             return cls(what.name, lambda: what, what.claim.epsilon, ready=True)
         if isinstance(what, Plan):
-            if (epsilon, dims, sampled) != (None, None, None):
+            if sized:
                 raise InputError("epsilon, dims and sampled are part of a plan: leave them out")
             asked = what.build()
             if isinstance(asked, ClassMechanism):
                 return cls._of_class(asked)
-            return cls(what.mechanism, entry(what.mechanism).build, what.epsilon, planned=plan_settings(what))
+            said = {key: getattr(what, key) for key in PLANNED if getattr(what, key) is not None}
+            planned = {**said, **what.options}
+            return cls(what.mechanism, entry(what.mechanism).build, what.epsilon, planned=planned)
         epsilon = 1.0 if epsilon is None else epsilon
         check_budget(epsilon)
         if dims is not None:
@@ -147,8 +151,9 @@ class Candidate:
         if isinstance(what, str):
             return cls(what, entry(what).build, float(epsilon), dims, sampled)
         if not callable(what):
+            kind = type(what).__name__
             raise InputError(
-                f"a mechanism, its registered name or a function that builds it is audited, got {type(what).__name__}"
+                f"a mechanism, its registered name or a function that builds it is audited, got {kind}"
             )
         return cls(None, what, float(epsilon), dims, sampled)
 
@@ -210,17 +215,20 @@ class Candidate:
 
     def takes(self, setting: str) -> bool:
         """Whether the function that builds it has this setting."""
-        return not self.ready and setting in self._accepted()
-
-    def _accepted(self) -> dict[str, inspect.Parameter]:
-        return dict(inspect.signature(self.builder).parameters)
+        return not self.ready and setting in inspect.signature(self.builder).parameters
 
     def settings(self, **other: Any) -> dict[str, Any]:
         """What it is built with, with other settings where they are given."""
         if self.planned is not None:
             return smaller_plan({**self.planned, **other}, other)
-        accepted = self._accepted()
+        accepted = inspect.signature(self.builder).parameters
         open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
+        needed = {
+            key
+            for key, parameter in accepted.items()
+            if parameter.default is parameter.empty
+            and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        }
         if self.dims is not None and not {"dims", "classes", "levels"} & set(accepted):
             raise InputError(f"{self.title} takes no dims, classes or levels: leave --dims out")
         if self.sampled is not None and "sampled" not in accepted:
@@ -228,20 +236,19 @@ class Candidate:
         # Where there are features, a number of dimensions is theirs; else it is that of classes or levels.
         dims = other.get("dims", self.dims or DIMS)
         symbols = None if "dims" in accepted else self.dims
+        levels = LEVELS if "levels" in needed or "dims" not in accepted else None
         offered = {
             "epsilon": self.epsilon,
             "range": RANGE,
             "dims": dims,
             "sampled": self.sampled,
             "classes": symbols or CLASSES,
-            "levels": symbols
-            or (LEVELS if _required(accepted, "levels") or "dims" not in accepted else None),
+            "levels": symbols or levels,
             "length": min(ITEMS, max(1, dims - 1)),
             **other,
         }
-        for key, parameter in accepted.items():
-            named = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-            if named and parameter.default is parameter.empty and offered.get(key) is None:
+        for key in accepted:
+            if key in needed and offered.get(key) is None:
                 raise InputError(
                     f"{self.title} needs {key}, which an audit does not know: give it a default in the function "
                     "that builds the mechanism"
@@ -249,11 +256,8 @@ class Candidate:
         for key in other:
             if key not in accepted and not open_ended:
                 raise InputError(f"{self.title} has no setting {key!r}")
-        return {
-            key: value
-            for key, value in offered.items()
-            if value is not None and (key in accepted or key in other)
-        }
+        known = {*accepted, *other}
+        return {key: value for key, value in offered.items() if value is not None and key in known}
 
 
 def _one_of(asked: ClassMechanism) -> Callable[..., Mechanism]:
@@ -272,13 +276,6 @@ def _one_of(asked: ClassMechanism) -> Callable[..., Mechanism]:
         return replace(one, model=small, offsets=None)
 
     return build
-
-
-def plan_settings(plan: Plan) -> dict[str, Any]:
-    """What a plan's mechanism is built with."""
-    fields = ("epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels")
-    said = {key: getattr(plan, key) for key in fields if getattr(plan, key) is not None}
-    return {**said, **plan.options}
 
 
 def smaller_plan(settings: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
@@ -301,10 +298,6 @@ def smaller_plan(settings: dict[str, Any], changed: dict[str, Any]) -> dict[str,
     return smaller
 
 
-def _required(accepted: dict[str, inspect.Parameter], setting: str) -> bool:
-    return setting in accepted and accepted[setting].default is inspect.Parameter.empty
-
-
 def report_count(mechanism: Mechanism) -> float:
     """How many different whole reports there are at most."""
     length = mechanism.shape.length
@@ -316,7 +309,7 @@ def report_count(mechanism: Mechanism) -> float:
     return math.exp(min(logarithm, 700.0)) * (1 - 1e-9)
 
 
-STATED = ("loss", "epsilon", "delta", "holds", "compares", "pair_epsilon", "strictest", "extremes", "settled")
+STATED = ("loss", "epsilon", "delta", "holds", "compares", "pair_epsilon", "extremes", "settled")
 # What says which answers a report consists of.
 SHAPE = ("answers", "shape")
 # Tables with more entries than this are the package's, and their loss is believed.
@@ -325,11 +318,8 @@ MAX_ENTRIES = 1 << 20
 
 def overridden(mechanism: Mechanism, name: str) -> bool:
     """Whether somebody other than the package says this of the mechanism: a class from outside, or a member put in its place."""
-    kind = type(mechanism)
-    if hides_member(mechanism, name):
-        return True
-    owner = _owner(kind, name)
-    return owner is not None and not is_own_member(owner, name)
+    owner = _owner(type(mechanism), name)
+    return hides_member(mechanism, name) or (owner is not None and not is_own_member(owner, name))
 
 
 def reshaped(mechanism: Mechanism) -> bool:
@@ -346,7 +336,7 @@ def is_foreign(candidate: Candidate, whole: Mechanism) -> bool:
 
 def claimed_at_least(mechanism: Mechanism) -> float:
     """The ε that was asked for, by the package's word: the claim, or the smallest of what users choose from."""
-    return mechanism.claim.epsilon if overridden(mechanism, "strictest") else mechanism.strictest
+    return strictest_budget(mechanism)
 
 
 def is_curated(mechanism: Mechanism) -> bool:
@@ -356,17 +346,24 @@ def is_curated(mechanism: Mechanism) -> bool:
 
 
 def values_of(mechanism: Mechanism, private: Any) -> Any:
-    """The values among what users hold, by the package's word: all but a level in the last column."""
-    if not overridden(mechanism, "values_of"):
-        return mechanism.values_of(private)
-    return np.asarray(private)[..., :-1] if mechanism.personal else private
+    """The values among what users hold: all but a level in the last column."""
+    return np.asarray(private)[..., :-1] if isinstance(mechanism, PersonalMechanism) else private
 
 
 def with_values(mechanism: Mechanism, private: Any, values: Any) -> Any:
-    """The same users with other values, by the package's word."""
-    if not overridden(mechanism, "with_values"):
-        return mechanism.with_values(private, values)
-    return np.column_stack([values, np.asarray(private)[:, -1]]) if mechanism.personal else values
+    """The same users with other values; levels stay."""
+    levels = isinstance(mechanism, PersonalMechanism)
+    return np.column_stack([values, np.asarray(private)[:, -1]]) if levels else values
+
+
+def decoder(mechanism: Mechanism) -> Mechanism:
+    """What decodes each report by itself: the mechanism, unless it learns from all reports how many chose each level."""
+    return mechanism.settled() if isinstance(mechanism, PersonalMechanism) else mechanism
+
+
+def beyond_audit(mechanism: Mechanism) -> tuple[str, ...]:
+    """What no audit of a mechanism can see, in sentences."""
+    return mechanism.beyond_audit if isinstance(mechanism, LinkMechanism) else ()
 
 
 def _owner(kind: type, name: str) -> type | None:
@@ -415,7 +412,15 @@ class CheckedLoss:
 def claims_independence(mechanism: Mechanism) -> bool:
     """Whether the answers of a report are to be independent: always, unless the package says otherwise of its own, or
     decoys are among them (`has_decoys`)."""
-    return (mechanism.independent or overridden(mechanism, "independent")) and not has_decoys(mechanism)
+    if isinstance(mechanism, LinkMechanism) and not overridden(mechanism, "independent"):
+        return mechanism.independent and not has_decoys(mechanism)
+    return not has_decoys(mechanism)
+
+
+def answers_alone(mechanism: Mechanism) -> bool:
+    """Whether a report consists of independent answers, and of nothing else."""
+    levels = isinstance(mechanism, PersonalMechanism)
+    return mechanism.finite and claims_independence(mechanism) and not levels
 
 
 def has_decoys(mechanism: Mechanism) -> bool:
@@ -436,12 +441,16 @@ def is_blind(channel: FiniteChannel) -> bool:
 
 def draws_by_reports(mechanism: Mechanism) -> bool:
     """Whether the number of random words may follow from what is reported: never, unless the package says so of its own."""
-    return mechanism.words_by_reports and not overridden(mechanism, "words_by_reports")
+    own = isinstance(mechanism, LinkMechanism) and mechanism.words_by_reports
+    return own and not overridden(mechanism, "words_by_reports")
 
 
 def is_compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
     """Whether a claim is about two inputs: by the package's word, or as its subject has it."""
-    if not overridden(mechanism, "compares"):
+    if isinstance(mechanism, PersonalMechanism) and mechanism.blinded:
+        # The control still randomizes levels: it hides rows of one level from each other.
+        return level_of(one) == level_of(other)
+    if isinstance(mechanism, LinkMechanism) and not overridden(mechanism, "compares"):
         return mechanism.compares(one, other)
     if mechanism.subject != "links":
         return True
@@ -459,11 +468,9 @@ def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, i
 
 def pair_claim(mechanism: Mechanism, one: Any, other: Any) -> float:
     """The ε that is claimed for two inputs, by the package's word; else the claim."""
-    return (
-        mechanism.claim.epsilon
-        if overridden(mechanism, "pair_epsilon")
-        else mechanism.pair_epsilon(one, other)
-    )
+    if isinstance(mechanism, PersonalMechanism) and not overridden(mechanism, "pair_epsilon"):
+        return mechanism.pair_epsilon(one, other)
+    return mechanism.claim.epsilon
 
 
 def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str]]:
@@ -474,24 +481,21 @@ def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], l
             f"{mechanism.name} is a curator's mechanism: the curator who adds the noise sees what all users hold in the clear and "
             "must be trusted; its claim is about what is published"
         )
-    for name in STATED:
-        if not overridden(mechanism, name):
-            continue
-        if name == "loss" and not mechanism.finite:
-            why = reason(mechanism, name)
-            if why is None:
-                leaks.append(
-                    "its epsilon is its own word: it names no channels, and `loss` gives no reason; say in its docstring why "
-                    "the loss is what it says"
-                )
-            else:
-                trusts.append(f"`loss` of {mechanism.name} is taken on trust: {why}")
-        elif name == "loss" and CheckedLoss.of(mechanism).needs_proof and not enumerated:
+    checked = CheckedLoss.of(mechanism)
+    for name in filter(partial(overridden, mechanism), STATED):
+        if name == "loss" and not mechanism.finite and (why := reason(mechanism, name)):
+            trusts.append(f"`loss` of {mechanism.name} is taken on trust: {why}")
+        elif name == "loss" and not mechanism.finite:
+            leaks.append(
+                "its epsilon is its own word: it names no channels, and `loss` gives no reason; say in its docstring why "
+                "the loss is what it says"
+            )
+        elif name == "loss" and checked.needs_proof and not enumerated:
             leaks.append(
                 f"the mechanism states a loss of {mechanism.loss.epsilon:.6g}, its answers add up to "
                 f"{summed_loss(mechanism).epsilon:.6g}, and no enumeration shows that it is less"
             )
-        elif name == "loss" and CheckedLoss.of(mechanism).needs_proof:
+        elif name == "loss" and checked.needs_proof:
             trusts.append(
                 f"`loss` of {mechanism.name} is less than its answers add up to: an enumeration shows it for a small version, and at "
                 "this size it is taken on trust"

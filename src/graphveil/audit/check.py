@@ -15,17 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.behaviour import everything_answered
-from graphveil.audit.candidate import Candidate
-from graphveil.audit.control import sighted_reports, sighted_tables
-from graphveil.audit.drawn_reports import batch
+from graphveil.audit.behaviour import check_answered, sighted_reports, sighted_tables
+from graphveil.audit.candidate import Candidate, claimed_at_least, decoder, values_of, with_values
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller
 from graphveil.audit.examine import examine
-from graphveil.audit.findings import show
-from graphveil.audit.inputs import Probe, public_range
+from graphveil.audit.findings import leaks_of, show
+from graphveil.audit.reports import Probe, Version, batch, public_range
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import mechanism as build_by_name
 from graphveil.mechanisms.reports import Reports
 from graphveil.suites import Check, run_checks
@@ -66,27 +65,27 @@ def mechanism_checks(
     >>> [check.name for check in mechanism_checks("krr", epsilons=[1.0])][:2]
     ['it claims what it was asked for at epsilon 1', 'its claim holds at epsilon 1']
     """
-    accepted = 0
+    accepted: list[float] = []
+
+    def check_accepted() -> None:
+        assert accepted, f"{title_of(what)} must accept at least one epsilon of {list(epsilons)}"
+
     for epsilon in epsilons:
         tried = TriedMechanism(Candidate.of(what, epsilon), quick)
         try:
             _ = tried.mechanism
         except InputError:
             continue
-        accepted += 1
+        accepted.append(epsilon)
         for name, check in checks_of(tried):
             yield Check(f"{name} at epsilon {epsilon:g}", partial(check, tried))
     if not accepted:
-        yield Check("it accepts a budget", partial(_refuse_all, what, epsilons))
+        yield Check("it accepts a budget", check_accepted)
 
 
 def title_of(what: str | Callable[..., Mechanism]) -> str:
     """What a mechanism under test is called."""
     return what if isinstance(what, str) else Candidate.of(what, 1.0).title
-
-
-def _refuse_all(what: str | Callable[..., Mechanism], epsilons: Sequence[float]) -> None:
-    raise AssertionError(f"{title_of(what)} must accept at least one epsilon of {list(epsilons)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +137,7 @@ def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMecha
     yield "it claims what it was asked for", check_asked
     yield "its claim holds", check_holds
     # Levels cost some of everybody's budget, and are told by the same part from each other only: no claim is used up.
-    if mechanism.claim.delta == 0 and not mechanism.personal:
+    if mechanism.claim.delta == 0 and not isinstance(mechanism, PersonalMechanism):
         yield "it wastes no budget", check_waste
     if mechanism.unbiased and tried.enumerable:
         yield "its mean is exact", check_exact_mean
@@ -158,7 +157,7 @@ def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMecha
         yield "senseless numbers sampled are refused", check_sampled
     yield "wrong shapes are refused", check_shapes
     yield "users are counted by shape", check_count
-    yield "any value is answered in silence", check_answered
+    yield "any value is answered in silence", check_silence
     if mechanism.finite and public_range(candidate, mechanism) is not None:
         yield "its owner hears of outliers", check_altered
     yield "messages give reports back", check_messages
@@ -168,11 +167,8 @@ def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMecha
 
 def check_asked(tried: TriedMechanism) -> None:
     """The claim is the budget that was asked for."""
-    mechanism = tried.mechanism
-    tried.say(
-        mechanism.strictest == tried.candidate.epsilon,
-        f"it must claim what it was asked for, not {mechanism.claim}",
-    )
+    asked = claimed_at_least(tried.mechanism) == tried.candidate.epsilon
+    tried.say(asked, f"it must claim what it was asked for, not {tried.mechanism.claim}")
 
 
 def check_holds(tried: TriedMechanism) -> None:
@@ -193,8 +189,8 @@ def check_waste(tried: TriedMechanism) -> None:
 
 def _moments(joint: JointDistribution) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
     """For each input the shares of all reports, and what each report is decoded to."""
-    mechanism = joint.mechanism.settled()
-    decoded = mechanism.estimate(mechanism.possible_reports()).dense()
+    mechanism = joint.mechanism
+    decoded = decoder(mechanism).estimate(mechanism.possible_reports()).dense()
     for private, shares in zip(joint.inputs, joint.shares, strict=True):
         yield private, shares, decoded
 
@@ -214,7 +210,7 @@ def check_variance(tried: TriedMechanism) -> None:
     """Drawn estimates of a small mechanism have the variance that the tables say."""
     if tried.joint is None:
         return
-    mechanism, draws = tried.joint.mechanism.settled(), tried.draws
+    mechanism, draws = decoder(tried.joint.mechanism), tried.draws
     for private, shares, decoded in _moments(tried.joint):
         mean = shares @ decoded
         variance = shares @ (decoded - mean) ** 2
@@ -252,7 +248,7 @@ def truth(mechanism: Mechanism, private: Any) -> NDArray[np.float64]:
         indicator: NDArray[np.float64] = np.zeros(mechanism.shape.dimensions)
         indicator[int(private)] = 1.0
         return indicator
-    values = mechanism.values_of(np.asarray(private, dtype=np.float64)[None])[0]
+    values = values_of(mechanism, np.asarray(private, dtype=np.float64)[None])[0]
     return np.atleast_1d(values)
 
 
@@ -279,13 +275,13 @@ def check_control_format(tried: TriedMechanism) -> None:
 
 def check_control_is_blind(tried: TriedMechanism) -> None:
     """With the same words the control answers all values alike."""
-    leaks = sighted_reports(tried.control, tried.probe.public)
+    leaks = sighted_reports(Version(tried.control, tried.probe.public))
     tried.say(not leaks, f"its control must see no values: {' | '.join(leaks)}")
 
 
 def check_control_reports(tried: TriedMechanism) -> None:
     """With the same words the control names the same dimensions, and its reports are as long."""
-    mechanism, rows = tried.mechanism, next(iter(tried.probe.batches.values()))
+    mechanism, rows = tried.mechanism, tried.probe.first
     original, blinded = (each.randomize(rows, SeededWords(SEED)) for each in (mechanism, tried.control))
     as_long = mechanism.shape.uneven or np.array_equal(original.indptr, blinded.indptr)
     tried.say(as_long, "its control sends reports of other lengths")
@@ -315,13 +311,9 @@ def check_sampled(tried: TriedMechanism) -> None:
         _refused(tried, partial(tried.candidate.build, sampled=bad), f"sampled {bad!r}")
 
 
-def _some_rows(tried: TriedMechanism) -> NDArray[Any]:
-    return next(iter(tried.probe.batches.values()))[:5]
-
-
 def check_shapes(tried: TriedMechanism) -> None:
     """Rows of a wrong shape are refused, by whom they are counted too."""
-    mechanism, rows = tried.mechanism, _some_rows(tried)
+    mechanism, rows = tried.mechanism, tried.probe.first[:5]
     bad: dict[str, Any] = {"rows of one dimension too many": rows[None]}
     if mechanism.subject in ("features", "links"):
         bad["rows that are too short"] = rows[:, :-1]
@@ -333,14 +325,14 @@ def check_shapes(tried: TriedMechanism) -> None:
 
 def check_count(tried: TriedMechanism) -> None:
     """Users are counted by the shape of what they hold."""
-    rows = _some_rows(tried)
+    rows = tried.probe.first[:5]
     counted = tried.mechanism.count(rows) == len(rows)
     tried.say(counted, "it must count the users by the shape of their rows")
 
 
-def check_answered(tried: TriedMechanism) -> None:
+def check_silence(tried: TriedMechanism) -> None:
     """Any value is answered, in silence."""
-    leaks = everything_answered(tried.mechanism, tried.probe.public)
+    leaks = leaks_of(check_answered, Version(tried.mechanism, tried.probe.public))
     tried.say(not leaks, f"any value must be answered, in silence: {' | '.join(leaks)}")
 
 
@@ -350,9 +342,9 @@ def check_altered(tried: TriedMechanism) -> None:
     if public is None or ANYWHERE not in tried.probe.batches:
         return  # not all of its range can be held
     rows = tried.probe.batches[ANYWHERE][:5]
-    values = np.array(mechanism.values_of(rows), dtype=np.float64)
+    values = np.array(values_of(mechanism, rows), dtype=np.float64)
     values[1:3] = public.high + 1e6
-    before, after = mechanism.altered(rows), mechanism.altered(mechanism.with_values(rows, values))
+    before, after = mechanism.altered(rows), mechanism.altered(with_values(mechanism, rows, values))
     message = f"2 of 5 rows outside the range must be counted for their owner, got {after} after {before}"
     tried.say(after >= 2 and after >= before, message)
 

@@ -13,14 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.drawn_reports import CountedWords, checked_reports
-from graphveil.audit.findings import CLASSES, Leak, Rank, Step
-from graphveil.audit.inputs import invalid_inputs, off_grid, valid_inputs
+from graphveil.audit.findings import CLASSES, LeakError, Rank, Step, leaks_of
+from graphveil.audit.reports import CountedWords, Version, checked_reports, off_grid
 from graphveil.audit.versions import sparse_paths
 from graphveil.channels.sampling import SeededWords, WordArray, Words
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
 
 # Users whose class is computed again, fewer where models are large, and how many products that may take.
 USERS, MIN_USERS, MAX_PRODUCTS = 96, 24, 1 << 22
@@ -34,10 +31,10 @@ def classes_step(mechanism: ClassMechanism) -> Step:
     """Compare the places of some users of a plan with those that follow from its model and their lists."""
     some = _some(mechanism)
     rows = hostile_rows(some)
-    leaks = _as_many_words(some, rows)
+    leaks = leaks_of(check_form, some, rows)
     word = _truthful_word(some)
     if word is not None and not leaks:
-        leaks = _as_the_plan_says(some, rows, word) or _as_the_plan_says(*graded(some), word)
+        leaks = leaks_of(check_places, some, rows, word) or leaks_of(check_places, *graded(some), word)
     seen = (
         f"{len(rows)} rows, hostile ones among them, dense, sparse and of single precision: the same class as in whole numbers of "
         "Python, from as many words; so next to where a value reaches a point of the grid"
@@ -59,11 +56,8 @@ def _some(mechanism: ClassMechanism) -> ClassMechanism:
 def hostile_rows(mechanism: ClassMechanism) -> NDArray[np.float64]:
     """A row for each user of a mechanism: zeros, ends, NaN and infinity, between the points of the grid and half-way."""
     public, size, users = mechanism.public, mechanism.shape.row_length, mechanism.lists.shape[0]
-    kinds = [
-        *valid_inputs(mechanism, public).values(),
-        *invalid_inputs(mechanism, public).values(),
-        np.zeros(size),
-    ]
+    version = Version(mechanism, public)
+    kinds = [*version.valid.values(), *version.invalid.values(), np.zeros(size)]
     halves = (np.arange(size) % mechanism.model.levels + 0.5) / (mechanism.model.levels - 1)
     kinds.append(public.low + (public.high - public.low) * np.minimum(halves, 1.0))
     kinds += mechanism.extremes()
@@ -96,17 +90,17 @@ def graded(mechanism: ClassMechanism) -> tuple[ClassMechanism, NDArray[np.float6
     return asked, rows
 
 
-def _as_many_words(mechanism: ClassMechanism, rows: NDArray[np.float64]) -> list[str]:
-    """Whether every row takes the same number of random words and gives a report of the same form."""
+def check_form(mechanism: ClassMechanism, rows: NDArray[np.float64]) -> None:
+    """Every row must take the same number of random words and give a report of the same form."""
     forms = {}
     for user, row in enumerate(rows):
         words = CountedWords(SEED)
         reports = checked_reports(mechanism.of_users([user]), row[None], words)
         forms[words.taken, len(reports.to_bytes()), reports.codes.dtype] = user
-    if len(forms) == 1:
-        return []
-    listed = ", ".join(f"{taken} words and {size} bytes" for taken, size, _ in forms)
-    return [Leak(f"random words or the size of a report depend on the row ({listed})", Rank.CHOICE)]
+    if len(forms) > 1:
+        listed = ", ".join(f"{taken} words and {size} bytes" for taken, size, _ in forms)
+        told = f"random words or the size of a report depend on the row ({listed})"
+        raise LeakError(told, Rank.CHOICE)
 
 
 def _truthful_word(mechanism: ClassMechanism) -> int | None:
@@ -129,36 +123,36 @@ class _ConstantWords(Words):
         return np.full(count, self.word, dtype=np.uint64)
 
 
-def _as_the_plan_says(mechanism: ClassMechanism, rows: NDArray[np.float64], word: int) -> list[str]:
-    expected = [place_of(mechanism, row.tolist(), user) for user, row in enumerate(rows)]
-    ways: dict[str, Any] = {"rows": rows, "users one by one": None}
+def check_places(mechanism: ClassMechanism, rows: NDArray[np.float64], word: int) -> None:
+    """Every user must answer by the place that follows from the plan, whichever way rows are held."""
     # Only what single precision holds is the same row there.
     with np.errstate(over="ignore"):
         single = rows.astype(np.float32)
-    ways["rows of single precision"] = single
+    ways: dict[str, Any] = {"rows": rows, "users one by one": None, "rows of single precision": single}
     ways |= {title: make(rows) for title, make in sparse_paths().items() if "single" not in title}
+    words = _ConstantWords(word)
+
+    def places_of(values: NDArray[np.float64]) -> list[int]:
+        return [place_of(mechanism, row.tolist(), user) for user, row in enumerate(values)]
+
+    expected = places_of(rows)
     for title, held in ways.items():
         if held is None:
-            codes = [
-                int(checked_reports(mechanism.of_users([user]), row[None], _ConstantWords(word)).codes[0])
-                for user, row in enumerate(rows)
+            each = [
+                checked_reports(mechanism.of_users([user]), row[None], words) for user, row in enumerate(rows)
             ]
+            codes = [int(reports.codes[0]) for reports in each]
         else:
-            codes = checked_reports(mechanism, held, _ConstantWords(word), len(rows)).codes.tolist()
-        said = expected
-        if held is single:
-            said = [
-                place_of(mechanism, row.tolist(), user) for user, row in enumerate(single.astype(np.float64))
-            ]
+            codes = checked_reports(mechanism, held, words, len(rows)).codes.tolist()
+        said = places_of(single.astype(np.float64)) if held is single else expected
         wrong = [user for user, (one, other) in enumerate(zip(codes, said, strict=True)) if one != other]
         if wrong:
             user = wrong[0]
-            told = (
+            raise LeakError(
                 f"what is answered is not the class that the plan's model gives to the own row: with {title}, user {user} answers "
-                f"by place {codes[user]} of the list, and the model gives place {said[user]} ({len(wrong)} of {len(rows)} users)"
+                f"by place {codes[user]} of the list, and the model gives place {said[user]} ({len(wrong)} of {len(rows)} users)",
+                Rank.CHOICE,
             )
-            return [Leak(told, Rank.CHOICE)]
-    return []
 
 
 def place_of(mechanism: ClassMechanism, row: list[float], user: int) -> int:

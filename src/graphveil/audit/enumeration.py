@@ -14,16 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.candidate import Candidate, compared_pairs, overridden, reshaped
-from graphveil.audit.drawn_reports import batch, checked_reports, report_matrix
 from graphveil.audit.findings import GRAPHS, BrokenError, Leak, Rank, Step, power, show
-from graphveil.audit.inputs import distinct, symbols_of, valid_inputs
-from graphveil.channels.exact import Loss, exp_below
+from graphveil.audit.reports import (
+    Numbers,
+    Version,
+    batch,
+    checked_reports,
+    distinct,
+    report_matrix,
+    symbols_of,
+)
+from graphveil.channels.exact import Loss, Worst, exp_below
 from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError, InputError
-from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.base import Enumerable, Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.lapgraph import PublishedGraph
 from graphveil.mechanisms.links import LinkMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 
 # Users a block of draws, and entries of the table that finds a report's place.
 # A prime, so that no block of a mechanism's own ends where ours does and hides its last users.
@@ -35,26 +43,11 @@ FLOAT_BITS = 1000
 _log = np.frompyfunc(lambda count: math.log(count) if count else -math.inf, 1, 1)
 
 
-@dataclass(frozen=True)
-class WorstReport:
-    """The whole report that tells two inputs apart best; ratio None is infinite."""
-
-    place: int
-    likelier: int
-    rarer: int
-    ratio: Fraction | None
-
-    @property
-    def loss(self) -> Loss:
-        """What that report reveals."""
-        return Loss.of(self.ratio)
-
-
 @dataclass(frozen=True, eq=False)
 class JointDistribution:
     """A small mechanism with the exact distribution of its whole reports under each input."""
 
-    mechanism: Mechanism
+    mechanism: Enumerable
     inputs: list[Any]
     counts: list[NDArray[np.object_]]
     total: int
@@ -66,6 +59,8 @@ class JointDistribution:
             raise InputError(
                 f"{mechanism.name} inherits an enumeration that is of other answers than its own"
             )
+        if not isinstance(mechanism, Enumerable):
+            raise InputError(f"the reports of {mechanism.name} cannot be enumerated")
         mechanism.possible_reports()
         inputs = [] if overridden(mechanism, "extremes") else distinct(mechanism.extremes())
         enumerated = [mechanism.joint_counts(private) for private in inputs]
@@ -90,9 +85,9 @@ class JointDistribution:
         return pairs + [(other, one) for one, other in pairs]
 
     @cached_property
-    def worst(self) -> WorstReport:
+    def worst(self) -> Worst:
         """The largest ratio over all whole reports and all pairs of inputs that the claim is about; exact."""
-        best = WorstReport(0, 0, 0, Fraction(1))
+        best = Worst(0, 0, 0, Fraction(1))
         for likelier, rarer in self.ordered_pairs():
             worse = self._worse(likelier, rarer, best)
             if worse.ratio is None:
@@ -100,17 +95,17 @@ class JointDistribution:
             best = worse
         return best
 
-    def worst_between(self, likelier: int, rarer: int) -> WorstReport:
+    def worst_between(self, likelier: int, rarer: int) -> Worst:
         """The report that is likelier under the first of two inputs by the largest ratio; exact."""
-        return self._worse(likelier, rarer, WorstReport(0, likelier, rarer, Fraction(1)))
+        return self._worse(likelier, rarer, Worst(0, likelier, rarer, Fraction(1)))
 
-    def _worse(self, likelier: int, rarer: int, best: WorstReport) -> WorstReport:
+    def _worse(self, likelier: int, rarer: int, best: Worst) -> Worst:
         """The most revealing report for these two inputs, or the best so far where that reveals more."""
         log, other = self._logs[likelier], self._logs[rarer]
         possible = np.flatnonzero(~np.isneginf(log))
         certain = possible[np.isneginf(other[possible])]
         if certain.size:
-            return WorstReport(int(certain[np.argmax(log[certain])]), likelier, rarer, None)
+            return Worst(int(certain[np.argmax(log[certain])]), likelier, rarer, None)
         gaps = log[possible] - other[possible]
         if best.ratio is not None and gaps.max() < best.loss.epsilon - NEAR:
             return best
@@ -123,7 +118,7 @@ class JointDistribution:
         ratio = Fraction(often[top], rarely[top])
         if best.ratio is not None and ratio <= best.ratio:
             return best
-        return WorstReport(top, likelier, rarer, ratio)
+        return Worst(top, likelier, rarer, ratio)
 
     @cached_property
     def _logs(self) -> list[NDArray[np.float64]]:
@@ -155,45 +150,43 @@ class JointDistribution:
         return [np.asarray(row, dtype=np.float64) / total for row in rows]
 
     @cached_property
-    def _lookup(self) -> NDArray[np.int64]:
+    def _lookup(self) -> Numbers:
         keys = self._keys(self.mechanism.possible_reports())
-        if len(keys) != len(self.counts[0]):
-            raise BrokenError(
-                f"{len(keys)} reports are possible, but {len(self.counts[0])} have a probability"
-            )
-        mechanism = self.mechanism
+        mechanism, known = self.mechanism, len(self.counts[0])
+        if len(keys) != known:
+            raise BrokenError(f"{len(keys)} reports are possible, but {known} have a probability")
         most = 1 << mechanism.shape.alphabet if mechanism.shape.uneven else self._base**mechanism.shape.length
         lookup = np.full(most, -1, dtype=np.int64)
         lookup[keys] = np.arange(len(keys))
         return lookup
 
-    @property
+    @cached_property
     def _base(self) -> int:
         mechanism = self.mechanism
-        return mechanism.shape.alphabet * (mechanism.shape.places if mechanism.shape.names_dimensions else 1)
+        base = mechanism.shape.alphabet * (mechanism.shape.places if mechanism.shape.names_dimensions else 1)
+        many = 1 << mechanism.shape.alphabet if mechanism.shape.uneven else base**mechanism.shape.length
+        if many > MAX_LOOKUP:
+            raise InputError(f"{mechanism.name} has too many different reports to count")
+        return base
 
-    def _keys(self, reports: Any) -> NDArray[np.int64]:
-        length = self.mechanism.shape.length
+    def _keys(self, reports: Any) -> Numbers:
+        length, base = self.mechanism.shape.length, self._base
         if self.mechanism.shape.uneven:
-            if self.mechanism.shape.alphabet > MAX_LOOKUP.bit_length() - 1:
-                raise InputError(f"{self.mechanism.name} has too many different reports to count")
             return report_matrix(reports, length) @ (1 << np.arange(self.mechanism.shape.alphabet))
-        if self._base**length > MAX_LOOKUP:
-            raise InputError(f"{self.mechanism.name} has too many different reports to count")
         values = reports.codes.astype(np.int64)
         if reports.dims is not None:
             values += reports.dims.astype(np.int64) * self.mechanism.shape.alphabet
-        keys: NDArray[np.int64] = values.reshape(-1, length) @ self._base ** np.arange(length)
+        keys: Numbers = values.reshape(-1, length) @ base ** np.arange(length)
         return keys
 
-    def places(self, private: NDArray[Any], words: Words | None) -> NDArray[np.int64]:
+    def places(self, private: NDArray[Any], words: Words | None) -> Numbers:
         """Let these users report, and say which of the possible reports each has sent."""
         places = self._lookup[self._keys(checked_reports(self.mechanism, private, words))]
         if places.size and int(places.min()) < 0:
             raise BrokenError("a report was drawn that is not among the possible ones")
         return places
 
-    def draw(self, index: int, draws: int, words: Words) -> NDArray[np.int64]:
+    def draw(self, index: int, draws: int, words: Words) -> Numbers:
         """How often each possible report is drawn under an input; in blocks, so that memory is bounded."""
         counts = np.zeros(len(self.counts[0]), dtype=np.int64)
         for start in range(0, draws, DRAW_BLOCK):
@@ -201,7 +194,7 @@ class JointDistribution:
             counts += np.bincount(self.places(users, words), minlength=len(counts))
         return counts
 
-    def draw_alone(self, index: int, calls: int, words: Words) -> NDArray[np.int64]:
+    def draw_alone(self, index: int, calls: int, words: Words) -> Numbers:
         """The same by calls for one user each, as clients make them."""
         user = batch(self.inputs[index], 1)
         places = np.concatenate([self.places(user, words) for _ in range(calls)])
@@ -214,13 +207,13 @@ def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
         return distinct([*inputs, *symbols_of(mechanism)])[len(inputs) :]
     if not inputs:
         # Somebody else's extremes are not believed.
-        return distinct(list(valid_inputs(mechanism, getattr(mechanism, "public", None)).values()))
-    if mechanism.subject != "features" or mechanism.personal or len(inputs) < 2:
+        return distinct(list(Version(mechanism, getattr(mechanism, "public", None)).valid.values()))
+    if mechanism.subject != "features" or isinstance(mechanism, PersonalMechanism) or len(inputs) < 2:
         return []
     rows = [np.where(np.arange(len(inputs[0])) % 2, inputs[0], inputs[1])]
     if hasattr(mechanism, "public"):
         rows.append(np.full(len(inputs[0]), float(mechanism.public.centre)))
-    return [row for row in distinct([*inputs, *rows])[len(inputs) :]]
+    return distinct([*inputs, *rows])[len(inputs) :]
 
 
 def enumerate_smaller(candidate: Candidate) -> JointDistribution | None:
@@ -243,10 +236,9 @@ Graph = frozenset[Pair]
 
 @dataclass(frozen=True)
 class WorstLink:
-    """The link that all reports together tell best, in which graph; ratio None is infinite."""
+    """The link that all reports together tell best; ratio None is infinite."""
 
     link: Pair
-    graph: Graph
     ratio: Fraction | None
 
     @property
@@ -281,18 +273,19 @@ def user_counts(mechanism: LinkMechanism, graph: Graph, user: int) -> tuple[NDAr
 
 def worst_link(mechanism: LinkMechanism) -> WorstLink:
     """Return the largest ratio of the probabilities of all reports together, over all graphs that differ in one link; exact."""
-    ratio_of = (
-        published_ratio(mechanism) if isinstance(mechanism, PublishedGraph) else reported_ratio(mechanism)
-    )
-    best = WorstLink((0, 0), frozenset(), Fraction(1))
+    if isinstance(mechanism, PublishedGraph):
+        ratio_of = published_ratio(mechanism)
+    else:
+        ratio_of = reported_ratio(mechanism)
+    best = WorstLink((0, 0), Fraction(1))
     for graph in graphs_of(mechanism.size):
         for link in graph:
             for one, other in ((graph, graph - {link}), (graph - {link}, graph)):
                 ratio = ratio_of(one, other, link)
                 if ratio is None:
-                    return WorstLink(link, one, None)
+                    return WorstLink(link, None)
                 if best.ratio is not None and ratio > best.ratio:
-                    best = WorstLink(link, one, ratio)
+                    best = WorstLink(link, ratio)
     return best
 
 
@@ -322,7 +315,12 @@ def reported_ratio(mechanism: LinkMechanism) -> Callable[[Graph, Graph, Pair], F
 
 def published_ratio(mechanism: PublishedGraph) -> Callable[[Graph, Graph, Pair], Fraction | None]:
     """Return the same where a curator publishes the whole graph at once."""
-    counts = {graph: whole_numbers(mechanism.chances_of(graph)) for graph in graphs_of(mechanism.size)}
+    counts: dict[Graph, tuple[list[int], int]] = {}
+    for graph in graphs_of(mechanism.size):
+        # As counts out of one total they are compared without a common divisor each time.
+        chances = mechanism.chances_of(graph)
+        total = math.lcm(*(chance.denominator for chance in chances))
+        counts[graph] = [chance.numerator * (total // chance.denominator) for chance in chances], total
 
     def ratio(one: Graph, other: Graph, link: Pair) -> Fraction | None:
         # Noise leaves nothing impossible that can be published at all.
@@ -330,12 +328,6 @@ def published_ratio(mechanism: PublishedGraph) -> Callable[[Graph, Graph, Pair],
         return largest_ratio(often, rarely) * Fraction(against, total)
 
     return ratio
-
-
-def whole_numbers(chances: list[Fraction]) -> tuple[list[int], int]:
-    """Probabilities as counts out of one total: they are compared without a common divisor each time."""
-    total = math.lcm(*(chance.denominator for chance in chances))
-    return [chance.numerator * (total // chance.denominator) for chance in chances], total
 
 
 def largest_ratio(often: list[int], rarely: list[int]) -> Fraction:
@@ -351,40 +343,31 @@ def graphs_step(candidate: Candidate) -> Step:
     """Whether one link costs what is claimed when the reports of all users are put together."""
     found: dict[int, WorstLink] = {}
     claimed = candidate.build().claim.epsilon
-    leaks: list[str] = []
     for users in USERS:
         try:
             small = candidate.build(dims=users) if candidate.takes("dims") else candidate.build()
         except GraphveilError:
             continue
-        if not isinstance(small, LinkMechanism) or small.size != users:
-            continue
-        worst = worst_link(small)
-        found[users] = worst
-        if worst.loss.exceeds(claimed):
-            leaks.append(_told(users, worst, claimed))
+        if isinstance(small, LinkMechanism) and small.size == users:
+            found[users] = worst_link(small)
     if not found:
         return Step(GRAPHS, "left out: it is not built for few users", skipped=True)
     # More users leave no less room for the worst case.
-    users = max(found, key=lambda size: found[size].loss.epsilon)
-    listed = ", ".join(map(str, found))
+    largest = max(worst.loss.epsilon for worst in found.values())
     seen = (
-        f"all graphs of {listed} users, all pairs of them that differ in one link, everything that all users send together: "
-        f"the largest ratio is {power(found[users].loss.epsilon)}, claimed e^{claimed:g}"
+        f"all graphs of {', '.join(map(str, found))} users, all pairs of them that differ in one link, everything that all users "
+        f"send together: the largest ratio is {power(largest)}, claimed e^{claimed:g}"
     )
-    return Step(GRAPHS, seen, tuple(leaks[:1]))
-
-
-def _told(users: int, worst: WorstLink, claimed: float) -> Leak:
-    where = f"with {users} users, the link between users {worst.link[0]} and {worst.link[1]}"
-    if worst.ratio is None:
-        return Leak(
-            f"{where} is certain from what both send: some reports are impossible with or without it",
-            Rank.CLAIM,
-        )
-    times = worst.loss.epsilon / claimed if claimed else math.inf
-    return Leak(
-        f"{where} costs {worst.loss.epsilon:.6g} over everything that both send, {times:.3g} times the claimed {claimed:g}: what its "
-        "two ends spend on it adds up",
-        Rank.CLAIM,
-    )
+    leaks: list[str] = []
+    for users, worst in found.items():
+        if worst.loss.exceeds(claimed) and not leaks:
+            told = "is certain from what both send: some reports are impossible with or without it"
+            if worst.ratio is not None:
+                spent, times = worst.loss.epsilon, worst.loss.epsilon / claimed if claimed else math.inf
+                told = (
+                    f"costs {spent:.6g} over everything that both send, {times:.3g} times the claimed {claimed:g}: what its two ends "
+                    "spend on it adds up"
+                )
+            where = f"with {users} users, the link between users {worst.link[0]} and {worst.link[1]}"
+            leaks.append(Leak(f"{where} {told}", Rank.CLAIM))
+    return Step(GRAPHS, seen, tuple(leaks))

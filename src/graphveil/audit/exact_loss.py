@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.candidate import CheckedLoss, claimed_at_least, pair_claim, understates
-from graphveil.audit.enumeration import JointDistribution, WorstReport
+from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import CLOSED_FORM, JOINT, TABLES, Step, exact_words, power, show
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.counting import CountingChannel
@@ -25,8 +25,7 @@ from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.channels.sampling import AliasTable
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.personal import level_of
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, level_of
 from graphveil.number_format import rounded_up
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
@@ -45,11 +44,15 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
         )
     exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {stated.delta:.6g}" if claim.delta else "")
     if not mechanism.answers:
-        return Step(
-            TABLES if mechanism.finite else CLOSED_FORM,
-            f"no finite table: its own closed form says {exact}, {claimed}",
-            (*leaks, *_own_word(mechanism)),
-        )
+        if mechanism.finite:
+            leaks.append(
+                "it names no channels that answer, so its epsilon cannot be computed; say `finite = False` if it has none"
+            )
+        elif not stated.holds:
+            own = rounded_up(mechanism.epsilon)
+            leaks.append(f"it says itself that epsilon is {own}, claimed {claim.epsilon:g}")
+        title = TABLES if mechanism.finite else CLOSED_FORM
+        return Step(title, f"no finite table: its own closed form says {exact}, {claimed}", tuple(leaks))
     parts = ", ".join(
         f"{answer.count} x {answer.channel.name} at {rounded_up(answer.channel.epsilon)}"
         for answer in mechanism.answers
@@ -60,19 +63,6 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     elif not stated.holds:
         leaks.append(_cause(mechanism, loss))
     return Step(TABLES, f"{exact} ({parts}), {claimed}", tuple(leaks))
-
-
-def _own_word(mechanism: Mechanism) -> list[str]:
-    """What is wrong with a mechanism that has no channels, by its own word."""
-    if mechanism.finite:
-        return [
-            "it names no channels that answer, so its epsilon cannot be computed; say `finite = False` if it has none"
-        ]
-    if CheckedLoss.of(mechanism).holds:
-        return []
-    return [
-        f"it says itself that epsilon is {rounded_up(mechanism.epsilon)}, claimed {mechanism.claim.epsilon:g}"
-    ]
 
 
 def _cause(mechanism: Mechanism, loss: Loss) -> str:
@@ -88,9 +78,8 @@ def _cause(mechanism: Mechanism, loss: Loss) -> str:
     if any(answer.channel.claim.delta for answer in answers):
         spent = sum(Fraction(answer.channel.claim.delta) * answer.count for answer in answers)
         if spent > Fraction(claim.delta):
-            fault = (
-                f"is not divided over the {count} answers of a report" if claim.delta else "is not claimed"
-            )
+            divided = f"is not divided over the {count} answers of a report"
+            fault = divided if claim.delta else "is not claimed"
             return f"delta {fault}: they spend {float(spent):.6g} together, claimed {claim.delta:g}"
     message = f"the exact epsilon of a report is {rounded_up(loss.epsilon)}, claimed {claim.epsilon:g}"
     if broken:
@@ -106,21 +95,14 @@ def _cause(mechanism: Mechanism, loss: Loss) -> str:
 
 
 def _delta_cause(channel: FiniteChannel) -> str:
-    claim = channel.claim
-    one, other = _worst_pair(channel)
+    claim, find = channel.claim, getattr(channel, "worst_pair_at", None)
+    pair = (channel.worst.likelier, channel.worst.rarer) if find is None else find(claim.epsilon)
+    one, other = (channel.inputs[int(place)] for place in pair)
     return (
         f"the exact delta of {channel.name} at epsilon {claim.epsilon:g} is {channel.delta:.6g}, claimed "
-        f"{claim.delta:g}, between the inputs {channel.inputs[one]:g} and {channel.inputs[other]:g} of [-1, 1]: the "
+        f"{claim.delta:g}, between the inputs {one:g} and {other:g} of [-1, 1]: the "
         f"noise is too small (at the claimed delta, epsilon is {rounded_up(channel.epsilon)})"
     )
-
-
-def _worst_pair(channel: FiniteChannel) -> tuple[int, int]:
-    find = getattr(channel, "worst_pair_at", None)
-    if find is None:
-        return channel.worst.likelier, channel.worst.rarer
-    one, other = find(channel.claim.epsilon)
-    return int(one), int(other)
 
 
 def describe_worst_entry(channel: FiniteChannel) -> str:
@@ -136,7 +118,7 @@ def describe_worst_entry(channel: FiniteChannel) -> str:
     )
     if worst.ratio is None:
         return f"{message}, so that this output proves which it was not"
-    return f"{message}, a ratio of {power(Loss.of(worst.ratio).epsilon)}"
+    return f"{message}, a ratio of {power(worst.loss.epsilon)}"
 
 
 def _channel_leaks(channel: FiniteChannel) -> list[str]:
@@ -150,9 +132,14 @@ def _channel_leaks(channel: FiniteChannel) -> list[str]:
         if wrong:
             return [f"row {wrong[0]} of {channel.name} does not sum to 1"]
         table = np.array(rows, dtype=object if long else np.int64)
-        leaks += _understated_table(
-            channel, _worst_next(table) if isinstance(channel, CountingChannel) else worst_ratio(table)
-        )
+        worst = _worst_next(table) if isinstance(channel, CountingChannel) else worst_ratio(table)
+        # A stated infinite loss understates nothing.
+        judged = channel.claim.delta == 0 and channel.loss.terms is not None
+        if judged and worst.loss.exceeds(Fraction(channel.epsilon)):
+            leaks.append(
+                f"{channel.name} states an epsilon of {rounded_up(channel.epsilon)}, its table has {rounded_up(worst.loss.epsilon)} "
+                f"(output {worst.output}, inputs {worst.likelier} and {worst.rarer})"
+            )
     if size <= MAX_ALIAS:
         leaks += _alias_leaks(channel)
     return leaks
@@ -165,20 +152,6 @@ def _worst_next(table: NDArray[Any]) -> Worst:
     return Worst(worst.output, row + worst.likelier, row + worst.rarer, worst.ratio)
 
 
-def _understated_table(channel: FiniteChannel, worst: Worst) -> list[str]:
-    # A stated infinite loss understates nothing.
-    if channel.claim.delta > 0 or channel.loss.terms is None:
-        return []
-    if not Loss.of(worst.ratio).exceeds(Fraction(channel.epsilon)):
-        return []
-    return [
-        (
-            f"{channel.name} states an epsilon of {rounded_up(channel.epsilon)}, its table has {rounded_up(Loss.of(worst.ratio).epsilon)} "
-            f"(output {worst.output}, inputs {worst.likelier} and {worst.rarer})"
-        )
-    ]
-
-
 def _alias_leaks(channel: FiniteChannel) -> list[str]:
     """Add up what an alias table really draws, column by column, and compare it with the row."""
     alias = getattr(channel, "_alias", None) if channel.output_count > 2 else None
@@ -188,13 +161,12 @@ def _alias_leaks(channel: FiniteChannel) -> list[str]:
         row, drawn = channel.row(symbol), alias.shares(symbol, channel.output_count)
         if row != drawn:
             output = max(range(len(row)), key=lambda place: abs(row[place] - drawn[place]))
-            return [
-                (
-                    f"the alias table of {channel.name} draws output {output} under input {symbol} "
-                    f"({channel.inputs[symbol]:g}) with probability {drawn[output] / channel.total:.9g}, its table says "
-                    f"{row[output] / channel.total:.9g}: the sampler is biased"
-                )
-            ]
+            told = (
+                f"the alias table of {channel.name} draws output {output} under input {symbol} "
+                f"({channel.inputs[symbol]:g}) with probability {drawn[output] / channel.total:.9g}, its table says "
+                f"{row[output] / channel.total:.9g}: the sampler is biased"
+            )
+            return [told]
     return []
 
 
@@ -206,50 +178,34 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         return Step(JOINT, f"left out ({reason}): {what} rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
-    if mechanism.personal:
+    if isinstance(mechanism, PersonalMechanism):
         return pairs_step(joint, size)
-    result = (
-        f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: "
-        if joint.counts
-        else ""
-    )
-    claim = mechanism.claim
+    result = f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: "
+    claim, leaks = mechanism.claim, []
     if claim.delta > 0:
         delta, pair = joint.delta_at(claim.epsilon)
         result += f"delta at epsilon {claim.epsilon:g} is {float(delta):.6g}, claimed {claim.delta:g}"
-        if delta <= Fraction(claim.delta):
-            return Step(JOINT, result, tuple(_understated_reports(joint)))
-        one, other = (show(joint.inputs[index]) for index in pair)
-        leak = (
-            f"with {size}, whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon "
-            f"{claim.epsilon:g}, claimed {claim.delta:g}"
-        )
-        return Step(JOINT, result, (leak,))
+        if delta > Fraction(claim.delta):
+            one, other = (show(joint.inputs[index]) for index in pair)
+            leaks.append(
+                f"with {size}, whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon "
+                f"{claim.epsilon:g}, claimed {claim.delta:g}"
+            )
+        return Step(JOINT, result, tuple(leaks))
     result += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
-    if not worst.loss.exceeds(claim.epsilon):
-        return Step(JOINT, result, tuple(_understated_reports(joint)))
-    return Step(
-        JOINT,
-        result,
-        (*_understated_reports(joint), f"with {size}, {describe_worst_report(joint, worst, claim.epsilon)}"),
-    )
-
-
-def _understated_reports(joint: JointDistribution) -> list[str]:
-    """Whether the loss that the mechanism states covers what its reports show."""
-    stated, seen = joint.mechanism.loss, joint.worst.loss
-    if joint.mechanism.claim.delta > 0 or not understates(stated, seen):
-        return []
-    return [
-        (
-            f"the mechanism states an exact epsilon of {rounded_up(stated.epsilon)}, its enumerated reports have "
-            f"{rounded_up(seen.epsilon)}: the stated loss is wrong"
+    # The loss that the mechanism states must cover what its reports show.
+    if understates(mechanism.loss, worst.loss):
+        leaks.append(
+            f"the mechanism states an exact epsilon of {rounded_up(mechanism.loss.epsilon)}, its enumerated reports have "
+            f"{rounded_up(worst.loss.epsilon)}: the stated loss is wrong"
         )
-    ]
+    if worst.loss.exceeds(claim.epsilon):
+        leaks.append(f"with {size}, {describe_worst_report(joint, worst, claim.epsilon)}")
+    return Step(JOINT, result, tuple(leaks))
 
 
 def describe_worst_report(
-    joint: JointDistribution, worst: WorstReport, allowed: float, show_input: Callable[[Any], str] = show
+    joint: JointDistribution, worst: Worst, allowed: float, show_input: Callable[[Any], str] = show
 ) -> str:
     """Describe a revealing report in words: which report, which two inputs, by how much.
 
@@ -264,10 +220,10 @@ def describe_worst_report(
     show_input
         How an input is written.
     """
-    report = joint.mechanism.describe_outcome(worst.place)
+    report = joint.mechanism.describe_outcome(worst.output)
     one, other = show_input(joint.inputs[worst.likelier]), show_input(joint.inputs[worst.rarer])
     if worst.ratio is None:
-        often = Fraction(joint.counts[worst.likelier][worst.place], joint.total)
+        often = Fraction(joint.counts[worst.likelier][worst.output], joint.total)
         return (
             f"the report ({report}) has probability {float(often):.6g} under {one} and 0 under {other}: "
             "whoever sees it knows which it was (epsilon is infinite)"
@@ -290,7 +246,7 @@ def describe_size(mechanism: Mechanism) -> str:
         return (
             f"one of {mechanism.places_open} classes by a public model of {mechanism.shape.row_length} values"
         )
-    if mechanism.personal:
+    if isinstance(mechanism, PersonalMechanism):
         return f"a level and up to {mechanism.shape.length - 1} of {mechanism.shape.dimensions} values"
     if mechanism.shape.names_dimensions:
         return f"{mechanism.shape.length} of {mechanism.shape.dimensions} values"
@@ -299,35 +255,45 @@ def describe_size(mechanism: Mechanism) -> str:
     return f"a row of {mechanism.shape.dimensions} values"
 
 
-NOTHING = WorstReport(0, 0, 0, Fraction(1))
+NOTHING = Worst(0, 0, 0, Fraction(1))
 NOT_PROTECTED = "the level is not protected"
+NOT_KEPT = "values are not protected at the level's budget"
 
 
 def pairs_step(joint: JointDistribution, size: str) -> Step:
     """Whether whole reports keep the claim of every pair of inputs, when they are enumerated."""
-    kinds: dict[str, WorstReport] = dict.fromkeys(
-        ("one level", "different levels", "equal rows of different levels"), NOTHING
-    )
-    broken: dict[str, WorstReport] = {}
+    mechanism = joint.mechanism
+    kinds = dict.fromkeys(("one level", "different levels", "equal rows of different levels"), NOTHING)
+    broken: dict[str, Worst] = {}
     understated: list[str] = []
     for one, other in joint.ordered_pairs():
         worst = joint.worst_between(one, other)
         first, second = joint.inputs[one], joint.inputs[other]
-        kind = kind_of(first, second)
+        kind, levels = kind_of(first, second), (level_of(first), level_of(second))
         kinds[kind] = max(kinds[kind], worst, key=_epsilon_of)
-        if worst.loss.exceeds(pair_claim(joint.mechanism, first, second)):
+        if worst.loss.exceeds(pair_claim(mechanism, first, second)):
             broken[kind] = max(broken.get(kind, NOTHING), worst, key=_epsilon_of)
-        understated = understated or _understated_levels(joint, worst, first, second)
+        if isinstance(mechanism, PersonalMechanism) and not understated:
+            stated = mechanism.pair_loss(*levels, kind == "equal rows of different levels")
+            if understates(stated, worst.loss):
+                understated.append(
+                    f"the mechanism states an exact epsilon of {rounded_up(stated.epsilon)} between levels {levels[0]} and "
+                    f"{levels[1]}, its enumerated reports have {rounded_up(worst.loss.epsilon)}: the stated loss is wrong"
+                )
     listed = ", ".join(
         f"{kind} {'infinite' if worst.ratio is None else power(worst.loss.epsilon)}"
         for kind, worst in kinds.items()
     )
-    claimed = ", ".join(f"{budget:g}" for budget in getattr(joint.mechanism, "budgets", ()))
+    claimed = ", ".join(f"{budget:g}" for budget in getattr(mechanism, "budgets", ()))
     seen = (
         f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: the largest ratio between "
         f"{listed}; budgets {claimed}, the larger one of two"
     )
-    leaks = [_level_leak(joint, kind, worst, size) for kind, worst in broken.items()]
+    leaks = []
+    for kind, worst in broken.items():
+        allowed = pair_claim(mechanism, joint.inputs[worst.likelier], joint.inputs[worst.rarer])
+        told = describe_worst_report(joint, worst, allowed, _show_level)
+        leaks.append(f"{NOT_KEPT if kind == 'one level' else NOT_PROTECTED}: with {size}, {told}")
     return Step(JOINT, seen, (*leaks, *understated))
 
 
@@ -339,31 +305,8 @@ def kind_of(one: Any, other: Any) -> str:
     return "equal rows of different levels" if same else "different levels"
 
 
-def _epsilon_of(worst: WorstReport) -> float:
+def _epsilon_of(worst: Worst) -> float:
     return worst.loss.epsilon
-
-
-def _understated_levels(joint: JointDistribution, worst: WorstReport, one: Any, other: Any) -> list[str]:
-    """Whether the loss that the mechanism states for these levels covers what its reports show."""
-    mechanism = joint.mechanism
-    if not isinstance(mechanism, PersonalMechanism):
-        return []
-    equal = kind_of(one, other) == "equal rows of different levels"
-    stated = mechanism.pair_loss(level_of(one), level_of(other), equal)
-    if not understates(stated, worst.loss):
-        return []
-    return [
-        (
-            f"the mechanism states an exact epsilon of {rounded_up(stated.epsilon)} between levels {level_of(one)} and "
-            f"{level_of(other)}, its enumerated reports have {rounded_up(worst.loss.epsilon)}: the stated loss is wrong"
-        )
-    ]
-
-
-def _level_leak(joint: JointDistribution, kind: str, worst: WorstReport, size: str) -> str:
-    what = "values are not protected at the level's budget" if kind == "one level" else NOT_PROTECTED
-    allowed = pair_claim(joint.mechanism, joint.inputs[worst.likelier], joint.inputs[worst.rarer])
-    return f"{what}: with {size}, {describe_worst_report(joint, worst, allowed, _show_level)}"
 
 
 def _show_level(private: Any) -> str:
@@ -386,10 +329,8 @@ def personal_cause(mechanism: PersonalMechanism) -> list[str]:
             one, other = max(broken, key=lambda pair: mechanism.pair_loss(*pair).epsilon)
             lost, budget = mechanism.pair_loss(one, other), mechanism.budgets[max(one, other) - 1]
             who = f"rows of level {one}" if same else f"users of level {one} and of level {other}"
-            what = "values are not protected at the level's budget" if same else NOT_PROTECTED
-            causes.append(
-                f"{what}: the exact epsilon between {who} is {rounded_up(lost.epsilon)}, claimed {budget:g}"
-            )
+            told = f"the exact epsilon between {who} is {rounded_up(lost.epsilon)}, claimed {budget:g}"
+            causes.append(f"{NOT_KEPT if same else NOT_PROTECTED}: {told}")
     return causes
 
 

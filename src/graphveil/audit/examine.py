@@ -6,14 +6,14 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from graphveil.audit.behaviour import behaviour_step
-from graphveil.audit.candidate import Candidate, CheckedLoss, is_foreign, trust_findings
+from graphveil.audit.behaviour import behaviour_step, control_step
+from graphveil.audit.candidate import Candidate, CheckedLoss, beyond_audit, is_foreign, trust_findings
 from graphveil.audit.classes import classes_step
-from graphveil.audit.control import control_step
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller, graphs_step
 from graphveil.audit.exact_loss import describe_size, joint_step, personal_sentences, tables_step
 from graphveil.audit.findings import (
@@ -36,14 +36,15 @@ from graphveil.audit.findings import (
     Rank,
     Step,
     exact_words,
+    leaks_of,
     power,
     rank_of,
     within,
 )
-from graphveil.audit.inputs import public_range
-from graphveil.audit.lower_bound import FEWER, bound_step, with_contrast
+from graphveil.audit.lower_bound import FEWER, bound_step, check_contrast
 from graphveil.audit.many_users import many_users_step, walked_candidate
 from graphveil.audit.processes import processes_step
+from graphveil.audit.reports import Version, public_range
 from graphveil.audit.sampler import answers_step, sampler_step
 from graphveil.audit.versions import AuditSchedule, versions_step
 from graphveil.channels.sampling import SeededWords, SystemWords, Words
@@ -52,7 +53,7 @@ from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.number_format import counted
 
 FOREIGN = (
@@ -88,7 +89,13 @@ def not_covered(
         Whether it is not the package's own.
     """
     # Of code from outside, that it may recognise its audit comes before everything else.
-    gaps = [*([FOREIGN] if foreign else []), *_unfinished(steps)]
+    gaps = [FOREIGN] if foreign else []
+    gaps += [
+        f"What is left of the step {step.title!r}: its time was over. Give the audit more (--minutes N), or ask for less (--quick, --plan)."
+        for step in steps
+        if step.unfinished
+    ]
+    gaps += [gap for step in steps for gap in step.gaps]
     if steps[-1].skipped:
         gaps.append(
             f"What it remembers between calls: it could not be loaded in a process of its own ({steps[-1].seen}). Name the function that "
@@ -107,7 +114,7 @@ def not_covered(
             "The curator: what it keeps, how long it takes and how many random words it draws, which depend on what users hold."
         )
         gaps.append("Whole graphs: a small number of cells stands for them, one input a row.")
-    gaps += mechanism.beyond_audit
+    gaps += beyond_audit(mechanism)
     if refused:
         gaps.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
     return [*gaps, *ALWAYS]
@@ -200,33 +207,23 @@ class StepRunner:
         """Whether a step has found something."""
         return any(step.leaks for step in self.steps)
 
-    def run(self, title: str, look: Callable[[], Step]) -> Step:
-        """Take a step; whatever goes wrong in it is its finding."""
-        self._tell(title)
-        return self._keep(self._look(title, look))
-
-    def run_draws(self, title: str, look: Callable[[bool], Step], more: bool) -> Step:
-        """Take a step of millions of draws: few first, all only where nothing was found by then, however slow a mechanism is.
+    def run(self, title: str, look: Callable[[], Step], then: Callable[[], Step] | None = None) -> Step:
+        """Take a step; whatever goes wrong in it is its finding.
 
         Parameters
         ----------
         title
             What the step is called.
         look
-            Takes it, given whether draws are to be few.
-        more
-            Whether all draws are more than the few.
+            Takes it.
+        then
+            Takes it again with more draws, only where nothing was found by then, however slow a mechanism is.
         """
-        self._tell(title)
-        step = self._look(title, lambda: look(True))
-        done = not more or step.leaks or step.unfinished or self.found
-        return self._keep(step if done else self._look(title, lambda: look(False)))
-
-    def _tell(self, title: str) -> None:
         if self.progress is not None:
             self.progress(title)
-
-    def _keep(self, step: Step) -> Step:
+        step = self._look(title, look)
+        if then is not None and not (step.leaks or step.unfinished or self.found):
+            step = self._look(title, then)
         self.steps.append(step)
         return step
 
@@ -270,8 +267,8 @@ def examine(
     whole = candidate.build()
     # Millions of words come faster from a generator; what a client draws from is looked at in `independence`.
     source: Words = words or SeededWords(int(SystemWords().take(1)[0] >> np.uint64(1)))
-    public = public_range(candidate, whole)
-    outside = is_foreign(candidate, whole)
+    version = Version(whole, public_range(candidate, whole), source)
+    foreign = is_foreign(candidate, whole)
     schedule = AuditSchedule.of(quick, source)
     joint: JointDistribution | None = None
     refused: list[str] = []
@@ -281,66 +278,58 @@ def examine(
         joint = enumerate_smaller(candidate)
         return joint_step(joint, whole.finite)
 
-    def sampled(first: bool) -> Step:
+    def sampled(draws: int) -> Step:
         assert small is not None
-        return sampler_step(small, QUICK_DRAWS if first else draws, source)
+        return sampler_step(small, draws, source)
 
     def versions() -> Step:
-        step, paths = versions_step(candidate, whole, public, source, schedule)
+        step, paths = versions_step(candidate, version, schedule)
         refused.extend(paths)
         return step
 
-    def bounded(first: bool) -> Step:
+    def bounded(draws: int) -> Step:
         # Where the sampler could not be compared with a table, all draws go into the bound.
-        left = (QUICK_DRAWS if first else DRAWS) // (1 if small is None else FEWER)
-        step = bound_step(candidate.build, left, source, public)
-        return step if first and not quick else with_contrast(step, whole, public, source)
+        fresh = replace(version, mechanism=candidate.build())
+        step = bound_step(fresh, draws // (1 if small is None else FEWER))
+        if step.leaks or (draws == QUICK_DRAWS and not quick):
+            return step
+        return replace(step, leaks=tuple(leaks_of(check_contrast, version)))
 
     run(TABLES if whole.finite else CLOSED_FORM, lambda: tables_step(whole, candidate.epsilon))
     small = None if run(JOINT, enumerated).failed else joint
-    draws = draws_of(small, quick)
     trusts, untrusted = trust_findings(whole, small is not None)
     steps[0] = replace(steps[0], leaks=(*steps[0].leaks, *untrusted))
     if isinstance(whole, LinkMechanism):
         run(GRAPHS, lambda: graphs_step(candidate))
     run(BEHAVIOUR, lambda: behaviour_step(candidate, small))
-    run(CONTROL, lambda: control_step(whole, public))
+    run(CONTROL, lambda: control_step(version))
     if isinstance(whole, ClassMechanism):
         asked = candidate.asked or whole
         run(CLASSES, lambda: classes_step(asked))
     if small is not None:
-        runner.run_draws(SAMPLER, sampled, draws > QUICK_DRAWS)
-    run(ANSWERS, lambda: answers_step(whole, public, quick or runner.found, source))
-    run(USERS, lambda: many_users_step(whole, public, source, schedule, walked_candidate(candidate)))
+        draws = draws_of(small, quick)
+        run(SAMPLER, partial(sampled, QUICK_DRAWS), partial(sampled, draws) if draws > QUICK_DRAWS else None)
+    run(ANSWERS, lambda: answers_step(version, quick or runner.found))
+    run(USERS, lambda: many_users_step(version, schedule, walked_candidate(candidate)))
     run(VERSIONS, versions)
-    runner.run_draws(BOUND, bounded, not quick)
+    run(BOUND, partial(bounded, QUICK_DRAWS), None if quick else partial(bounded, DRAWS))
     # Last, so that whatever calls have changed shows.
-    run(PROCESSES, lambda: processes_step(candidate, whole, public, outside))
+    run(PROCESSES, lambda: processes_step(candidate, version, foreign))
     stated = CheckedLoss.of(whole)
     exact = StatedPrivacy(stated.loss.epsilon, stated.delta if whole.claim.delta else 0.0)
     return Audit(
         candidate.name or whole.name,
         StatedPrivacy(whole.claim.epsilon, whole.claim.delta),
         exact,
-        _protects(whole, exact, steps, outside),
+        _protects(whole, exact, steps, foreign),
         _leaks(steps),
         steps,
         whole.finite,
         trusts,
-        not_covered(whole, steps, refused, small is not None, outside),
-        outside,
+        not_covered(whole, steps, refused, small is not None, foreign),
+        foreign,
         _covers(whole, candidate, steps, quick),
     )
-
-
-def _unfinished(steps: list[Step]) -> list[str]:
-    """What steps could not look at, and which of them ran out of time."""
-    late = [
-        f"What is left of the step {step.title!r}: its time was over. Give the audit more (--minutes N), or ask for less (--quick, --plan)."
-        for step in steps
-        if step.unfinished
-    ]
-    return [*late, *(gap for step in steps for gap in step.gaps)]
 
 
 def _covers(mechanism: Mechanism, candidate: Candidate, steps: list[Step], quick: bool) -> str:
@@ -359,11 +348,11 @@ def deadline_of(minutes: float | None, quick: bool) -> Deadline:
     return Deadline(60 * (usual if minutes is None else check_number(minutes, "minutes", above=0)))
 
 
-def draws_of(joint: JointDistribution | None, quick: bool) -> int:
+def draws_of(joint: JointDistribution, quick: bool) -> int:
     """How many reports are drawn for each input: all that there is time for."""
     if not quick:
         return DRAWS
-    if joint is not None and isinstance(joint.mechanism, SymbolMechanism):
+    if isinstance(joint.mechanism, SymbolMechanism):
         return max(QUICK_DRAWS, min(DRAWS, CHEAP_DRAWS // len(joint.inputs)))
     return QUICK_DRAWS
 
@@ -383,47 +372,44 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
     sentences = []
     if all(sound[title] for title in sound if title not in EXACT) and not math.isinf(exact.epsilon):
         sentences.append(_main_sentence(mechanism, exact, foreign))
-    if (
-        sound[BEHAVIOUR]
-        and sound[BOUND]
-        and sound.get(SAMPLER, True)
-        and isinstance(mechanism, PersonalMechanism)
-    ):
+    drawn = sound[BEHAVIOUR] and sound[BOUND] and sound.get(SAMPLER, True)
+    if drawn and isinstance(mechanism, PersonalMechanism):
         sentences += personal_sentences(mechanism)
-    if sound[BEHAVIOUR] and not mechanism.shape.uneven:
+    if not sound[BEHAVIOUR]:
+        return sentences
+    if not mechanism.shape.uneven:
         sentences.append(
             f"Length, type and size of a report: {counted(mechanism.shape.length, 'code')} of an alphabet of "
             f"{mechanism.shape.alphabet:,} for everybody, whatever they hold."
         )
-    if sound[BEHAVIOUR]:
-        if mechanism.shape.names_dimensions:
-            sentences.append(
-                f"Which values: {mechanism.shape.length - mechanism.personal} of {mechanism.shape.dimensions} are chosen without looking at them."
-            )
-        if sound.get(CLASSES, False):
-            sentences.append(
-                "What the model makes of a row: whatever it is, and whatever it leaves open, the answer's epsilon is the channel's."
-            )
-        if mechanism.subject == "features":
-            sentences.append(
-                "Outliers: a value outside the public range is reported like its end, and what is no number is answered too."
-            )
-        if mechanism.trust == "local":
-            sentences.append(
-                "Each user alone: a report depends on nobody else's data and is drawn independently."
-            )
+    if mechanism.shape.names_dimensions:
+        sentences.append(
+            f"Which values: {mechanism.shape.length - isinstance(mechanism, PersonalMechanism)} of {mechanism.shape.dimensions} are chosen without looking at them."
+        )
+    if sound.get(CLASSES, False):
+        sentences.append(
+            "What the model makes of a row: whatever it is, and whatever it leaves open, the answer's epsilon is the channel's."
+        )
+    if mechanism.subject == "features":
+        sentences.append(
+            "Outliers: a value outside the public range is reported like its end, and what is no number is answered too."
+        )
+    if mechanism.trust == "local":
+        sentences.append(
+            "Each user alone: a report depends on nobody else's data and is drawn independently."
+        )
     return sentences
 
 
 def _main_sentence(mechanism: Mechanism, exact: StatedPrivacy, foreign: bool) -> str:
     what = {
-        "features": f"A user's whole row{' and level' if mechanism.personal else ''} ({describe_size(mechanism)} reported)",
+        "features": f"A user's whole row{' and level' if isinstance(mechanism, PersonalMechanism) else ''} ({describe_size(mechanism)} reported)",
         "label": "A user's label",
         "level": "A user's privacy level",
         "links": "Each link of a user" if mechanism.trust == "local" else "Each link, once published",
     }[mechanism.subject]
     word = "exact epsilon" if mechanism.finite else "epsilon by its closed form"
-    if mechanism.beyond_audit:
+    if beyond_audit(mechanism):
         word = "epsilon as far as what is not covered below holds,"
     but = "" if CheckedLoss.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""

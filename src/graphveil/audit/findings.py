@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -51,15 +51,10 @@ class Deadline:
 _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
-def time_left() -> float:
-    """Seconds that are left to the step that is running; infinite where nothing holds it to a deadline."""
-    deadline = _current.get()
-    return math.inf if deadline is None else deadline.left
-
-
 def check_time() -> None:
     """Raise OutOfTimeError if the time of the step that is running is over."""
-    if time_left() <= 0:
+    deadline = _current.get()
+    if deadline is not None and deadline.left <= 0:
         raise OutOfTimeError
 
 
@@ -67,7 +62,12 @@ def check_time() -> None:
 def within(deadline: Deadline) -> Iterator[None]:
     """Hold what runs meanwhile to a deadline."""
     token = _current.set(deadline)
-    watched = math.isfinite(deadline.left) and _can_watch()
+    watched = (
+        math.isfinite(deadline.left)
+        and hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    )
     if watched:
         signal.signal(signal.SIGALRM, _interrupt)
         signal.setitimer(signal.ITIMER_REAL, max(deadline.left, 1e-3))
@@ -78,14 +78,6 @@ def within(deadline: Deadline) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
         _current.reset(token)
-
-
-def _can_watch() -> bool:
-    return (
-        hasattr(signal, "setitimer")
-        and threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
-    )
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -152,6 +144,41 @@ def rank_of(leak: str) -> Rank:
     return leak.rank if isinstance(leak, Leak) else Rank.FORMAT
 
 
+class BrokenError(GraphveilError):
+    """The audited mechanism failed where no mechanism may; the message is the finding."""
+
+    rank = Rank.FORMAT
+
+    @property
+    def leak(self) -> Leak:
+        """The finding."""
+        return Leak(str(self), self.rank)
+
+
+class LeakError(BrokenError):
+    """A check has found what should not be; the message is the finding."""
+
+    def __init__(self, sentence: str, rank: Rank) -> None:
+        super().__init__(sentence)
+        self.rank = rank
+
+
+def leaks_of(
+    check: Callable[..., list[str] | None], *given: Any, kind: type[BrokenError] = LeakError
+) -> list[str]:
+    """Return what a check finds: what it raises, or all that it returns; with ``BrokenError`` also that the mechanism fails in it."""
+    try:
+        return check(*given) or []
+    except kind as error:
+        return [error.leak]
+
+
+def raise_first(leaks: Sequence[str]) -> None:
+    """Raise the first of some findings, if there is one."""
+    if leaks:
+        raise LeakError(leaks[0], rank_of(leaks[0]))
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of an audit: what was looked at, what was seen, and what should not have been seen.
@@ -169,10 +196,6 @@ class Step:
     unfinished: bool = False
     covers: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
-
-
-class BrokenError(GraphveilError):
-    """The audited mechanism did what no mechanism may do; the message is the finding."""
 
 
 def show(private: Any) -> str:

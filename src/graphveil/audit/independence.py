@@ -5,6 +5,9 @@ middle of what came, and bits of a fixed random function of its code. Two indepe
 in a hypergeometric number of cases, whose tail Chernoff's bound covers whatever their probabilities are (`lower_bound.log_tail`).
 Compared are all pairs of answers, all triples (the first two joined by "either or"), and random halves of a report against the others.
 
+**Decoys** are answers of a blind channel among the others: a report must not hold a code more often than its answers allow, and two or
+three answers together must tell no more than is claimed.
+
 **Users** with equal rows send equal reports where a seed or random words are used twice.
 
 **Noise that comes back** is looked for at all distances between many users with the same row. A long string of codes that comes twice
@@ -16,30 +19,35 @@ L at once by a Fourier transform.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import claims_independence
-from graphveil.audit.drawn_reports import (
+from graphveil.audit.candidate import answers_alone, has_decoys, reshaped
+from graphveil.audit.enumeration import JointDistribution
+from graphveil.audit.findings import Leak, LeakError, Rank, log_false_alarm
+from graphveil.audit.lower_bound import log_tail, unlikely
+from graphveil.audit.probability_ranges import CodeRange
+from graphveil.audit.reports import (
+    Floats,
+    Numbers,
+    Version,
     batch,
     code_owners,
     code_places,
     code_presence,
-    draw_reports,
     link_answers,
     middle_code,
     place_count,
     report_matrix,
     reports_of,
+    symbols_of,
 )
-from graphveil.audit.enumeration import JointDistribution
-from graphveil.audit.findings import Leak, Rank, log_false_alarm
-from graphveil.audit.inputs import symbols_of
-from graphveil.audit.lower_bound import log_tail, unlikely
-from graphveil.channels.sampling import SeededWords, Words
+from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.reports import Reports
@@ -64,101 +72,73 @@ class AnswerBits:
     places: NDArray[np.int64]
 
 
-def dependent_answers(
-    mechanism: Mechanism, public: PublicRange | None, values: int, words: Words, least: int = MIN_USERS
-) -> list[str]:
-    """Return what is wrong with answers that are said to be independent; nothing where they are not.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism under audit.
-    public
-        The range that values lie in; None where there is none.
-    values
-        How many values a look has in all.
-    words
-        Where random words come from.
-    least
-        How many users a look has, however long their reports are.
-    """
+def check_answers(version: Version, values: int, least: int = MIN_USERS) -> None:
+    """Answers that are said to be independent must be; each look has so many values in all, and at least so many users."""
+    mechanism = version.mechanism
     if not has_independent_answers(mechanism):
-        return []
+        return
     users = max(least, values // max(mechanism.shape.length, 4))
-    for title, row in equal_rows(mechanism, public).items():
-        reports = draw_reports(mechanism, row, users, words)
-        for answers in answers_of(reports):
-            leak = _pairs(answers, title) or _triples(answers, title)
-            if leak is None and not mechanism.shape.names_dimensions:
-                leak = _halves(answers, title)
-            if leak is not None:
-                return [leak]
-    return []
+    for title, row in equal_rows(version).items():
+        for answers in answers_of(version.draw(row, users)):
+            check_pairs(answers, title)
+            check_triples(answers, title)
+            if not mechanism.shape.names_dimensions:
+                check_halves(answers, title)
 
 
 def has_independent_answers(mechanism: Mechanism) -> bool:
     """Whether a report consists of several answers that are said to be independent."""
     count = sum(answer.count for answer in mechanism.answers)
-    alone = mechanism.finite and claims_independence(mechanism) and not mechanism.personal
-    return alone and count == mechanism.shape.length > 1
+    return answers_alone(mechanism) and count == mechanism.shape.length > 1
 
 
-def equal_rows(mechanism: Mechanism, public: PublicRange | None) -> dict[str, NDArray[np.float64]]:
+def equal_rows(version: Version) -> dict[str, Floats]:
     """Rows of equal values, so that answers from the same randomness are most alike; of labels and levels the first ones."""
-    size = mechanism.shape.dimensions
+    mechanism, size = version.mechanism, version.mechanism.shape.dimensions
     if mechanism.subject in ("label", "level"):
-        return {
-            f"{mechanism.subject} {symbol}": np.array(symbol) for symbol in symbols_of(mechanism)[:SYMBOLS]
-        }
+        symbols = symbols_of(mechanism)[:SYMBOLS]
+        return {f"{mechanism.subject} {symbol}": np.array(symbol) for symbol in symbols}
     if mechanism.subject == "links":
         return {"lists without a link": np.zeros(size), "lists of everybody": np.ones(size)}
-    span = public or PublicRange(0.0, 1.0)
-    shares = {
-        "rows at the low end": 0.0,
-        "rows at the high end": 1.0,
-        "rows of one value between grid points": 0.3819,
-    }
+    span = version.public or PublicRange(0.0, 1.0)
+    inner = span.low + 0.3819 * (span.high - span.low)
     return {
-        title: np.full(size, span.low + share * (span.high - span.low)) for title, share in shares.items()
+        "rows at the low end": np.full(size, span.low),
+        "rows at the high end": np.full(size, span.low + (span.high - span.low)),
+        "rows of one value between grid points": np.full(size, inner),
     }
 
 
 def answers_of(reports: Reports) -> list[AnswerBits]:
-    """The answers of some reports as bits, one kind after the other."""
+    """The answers of some reports as bits, one kind after the other; of links one bit each, and the degree after them."""
     mechanism, users = reports.mechanism, reports.users
+    degrees = None
     if isinstance(mechanism, LinkMechanism):
-        return [_links_of(mechanism, reports)]
-    places = _places(place_count(mechanism))
-    column = np.full(max(mechanism.shape.places, mechanism.shape.length), -1)
+        owners, named, degrees = link_answers(mechanism, reports)
+        count, codes, kinds = mechanism.size, np.zeros(len(named), dtype=np.int64), [np.ones(1, dtype=bool)]
+    else:
+        owners, named, count = code_owners(reports), code_places(reports), place_count(mechanism)
+        codes, kinds = reports.codes.astype(np.int64), None
+    places = _places(count)
+    column = np.full(max(count, mechanism.shape.places), -1)
     column[places] = np.arange(len(places))
-    at = column[code_places(reports)]
+    at = column[named]
     kept = at >= 0
-    owners, at, codes = code_owners(reports)[kept], at[kept], reports.codes.astype(np.int64)[kept]
+    owners, at, codes = owners[kept], at[kept], codes[kept]
     asked: BitMatrix | None = None
     if mechanism.shape.names_dimensions:
         asked = np.zeros((users, len(places)), dtype=np.float32)
         asked[owners, at] = 1
     answers = []
-    for kind in _kinds(codes, mechanism.shape.alphabet):
+    for kind in kinds or _kinds(codes, mechanism.shape.alphabet):
         bits: BitMatrix = np.zeros((users, len(places)), dtype=np.float32)
         bits[owners, at] = kind[codes]
         answers.append(AnswerBits(bits, asked, places))
-    return answers
-
-
-def _links_of(mechanism: LinkMechanism, reports: Reports) -> AnswerBits:
-    """The answers about links, and after them whether the reported degree, where there is one, is a high one."""
-    owners, named, degrees = link_answers(mechanism, reports)
-    places = _places(mechanism.size)
-    column = np.full(mechanism.size, -1)
-    column[places] = np.arange(len(places))
-    at = column[named]
-    bits: BitMatrix = np.zeros((reports.users, len(places)), dtype=np.float32)
-    bits[owners[at >= 0], at[at >= 0]] = 1
     if degrees is not None:
         high = (degrees > np.median(degrees)).astype(np.float32)
-        bits, places = np.column_stack([bits, high]), np.append(places, mechanism.size)
-    return AnswerBits(bits, None, places)
+        bits = np.column_stack([answers[0].bits, high])
+        return [AnswerBits(bits, None, np.append(places, count))]
+    return answers
 
 
 def _places(count: int) -> NDArray[np.int64]:
@@ -191,17 +171,17 @@ def _tails(first: AnswerBits, second: AnswerBits) -> NDArray[np.float64]:
     return np.asarray(log_tail(seen, one, other / np.maximum(both, 1.0)))
 
 
-def _pairs(answers: AnswerBits, title: str) -> Leak | None:
+def check_pairs(answers: AnswerBits, title: str) -> None:
+    """Any two answers must be independent."""
     tails = np.triu(_tails(answers, answers), 1)
     at = np.unravel_index(int(tails.argmin()), tails.shape)
-    if tails[at] >= log_false_alarm(tails.size):
-        return None
-    one, other = (int(answers.places[place]) for place in at)
-    return Leak(
-        f"answers of one report are not independent: under {title}, those about value {one} and value {other} come "
-        f"together {_together_words(answers, int(at[0]), int(at[1]))} (random words used twice do this)",
-        Rank.TOGETHER,
-    )
+    if tails[at] < log_false_alarm(tails.size):
+        one, other = (int(answers.places[place]) for place in at)
+        raise LeakError(
+            f"answers of one report are not independent: under {title}, those about value {one} and value {other} come "
+            f"together {_together_words(answers, int(at[0]), int(at[1]))} (random words used twice do this)",
+            Rank.TOGETHER,
+        )
 
 
 def _together_words(answers: AnswerBits, one: int, other: int) -> str:
@@ -214,10 +194,11 @@ def _together_words(answers: AnswerBits, one: int, other: int) -> str:
     return f"in {same:.2%} of reports, independent ones would in {expected:.2%}"
 
 
-def _triples(answers: AnswerBits, title: str) -> Leak | None:
+def check_triples(answers: AnswerBits, title: str) -> None:
+    """Any three answers must be independent."""
     size = min(answers.bits.shape[1], MAX_TRIPLE_PLACES)
     if size < 3:
-        return None
+        return
     first, second = np.triu_indices(size, 1)
     bits, asked = answers.bits[:, :size], None if answers.asked is None else answers.asked[:, :size]
     either, both = np.abs(bits[:, first] - bits[:, second]), None
@@ -228,21 +209,20 @@ def _triples(answers: AnswerBits, title: str) -> Leak | None:
     pairs = np.arange(len(first))
     tails[pairs, first] = tails[pairs, second] = 0.0
     pair, third = np.unravel_index(int(tails.argmin()), tails.shape)
-    if tails[pair, third] >= log_false_alarm(tails.size):
-        return None
-    listed = ", ".join(str(int(answers.places[place])) for place in (first[pair], second[pair], third))
-    return Leak(
-        f"answers of one report are not independent: under {title}, those about values {listed} depend on each other, "
-        "although any two of them do not (noise that cancels, or is made from other noise, does this)",
-        Rank.TOGETHER,
-    )
+    if tails[pair, third] < log_false_alarm(tails.size):
+        listed = ", ".join(str(int(answers.places[place])) for place in (first[pair], second[pair], third))
+        raise LeakError(
+            f"answers of one report are not independent: under {title}, those about values {listed} depend on each other, "
+            "although any two of them do not (noise that cancels, or is made from other noise, does this)",
+            Rank.TOGETHER,
+        )
 
 
-def _halves(answers: AnswerBits, title: str) -> Leak | None:
-    """Random halves of a report against the others: many small dependences add up."""
+def check_halves(answers: AnswerBits, title: str) -> None:
+    """Random halves of a report must be independent of the others: many small dependences add up."""
     size = answers.bits.shape[1]
     if size < 4:
-        return None
+        return
     chance = np.random.default_rng(BITS_SEED)
     sides = np.stack([chance.permutation(size) < size // 2 for _ in range(HALVES)])
     # Sums of so few bits are exact.
@@ -251,24 +231,121 @@ def _halves(answers: AnswerBits, title: str) -> Leak | None:
         high = [one > np.median(one) for one in sums]
         seen = log_tail((high[0] & high[1]).sum(), high[0].sum(), high[1].mean())
         if float(seen) < log_false_alarm(HALVES):
-            return Leak(
+            raise LeakError(
                 f"answers of one report are not independent: under {title}, the answers about half of the values and "
                 "those about the others vary together or against each other (noise that cancels does this)",
                 Rank.TOGETHER,
             )
-    return None
+
+
+# Answers beside decoys that are compared in pairs and in triples, and users that are drawn at least.
+PAIRED, TRIPLED, MIN_DECOYED = 48, 12, 8000
+# Bits of an answer, rows and versions that are compared: the rate of false alarms is divided by them.
+DECOY_LOOKS = 1000
+
+
+def check_decoys(version: Version, values: int) -> None:
+    """Decoys must carry nothing, nor codes of a report that are no answers by the mechanism's own word; each look has so many values."""
+    mechanism = version.mechanism
+    count = sum(answer.count for answer in mechanism.answers)
+    more = mechanism.finite and not mechanism.shape.uneven and count < mechanism.shape.length
+    if not (has_decoys(mechanism) or (more and reshaped(mechanism))):
+        return
+    rows = equal_rows(version)
+    if mechanism.subject not in ("label", "level"):
+        low, high, *_ = rows.values()
+        rows["rows of both ends in turn"] = np.where(np.arange(len(low)) % 2 == 0, low, high)
+    users = max(MIN_DECOYED, values // max(mechanism.shape.length, 4))
+    drawn = {title: version.draw(row, users) for title, row in rows.items()}
+    _check_shares(mechanism, drawn)
+    kinds = [answers_of(reports) for reports in drawn.values()]
+    for bits in zip(*kinds, strict=True):
+        _check_together(mechanism, list(drawn), list(bits), users)
+
+
+def _check_shares(mechanism: Mechanism, drawn: dict[str, Reports]) -> None:
+    """No code may come more often under one row than under another by more than all answers of a report together allow.
+
+    Shares of a report lie between 0 and 1 and users are independent, so Hoeffding's bound holds for the difference of two means.
+    """
+    length, size = mechanism.shape.length, mechanism.shape.alphabet
+    allowed = np.zeros(size)
+    for answer in mechanism.answers:
+        if (span := CodeRange.of(answer.channel)) is None:
+            return
+        padded = span.padded(size)
+        allowed += answer.count * (padded.high - padded.low) / length
+    users = next(iter(drawn.values())).users
+    shares = {
+        title: np.bincount(reports.codes, minlength=size) / (length * users)
+        for title, reports in drawn.items()
+    }
+    surplus = math.sqrt(-log_false_alarm(size, DECOY_LOOKS) / users)
+    for one, other in permutations(shares, 2):
+        beyond = shares[one] - shares[other] - allowed
+        code = int(beyond.argmax())
+        if beyond[code] > surplus:
+            raise LeakError(
+                f"decoys are not blind: {shares[one][code]:.2%} of all codes are {code} under {one} and {shares[other][code]:.2%} under "
+                f"{other}, and its answers allow a difference of {allowed[code]:.2%}",
+                Rank.ANSWER,
+            )
+
+
+def _check_together(mechanism: Mechanism, titles: list[str], bits: list[AnswerBits], users: int) -> None:
+    """Two or three answers together must not tell two rows apart by more than the claim."""
+    counts = np.array([np.concatenate([part.ravel() for part in _events(answers)]) for answers in bits])
+    low, high = _ends(counts, users, log_false_alarm(counts.size, DECOY_LOOKS))
+    for one, other in permutations(range(len(titles)), 2):
+        ratios = np.maximum(low[one] - mechanism.claim.delta, 0.0) / high[other]
+        if (worst := float(ratios.max())) > math.exp(mechanism.claim.epsilon):
+            raise LeakError(
+                f"answers of one report tell more together than is claimed: an event of two or three of them is at least "
+                f"{worst:.4g} times as likely under {titles[one]} as under {titles[other]}",
+                Rank.TOGETHER,
+            )
+
+
+def _events(answers: AnswerBits) -> Iterator[Floats]:
+    """For how many users two answers are both, one or none set, and three an even or odd number of times."""
+    bits = answers.bits[:, :PAIRED]
+    asked = np.ones_like(bits) if answers.asked is None else answers.asked[:, :PAIRED]
+    clear = asked - bits
+    for one, other in ((bits, bits), (bits, clear), (clear, clear)):
+        yield (one.T @ other).astype(np.float64)
+    first, second = np.triu_indices(min(bits.shape[1], TRIPLED), 1)
+    either = np.abs(bits[:, first] - bits[:, second]) * asked[:, first] * asked[:, second]
+    neither = asked[:, first] * asked[:, second] - either
+    last = slice(0, TRIPLED)
+    yield (either.T @ clear[:, last] + neither.T @ bits[:, last]).astype(np.float64)
+    yield (either.T @ bits[:, last] + neither.T @ clear[:, last]).astype(np.float64)
+
+
+def _ends(counts: Floats, draws: int, log_error: float) -> tuple[Floats, Floats]:
+    """Between which probabilities each count lies, but for that error, by Chernoff's bound."""
+    share = counts / draws
+
+    def end(beyond: float) -> Any:
+        inside, outside = share.copy(), np.full(share.shape, beyond)
+        for _ in range(40):
+            middle = (inside + outside) / 2
+            likely = log_tail(counts, draws, middle) > log_error
+            inside, outside = np.where(likely, middle, inside), np.where(likely, outside, middle)
+        return outside
+
+    return end(0.0), end(1.0)
 
 
 USERS, USERS_SEED = 1 << 16, 30
 # All comparisons together raise a false alarm with at most this probability.
-EQUAL_ALARM, EQUAL_COMPARISONS = 1e-6, 4
+EQUAL_ALARM = 1e-6
 # Calls with words of their own, and shares of equal pairs that count as the same.
 CALLS, ALIKE = 128, 0.02
 # For reports that are too many to enumerate: answers up to this ε are random enough that most reports differ.
 RANDOM_ENOUGH, FEW_USERS = 3.0, 64
 
 
-def dependent_users(joint: JointDistribution) -> list[str]:
+def check_users(joint: JointDistribution) -> None:
     """Users with the same row must answer independently, in one call and in two.
 
     Two independent reports are equal with probability Σp², and the number of equal pairs is compared with that. If all
@@ -285,38 +362,32 @@ def dependent_users(joint: JointDistribution) -> list[str]:
         "the same users in two calls": (first[:half], second[:half]),
         "the same users with other random words": (seeded[0][:half], seeded[1][:half]),
     }
-    assert len(pairs) == EQUAL_COMPARISONS
     matches = {title: int((one == other).sum()) for title, (one, other) in pairs.items()}
-    wrong = [
-        title
-        for title, count in matches.items()
-        if unlikely([count], half, [equal], EQUAL_ALARM / EQUAL_COMPARISONS)[0]
-    ]
-    if not wrong or _all_alike(joint, list(matches.values()), half, len(wrong)):
-        return []
+    alarm = EQUAL_ALARM / len(pairs)
+    wrong = [title for title, count in matches.items() if unlikely([count], half, [equal], alarm)[0]]
+    if not wrong or (len(wrong) == len(matches) and _all_alike(joint, list(matches.values()), half)):
+        return
     if min(matches.values()) == half:
         # Neither users nor calls nor words make a difference: there is no noise, and not a seed that is used twice.
         told = f"reports of users with the same row never vary, independent ones would be equal in {equal:.2%} of pairs"
-        return [Leak(told, Rank.ANSWER)]
+        raise LeakError(told, Rank.ANSWER)
     told = ", ".join(f"{title} in {matches[title] / half:.2%}" for title in wrong)
-    return [
-        Leak(
-            f"reports of users with the same row are not independent: they are equal for {told} of pairs, independent ones "
-            f"would be in {equal:.2%} (a seed or random words used twice do this)",
-            Rank.USERS,
-        )
-    ]
+    raise LeakError(
+        f"reports of users with the same row are not independent: they are equal for {told} of pairs, independent ones "
+        f"would be in {equal:.2%} (a seed or random words used twice do this)",
+        Rank.USERS,
+    )
 
 
-def _all_alike(joint: JointDistribution, matches: list[int], pairs: int, wrong: int) -> bool:
-    """Whether reports are equal in the same, wrong share of all kinds of pairs, users that are asked alone included."""
+def _all_alike(joint: JointDistribution, matches: list[int], pairs: int) -> bool:
+    """Whether reports are equal in the same share of all kinds of pairs, users that are asked alone included."""
     alone = np.array(
         [joint.places(batch(joint.inputs[0], 1), SeededWords(USERS_SEED, call))[0] for call in range(CALLS)]
     )
     matched = int((alone[0::2] == alone[1::2]).sum())
     shares = [count / pairs for count in matches]
     agreed = not unlikely([matched], CALLS // 2, [sum(shares) / len(shares)], EQUAL_ALARM)[0]
-    return wrong == len(matches) and max(shares) - min(shares) < ALIKE and agreed
+    return max(shares) - min(shares) < ALIKE and agreed
 
 
 def repeated_reports(mechanism: Mechanism) -> list[str]:
@@ -344,8 +415,6 @@ def repeated_reports(mechanism: Mechanism) -> list[str]:
     ]
 
 
-Numbers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 # A string that comes twice by chance has a probability of 2^-SURE at most, over all strings; entropies are halved besides.
 SURE = 40
 # Reports that are equal more often than this tell how much whole reports vary.
@@ -463,56 +532,35 @@ def _spectrum(bits: Floats) -> NDArray[np.complex128] | None:
     return np.fft.rfft(centred, 1 << (2 * len(bits) - 1).bit_length())
 
 
-def repeated_noise(
-    mechanism: Mechanism, private: NDArray[np.float64], crowd: Reports, words: Words | None
-) -> list[str]:
-    """Return a finding where the noise of one call, or of two, comes back.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism under audit.
-    private
-        What all of these users hold.
-    crowd
-        The reports of many users of one call.
-    words
-        Where the words of a second call come from; None is a client's default.
-    """
-    users = crowd.users
+def check_noise(version: Version, private: Any, crowd: Reports) -> None:
+    """The noise of one call, or of two, must not come back; ``crowd`` are the reports of many users of one call, who all hold the same."""
+    mechanism, users = version.mechanism, crowd.users
     # Of the second call so many users that a string of it is seen again.
-    second = max(users // 8, min(users, 2000))
-    reports = [crowd, draw_reports(mechanism, private, second, words)]
+    reports = [crowd, version.draw(private, max(users // 8, min(users, 2000)))]
     if mechanism.shape.uneven:
-        kept = min(mechanism.shape.alphabet, 64)
-        drawn = [code_presence(one, kept) for one in reports]
+        drawn = [code_presence(one, min(mechanism.shape.alphabet, 64)) for one in reports]
     else:
         drawn = [one.codes.reshape(one.users, -1).astype(np.int64) for one in reports]
-    width = drawn[0].shape[1]
     streams = {"answers": np.concatenate(drawn)}
     if reports[0].dims is not None:
         dims = [one.dims.reshape(one.users, -1).astype(np.int64) for one in reports if one.dims is not None]
         streams["choices of dimensions"] = np.concatenate(dims)
     for what, stream in streams.items():
-        distance = repeated_string(stream)
-        if distance is not None:
-            return [_again_leak(what, distance / width, users)]
-        for column in stream[:users].T[:MAX_COLUMNS]:
+        again = repeated_string(stream)
+        distance = None if again is None else again / drawn[0].shape[1]
+        for column in stream[:users].T[:MAX_COLUMNS] if distance is None else ():
             halved = (column > middle_code(column)).astype(np.float64)
-            period = noise_period(halved)
-            if period is not None:
-                return [_again_leak(what, float(period[0]), users)]
+            if (period := noise_period(halved)) is not None:
+                distance = float(period[0])
+                break
             if mirrored_deviations(halved) > DEVIATIONS:
                 told = f"users with the same row are not independent: {what} come again in the opposite order of users"
-                return [Leak(told, Rank.USERS)]
-    return []
-
-
-def _again_leak(what: str, distance: float, users: int) -> Leak:
-    after = f"{distance:,.0f} users" if distance >= 1 else "less than one user"
-    where = "in one call" if distance < users else "in the next call"
-    return Leak(
-        f"users with the same row are not independent: {what} come again {where}, after {after} "
-        "(a seed or random words used twice do this)",
-        Rank.USERS,
-    )
+                raise LeakError(told, Rank.USERS)
+        if distance is not None:
+            after = f"{distance:,.0f} users" if distance >= 1 else "less than one user"
+            where = "in one call" if distance < users else "in the next call"
+            raise LeakError(
+                f"users with the same row are not independent: {what} come again {where}, after {after} "
+                "(a seed or random words used twice do this)",
+                Rank.USERS,
+            )

@@ -24,21 +24,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphveil.audit.candidate import CheckedLoss, compared_pairs, is_compared
-from graphveil.audit.drawn_reports import (
+from graphveil.audit.candidate import CheckedLoss, compared_pairs, decoder, is_compared
+from graphveil.audit.findings import BOUND, BrokenError, Leak, LeakError, Rank, Step, show
+from graphveil.audit.reports import (
+    Floats,
+    Numbers,
+    Version,
     batch,
     checked_reports,
     code_owners,
     code_places,
-    draw_reports,
+    distinct,
     place_count,
 )
-from graphveil.audit.findings import BOUND, BrokenError, Leak, Rank, Step, show
-from graphveil.audit.inputs import distinct, invalid_inputs, valid_inputs
-from graphveil.channels.sampling import Words
+from graphveil.channels.sampling import SystemWords, Words
 from graphveil.mechanisms.base import Estimate, Mechanism
 from graphveil.mechanisms.reports import Reports
-from graphveil.mechanisms.rows import PublicRange
 
 ERROR = 1e-3
 # Mechanisms of full size, and inputs that are not the most separated ones, get this part of the draws.
@@ -51,8 +52,6 @@ QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 MAX_CELLS = 1 << 24
 # Values of a block of draws, estimates to choose a direction from, and values in all; long rows get fewer draws.
 BLOCK_VALUES, EXAMPLES, MAX_VALUES, MIN_DRAWS = 1 << 18, 1000, 10**8, 2000
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class LowerBound:
 
 
 def best_bound(
-    counts: Counts,
+    counts: Numbers,
     title: Callable[[int], str],
     inputs: tuple[Any, Any],
     draws: int,
@@ -129,31 +128,16 @@ def confirm(first: LowerBound, known: float, draw_again: Callable[[], LowerBound
     return first if first.epsilon <= known else min(first, draw_again(), key=lambda bound: bound.epsilon)
 
 
-def bound_step(
-    build: Callable[[], Mechanism], draws: int, words: Words, public: PublicRange | None = None
-) -> Step:
-    """Bound the ε of a mechanism from below as it is used, believing no table; the bound must not exceed the claim.
+def bound_step(version: Version, draws: int) -> Step:
+    """Bound the ε of a mechanism from below by so many reports under each input, believing no table; it must not exceed the claim.
 
     Where the exact ε is known to be above the claim, a step before has said so, and only more than that is news.
-
-    Parameters
-    ----------
-    build
-        Builds the mechanism.
-    draws
-        How many reports are drawn under each input.
-    words
-        Where random words come from.
-    public
-        The range that values lie in; None where there is none.
     """
-    mechanism = build()
-    claimed = mechanism.claim.epsilon
-    known = max(claimed, CheckedLoss.of(mechanism).loss.epsilon)
+    mechanism = version.mechanism
+    claimed, known = mechanism.claim.epsilon, known_epsilon(mechanism)
     draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.shape.row_length))
     try:
-        best = lower_bound(mechanism, draws, words, public)
-        best = confirm(best, known, lambda: lower_bound(mechanism, draws, words, public))
+        best = confirm(lower_bound(version, draws), known, lambda: lower_bound(version, draws))
     except BrokenError as error:
         return Step(BOUND, "it could not be found", (str(error),), failed=True)
     seen = (
@@ -163,40 +147,33 @@ def bound_step(
     return Step(BOUND, seen, (Leak(best.leak(claimed), Rank.BOUND),) if best.epsilon > known else ())
 
 
-def lower_bound(
-    mechanism: Mechanism, draws: int, words: Words, public: PublicRange | None = None
-) -> LowerBound:
-    """Choose two inputs and events on some draws, and bound ε by them on fresh ones.
+def known_epsilon(mechanism: Mechanism) -> float:
+    """Return the claim, or the exact ε where that is above it."""
+    return max(mechanism.claim.epsilon, CheckedLoss.of(mechanism).loss.epsilon)
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism under audit.
-    draws
-        How many reports are drawn under each input.
-    words
-        Where random words come from.
-    public
-        The range that values lie in; None where there is none.
-    """
-    own = list(valid_inputs(mechanism, public).values())
-    own += [] if mechanism.subject == "links" else list(invalid_inputs(mechanism, public).values())
+
+def lower_bound(version: Version, draws: int) -> LowerBound:
+    """Choose two inputs and events on some draws, and bound ε by them on so many fresh ones."""
+    mechanism = version.mechanism
+    own = [*version.valid.values(), *(() if mechanism.subject == "links" else version.invalid.values())]
     inputs = distinct([*mechanism.extremes(), *own])
     pilots = [EventTally(mechanism) for _ in inputs]
     for pilot, private in zip(pilots, inputs, strict=True):
-        pilot.draw(private, max(draws // FEWER, EXAMPLES), words)
+        pilot.draw(private, max(draws // FEWER, EXAMPLES), version.words)
     one, other = most_separated([pilot.counts() for pilot in pilots], compared_pairs(mechanism, inputs))
     direction = pilots[one].total - pilots[other].total
     direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
     projected = np.concatenate(
         [project(example, direction) for pilot in pilots for example in pilot.examples]
     )
-    chosen = _most_different(pilots[one].counts(), pilots[other].counts())
+    first, second = pilots[one].counts(), pilots[other].counts()
+    order = np.argsort(-(np.log(first + 0.5) - np.log(second + 0.5)), kind="stable")
+    often = order[np.maximum(first, second)[order] >= OFTEN].tolist()
+    chosen = sorted({*often[:CHOSEN], *often[-CHOSEN:]})
+    chosen += range(len(first), len(first) + len(QUANTILES))
     tallies = [EventTally(mechanism, direction, np.quantile(projected, QUANTILES)) for _ in range(2)]
     for tally, index in zip(tallies, (one, other), strict=True):
-        tally.draw(inputs[index], draws, words)
-    first = len(pilots[0].counts())
-    chosen += range(first, first + len(QUANTILES))
+        tally.draw(inputs[index], draws, version.words)
     return best_bound(
         np.array([tally.counts()[chosen] for tally in tallies]),
         lambda place: tallies[0].title(chosen[place]),
@@ -213,15 +190,8 @@ def most_separated(distributions: Sequence[NDArray[Any]], pairs: list[tuple[int,
     return max(pairs, key=lambda pair: float(np.abs(distributions[pair[0]] - distributions[pair[1]]).sum()))
 
 
-def _most_different(first: Counts, second: Counts) -> list[int]:
-    ratio = np.log(first + 0.5) - np.log(second + 0.5)
-    order = np.argsort(-ratio, kind="stable")
-    often = order[np.maximum(first, second)[order] >= OFTEN]
-    return sorted({*often[:CHOSEN].tolist(), *often[-CHOSEN:].tolist()})
-
-
 class EventTally:
-    """Counts of simple events in many reports of one input.
+    """Numbers of simple events in many reports of one input.
 
     Each code of each value and each value's being asked (where they are not too many), and how far a report's estimate
     points along a direction. Without a direction it keeps some estimates as examples, to choose one from.
@@ -232,7 +202,7 @@ class EventTally:
     ) -> None:
         self.mechanism, self.direction = mechanism, direction
         # What decodes by all reports together is to decode each by itself.
-        self.decoder = mechanism.settled()
+        self.decoder = decoder(mechanism)
         self.thresholds = np.zeros(0) if thresholds is None else thresholds
         values = mechanism.shape.alphabet if mechanism.shape.uneven else place_count(mechanism)
         # Where reports are uneven, a code says no more than that it is there.
@@ -243,7 +213,7 @@ class EventTally:
         self.total = np.zeros(mechanism.shape.dimensions)
         self.examples: list[Estimate] = []
 
-    def draw(self, private: Any, draws: int, words: Words) -> None:
+    def draw(self, private: Any, draws: int, words: Words | None) -> None:
         """Draw reports, in blocks so that memory is bounded."""
         mechanism = self.mechanism
         block = max(1, BLOCK_VALUES // max(mechanism.shape.row_length, mechanism.shape.length))
@@ -268,7 +238,7 @@ class EventTally:
         cells: NDArray[np.int64] = code_places(reports) * np.int64(self.alphabet) + reports.codes
         return cells
 
-    def counts(self) -> Counts:
+    def counts(self) -> Numbers:
         """All counts in one row."""
         asked = self.codes.reshape(self.values, self.alphabet).sum(axis=1)
         return np.concatenate([self.codes, asked, self.above])
@@ -307,69 +277,27 @@ CONTRAST_ERROR = 1e-5
 CONTRAST_DRAWS, MIN_CONTRAST_DRAWS, CONTRAST_VALUES, PILOT_PART = 4000, 256, 1 << 18, 4
 
 
-def with_contrast(step: Step, mechanism: Mechanism, public: PublicRange | None, words: Words) -> Step:
-    """Add to a step without findings what codes alone tell about whole reports.
-
-    Parameters
-    ----------
-    step
-        A step that has bounded ε.
-    mechanism
-        The mechanism under audit.
-    public
-        The range that values lie in; None where there is none.
-    words
-        Where random words come from.
-    """
-    return step if step.leaks else replace(step, leaks=tuple(more_than_claimed(mechanism, public, words)))
+def check_contrast(version: Version) -> None:
+    """Weighted codes of whole reports must tell no more than is claimed."""
+    mechanism, known = version.mechanism, known_epsilon(version.mechanism)
+    most = CONTRAST_VALUES // max(mechanism.shape.row_length, mechanism.shape.length)
+    draws = max(MIN_CONTRAST_DRAWS, min(CONTRAST_DRAWS, most))
+    for one, other in opposite_inputs(version):
+        contrast = CodeContrast.of(version, one, other, max(draws // PILOT_PART, 64))
+        if contrast.bound(draws).epsilon > known and (again := contrast.bound(draws)).epsilon > known:
+            raise LeakError(again.leak(mechanism.claim.epsilon, CONTRAST_ERROR), Rank.BOUND)
 
 
-def more_than_claimed(mechanism: Mechanism, public: PublicRange | None, words: Words) -> list[str]:
-    """Return a finding where weighted codes of whole reports tell more than is claimed.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism under audit.
-    public
-        The range that values lie in; None where there is none.
-    words
-        Where random words come from.
-    """
-    known = max(mechanism.claim.epsilon, CheckedLoss.of(mechanism).loss.epsilon)
-    draws = max(
-        MIN_CONTRAST_DRAWS,
-        min(CONTRAST_DRAWS, CONTRAST_VALUES // max(mechanism.shape.row_length, mechanism.shape.length)),
-    )
-    for one, other in opposite_inputs(mechanism, public, words):
-        first = CodeContrast.of(mechanism, one, other, max(draws // PILOT_PART, 64), words)
-        if first.bound(draws, words).epsilon <= known:
-            continue
-        again = first.bound(draws, words)
-        if again.epsilon > known:
-            return [Leak(again.leak(mechanism.claim.epsilon, CONTRAST_ERROR), Rank.BOUND)]
-    return []
-
-
-def opposite_inputs(mechanism: Mechanism, public: PublicRange | None, words: Words) -> list[tuple[Any, Any]]:
-    """Return pairs of inputs that are as different as a claim is about.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism under audit.
-    public
-        The range that values lie in; None where there is none.
-    words
-        Where random words come from.
-    """
-    inputs = list(valid_inputs(mechanism, public).values())
+def opposite_inputs(version: Version) -> list[tuple[Any, Any]]:
+    """Return pairs of inputs that are as different as a claim is about; half of a row is chosen by random words."""
+    mechanism, inputs = version.mechanism, list(version.valid.values())
     # A single level or class tells nothing.
     pairs = [(inputs[0], inputs[1])] if len(inputs) > 1 else []
     if mechanism.subject == "links":
         pairs = [(inputs[-2], inputs[-1])]
     elif mechanism.subject == "features" and mechanism.shape.row_length > 1:
         low, high = np.asarray(inputs[0]), np.asarray(inputs[1])
+        words = version.words or SystemWords()
         half = np.random.default_rng(words.take(4)).permutation(len(low)) < len(low) // 2
         pairs.append((np.where(half, low, high), np.where(half, high, low)))
     return [pair for pair in pairs if is_compared(mechanism, *pair)]
@@ -379,16 +307,16 @@ def opposite_inputs(mechanism: Mechanism, public: PublicRange | None, words: Wor
 class CodeContrast:
     """Weighted sums of the codes of a report that tell two inputs apart (one row of ``weights`` each), and where they are cut."""
 
-    mechanism: Mechanism
+    version: Version
     inputs: tuple[Any, Any]
     weights: Floats
     centre: float
     cuts: Floats
 
     @classmethod
-    def of(cls, mechanism: Mechanism, one: Any, other: Any, draws: int, words: Words) -> CodeContrast:
+    def of(cls, version: Version, one: Any, other: Any, draws: int) -> CodeContrast:
         """Weights by how the codes of a few reports differ in the mean, and by the order of the two inputs' values."""
-        drawn = [draw_reports(mechanism, row, draws, words) for row in (one, other)]
+        mechanism, drawn = version.mechanism, [version.draw(row, draws) for row in (one, other)]
         size = mechanism.shape.alphabet if mechanism.shape.uneven else place_count(mechanism)
         centre = (
             0.0 if mechanism.shape.uneven else float(np.mean([reports.codes.mean() for reports in drawn]))
@@ -400,39 +328,29 @@ class CodeContrast:
         weights = [sums[0] - sums[1]]
         if np.ndim(one) == 1 and len(one) == len(weights[0]):
             weights.append(np.sign(np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)))
-        contrast = cls(mechanism, (one, other), np.stack(weights), centre, np.zeros(0))
+        contrast = cls(version, (one, other), np.stack(weights), centre, np.zeros(0))
         scores = np.concatenate([contrast.scores(reports) for reports in drawn], axis=1)
         return replace(contrast, cuts=np.quantile(scores, QUANTILES, axis=1))
 
     def scores(self, reports: Reports) -> Floats:
         """The weighted sums of each user's report."""
         owners, places, values = _coded(reports, self.centre)
-        return np.stack(
-            [
-                np.bincount(owners, weights=values * weights[places], minlength=reports.users)
-                for weights in self.weights
-            ]
-        )
+        sums = [np.bincount(owners, values * weights[places], reports.users) for weights in self.weights]
+        return np.stack(sums)
 
-    def bound(self, draws: int, words: Words) -> LowerBound:
+    def bound(self, draws: int) -> LowerBound:
         """What fresh reports prove about ε."""
         counts = []
         for row in self.inputs:
-            scores = self.scores(draw_reports(self.mechanism, row, draws, words))
+            scores = self.scores(self.version.draw(row, draws))
             counts.append((scores > self.cuts[:, :, None]).sum(axis=2).ravel())
-        delta, sums = self.mechanism.claim.delta, len(self.weights)
-        return best_bound(
-            np.array(counts),
-            lambda place: _sum_title(QUANTILES[place // sums]),
-            self.inputs,
-            draws,
-            delta,
-            CONTRAST_ERROR,
-        )
-
-
-def _sum_title(quantile: float) -> str:
-    return f"a weighted sum of all codes above its {quantile:.0%} point"
+        titles = [
+            f"a weighted sum of all codes above its {quantile:.0%} point"
+            for quantile in QUANTILES
+            for _ in self.weights
+        ]
+        delta = self.version.mechanism.claim.delta
+        return best_bound(np.array(counts), titles.__getitem__, self.inputs, draws, delta, CONTRAST_ERROR)
 
 
 def _coded(reports: Reports, centre: float) -> tuple[NDArray[np.int64], NDArray[Any], Floats]:

@@ -16,28 +16,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.behaviour import depends_on_others
-from graphveil.audit.candidate import Candidate, claims_independence
-from graphveil.audit.drawn_reports import (
+from graphveil.audit.behaviour import check_others
+from graphveil.audit.candidate import Candidate, answers_alone
+from graphveil.audit.findings import (
+    USERS,
+    LeakError,
+    OutOfTimeError,
+    Rank,
+    Step,
+    leaks_of,
+    log_false_alarm,
+)
+from graphveil.audit.independence import check_noise
+from graphveil.audit.lower_bound import log_tail
+from graphveil.audit.probability_ranges import ReportRanges, range_tails
+from graphveil.audit.reports import (
+    SEED,
     CountedWords,
+    Numbers,
+    Probe,
+    Version,
     code_places,
-    draw_reports,
     middle_code,
     reports_of,
     wide_batch,
 )
-from graphveil.audit.findings import USERS, Leak, OutOfTimeError, Rank, Step, log_false_alarm
-from graphveil.audit.independence import repeated_noise
-from graphveil.audit.inputs import SEED, Probe, valid_inputs
-from graphveil.audit.lower_bound import log_tail
-from graphveil.audit.probability_ranges import Counts, ReportRanges, range_tails
 from graphveil.audit.versions import NOISE_COMPARED, AuditSchedule
-from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
-from graphveil.mechanisms.rows import PublicRange
 
 # Users of the call, fewer where reports are long; no power of two, and beyond 2^17.
 CROWD, MIN_CROWD, QUICK_VALUES, VALUES = 140_009, 500, 1 << 20, 1 << 23
@@ -49,79 +58,60 @@ MAX_READ = 1 << 26
 CROWD_BLOCKS, CROWD_STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 
 
-def many_users_step(
-    mechanism: Mechanism, public: PublicRange | None, words: Words, schedule: AuditSchedule, walked: Mechanism
-) -> Step:
-    """Call for very many users with the same row, then for all numbers of users of a schedule.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism under audit.
-    public
-        The range that values lie in; None where there is none.
-    words
-        Where random words come from.
-    schedule
-        The sizes to walk through.
-    walked
-        The mechanism that the schedule is walked with, a small one.
-    """
-    users, leaks = _one_call(mechanism, public, words, schedule.quick)
+def many_users_step(version: Version, schedule: AuditSchedule, walked: Mechanism) -> Step:
+    """Call for very many users with the same row; then with ``walked``, a small mechanism, for all numbers of users of a schedule."""
+    users, leaks = _one_call(version, schedule.quick)
     first = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
-    if leaks or mechanism.trust == "curator":
+    if leaks or version.mechanism.trust == "curator":
         return Step(USERS, first, tuple(leaks))
-    walk = walk_calls(walked, walked_row(walked, public), schedule, words)
+    small = replace(version, mechanism=walked)
+    walk = walk_calls(small, walked_row(small), schedule)
+    leaks = walk.leaks
     for count in () if walk.leaks else schedule.mixed_calls:
         # Rows of their own take memory, unlike one that all share.
-        walk.leaks.extend(
-            depends_on_others(Probe.around(walked, public, min(count, MAX_HELD // walked.shape.row_length)))
-        )
+        held = min(count, MAX_HELD // walked.shape.row_length)
+        leaks = leaks + leaks_of(check_others, Probe.around(small, held))
     largest = max(walk.sums, default=0)
     seen = f"{first}; calls for {len(walk.sums)} numbers of users up to {largest:,}, {walk.answers} answers of each user"
     covers = (f"{len(walk.sums)} numbers of users in one call from 1 to {max(largest, users):,}",)
-    return Step(USERS, seen, tuple(walk.leaks), unfinished=not walk.finished, covers=covers)
+    return Step(USERS, seen, tuple(leaks), unfinished=not walk.finished, covers=covers)
 
 
-def _one_call(
-    mechanism: Mechanism, public: PublicRange | None, words: Words, quick: bool
-) -> tuple[int, list[str]]:
+def _one_call(version: Version, quick: bool) -> tuple[int, list[str]]:
     """How many users were asked together, and what was found."""
+    mechanism = version.mechanism
     values = QUICK_VALUES if quick else VALUES
     users = max(MIN_CROWD, min(CROWD, values // max(mechanism.shape.length, 1)))
     if isinstance(mechanism, ClassMechanism):
         # Every value of a row is read for its one code.
         users = max(MIN_CROWD, min(users, MAX_READ // mechanism.shape.row_length))
-    inputs = valid_inputs(mechanism, public)
-    private = next(iter(inputs.values()))
+    private = next(iter(version.valid.values()))
     ranges = ReportRanges.of(mechanism)
-    counted = CountedWords(words)
-    crowd = draw_reports(mechanism, private, users, counted)
-    leaks = words_of_their_own(mechanism, private, users, counted.taken)
-    again = repeated_noise(mechanism, private, crowd, words)
+    crowd, taken = version.draw_counted(private, users)
+    leaks = leaks_of(check_words, mechanism, private, users, taken)
+    again = leaks_of(check_noise, version, private, crowd)
     leaks += again
     # Where noise comes again, groups of users are no independent draws.
     if ranges is not None and not again:
-        leaks += everybody_alike(ranges, private, users, words)
+        leaks += leaks_of(check_everybody, version, ranges, private, users)
     return users, leaks
 
 
-def everybody_alike(ranges: ReportRanges, private: Any, users: int, words: Words) -> list[str]:
-    """Return a finding where some block of users, or every k-th user, does not answer within the tables.
+def check_everybody(version: Version, ranges: ReportRanges, private: Any, users: int) -> None:
+    """Every block of users, and every k-th user, must answer within the tables.
 
     Parameters
     ----------
+    version
+        The mechanism and where its random words come from.
     ranges
         The allowed probabilities of every answer.
     private
         What all of these users hold.
     users
         How many users there are in one call.
-    words
-        Where random words come from.
     """
-    reports = draw_reports(ranges.mechanism, private, users, words)
-    there, low, high = ranges.halves(reports)
+    there, low, high = ranges.halves(version.draw(private, users))
     looks = [
         (f"block {{}} of {size} users", *_in_blocks(there, size)) for size in CROWD_BLOCKS if size < users
     ]
@@ -137,28 +127,27 @@ def everybody_alike(ranges: ReportRanges, private: Any, users: int, words: Words
         # Where the others are drawn wrongly as well, it is nothing about some users.
         if wrong.all() or float(others.min()) < log_false_alarm(tails.size):
             place = int(tails.sum(axis=0).argmin())
-            message = (
+            raise LeakError(
                 f"an answer is not drawn from its table: in a call for {users:,} users answer {place} lies in the upper half "
-                f"in {there[:, place].mean():.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}"
+                f"in {there[:, place].mean():.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}",
+                Rank.ANSWER,
             )
-            return [Leak(message, Rank.ANSWER)]
         if wrong.any():
             at, place = (int(one) for one in np.unravel_index(int(tails.argmin()), tails.shape))
-            message = (
+            raise LeakError(
                 f"some users of a large call are drawn differently: {title.format(at)} of {users:,} give answer {place} in "
-                f"the upper half in {seen[at, place] / asked[at]:.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}"
+                f"the upper half in {seen[at, place] / asked[at]:.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}",
+                Rank.CLEAR,
             )
-            return [Leak(message, Rank.CLEAR)]
-    return []
 
 
-def _in_blocks(there: NDArray[np.bool_], size: int) -> tuple[Counts, Counts]:
+def _in_blocks(there: NDArray[np.bool_], size: int) -> tuple[Numbers, Numbers]:
     """How often each answer is set in each block of users, and how many users it has."""
     starts = np.arange(0, len(there), size)
     return np.add.reduceat(there, starts, axis=0, dtype=np.int64), np.diff(np.append(starts, len(there)))
 
 
-def _in_steps(there: NDArray[np.bool_], step: int) -> tuple[Counts, Counts]:
+def _in_steps(there: NDArray[np.bool_], step: int) -> tuple[Numbers, Numbers]:
     """The same for every so-manieth user."""
     whole = len(there) // step
     seen = there[: whole * step].reshape(whole, step, -1).sum(axis=0, dtype=np.int64)
@@ -167,7 +156,6 @@ def _in_steps(there: NDArray[np.bool_], step: int) -> tuple[Counts, Counts]:
     return seen, whole + (np.arange(step) < len(rest))
 
 
-Sums = NDArray[np.int64]
 # The walk is done with so many values, all of them asked, at most at this ε each: what has no noise shows soonest there.
 DIMS, EPSILON = 8, 0.125
 # How unlikely a user without noise must be, as a logarithm; pilot users that tell how many calls that takes, and calls at most.
@@ -187,7 +175,7 @@ STEPS = (2, 3, 5, 7, 8, 10, 13, 16, 32, 60, 64, 97, 100, 128, 256, 500, 512, 100
 class CallWalk:
     """Calls of some sizes, and of each size the sums of every user's answers."""
 
-    sums: dict[int, Sums]
+    sums: dict[int, Numbers]
     # How many answers each user gave in all calls of one size.
     answers: int
     quick: bool
@@ -213,33 +201,20 @@ def walked_candidate(candidate: Candidate) -> Mechanism:
         return whole
 
 
-def walked_row(mechanism: Mechanism, public: PublicRange | None) -> Any:
+def walked_row(version: Version) -> Any:
     """What everybody holds: values at both ends of the range in turn, so that a value shows which is sent as it is."""
-    inputs = list(valid_inputs(mechanism, public).values())
-    if mechanism.subject != "features" or mechanism.personal:
+    inputs = list(version.valid.values())
+    if version.mechanism.subject != "features" or isinstance(version.mechanism, PersonalMechanism):
         return inputs[0]
     low, high = (np.asarray(row) for row in inputs[:2])
     return np.where(np.arange(len(low)) % 2 == 0, low, high)
 
 
-def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: Words) -> CallWalk:
-    """Call for all numbers of users of a schedule, as far as there is time and their codes are not too many.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism under audit.
-    row
-        What everybody holds.
-    schedule
-        The sizes to walk through.
-    words
-        Where random words come from.
-    """
-    pilot = draw_reports(mechanism, row, PILOT, words)
+def walk_calls(version: Version, row: Any, schedule: AuditSchedule) -> CallWalk:
+    """Call for all numbers of users of a schedule, who all hold the same row, as far as there is time and their codes are not too many."""
+    mechanism, pilot = version.mechanism, version.draw(row, PILOT)
     bits = CodeSides.of(pilot, row)
-    seen = bits.of_users(pilot)
-    share = float(seen.mean()) / bits.answers
+    share = float(bits.of_users(pilot).mean()) / bits.answers
     rarest = -math.log(max(share, 1 - share, 1e-9))
     calls = max(2, min(MAX_CALLS, math.ceil(SURE / (bits.answers * rarest)) if rarest > 0 else MAX_CALLS))
     length = max(1, math.ceil(pilot.codes.size / PILOT), mechanism.shape.row_length // 8)
@@ -251,22 +226,23 @@ def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: W
                 break
             total = np.zeros(users, dtype=np.int64)
             for call in range(calls):
-                counted = CountedWords(words)
-                reports = draw_reports(mechanism, row, users, counted)
-                again = words_of_their_own(mechanism, row, users, counted.taken) if call == 0 else []
-                if call == 0 and users in NOISE_COMPARED:
-                    again = again or repeated_noise(mechanism, row, reports, words)
-                if again:
-                    return replace(walk, leaks=again)
+                reports, taken = version.draw_counted(row, users)
+                if call == 0:
+                    check_words(mechanism, row, users, taken)
+                    if users in NOISE_COMPARED:
+                        check_noise(version, row, reports)
                 total += bits.of_users(reports)
             walk.sums[users] = total
+        check_odd_users(walk)
+    except LeakError as error:
+        return replace(walk, leaks=[error.leak])
     except OutOfTimeError:
-        return replace(walk, leaks=_odd_users(walk), finished=False)
-    return replace(walk, leaks=_odd_users(walk))
+        return replace(walk, leaks=leaks_of(check_odd_users, walk), finished=False)
+    return walk
 
 
-def words_of_their_own(mechanism: Mechanism, private: Any, users: int, words: int) -> list[str]:
-    """Return a finding where a user of a large call takes fewer random words than one of a small call.
+def check_words(mechanism: Mechanism, private: Any, users: int, taken: int) -> None:
+    """A user of a call for so many ``users``, which took so many words, must not take fewer than one of a small call.
 
     Parameters
     ----------
@@ -276,25 +252,22 @@ def words_of_their_own(mechanism: Mechanism, private: Any, users: int, words: in
         What all of these users hold.
     users
         How many users the large call was for.
-    words
+    taken
         How many random words it took.
     """
     if users < 2 * FEW:
-        return []
+        return
     few = CountedWords(SEED)
     reports_of(mechanism, wide_batch(private, FEW), few)
-    taken = few.taken / FEW, words / users
+    each, there = few.taken / FEW, taken / users
     # Links take a word for each change, so how many there are is random.
-    slack = DEVIATIONS * math.sqrt(taken[0] / FEW) if mechanism.shape.uneven else 0.0
-    if taken[1] >= FEWER_WORDS * taken[0] - slack:
-        return []
-    return [
-        Leak(
-            f"random words are used more than once: a call for {FEW:,} users draws {taken[0]:.3g} words a user, one for "
-            f"{users:,} users {taken[1]:.3g}",
+    slack = DEVIATIONS * math.sqrt(each / FEW) if mechanism.shape.uneven else 0.0
+    if there < FEWER_WORDS * each - slack:
+        raise LeakError(
+            f"random words are used more than once: a call for {FEW:,} users draws {each:.3g} words a user, one for "
+            f"{users:,} users {there:.3g}",
             Rank.USERS,
         )
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +285,7 @@ class CodeSides:
         """Choose the sides by a first look."""
         mechanism, values = reports.mechanism, np.atleast_1d(row)
         nowhere = np.zeros(max(mechanism.shape.places, mechanism.shape.length), dtype=np.int64)
-        independent = mechanism.finite and claims_independence(mechanism) and not mechanism.personal
+        independent = answers_alone(mechanism)
         if independent and mechanism.shape.uneven and mechanism.shape.alphabet == mechanism.shape.length:
             # A code says which of so many answers is yes.
             return cls(
@@ -326,7 +299,7 @@ class CodeSides:
         high = (values > values.min()).astype(np.int64) if len(values) == len(nowhere) else nowhere
         return cls(upper, high, mechanism.shape.length, False)
 
-    def of_users(self, reports: Reports) -> Sums:
+    def of_users(self, reports: Reports) -> Numbers:
         """How many bits of each user's report are set."""
         named = self.upper[reports.codes]
         if self.high.any():
@@ -337,11 +310,11 @@ class CodeSides:
         return np.asarray(sums >> 31 & 1 if self.together else sums)
 
 
-def _odd_users(walk: CallWalk) -> list[str]:
-    """Those who are drawn differently, in a sentence."""
+def check_odd_users(walk: CallWalk) -> None:
+    """Nobody may be drawn differently from all others."""
     users = sum(map(len, walk.sums.values()))
     if not users:
-        return []
+        return
     share = sum(int(sums.sum()) for sums in walk.sums.values()) / (users * walk.answers)
     worst: tuple[float, str] | None = None
     # Single users, blocks from both ends and whole calls; every k-th user; too many and too few.
@@ -352,20 +325,16 @@ def _odd_users(walk: CallWalk) -> list[str]:
             for at in {int(totals.argmax()), int(totals.argmin())}:
                 tail = float(log_tail(totals[at], draws, share))
                 if tail < log_false_alarm(looks, 1) and (worst is None or tail < worst[0]):
-                    told = f"{title.format(at)} of {count:,}, {totals[at]:,} of {draws:,} answers"
-                    worst = tail, told
-    if worst is None:
-        return []
-    return [
-        Leak(
+                    worst = tail, f"{title.format(at)} of {count:,}, {totals[at]:,} of {draws:,} answers"
+    if worst is not None:
+        raise LeakError(
             f"some users of a call are drawn differently from all others with the same row: of {worst[1]} lie on one side, of all "
             f"others {share:.1%}",
             Rank.CLEAR,
         )
-    ]
 
 
-def _groups(sums: Sums, quick: bool) -> Iterator[tuple[str, Sums, int]]:
+def _groups(sums: Numbers, quick: bool) -> Iterator[tuple[str, Numbers, int]]:
     """Groups of users of one call that are as large as each other: their sums, and how many users each has."""
     users, length = len(sums), 1
     while length < users:
@@ -381,7 +350,7 @@ def _groups(sums: Sums, quick: bool) -> Iterator[tuple[str, Sums, int]]:
             yield f"every {step:,}th user from {{}} on", totals, whole
 
 
-def _blocks(sums: Sums, length: int) -> Sums:
+def _blocks(sums: Numbers, length: int) -> Numbers:
     """Whole blocks: what is left over is in a block from the other end."""
     whole = len(sums) // length
     return np.asarray(sums[: whole * length].reshape(whole, length).sum(axis=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.candidate import claims_independence, reshaped
-from graphveil.audit.drawn_reports import code_places, link_answers, middle_code, place_count
+from graphveil.audit.findings import LeakError, Rank, log_false_alarm
 from graphveil.audit.lower_bound import log_tail
+from graphveil.audit.reports import Floats, Numbers, code_places, link_answers, middle_code, place_count
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.kary import KaryChannel
@@ -18,13 +20,10 @@ from graphveil.channels.product import ProductChannel
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.features import FeatureMechanism
-from graphveil.mechanisms.item import ItemMechanism
-from graphveil.mechanisms.labels import SymbolMechanism
+from graphveil.mechanisms.labels import ItemMechanism, SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.reports import Reports
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 # Tables with more entries than this, or codes with more cells, are not looked at place by place.
 MAX_ENTRIES, MAX_CELLS = 1 << 20, 1 << 22
 # Probabilities are floats here, and off by less than this.
@@ -133,13 +132,18 @@ class OutsideEvent:
         share = self.count / self.draws
         return (share >= CLEAR and self.high < CLEAR) or (share <= 1 - CLEAR and self.low > 1 - CLEAR)
 
-    @property
-    def told(self) -> str:
-        """What was seen and what could have been."""
-        return (
-            f"{self.event} came {self.count:,} times in {self.draws:,}, its table allows a probability from {self.low:.6g} "
-            f"to {self.high:.6g}, whatever the value"
+    def error(self, title: str, several: bool) -> LeakError:
+        """The finding, for users who held what is called so; ``several`` where there is more than one value."""
+        where = f" for value {self.place}" if several else ""
+        if self.place == TOGETHER:
+            where = " for all values together"
+        told = (
+            f"under {title}, {self.event} came {self.count:,} times in {self.draws:,}, its table allows a probability from "
+            f"{self.low:.6g} to {self.high:.6g}, whatever the value{where}"
         )
+        if self.clear:
+            return LeakError(f"it is sent in the clear: {told}", Rank.CLEAR)
+        return LeakError(f"an answer is not drawn from its table: {told}", Rank.ANSWER)
 
 
 @dataclass(frozen=True)
@@ -208,22 +212,27 @@ class ReportRanges:
         """How many places a report may say something about."""
         return len(self.kinds)
 
-    @property
-    def events(self) -> int:
-        """How many events are compared in one look: codes, codes and all below, and all rare ones; too many and too few."""
-        return 2 * (self.places + 1) * (2 * self.alphabet + 1)
+    def check(self, looks: Iterable[tuple[str, Numbers]]) -> None:
+        """Raise the gravest of what lies outside in some looks, by title and how often each code came at each place."""
+        # Codes, codes and all below, and all rare ones; too many and too few.
+        log_error = log_false_alarm(2 * (self.places + 1) * (2 * self.alphabet + 1))
+        seen = [(self.outside(counts, log_error), title) for title, counts in looks]
+        misses = [(event, title) for event, title in seen if event is not None]
+        if misses:
+            event, title = min(misses, key=lambda miss: (not miss[0].clear, miss[0].log_tail))
+            raise event.error(title, self.places > 1)
 
     def cells(self, reports: Reports) -> NDArray[np.int64]:
         """Return the place-and-code of every answer in some reports."""
         if isinstance(self.mechanism, LinkMechanism):
             _, named, degrees = link_answers(self.mechanism, reports)
             cells = self.alphabet * named.astype(np.int64) + 1
-            return (
-                cells if degrees is None else np.append(cells, self.alphabet * self.mechanism.size + degrees)
-            )
+            if degrees is not None:
+                cells = np.append(cells, self.alphabet * self.mechanism.size + degrees)
+            return cells
         return code_places(reports).astype(np.int64) * self.alphabet + reports.codes.astype(np.int64)
 
-    def count(self, reports: Reports) -> Counts:
+    def count(self, reports: Reports) -> Numbers:
         """How often each code came at each place."""
         counts = np.bincount(self.cells(reports), minlength=self.places * self.alphabet)
         counts = counts.reshape(self.places, self.alphabet)
@@ -232,7 +241,7 @@ class ReportRanges:
             links[:, 0] = reports.users - links[:, 1]
         return counts
 
-    def outside(self, counts: Counts, log_error: float) -> OutsideEvent | None:
+    def outside(self, counts: Numbers, log_error: float) -> OutsideEvent | None:
         """The event that is the farthest outside, if one is that unlikely."""
         worst: OutsideEvent | None = None
         for kind, span in enumerate(self.spans):
@@ -243,16 +252,11 @@ class ReportRanges:
                 places, own = np.append(places, TOGETHER), np.vstack([own, own.sum(axis=0)])
             draws = own.sum(axis=1)
             few, most = span.rare(float(draws.max()))
-            below = np.cumsum(own, axis=1)
+            rare = own[:, few].sum(axis=1)[:, None]
             looks = (
                 (own, span.low, span.high, "code {}"),
-                (below, span.low_below, span.high_below, "a code of 0 to {}"),
-                (
-                    own[:, few].sum(axis=1)[:, None],
-                    np.zeros(1),
-                    np.array([most]),
-                    f"one of {int(few.sum())} rare codes",
-                ),
+                (np.cumsum(own, axis=1), span.low_below, span.high_below, "a code of 0 to {}"),
+                (rare, np.zeros(1), np.array([most]), f"one of {int(few.sum())} rare codes"),
             )
             for seen, low, high, title in looks:
                 tails = range_tails(seen, draws[:, None], low, high)
@@ -291,7 +295,7 @@ class ReportRanges:
         return there, low, high
 
 
-def range_tails(seen: Counts, draws: Any, low: Floats, high: Floats) -> Floats:
+def range_tails(seen: Numbers, draws: Any, low: Floats, high: Floats) -> Floats:
     """Return how unlikely each count is at the nearer end of what is allowed, as a logarithm; 0 where it lies between.
 
     Parameters

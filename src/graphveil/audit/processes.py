@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.drawn_reports import batch, checked_reports, same_dims
-from graphveil.audit.findings import PROCESSES, Leak, Rank, Step
-from graphveil.audit.inputs import valid_inputs
+from graphveil.audit.findings import PROCESSES, LeakError, Rank, Step, leaks_of
+from graphveil.audit.reports import Version, batch, checked_reports, same_dims
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Estimate, Mechanism
 from graphveil.mechanisms.registry import is_own_builder, origin
 from graphveil.mechanisms.reports import Reports
-from graphveil.mechanisms.rows import PublicRange
 from graphveil.mechanisms.separate import Decoded, Separate, SeparateError, build_named
 from graphveil.plugins import named_in
 
@@ -35,26 +33,20 @@ USERS, ROUNDING, SEED = 33, 1e-9, 70
 ESTIMATED = {field.name for field in fields(Estimate)}
 
 
-def processes_step(
-    candidate: Candidate, mechanism: Mechanism, public: PublicRange | None, foreign: bool
-) -> Step:
-    """Check that reports and estimates depend on nothing but what is sent.
-
-    Parameters
-    ----------
-    candidate
-        What is audited, and the way to build it.
-    mechanism
-        The mechanism under audit.
-    public
-        The range that values lie in; None where there is none.
-    foreign
-        Whether it is not the package's own, and is run in a second process.
-    """
-    rows = {title: batch(private, USERS) for title, private in valid_inputs(mechanism, public).items()}
+def processes_step(candidate: Candidate, version: Version, foreign: bool) -> Step:
+    """Check that reports and estimates depend on nothing but what is sent; what is foreign is run in a second process too."""
+    mechanism = version.mechanism
+    rows = {title: batch(private, USERS) for title, private in version.valid.items()}
     reports = {title: checked_reports(mechanism, held, SeededWords(SEED)) for title, held in rows.items()}
-    control = _controlled(mechanism, rows)
-    leaks = _decoded_here(mechanism, reports)
+    try:
+        blind = mechanism.blind()
+        control = {
+            f"the control of {title}": checked_reports(blind, held, SeededWords(SEED))
+            for title, held in rows.items()
+        }
+    except (NotImplementedError, InputError):
+        control = {}
+    leaks = leaks_of(check_decoded_here, mechanism, reports)
     seen = "estimates follow from the bytes of reports"
     if not foreign or leaks:
         return Step(PROCESSES, seen, tuple(leaks))
@@ -65,12 +57,12 @@ def processes_step(
     with other:
         try:
             leaks = (
-                _decoded_there(other, reports, control)
-                or _answered_there(other, mechanism, rows)
-                or _kept(other, rows)
+                leaks_of(check_decoded_there, other, reports, control)
+                or leaks_of(check_answered_there, other, mechanism, rows)
+                or leaks_of(check_memory, other, rows)
             )
         except SeparateError as error:
-            leaks = [Leak(f"in a process of its own it fails: {error}", Rank.CONTROL)]
+            leaks = [LeakError(f"in a process of its own it fails: {error}", Rank.CONTROL).leak]
     seen = f"{seen}; in a process of its own, where no audit is loaded, it decodes and answers as here, says nothing and writes nothing"
     return Step(PROCESSES, seen, tuple(leaks))
 
@@ -94,97 +86,72 @@ def started(candidate: Candidate) -> Separate:
         return Separate(partial(build_named, candidate.name), settings, files)
 
 
-def _decoded_here(mechanism: Mechanism, reports: dict[str, Reports]) -> list[str]:
-    """Whether reports that were sent as bytes are decoded as those that were not."""
+def check_decoded_here(mechanism: Mechanism, reports: dict[str, Reports]) -> None:
+    """Reports that were sent as bytes must be decoded as those that were not."""
     for title, made in reports.items():
         estimate = made.estimate()
         if type(estimate) is not Estimate or set(vars(estimate)) != ESTIMATED:
-            return [
-                Leak(
-                    f"an estimate carries more than its values: it is of {type(estimate).__name__}",
-                    Rank.STATE,
-                )
-            ]
+            told = f"an estimate carries more than its values: it is of {type(estimate).__name__}"
+            raise LeakError(told, Rank.STATE)
         read = Reports.from_bytes(Reports.to_bytes(made), mechanism)
         if not _same(Decoded.of(estimate), Decoded.of(mechanism.estimate(read))):
-            return [
-                Leak(
-                    f"the estimate of reports depends on more than what is sent: those of {title} are decoded otherwise once "
-                    "they have been bytes",
-                    Rank.STATE,
-                )
-            ]
-    return []
+            raise LeakError(
+                f"the estimate of reports depends on more than what is sent: those of {title} are decoded otherwise once "
+                "they have been bytes",
+                Rank.STATE,
+            )
 
 
-def _controlled(mechanism: Mechanism, rows: dict[str, Any]) -> dict[str, Reports]:
-    """The reports of the control, if there is one."""
-    try:
-        control = mechanism.blind()
-    except (NotImplementedError, InputError):
-        return {}
-    return {
-        f"the control of {title}": checked_reports(control, held, SeededWords(SEED))
-        for title, held in rows.items()
-    }
-
-
-def _decoded_there(other: Separate, reports: dict[str, Reports], control: dict[str, Reports]) -> list[str]:
-    """Whether a process that has seen no row decodes reports, and those of the control, as this one does."""
+def check_decoded_there(other: Separate, reports: dict[str, Reports], control: dict[str, Reports]) -> None:
+    """A process that has seen no row must decode reports, and those of the control, as this one does."""
     for title, made in {**reports, **control}.items():
         there = other.decode(Reports.to_bytes(made), blind=title in control)
         if not _same(Decoded.of(made.estimate()), there):
-            return [
-                Leak(
-                    f"the estimate of reports depends on more than what is sent: a process that has seen no row decodes those of "
-                    f"{title} otherwise than the one that made them",
-                    Rank.STATE,
-                )
-            ]
-    return []
+            raise LeakError(
+                f"the estimate of reports depends on more than what is sent: a process that has seen no row decodes those of "
+                f"{title} otherwise than the one that made them",
+                Rank.STATE,
+            )
 
 
-def _answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, Any]) -> list[str]:
-    """Whether rows are answered as here, in silence, and nothing else leaves the process."""
+def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, Any]) -> None:
+    """Rows must be answered as here, in silence, and nothing else may leave the process."""
     said: dict[bytes, str] = {}
     for title, held in rows.items():
         sent = other.randomize(held, SEED)
         if sent.left:
-            message = f"while it answers, it {' and '.join(sent.left)}: what leaves a device beside its report is not covered by any epsilon"
-            return [Leak(message, Rank.CLEAR)]
+            told = f"while it answers, it {' and '.join(sent.left)}: what leaves a device beside its report is not covered by any epsilon"
+            raise LeakError(told, Rank.CLEAR)
         said.setdefault(sent.said, title)
         if len(said) > 1:
-            message = f"what it prints or logs depends on the values: it differs between {' and '.join(said.values())}"
-            return [Leak(message, Rank.CLEAR)]
-        here = Reports.to_bytes(checked_reports(mechanism, held, SeededWords(SEED)))
-        if sent.message != here:
-            message = (
-                f"in a process of its own it answers {title} otherwise, with the same random words{f' ({sent.error})' if sent.error else ''}: "
-                "reports depend on what was called or loaded before"
+            told = f"what it prints or logs depends on the values: it differs between {' and '.join(said.values())}"
+            raise LeakError(told, Rank.CLEAR)
+        if sent.message != Reports.to_bytes(checked_reports(mechanism, held, SeededWords(SEED))):
+            why = f" ({sent.error})" if sent.error else ""
+            raise LeakError(
+                f"in a process of its own it answers {title} otherwise, with the same random words{why}: "
+                "reports depend on what was called or loaded before",
+                Rank.STATE,
             )
-            return [Leak(message, Rank.STATE)]
-    return []
 
 
-def _kept(other: Separate, rows: dict[str, Any]) -> list[str]:
-    """Whether a call leaves something behind in the process that depends on the rows."""
+def check_memory(other: Separate, rows: dict[str, Any]) -> None:
+    """A call must leave nothing behind in the process that depends on the rows."""
     first, *others = rows
     before = other.left_behind(rows[first], SEED)
     for title in others:
         after = other.left_behind(rows[title], SEED)
         if before is None or after is None:
-            return []
+            return
         changed = [name for name in before if after.get(name) != before[name]]
         if changed:
-            message = f"it remembers rows: after a call with {title}, {changed[0]} is not what it is after one with {first}"
-            return [Leak(message, Rank.STATE)]
-    return []
+            told = f"it remembers rows: after a call with {title}, {changed[0]} is not what it is after one with {first}"
+            raise LeakError(told, Rank.STATE)
 
 
 def _same(one: Decoded, other: Decoded) -> bool:
-    if one.shape != other.shape or one.values.shape != other.values.shape:
-        return False
-    if not same_dims(one.indices, other.indices):
+    shapes = (one.shape, one.values.shape) == (other.shape, other.values.shape)
+    if not shapes or not same_dims(one.indices, other.indices):
         return False
     values = np.append(one.values, one.offset), np.append(other.values, other.offset)
     scale = float(np.abs(values[0]).max())

@@ -21,17 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.candidate import compared_pairs, has_decoys
-from graphveil.audit.control import sighted_decoys
-from graphveil.audit.drawn_reports import batch, checked_reports, draw_reports, wide_batch
 from graphveil.audit.enumeration import JointDistribution
-from graphveil.audit.findings import ANSWERS, SAMPLER, BrokenError, Leak, Rank, Step, log_false_alarm, show
-from graphveil.audit.independence import dependent_answers, has_independent_answers
-from graphveil.audit.inputs import invalid_inputs, valid_inputs
+from graphveil.audit.findings import (
+    ANSWERS,
+    SAMPLER,
+    BrokenError,
+    Leak,
+    Rank,
+    Step,
+    leaks_of,
+    show,
+)
+from graphveil.audit.independence import check_answers, check_decoys, has_independent_answers
 from graphveil.audit.lower_bound import (
     ERROR,
     FEWER,
     OFTEN,
-    Floats,
     LowerBound,
     best_bound,
     clopper_pearson,
@@ -39,12 +44,11 @@ from graphveil.audit.lower_bound import (
     most_separated,
     unlikely,
 )
-from graphveil.audit.probability_ranges import TOGETHER, Counts, OutsideEvent, ReportRanges
+from graphveil.audit.probability_ranges import ReportRanges
+from graphveil.audit.reports import Floats, Numbers, Version, batch, checked_reports, wide_batch
 from graphveil.channels.sampling import SystemWords, Words
-from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.rows import PublicRange
 
 # Events: single reports on either end, groups by likelihood ratio, groups in the order of enumeration.
 SINGLES, RATIO_GROUPS, PLACE_GROUPS = 16, 32, 64
@@ -53,7 +57,7 @@ NEVER = 1e-3
 # Calls for one user each: they are slow, and a fault of theirs is a coarse one.
 MIN_CALLS, DRAWS_A_CALL = 200, 10_000
 # A log-ratio that no table with counts above 0 has.
-ONE_SIDED = 100.0
+ONE_SIDED, TINY = 100.0, 1e-300
 Places = NDArray[np.intp]
 
 
@@ -64,7 +68,7 @@ class ReportEvent:
     title: str
     places: Places
 
-    def count(self, counts: Counts) -> int:
+    def count(self, counts: Numbers) -> int:
         """How often one of them was drawn."""
         return int(counts[self.places].sum())
 
@@ -87,7 +91,16 @@ def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
     events = _events(joint, *pair, draws)
     looks, calls = len(joint.inputs) + 2, max(MIN_CALLS, draws // DRAWS_A_CALL)
     differences: list[tuple[float, str]] = []
-    drawn: list[Counts] = []
+    drawn: list[Numbers] = []
+    claim = joint.mechanism.claim
+    # Of an ε that enumeration has found above the claim, only more than that is news.
+    known = claim.epsilon if claim.delta > 0 else max(claim.epsilon, joint.worst.loss.epsilon)
+
+    def proven(rows: list[Numbers]) -> LowerBound:
+        counts = np.array([[event.count(row) for event in events] for row in (rows[0], rows[-1])])
+        inputs = joint.inputs[pair[0]], joint.inputs[pair[1]]
+        return best_bound(counts, lambda place: events[place].title, inputs, draws, claim.delta)
+
     try:
         for index in range(len(joint.inputs)):
             here = draws if index in pair or every else max(draws // FEWER, 1)
@@ -100,12 +113,14 @@ def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
             alone = partial(joint.draw_alone, index, calls, words)
             look = SamplerLook(joint, index, calls, looks, alone, ", in calls for one user each")
             differences += look.difference(events, look.draw())
-        bound = _proven(joint, pair, events, drawn, draws, words)
+        bound = confirm(
+            proven(drawn), known, lambda: proven([joint.draw(index, draws, words) for index in pair])
+        )
     except BrokenError as error:
         return Step(SAMPLER, "it failed on the way", (str(error),), failed=True)
     leaks: list[str] = [Leak(max(differences)[1], Rank.ANSWER)] if differences else []
-    if bound.epsilon > _known(joint):
-        leaks.append(Leak(bound.leak(joint.mechanism.claim.epsilon), Rank.BOUND))
+    if bound.epsilon > known:
+        leaks.append(Leak(bound.leak(claim.epsilon), Rank.BOUND))
     others = len(joint.inputs) - len(set(pair))
     seen = (
         f"{draws:,} whole reports under each of the two most separated inputs, {calls:,} by calls for one user each"
@@ -123,13 +138,17 @@ class SamplerLook:
     index: int
     draws: int
     looks: int
-    draw: Callable[[], Counts]
+    draw: Callable[[], Numbers]
     how: str = ""
 
-    def difference(self, events: list[ReportEvent], counts: Counts) -> list[tuple[float, str]]:
+    def difference(self, events: list[ReportEvent], counts: Numbers) -> list[tuple[float, str]]:
         """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
         shares = self.joint.shares[self.index]
-        outliers = self._outside([*events, *_impossible(shares)], counts)
+        impossible = np.flatnonzero(shares == 0)
+        never = (
+            [ReportEvent("a report that the table says is impossible", impossible)] if impossible.size else []
+        )
+        outliers = self._outside([*events, *never], counts)
         if outliers:
             outliers = self._outside([event for event, _, _ in outliers], self.draw())
         if not outliers:
@@ -143,7 +162,7 @@ class SamplerLook:
         )
         return [(self._surprise((event, count, share)), message)]
 
-    def _outside(self, events: list[ReportEvent], counts: Counts) -> list[tuple[ReportEvent, int, float]]:
+    def _outside(self, events: list[ReportEvent], counts: Numbers) -> list[tuple[ReportEvent, int, float]]:
         shares = self.joint.shares[self.index]
         seen = [event.count(counts) for event in events]
         expected = [min(float(shares[event.places].sum()), 1.0) for event in events]
@@ -155,37 +174,10 @@ class SamplerLook:
         return abs(count - share * self.draws) / math.sqrt(max(share * (1 - share) * self.draws, 1e-9))
 
 
-def _proven(
-    joint: JointDistribution,
-    pair: tuple[int, int],
-    events: list[ReportEvent],
-    drawn: list[Counts],
-    draws: int,
-    words: Words,
-) -> LowerBound:
-    """What whole reports prove about ε under the two most separated inputs; a bound above the claim is confirmed."""
-    claim = joint.mechanism.claim
-
-    def bound(rows: list[Counts]) -> LowerBound:
-        counts = np.array([[event.count(row) for event in events] for row in (rows[0], rows[-1])])
-        inputs = joint.inputs[pair[0]], joint.inputs[pair[1]]
-        return best_bound(counts, lambda place: events[place].title, inputs, draws, claim.delta)
-
-    return confirm(
-        bound(drawn), _known(joint), lambda: bound([joint.draw(index, draws, words) for index in pair])
-    )
-
-
-def _known(joint: JointDistribution) -> float:
-    """The claim, or the ε that enumeration has found above it: only more than that is news."""
-    claim = joint.mechanism.claim
-    return claim.epsilon if claim.delta > 0 else max(claim.epsilon, joint.worst.loss.epsilon)
-
-
 def _events(joint: JointDistribution, one: int, other: int, draws: int) -> list[ReportEvent]:
     """What is compared: the reports that separate the two inputs most, and groups that leave none out."""
     mean = (joint.shares[one] + joint.shares[other]) / 2
-    ratio = _log_ratio(joint.shares[one], joint.shares[other])
+    ratio = np.log(np.maximum(joint.shares[one], TINY)) - np.log(np.maximum(joint.shares[other], TINY))
     order = np.argsort(-ratio, kind="stable")
     often = order[mean[order] * draws >= OFTEN]
     describe = joint.mechanism.describe_outcome
@@ -214,16 +206,6 @@ def _ratio_title(places: Places, ratio: Floats) -> str:
     return f"one of {len(places)} reports whose log-ratio lies from {low:.4g} to {high:.4g}"
 
 
-def _impossible(shares: Floats) -> list[ReportEvent]:
-    places = np.flatnonzero(shares == 0)
-    return [ReportEvent("a report that the table says is impossible", places)] if places.size else []
-
-
-def _log_ratio(first: Floats, second: Floats) -> Floats:
-    tiny = 1e-300
-    return np.log(np.maximum(first, tiny)) - np.log(np.maximum(second, tiny))
-
-
 def _cut(order: Places, mass: Floats, groups: int) -> list[Places]:
     """Cut an order of places into groups of about equal mass."""
     label = np.minimum((np.cumsum(mass[order]) * groups).astype(np.int64), groups - 1)
@@ -240,135 +222,70 @@ UNSEEDED = 2
 OWNERS = (1, 2, 7, 64, 1000)
 
 
-def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, words: Words) -> Step:
-    """Compare all answers of a mechanism, as it is used, with their tables and with each other.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism under audit.
-    public
-        The range that values lie in; None where there is none.
-    quick
-        Whether to look at fewer sizes and draws.
-    words
-        Where random words come from.
-    """
-    ranges = ReportRanges.of(mechanism)
+def answers_step(version: Version, quick: bool) -> Step:
+    """Compare all answers of a mechanism, as it is used, with their tables and with each other."""
+    mechanism, ranges = version.mechanism, ReportRanges.of(version.mechanism)
     values = QUICK_VALUES if quick else VALUES
-    inputs, odd = valid_inputs(mechanism, public), invalid_inputs(mechanism, public)
-    leaks = [] if ranges is None else within_tables(ranges, inputs, values, words)
-    if ranges is not None and not leaks:
-        leaks = [Leak(leak, Rank.VALUE) for leak in within_tables(ranges, odd, values, words)]
-    together = dependent_answers(mechanism, public, values, words)
-    together += sighted_decoys(mechanism, public, values, words)
-    message = (
-        "no table a value"
-        if ranges is None
-        else f"{len(inputs) + len(odd)} inputs on and off the grid, within their tables"
-    )
-    seen = f"{message}; calls for many users, for two and for one; pairs, triples and halves of answers: independent"
+    leaks: list[str] = []
+    message = "no table a value"
+    if ranges is not None:
+        leaks = leaks_of(check_tables, version, ranges, version.valid, values)
+        if not leaks:
+            odd = leaks_of(check_tables, version, ranges, version.invalid, values)
+            leaks = [Leak(leak, Rank.VALUE) for leak in odd]
+        message = (
+            f"{len(version.valid) + len(version.invalid)} inputs on and off the grid, within their tables"
+        )
+    leaks += leaks_of(check_answers, version, values) + leaks_of(check_decoys, version, values)
+    seen = f"{message}; calls for many users, for two and for one"
     if has_decoys(mechanism):
-        seen = f"{message}; calls for many users, for two and for one; decoys among the answers carry nothing"
-    elif not has_independent_answers(mechanism):
-        seen = f"{message}; calls for many users, for two and for one"
-    return Step(ANSWERS, seen, (*leaks, *together))
+        seen += "; decoys among the answers carry nothing"
+    elif has_independent_answers(mechanism):
+        seen += "; pairs, triples and halves of answers: independent"
+    return Step(ANSWERS, seen, tuple(leaks))
 
 
-def within_tables(
+def check_tables(
+    version: Version,
     ranges: ReportRanges,
     inputs: dict[str, Any],
     values: int,
-    words: Words,
     alone: bool = True,
     least: int = MIN_USERS,
-) -> list[str]:
-    """Return the gravest of the answers that are not drawn within their tables.
+) -> None:
+    """Answers must be drawn within their tables.
 
     Parameters
     ----------
+    version
+        The mechanism and where its random words come from.
     ranges
         The allowed probabilities of every answer.
     inputs
         What users hold, by title.
     values
         How many values a look has in all.
-    words
-        Where random words come from.
     alone
         Whether to make small calls too.
     least
         How many users a look has, however long their rows are.
     """
-    users = max(least, values // (4 * max(ranges.mechanism.shape.row_length, 8)))
-    return _gravest(ranges, _looks(ranges, inputs, users, words, alone))
-
-
-def drawn_often(ranges: ReportRanges, inputs: dict[str, Any], users: int, words: Words) -> list[str]:
-    """Return the same for so many users of each input that rare noise shows.
-
-    Parameters
-    ----------
-    ranges
-        The allowed probabilities of every answer.
-    inputs
-        What users hold, by title.
-    users
-        How many users there are in one call.
-    words
-        Where random words come from.
-    """
-    looks = (
-        (title, ranges.count(draw_reports(ranges.mechanism, private, users, words)))
-        for title, private in inputs.items()
-    )
-    return _gravest(ranges, looks)
-
-
-def _gravest(ranges: ReportRanges, looks: Iterator[tuple[str, Counts]]) -> list[str]:
-    log_error = log_false_alarm(ranges.events)
-    misses: list[tuple[OutsideEvent, str]] = []
-    for title, counts in looks:
-        outside = ranges.outside(counts, log_error)
-        if outside is not None:
-            misses.append((outside, title))
-    if not misses:
-        return []
-    outside, title = min(misses, key=lambda one: (not one[0].clear, one[0].log_tail))
-    return [outside_leak(outside, title, ranges)]
-
-
-def outside_leak(outside: OutsideEvent, title: str, ranges: ReportRanges) -> Leak:
-    """Return the finding in a sentence.
-
-    Parameters
-    ----------
-    outside
-        What was seen too often or too rarely.
-    title
-        What users held.
-    ranges
-        The allowed probabilities of every answer.
-    """
-    where = f" for value {outside.place}" if ranges.places > 1 else ""
-    if outside.place == TOGETHER:
-        where = " for all values together"
-    if outside.clear:
-        return Leak(f"it is sent in the clear: under {title}, {outside.told}{where}", Rank.CLEAR)
-    return Leak(f"an answer is not drawn from its table: under {title}, {outside.told}{where}", Rank.ANSWER)
+    users = max(least, values // (4 * max(version.mechanism.shape.row_length, 8)))
+    ranges.check(_looks(version, ranges, inputs, users, alone))
 
 
 def _looks(
-    ranges: ReportRanges, inputs: dict[str, Any], users: int, words: Words, alone: bool
-) -> Iterator[tuple[str, Counts]]:
-    mechanism = ranges.mechanism
+    version: Version, ranges: ReportRanges, inputs: dict[str, Any], users: int, alone: bool
+) -> Iterator[tuple[str, Numbers]]:
+    mechanism, words = version.mechanism, version.words
     for title, private in inputs.items():
         yield title, ranges.count(checked_reports(mechanism, batch(private, users), words))
-    for title, private in list(inputs.items())[:UNSEEDED] if alone else ():
+    some = list(inputs.items()) if alone else []
+    for title, private in some[:UNSEEDED]:
         for source in (None, SystemWords()):
             how = "without words" if source is None else "with the system's words"
             yield f"{title}, {how}", ranges.count(checked_reports(mechanism, batch(private, users), source))
-    for title, private in list(inputs.items())[:ALONE] if alone else ():
+    for title, private in some[:ALONE]:
         for size in (1, 2):
             row = batch(private, size)
             parts = [ranges.count(checked_reports(mechanism, row, words)) for _ in range(CALLS // size)]
@@ -378,8 +295,8 @@ def _looks(
 
 
 def _list_looks(
-    ranges: ReportRanges, mechanism: LinkMechanism, users: int, words: Words
-) -> Iterator[tuple[str, Counts]]:
+    ranges: ReportRanges, mechanism: LinkMechanism, users: int, words: Words | None
+) -> Iterator[tuple[str, Numbers]]:
     """Lists as users hold them: everybody is asked about users with smaller numbers alone, or about all others."""
     for owner in sorted({min(owner, mechanism.size - 1) for owner in OWNERS} - {0, -1}):
         for held in ([], list(range(owner)), list(range(0, owner, 2))):

@@ -13,29 +13,39 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.behaviour import brief_behaviour, everything_answered
+from graphveil.audit.behaviour import check_answered, check_briefly
 from graphveil.audit.candidate import VARIANTS, Candidate, CheckedLoss
-from graphveil.audit.drawn_reports import reports_of, same_reports
 from graphveil.audit.exact_loss import tables_step
-from graphveil.audit.findings import VERSIONS, BrokenError, Leak, OutOfTimeError, Rank, Step, rank_of
-from graphveil.audit.independence import dependent_answers
-from graphveil.audit.inputs import Probe, symbols_of, valid_inputs
-from graphveil.audit.lower_bound import more_than_claimed
+from graphveil.audit.findings import (
+    VERSIONS,
+    BrokenError,
+    Leak,
+    LeakError,
+    OutOfTimeError,
+    Rank,
+    Step,
+    leaks_of,
+    raise_first,
+    rank_of,
+)
+from graphveil.audit.independence import check_answers
+from graphveil.audit.lower_bound import check_contrast
 from graphveil.audit.probability_ranges import ReportRanges
-from graphveil.audit.sampler import drawn_often, within_tables
+from graphveil.audit.reports import Probe, Version, reports_of, same_reports, symbols_of
+from graphveil.audit.sampler import check_tables
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.personal import PersonalRows
-from graphveil.mechanisms.reports import Reports, row_pointers
+from graphveil.mechanisms.personal import PersonalMechanism, PersonalRows
+from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
 # Values that are drawn for one look at a version, and users that it has however long their rows are.
@@ -46,51 +56,48 @@ FEW = 12
 SEEN, QUICK_ANSWERS, MAX_ANSWERS, VALUES_AN_ANSWER = 40.0, 1 << 18, 1 << 23, 8
 
 
-def versions_step(
-    candidate: Candidate, whole: Mechanism, public: PublicRange | None, words: Words, schedule: AuditSchedule
-) -> tuple[Step, list[str]]:
-    """Look at other versions of a mechanism; return the step, and the representations that it does not take.
+def versions_step(candidate: Candidate, version: Version, schedule: AuditSchedule) -> tuple[Step, list[str]]:
+    """Look at other versions of a mechanism; return the step, and the representations of data that it does not take.
 
     Parameters
     ----------
     candidate
         What is audited, and the way to build it.
-    whole
+    version
         The mechanism as it is audited.
-    public
-        The range that values lie in; None where there is none.
-    words
-        Where random words come from.
     schedule
         The sizes to walk through.
     """
-    leaks, refused = same_by_every_path(whole, public)
-    ranges = ReportRanges.of(whole)
-    leaks += [] if ranges is None else rare_noise(ranges, public, words, schedule.quick)
+    refused: list[str] = []
+    leaks = leaks_of(check_paths, version, refused)
+    ranges = ReportRanges.of(version.mechanism)
+    leaks += [] if ranges is None else leaks_of(check_rare_noise, version, ranges, schedule.quick)
     tried: list[SizedMechanism] = []
-    options = [SizedMechanism(title, version, candidate.epsilon) for title, version in candidate.variants()]
+    options = [SizedMechanism(title, built, candidate.epsilon) for title, built in candidate.variants()]
     # Where its own tables are above the claim, those of other sizes are no news.
-    kept, unfinished = CheckedLoss.of(whole).holds, False
+    kept, unfinished = CheckedLoss.of(version.mechanism).holds, False
     try:
-        for version in chain(options, sizes(candidate, schedule)):
-            asked = version.epsilon if kept else None
-            found = look_at(version.mechanism, _range_of(version, public), words, asked, schedule.quick)
-            tried.append(version)
+        for sized in chain(options, sizes(candidate, schedule)):
+            other = replace(version, mechanism=sized.mechanism, public=_range_of(sized, version.public))
+            asked = sized.epsilon if kept else None
+            found = leaks_of(check_version, other, asked, schedule.quick, kind=BrokenError)
+            tried.append(sized)
             if found:
-                leaks.append(Leak(f"with {version.title}: {found[0]}", rank_of(found[0])))
+                leaks.append(Leak(f"with {sized.title}: {found[0]}", rank_of(found[0])))
                 break
     except OutOfTimeError:
         unfinished = True
     paths = "sparse and dense rows, types and orders of memory give the same reports"
-    covers, gaps = _covers(tried), _gaps([whole, *(version.mechanism for version in tried)], schedule.quick)
-    seen = "; ".join([paths, *(version.title for version in options if version in tried), *covers])
+    covers = _covers(tried)
+    gaps = _gaps([version.mechanism, *(sized.mechanism for sized in tried)], schedule.quick)
+    seen = "; ".join([paths, *(sized.title for sized in options if sized in tried), *covers])
     return Step(VERSIONS, seen, tuple(leaks), unfinished=unfinished, covers=covers, gaps=gaps), refused
 
 
-def _range_of(version: SizedMechanism, public: PublicRange | None) -> PublicRange | None:
+def _range_of(sized: SizedMechanism, public: PublicRange | None) -> PublicRange | None:
     """The range that a version was built with, whether it tells it or not."""
-    own = getattr(version.mechanism, "public", None)
-    said = VARIANTS.get(version.title, {}).get("range")
+    own = getattr(sized.mechanism, "public", None)
+    said = VARIANTS.get(sized.title, {}).get("range")
     return own if isinstance(own, PublicRange) else public if said is None else PublicRange(*said)
 
 
@@ -130,68 +137,28 @@ def users_affordable(mechanism: Mechanism, quick: bool) -> int:
     return answers // max(mechanism.shape.length, length // VALUES_AN_ANSWER)
 
 
-def look_at(
-    mechanism: Mechanism,
-    public: PublicRange | None,
-    words: Words,
-    epsilon: float | None = None,
-    quick: bool = True,
-) -> list[str]:
-    """Take a short look at one version of a mechanism.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism under audit.
-    public
-        The range that values lie in; None where there is none.
-    words
-        Where random words come from.
-    epsilon
-        The budget that it was asked for; None: its tables are not read.
-    quick
-        Whether to look at fewer sizes and draws.
-    """
-    try:
-        leaks: list[str] = [] if epsilon is None else list(tables_step(mechanism, epsilon).leaks)
-        leaks += everything_answered(mechanism, public)
-        leaks = leaks or brief_behaviour(Probe.around(mechanism, public, FEW))
-        ranges = ReportRanges.of(mechanism)
-        if ranges is not None and not leaks:
-            leaks += _tables_kept(ranges, public, words, quick)
-        leaks = leaks or dependent_answers(mechanism, public, VALUES, words, MIN_DEPENDENT)
-        leaks = leaks or more_than_claimed(mechanism, public, words)
-        return leaks or same_by_every_path(mechanism, public)[0]
-    except BrokenError as error:
-        return [str(error)]
+def check_version(version: Version, epsilon: float | None, quick: bool) -> None:
+    """Take a short look at a version that was asked for ε; None: its tables are not read."""
+    mechanism = version.mechanism
+    if epsilon is not None:
+        raise_first(tables_step(mechanism, epsilon).leaks)
+    check_answered(version)
+    check_briefly(Probe.around(version, FEW))
+    ranges = ReportRanges.of(mechanism)
+    if ranges is not None:
+        check_tables(version, ranges, version.valid, VALUES, alone=False, least=MIN_USERS)
+        check_rare_noise(version, ranges, quick)
+    check_answers(version, VALUES, MIN_DEPENDENT)
+    check_contrast(version)
+    check_paths(version, [])
 
 
-def _tables_kept(ranges: ReportRanges, public: PublicRange | None, words: Words, quick: bool) -> list[str]:
-    """Answers to many inputs within their tables."""
-    inputs = valid_inputs(ranges.mechanism, public)
-    leaks = within_tables(ranges, inputs, VALUES, words, alone=False, least=MIN_USERS)
-    return leaks or rare_noise(ranges, public, words, quick)
-
-
-def rare_noise(ranges: ReportRanges, public: PublicRange | None, words: Words, quick: bool) -> list[str]:
-    """Return a finding where two inputs, drawn so often that rare noise shows, are not answered within their tables.
-
-    Parameters
-    ----------
-    ranges
-        The allowed probabilities of every answer.
-    public
-        The range that values lie in; None where there is none.
-    words
-        Where random words come from.
-    quick
-        Whether to look at fewer sizes and draws.
-    """
-    needed = min(users_needed(ranges.mechanism), users_affordable(ranges.mechanism, quick))
-    if needed <= MIN_USERS:
-        return []
-    first = dict(list(valid_inputs(ranges.mechanism, public).items())[:2])
-    return drawn_often(ranges, first, needed, words)
+def check_rare_noise(version: Version, ranges: ReportRanges, quick: bool) -> None:
+    """Two inputs, drawn so often that rare noise shows, must be answered within their tables."""
+    needed = min(users_needed(version.mechanism), users_affordable(version.mechanism, quick))
+    if needed > MIN_USERS:
+        some = list(version.valid.items())[:2]
+        ranges.check((title, ranges.count(version.draw(private, needed))) for title, private in some)
 
 
 # Budgets above those of the schedule, and how far the largest one that is accepted is looked for.
@@ -346,44 +313,36 @@ PATH_USERS, MIN_PATH_USERS, MAX_PATH_VALUES, PATH_SEED = 64, 6, 1 << 16, 60
 MAX_HALF = 2048
 
 
-def same_by_every_path(mechanism: Mechanism, public: PublicRange | None) -> tuple[list[str], list[str]]:
-    """The leaks, and the paths that the mechanism does not take."""
-    refused: list[str] = []
-    for all_rows, paths in _representations(mechanism, public):
+def check_paths(version: Version, refused: list[str]) -> None:
+    """Data by any path must be answered alike; paths that the mechanism does not take are added to ``refused``."""
+    mechanism = version.mechanism
+    for all_rows, paths in _representations(version):
         for rows in (all_rows, all_rows[:1]):
             expected = reports_of(mechanism, rows, SeededWords(PATH_SEED))
             for title, make in paths.items():
-                held = make(rows)
-                if held is None:
+                if (held := make(rows)) is None:
                     continue
-                try:
-                    reports = _quietly(mechanism, held)
-                except Exception:  # noqa: BLE001 -- refused by whatever error
-                    refused.append(title)
-                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    try:
+                        reports = mechanism.randomize(held, SeededWords(PATH_SEED))
+                    except Exception:  # noqa: BLE001 -- refused by whatever error
+                        refused += [] if title in refused else [title]
+                        continue
                 if not same_reports(expected, reports):
-                    leak = (
+                    raise LeakError(
                         f"{title} are answered differently: with the same values and the same random words they give other "
-                        "reports than an array of double precision"
+                        "reports than an array of double precision",
+                        Rank.PATH,
                     )
-                    return [Leak(leak, Rank.PATH)], refused
-    return [], list(dict.fromkeys(refused))
-
-
-def _quietly(mechanism: Mechanism, private: Any) -> Reports:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return mechanism.randomize(private, SeededWords(PATH_SEED))
 
 
 Representation = Callable[[NDArray[Any]], Any]
 
 
-def _representations(
-    mechanism: Mechanism, public: PublicRange | None
-) -> Iterator[tuple[NDArray[Any], dict[str, Representation]]]:
+def _representations(version: Version) -> Iterator[tuple[NDArray[Any], dict[str, Representation]]]:
     """Some users' private data, and other ways to hold them."""
-    chance = np.random.default_rng(PATH_SEED)
+    mechanism, chance = version.mechanism, np.random.default_rng(PATH_SEED)
     users = max(MIN_PATH_USERS, min(PATH_USERS, MAX_PATH_VALUES // mechanism.shape.row_length))
     if mechanism.subject in ("label", "level"):
         symbols = chance.choice(symbols_of(mechanism), users)
@@ -402,17 +361,11 @@ def _representations(
         lists: dict[str, Representation] = {"neighbour lists": _neighbour_lists} if listed else {}
         yield links, {**sparse_paths(), **_integers(), **lists}
         return
-    span = public or PublicRange(0.0, 1.0)
+    span = version.public or PublicRange(0.0, 1.0)
     # A third of the values is 0, as in sparse rows, where the range has it.
     single = np.float32(span.low) + chance.random(shape).astype(np.float32) * np.float32(span.high - span.low)
     single = np.clip(single, np.nextafter(np.float32(span.low), np.float32(np.inf)), np.float32(span.high))
     single[chance.random(shape) < 1 / 3] = 0.0
-    low, high = np.ceil(span.low), np.floor(span.high)
-    whole = (
-        chance.integers(int(low), int(high) + 1, shape).astype(np.float64)
-        if high - low < 2**15 and low <= high
-        else None
-    )
     memory: dict[str, Representation] = {
         "rows of single precision": _as("float32"),
         "rows of the other byte order": _as(">f8"),
@@ -424,10 +377,12 @@ def _representations(
         "rows in lists": lambda rows: rows.tolist(),
     }
     some = [(single.astype(np.float64), {**memory, **sparse_paths()})]
-    if whole is not None:
+    low, high = np.ceil(span.low), np.floor(span.high)
+    if high - low < 2**15 and low <= high:
+        whole = chance.integers(int(low), int(high) + 1, shape).astype(np.float64)
         some.append((whole, {**_integers(), **sparse_paths()}))
     for rows, paths in some:
-        if not mechanism.personal:
+        if not isinstance(mechanism, PersonalMechanism):
             yield rows, paths
             continue
         levels = chance.integers(1, len(getattr(mechanism, "budgets", (1,))) + 1, users)

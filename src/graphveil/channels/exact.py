@@ -186,6 +186,11 @@ class Worst:
     rarer: int
     ratio: Fraction | None
 
+    @property
+    def loss(self) -> Loss:
+        """What that output reveals."""
+        return Loss.of(self.ratio)
+
 
 def worst_ratio(table: Counts) -> Worst:
     """The largest ratio of two entries of a column, over all columns; exact."""

@@ -12,17 +12,18 @@ from graphveil import scale
 from graphveil.cli.console import on_interrupt, one_bar, print_result, say
 from graphveil.cli.options import AsJson, Computing, Options, with_options
 from graphveil.errors import InputError
-from graphveil.experiments.artefacts import record_file
-from graphveil.experiments.embedding import FORMATS, check_embedding, embed_experiment
-from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.predictions import (
+from graphveil.experiments.artefacts import (
+    FORMATS,
+    check_embedding,
     check_predictions,
     check_predictions_file,
-    learn_again,
+    embed_experiment,
     predict_experiment,
+    record_file,
 )
-from graphveil.experiments.run_figures import RUN_FIGURES
-from graphveil.experiments.unit import RunUnit
+from graphveil.experiments.drawings import RUN_FIGURES
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import RunUnit, learn_unit
 from graphveil.files import FIGURES, check_output, write_whole
 from graphveil.graphs.load import large_shards
 from graphveil.methods.terms import option
@@ -191,7 +192,7 @@ def plot(
     check_output(out, FIGURES, "--out")
     check_predictions(experiment)
     with one_bar() as inside:
-        learned = learn_again(experiment, 0, None, inside)
+        learned = learn_unit(RunUnit(experiment), inside)
         inside(f"drawing {kind}", 1.0)
         RUN_FIGURES[kind](*learned).write(out)
     say(f"The figure is in {out}.")

@@ -15,8 +15,8 @@ from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.experiment_file import Fields
 from graphveil.experiments.paper_result import FigureResult, PaperResult, papers_page
 from graphveil.experiments.papers import FigureInput, Paper, PaperFigure, papers, select, select_every
+from graphveil.experiments.runner import RunOptions, run_studies, run_study
 from graphveil.experiments.study_result import UNFINISHED, StudyResult
-from graphveil.experiments.study_runner import RunOptions, run_studies, run_study
 from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, PAGES, check_output, write_whole
 from graphveil.methods.terms import option

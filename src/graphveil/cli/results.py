@@ -19,12 +19,11 @@ from graphveil.experiments.report import (
     results_table,
     write_report,
 )
-from graphveil.experiments.result_store import (
+from graphveil.experiments.result import StoredResult
+from graphveil.experiments.results import (
     EXPORTS,
     ORDERS,
-    ResultStore,
     Selection,
-    StoredResult,
     check_tag,
     find_result,
     kept_results,
@@ -34,7 +33,7 @@ from graphveil.experiments.result_store import (
     with_numbers,
     write_export,
 )
-from graphveil.experiments.unit_store import results_file
+from graphveil.experiments.store import ResultStore, results_file
 from graphveil.files import PAGES, check_output, write_whole
 from graphveil.methods.terms import option
 from graphveil.number_format import counted
@@ -91,7 +90,7 @@ def results(
     if (delete or tagging) and not (numbers or selection.filters):
         what = "deleted" if delete else "tagged"
         raise InputError(f"without a selection everything would be {what}: give numbers, --data, --tag …")
-    store = ResultStore(results_file())
+    store = ResultStore()
     kept = store.results(warn)
     chosen = selection.of(with_numbers(kept, numbers) if numbers else kept)
     if delete:

@@ -10,7 +10,6 @@ from typing import Annotated, TypeVar
 from graphveil.cli.console import (
     RUNS_KEPT,
     Bars,
-    Console,
     interrupted,
     on_interrupt,
     one_bar,
@@ -19,7 +18,6 @@ from graphveil.cli.console import (
     resume_words,
     say,
     say_reused,
-    show_table,
 )
 from graphveil.cli.options import (
     AllRuns,
@@ -38,10 +36,11 @@ from graphveil.experiments.experiment_file import SETTINGS, Fields, experiment_f
 from graphveil.experiments.measures import MEASURES
 from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.result import result_sentences, result_table
+from graphveil.experiments.runner import RunOptions, StudyWatcher, run_experiment, run_study, unit_count
 from graphveil.experiments.study import FOLDER, Axis, Cell, Study, find_sweep, read_sweep
 from graphveil.experiments.study_result import BUDGETS, StudyResult
-from graphveil.experiments.study_runner import RunOptions, StudyWatcher, run_study, unit_count
 from graphveil.experiments.table import Table
+from graphveil.experiments.unit import UnitResult
 from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.job import Progress
 from graphveil.methods.terms import option
@@ -63,23 +62,19 @@ class BarWatcher(StudyWatcher):
     def begin(self, experiment: Experiment, done: int, total: int) -> None:
         self.bars.count(done, total, f"{experiment.method} on {experiment.data}")
 
-    def add(self, experiment: Experiment, done: int, total: int) -> None:
+    def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
         self.computed += 1
         self.begin(experiment, done, total)
 
     def end(self, sentences: Sequence[str]) -> None:
         self.reused += sentences
 
-    def sentences(self) -> list[str]:
-        """Return what is to be said about runs that were found."""
-        return self.reused
-
 
 @contextmanager
 def study_bars(sentence: str = RUNS_KEPT) -> Iterator[BarWatcher]:
     """Show bars on stderr until the studies within are run, and then what was reused; an interrupt ends the command with a sentence."""
     watcher = BarWatcher()
-    with on_interrupt(sentence), say_reused(watcher), progress_bars() as bars:
+    with on_interrupt(sentence), say_reused(lambda: watcher.reused), progress_bars() as bars:
         watcher.bars, watcher.inside = bars, bars.step
         yield watcher
 
@@ -180,24 +175,13 @@ def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
         f"no run of {experiment.method} is finished; every finished run is kept, and {goes_on} from there"
     )
     with study_bars(nothing) as bars:
-        (outcome,) = run_study(Study("run", experiment.method, (Cell(experiment),)), options, bars).outcomes
-    result = outcome.result or outcome.partial
-    if result is None:
-        raise interrupted(nothing)
+        result = run_experiment(experiment, options, bars)
     if reused := len(result.units) - bars.computed:
         say(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)
-    if as_json:
-        say(result.to_json())
-    else:
-        console = Console()
-        show_table(result_table(result))
-        for sentence in result_sentences(result):
-            console.print(sentence)
+    print_result(result.to_dict(), as_json, result_table(result), *result_sentences(result))
     if result.interrupted:
-        state = (
-            f"{len(result.units)} of {unit_count([experiment])} runs, control and structure counted too, are"
-        )
-        raise interrupted(f"{state} finished and kept; {goes_on} from there")
+        state = f"{len(result.units)} of {unit_count(experiment)} runs, control and structure counted too"
+        raise interrupted(f"{state}, are finished and kept; {goes_on} from there")
 
 
 def run_budgets(

@@ -15,15 +15,14 @@ from graphveil.cli.console import (
 )
 from graphveil.cli.options import AsJson, Computing, Options, default_file, with_options
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.store import ResultStore
 from graphveil.experiments.table import Table
 from graphveil.experiments.tuning import (
-    TrialStore,
     TuningResult,
     check_search,
     tune_experiment,
     write_settings,
 )
-from graphveil.experiments.unit_store import results_file
 from graphveil.files import check_format, check_output
 from graphveil.methods.terms import option
 from graphveil.number_format import counted, exact_text, points
@@ -88,9 +87,12 @@ def tune(
         # It would be read as JSON, and any other as TOML.
         check_format(file, (".toml",), "--out")
     with on_interrupt("no trial is finished, and the same command begins anew"):
-        store = TrialStore(results_file(), computing.any_version)
+        store = ResultStore(any_version=computing.any_version)
         title, total = f"{experiment.method} on {experiment.data}", min(trials, space.size)
-        with say_reused(store), progress_bars(title, total, steps=engine.inside(computing.jobs)) as bars:
+        with (
+            say_reused(store.sentences),
+            progress_bars(title, total, steps=engine.inside(computing.jobs)) as bars,
+        ):
 
             def watch(tuned: TuningResult) -> None:
                 bars.count(len(tuned.trials), what=f"{title}, best {points(tuned.best.score)}")

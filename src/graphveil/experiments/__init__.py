@@ -1,19 +1,25 @@
 """Experiments: runs with their controls, what they say together, how it is shown, the search for settings, and embeddings."""
 
-from graphveil.experiments.embedding import Embedding, embed, embed_experiment, read_embedding
+from graphveil.experiments.artefacts import (
+    Embedding,
+    Predictions,
+    embed,
+    embed_experiment,
+    predict,
+    predict_experiment,
+    read_embedding,
+)
+from graphveil.experiments.drawings import RUN_FIGURES
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.experiment_file import read_settings
 from graphveil.experiments.model import Model, load_model, save, train_model
-from graphveil.experiments.predictions import Predictions, predict, predict_experiment
 from graphveil.experiments.report import write_report
-from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import ResultStore, StoredResult, read_results
-from graphveil.experiments.run_figures import RUN_FIGURES
-from graphveil.experiments.runner import run, run_experiment
+from graphveil.experiments.result import Result, StoredResult
+from graphveil.experiments.results import read_results
+from graphveil.experiments.runner import RunOptions, StudyWatcher, run, run_experiment, sweep
+from graphveil.experiments.store import ResultStore
 from graphveil.experiments.study_result import StudyResult
-from graphveil.experiments.study_runner import sweep
-from graphveil.experiments.tuning import TrialStore, TuningResult, tune, tune_experiment, write_settings
-from graphveil.experiments.unit_store import UnitStore
+from graphveil.experiments.tuning import TuningResult, tune, tune_experiment, write_settings
 from graphveil.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 
 __all__ = [
@@ -24,12 +30,12 @@ __all__ = [
     "Predictions",
     "Result",
     "ResultStore",
+    "RunOptions",
     "StoredResult",
     "StudyResult",
+    "StudyWatcher",
     "Summary",
-    "TrialStore",
     "TuningResult",
-    "UnitStore",
     "bootstrap",
     "embed",
     "embed_experiment",

@@ -1,25 +1,40 @@
-"""Artefacts: what a run leaves behind (predictions, embeddings, models), with one writer and one reader of their files."""
+"""Artefacts: what a run leaves behind (predictions, embeddings), what it cost, and one writer and reader of their files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import IO, Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError, create_model
 
 from graphveil import learn
+from graphveil.checks import check_whole
 from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments.drawings import embedding_map
 from graphveil.experiments.experiment import DATA_PREFIX, Experiment, Given, take_data
 from graphveil.experiments.table import csv_text, parquet_bytes
-from graphveil.experiments.unit import OpenUnit
-from graphveil.files import MAX_TEXT, memory_limit, read_arrays, write_whole, writing_whole
+from graphveil.experiments.unit import OpenUnit, RunUnit, learn_unit, open_unit, predicted_classes
+from graphveil.files import (
+    MAX_TEXT,
+    check_format,
+    check_output,
+    memory_limit,
+    read_arrays,
+    write_whole,
+    writing_whole,
+)
+from graphveil.graphs.graph import Graph, Mask
+from graphveil.graphs.part import Group
 from graphveil.graphs.tables import TableFile
 from graphveil.graphs.users import Users
+from graphveil.methods.job import Progress
+from graphveil.methods.tasks import Outcome
+from graphveil.number_format import percent
 from graphveil.privacy.record import Privacy, artefact_statement
 
 CSV, NPZ, PARQUET, TENSORS = ".csv", ".npz", ".parquet", ".pt"
@@ -31,6 +46,12 @@ USER, EMBEDDING = "user", "e"
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OverflowError, RecursionError)
 Columns = dict[str, NDArray[Any]]
 Made = TypeVar("Made")
+# What an embedding is written as.
+FORMATS = (NPZ, PARQUET)
+# Rows that are multiplied in double precision at once.
+BLOCK = 4096
+# What part of the split a user is in: in none, or joined after the training, where it is none of the three.
+PARTS, NO_PART, JOINED = ("train", "validation", "test"), "none", "joined"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,22 +94,10 @@ class Artefact:
             if getattr(self, name) is not None:
                 getattr(self, name).setflags(write=False)
 
-    @classmethod
-    def about_fields(cls) -> list[str]:
-        """Return the names of all fields but arrays."""
-        return [each.name for each in fields(cls) if each.name not in cls.ARRAYS]
-
     def about(self) -> dict[str, Any]:
         """Return everything but arrays, as JSON has it."""
-        known = {name: getattr(self, name) for name in self.about_fields()}
+        known = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in self.ARRAYS}
         return {**known, "privacy": self.privacy.to_dict()}
-
-    @classmethod
-    def parse_about(cls, about: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields that `about` has written, each of its type."""
-        hints = get_type_hints(cls)
-        types: dict[str, Any] = {name: (hints[name], ...) for name in cls.about_fields()}
-        return dict(create_model(cls.__name__, **types).model_validate(about))
 
 
 def about_run(ready: OpenUnit, what: str, *, simulated: bool = True, drawn: str = "") -> dict[str, Any]:
@@ -165,7 +174,31 @@ def write_artefact(
     if record:
         write_whole(record_file(file), f"{text}\n")
     with writing_whole(file) as stream:
-        WRITERS[file.suffix](stream, content, text)
+        if file.suffix == CSV:
+            stream.write(csv_text(content, zip(*map(_cells, content.values()), strict=True)).encode())
+        elif file.suffix == PARQUET:
+            columns = {name: _arrow(column) for name, column in content.items()}
+            stream.write(parquet_bytes(columns, {KEY: text.encode()}))
+        elif file.suffix == NPZ:
+            np.savez(stream, **content, about=np.array(text))
+        else:
+            import torch
+
+            torch.save({ABOUT: text, **content}, stream)
+
+
+def _cells(column: NDArray[Any]) -> list[Any]:
+    """Return numbers as they are, but probabilities with six digits."""
+    if column.dtype.kind == "f":
+        return [f"{value:.6g}" for value in np.asarray(column, dtype=np.float64)]
+    cells: list[Any] = column.tolist()
+    return cells
+
+
+def _arrow(column: NDArray[Any]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(column.tolist() if column.dtype.kind == "U" else np.ascontiguousarray(column))
 
 
 def read_artefact(
@@ -177,9 +210,17 @@ def read_artefact(
     """
     if not file.is_file():
         raise InputError(f"{file} is not there: {instead}")
-    content = READERS.get(file.suffix, READERS[TENSORS])(file, what, instead)
+    if file.suffix == NPZ:
+        # What we write is not packed.
+        content = read_arrays(file, memory_limit(file, MAX_TEXT / 1e9), f"an {what}", instead)
+    elif file.suffix == PARQUET:
+        content = _read_rows(TableFile(file, instead), instead)
+    else:
+        # `torch.save` writes under any name.
+        content = learn.read_tensors(file, what, instead, "cpu")
     try:
-        return make(content, json.loads(content.pop(ABOUT)))
+        text = content.pop(ABOUT)
+        return make(content, json.loads(str(text) if isinstance(text, np.ndarray) else text))
     except (GraphveilError, ValidationError) as error:
         raise InputError(f"{file} holds no {what} ({_problem(error)}): {instead}") from None
     except DAMAGED:
@@ -193,73 +234,339 @@ def _problem(error: Exception) -> str:
     return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
 
-def _write_csv(stream: IO[bytes], columns: Mapping[str, Any], _about: str) -> None:
-    stream.write(csv_text(columns, zip(*map(_cells, columns.values()), strict=True)).encode())
-
-
-def _cells(column: NDArray[Any]) -> list[Any]:
-    """Return numbers as they are, but probabilities with six digits."""
-    if column.dtype.kind == "f":
-        return [f"{value:.6g}" for value in np.asarray(column, dtype=np.float64)]
-    cells: list[Any] = column.tolist()
-    return cells
-
-
-def _write_npz(stream: IO[bytes], arrays: Mapping[str, Any], about: str) -> None:
-    np.savez(stream, **arrays, about=np.array(about))
-
-
-def _read_npz(file: Path, what: str, instead: str) -> dict[str, Any]:
-    # What we write is not packed.
-    arrays = read_arrays(file, memory_limit(file, MAX_TEXT / 1e9), f"an {what}", instead)
-    return {name: str(array) if name == ABOUT else array for name, array in arrays.items()}
-
-
-def _write_parquet(stream: IO[bytes], columns: Mapping[str, Any], about: str) -> None:
-    import pyarrow
-
-    arrays = {
-        name: pyarrow.array(column.tolist() if column.dtype.kind == "U" else np.ascontiguousarray(column))
-        for name, column in columns.items()
-    }
-    stream.write(parquet_bytes(arrays, {KEY: about.encode()}))
-
-
-def _read_parquet(file: Path, _what: str, instead: str) -> dict[str, Any]:
+def _read_rows(table: TableFile, instead: str) -> dict[str, Any]:
     """Return the rows of an embedding, the only table that is read back."""
-    table = TableFile(file, instead)
     names = [f"{EMBEDDING}{place}" for place in range(len(table.names) - 1)]
     columns = table.read([USER, *names])
     users = table.checked_array(columns[USER], np.int64, USER)
     # Rows in another order still belong to the same users.
     if not np.array_equal(np.sort(users), np.arange(len(users))):
-        raise InputError(f"{file}: users are missing or repeated: {instead}")
+        raise InputError(f"{table.file}: users are missing or repeated: {instead}")
     values = np.empty((len(users), len(names)), dtype=np.float32)
     for place, name in enumerate(names):
         values[users, place] = table.checked_array(columns[name], np.float32, name)
     return {"values": values, ABOUT: table.metadata.get(KEY, b"")}
 
 
-def _write_tensors(stream: IO[bytes], content: Mapping[str, Any], about: str) -> None:
-    import torch
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Predictions(Artefact):
+    """What a method predicts for each of n users in one run. It holds what was learned, and nothing that users hold.
 
-    torch.save({ABOUT: about, **content}, stream)
+    Parameters
+    ----------
+    metric, score, tested
+        The score that the users' side counts on its ``tested`` test users; None where nobody tests.
+    calibration
+        Whether a probability is as sure as it is right, and by what.
+    classes
+        The predicted classes (n integers), or 0 and 1 (n x labels) where a user may have several labels.
+    probabilities
+        Those of all classes or labels (n x C).
+    parts
+        Who trained, validated or tested: "train", "validation", "test" or "none".
+    ids
+        What users are called elsewhere, where the graph has ids; else they are numbered.
+    """
+
+    ARRAYS: ClassVar[tuple[str, ...]] = ("classes", "probabilities", "parts", "ids")
+
+    metric: str
+    score: float | None
+    tested: int
+    calibration: str
+    classes: NDArray[np.int64]
+    probabilities: NDArray[np.float32]
+    parts: NDArray[np.str_]
+    ids: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return self.users
+
+    @property
+    def several(self) -> bool:
+        """Whether a user may have several labels."""
+        return self.classes.ndim == 2
+
+    @property
+    def probability(self) -> NDArray[np.float32]:
+        """How likely the predicted class of each user is (n numbers)."""
+        if self.several:
+            raise InputError("users have several labels each: look at probabilities, a column a label")
+        chosen: NDArray[np.float32] = self.probabilities[np.arange(self.users), self.classes]
+        return chosen
+
+    def columns(self) -> Columns:
+        """Return the table that a file holds: user, id, part, class, probability, and p0, p1, … of all classes."""
+        table: Columns = {USER: np.arange(self.users)}
+        if self.ids is not None:
+            table["id"] = self.ids
+        table["part"] = self.parts
+        if self.several:
+            table |= matrix_columns("label", self.classes)
+        else:
+            table |= {"class": self.classes, "probability": self.probability}
+        return table | matrix_columns("p", self.probabilities)
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as .csv or .parquet, and what is known of it, with the privacy record, beside it as PATH.json."""
+        write_artefact(check_predictions_file(Path(path)), self.columns(), self.about(), record=True)
+
+    @property
+    def summary(self) -> str:
+        """How many users there are, and the score of those who test."""
+        kind = "labels" if self.several else "classes"
+        reached = "nobody tests"
+        if self.score is not None:
+            reached = f"{self.metric} {percent(self.score)} on {self.tested:,} test users"
+        return f"{self.users:,} users, {self.probabilities.shape[1]} {kind}, {reached}"
+
+    def __repr__(self) -> str:
+        return f"Predictions({self.method} on {self.data}, seed {self.seed}: {self.summary})"
 
 
-def _read_tensors(file: Path, what: str, instead: str) -> dict[str, Any]:
-    content: dict[str, Any] = learn.read_tensors(file, what, instead, "cpu")
-    return content
+def check_predictions_file(file: Path) -> Path:
+    """Return a file that predictions can be written to; reject any other before something is computed."""
+    if record_file(file).is_dir():
+        raise InputError(f"{record_file(file)} is a folder: name a file")
+    return check_output(file, (PARQUET, CSV))
 
 
-WRITERS: dict[str, Callable[[IO[bytes], Mapping[str, Any], str], None]] = {
-    CSV: _write_csv,
-    NPZ: _write_npz,
-    PARQUET: _write_parquet,
-    TENSORS: _write_tensors,
-}
-# Anything else is read as tensors, which `torch.save` writes under any name.
-READERS: dict[str, Callable[[Path, str, str], dict[str, Any]]] = {
-    NPZ: _read_npz,
-    PARQUET: _read_parquet,
-    TENSORS: _read_tensors,
-}
+def predict(
+    method: str,
+    data: Any,
+    users: Users | None = None,
+    *,
+    inside: Progress | None = None,
+    **options: Any,
+) -> Predictions:
+    """Predict a class with its probability for every user, by one run of a method on a dataset, a graph with its users, or PyG's Data.
+
+    Options are those fields of `Experiment` that one run has: epsilon, mechanism, backbone, seed, settings and so on. With PyG's Data those
+    of `from_pyg` besides: range, binary, split, label, ids.
+
+    >>> predictions = predict("base", "town", epsilon=2.0, settings={"epochs": 3, "data.users": 400})
+    >>> len(predictions), predictions.classes.shape, predictions.probabilities.shape
+    (400, (400,), (400, 4))
+    """
+    spec, given = one_run_experiment(method, data, users, options, "predictions come")
+    return predict_experiment(spec, inside=inside, given=given)
+
+
+def predict_experiment(
+    spec: Experiment, *, run: int = 0, inside: Progress | None = None, given: Given | None = None
+) -> Predictions:
+    """Return the predictions of run ``run`` of an experiment: split, reports and model are those of `run_experiment`, bit for bit."""
+    check_predictions(spec, given)
+    return predictions_of(*learn_unit(RunUnit(spec, run=run, given=given), inside))
+
+
+def check_same_score(ready: OpenUnit, outcome: Outcome, score: float) -> None:
+    """Reject what was learned again where its score is not that of the run."""
+    if ready.unit.spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
+        raise InputError(
+            f"run {ready.unit.run} comes to another score than it had: data or code changed, run it again"
+        )
+
+
+def check_predictions(spec: Experiment, given: Given | None = None) -> None:
+    """Reject an experiment that predicts no classes, before anything heavy is imported."""
+    spec.check(given)
+    if not spec.resolved_task.learns_labels:
+        raise InputError(
+            f"predictions are classes, and the task {spec.task} has none: take the task node, or embed"
+        )
+
+
+def predictions_of(
+    ready: OpenUnit,
+    outcome: Outcome,
+    *,
+    test: Mask | None = None,
+    joined_from: int | None = None,
+    **origin: Any,
+) -> Predictions:
+    """Return what a run has learned as predictions; the users' side judges those who test.
+
+    ``test`` are those who test, where it is not the split that says so. Users from ``joined_from`` on have joined since the training.
+    ``origin`` says where reports come from, as `about_run` takes it.
+    """
+    graph, budgets = ready.graph, ready.unit.spec.budgets
+    judged = graph if test is None else replace(graph, test=test)
+    rows, calibration = calibrated_rows(outcome, graph, private_labels=budgets.private_labels)
+    parts = parts_of_split(graph)
+    if joined_from is not None:
+        parts[joined_from:] = JOINED
+    tested = int(judged.test.sum())
+    return Predictions(
+        **about_run(ready, "predictions", **origin),
+        metric=graph.metric,
+        score=ready.users.evaluate(outcome.scores, judged) if tested else None,
+        tested=tested,
+        calibration=calibration,
+        classes=predicted_classes(outcome, graph),
+        probabilities=rows.astype(np.float32),
+        parts=parts,
+        ids=graph.ids,
+    )
+
+
+def calibrated_rows(
+    outcome: Outcome, graph: Graph, *, private_labels: bool
+) -> tuple[NDArray[np.float64], str]:
+    """Return probabilities of all users, and what made them as sure as they are right.
+
+    One temperature, fitted on validation users, whose own rows have that of the other half of them. It changes no class.
+    """
+    assert outcome.scores is not None
+    wide = outcome.scores.astype(np.float64)
+    if graph.multilabel:
+        rows = 1 / (1 + np.exp(-wide))
+    else:
+        powers = np.exp(wide - wide.max(axis=1, keepdims=True))
+        rows = powers / powers.sum(axis=1, keepdims=True)
+    judges = np.flatnonzero(graph.validation)
+    if private_labels or len(judges) < 2:
+        why = "labels are private" if private_labels else "too few users validate"
+        return rows, f"not calibrated, as {why}: read probabilities as an order"
+    warm, fitted = learn.calibrated(rows, graph.labels, np.zeros(graph.node_count), Group.alone(judges))
+    (temperature,) = fitted.values
+    return warm, f"calibrated by one temperature ({temperature:.3g}) on {len(judges):,} validation users"
+
+
+def parts_of_split(graph: Graph) -> NDArray[np.str_]:
+    """Return the part of the split that each user is in."""
+    parts = np.full(graph.node_count, NO_PART, dtype="U10")
+    for name in PARTS:
+        parts[getattr(graph, name)] = name
+    return parts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Embedding(Artefact):
+    """A row of numbers for each user (n x h); ``reduced_from`` is the number of columns before a reduction."""
+
+    ARRAYS: ClassVar[tuple[str, ...]] = ("values",)
+
+    reduced_from: int | None
+    values: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or len(self.values) != self.users:
+            raise InputError(
+                f"an embedding must have one row a user, {self.users}, got shape {self.values.shape}"
+            )
+        if not np.isfinite(self.values).all():
+            raise InputError("an embedding must have finite numbers only: give a smaller learning rate (lr)")
+        super().__post_init__()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Users and columns."""
+        rows, columns = self.values.shape
+        return rows, columns
+
+    def save(self, path: str | Path) -> None:
+        """Write it as .npz or .parquet; `read_embedding` brings it back."""
+        file = check_output(Path(path), FORMATS)
+        content: Columns = {"values": self.values}
+        if file.suffix == PARQUET:
+            content = {USER: np.arange(self.users), **matrix_columns(EMBEDDING, self.values)}
+        write_artefact(file, content, self.about())
+
+
+def read_embedding(path: str | Path) -> Embedding:
+    """Read the embedding that `Embedding.save` or `graphveil embed` has written."""
+    file = check_format(Path(path), FORMATS)
+    return read_artefact(file, "embedding", "name a file that `graphveil embed` has written", _from_content)
+
+
+def _from_content(content: dict[str, Any], about: dict[str, Any]) -> Embedding:
+    values = content["values"]
+    if values.dtype != np.float32:
+        raise ValueError(values.dtype)
+    hints = get_type_hints(Embedding)
+    types: dict[str, Any] = {
+        each.name: (hints[each.name], ...) for each in fields(Embedding) if each.name != "values"
+    }
+    return Embedding(values=values, **dict(create_model("About", **types).model_validate(about)))
+
+
+def embed(
+    method: str,
+    data: Any,
+    users: Users | None = None,
+    *,
+    dims: int | None = None,
+    inside: Progress | None = None,
+    **options: Any,
+) -> Embedding:
+    """Return the embedding that a method learns on a dataset (a name or a path, a graph with its users, or PyG's Data).
+
+    Options are those fields of `Experiment` that one run has: epsilon, mechanism, backbone, task, seed, settings and so on.
+    ``dims`` reduces the columns, which costs nobody anything.
+    """
+    spec, given = one_run_experiment(method, data, users, options, "an embedding comes")
+    return embed_experiment(spec, dims=dims, inside=inside, given=given)
+
+
+def embed_experiment(
+    spec: Experiment,
+    *,
+    dims: int | None = None,
+    inside: Progress | None = None,
+    given: Given | None = None,
+    map_file: Path | None = None,
+) -> Embedding:
+    """Return the embedding of an experiment's first run: split, reports and model are those of `run_experiment`.
+
+    A map of the rows is drawn into ``map_file``, with the classes that the server knew before anybody answered.
+    """
+    check_embedding(spec, dims, given)
+    with learn.one_thread():
+        ready = open_unit(RunUnit(spec, given=given), inside)
+        whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
+    values = whole if dims is None else reduce_columns(whole, dims)
+    reduced_from = None if dims is None else whole.shape[1]
+    embedding = Embedding(values=values, reduced_from=reduced_from, **about_run(ready, "embedding"))
+    if map_file is not None:
+        ready.job.say("drawing the map", 1.0)
+        embedding_map(spec, values, ready.job.graph).write(map_file)
+    return embedding
+
+
+def check_embedding(spec: Experiment, dims: int | None, given: Given | None = None) -> None:
+    """Reject what cannot be embedded, before anything heavy is imported."""
+    spec.check(given)
+    if dims is not None:
+        check_whole(dims, "--dims", least=1)
+
+
+def reduce_columns(values: NDArray[np.float32], dims: int) -> NDArray[np.float32]:
+    """Return the rows in the coordinates of the ``dims`` largest singular values, the largest first.
+
+    The right singular vectors are eigenvectors of the columns' products, summed in double precision; each has its largest
+    entry positive, so that nothing about the result is left to chance.
+
+    >>> reduce_columns(np.array([[3, 4], [6, 8]], dtype=np.float32), 1).tolist()
+    [[5.0], [10.0]]
+    """
+    check_whole(dims, "--dims", least=1)
+    most = min(values.shape)
+    if dims > most:
+        rows, columns = values.shape
+        raise InputError(f"{rows} x {columns} numbers cannot be reduced to {dims} dims: give at most {most}")
+    from scipy.linalg import eigh
+
+    columns = values.shape[1]
+    products = np.zeros((columns, columns))
+    for block in _blocks(values):
+        products += block.T @ block
+    vectors = eigh(products, subset_by_index=(columns - dims, columns - 1))[1][:, ::-1]
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(dims)]
+    vectors = vectors * np.where(largest < 0, -1.0, 1.0)
+    return np.concatenate([(block @ vectors).astype(np.float32) for block in _blocks(values)])
+
+
+def _blocks(values: NDArray[np.float32]) -> Iterator[NDArray[np.float64]]:
+    for start in range(0, len(values), BLOCK):
+        yield values[start : start + BLOCK].astype(np.float64)

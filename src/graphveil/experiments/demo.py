@@ -9,15 +9,14 @@ from typing import Any
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.findings import exact_epsilon, plain
-from graphveil.experiments.engine import HERE
+from graphveil.experiments.drawings import graph_figure
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import Chart, Drawing, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
-from graphveil.experiments.run_figures import graph_figure
-from graphveil.experiments.runner import Ahead, run_experiment
+from graphveil.experiments.runner import Runner, RunOptions, StudyWatcher
 from graphveil.experiments.table import Table
+from graphveil.experiments.unit import RunUnit, UnitResult, learn_unit
 from graphveil.number_format import NONE, Interval, budget, counted, gained, points, reach
 from graphveil.statistics import Summary, paired_gain, t_interval
 
@@ -229,19 +228,17 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
     demo, done = Demo(), count(1)
     steps = len(EPSILONS) * (runs * 4 + 2) + 2 * runs + 1
     settings = {"epochs": EPOCHS}
-    with HERE.shared(jobs) as pool:
-        ahead = Ahead(pool)
+
+    class Watcher(StudyWatcher):
+        def add(self, experiment: Experiment, unit: UnitResult, _done: int, _total: int) -> None:
+            epsilon = experiment.budgets.epsilon
+            at = budget(epsilon) if epsilon else "no privacy"
+            watch(f"{experiment.method}, {unit.part} at {at}", next(done), steps)
+
+    with Runner.open(RunOptions(jobs, keep=False), Watcher()) as runner:
 
         def ran(method: str, skip: tuple[Part, ...] = (), **options: Any) -> Result:
-            spec = Experiment.of(method, "town", runs=runs, **options)
-            at = budget(spec.budgets.epsilon) if spec.budgets.epsilon else "no privacy"
-            return run_experiment(
-                spec,
-                jobs=jobs,
-                skip=skip,
-                ahead=ahead,
-                watch=lambda unit, *_: watch(f"{method}, {unit.part} at {at}", next(done), steps),
-            )
+            return runner.run(Experiment.of(method, "town", runs=runs, **options), skip)
 
         for epsilon in EPSILONS:
             asked: dict[str, Any] = {"epsilon": epsilon, "mechanism": MECHANISM}
@@ -259,7 +256,7 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
         yield demo
     watch("drawing the town", next(done), steps)
     spec = demo.shown.experiment
-    yield replace(demo, town=graph_figure(*learn_again(spec, 0, None)))
+    yield replace(demo, town=graph_figure(*learn_unit(RunUnit(spec))))
 
 
 def scored(score: Interval | None) -> str:

@@ -21,7 +21,7 @@ from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_see
 from graphveil.graphs.store import file_digest
 from graphveil.graphs.users import Users, level_source
 from graphveil.mechanisms import entry
-from graphveil.mechanisms.personal_builders import level_budgets
+from graphveil.mechanisms.personal_builders import checked_budgets
 from graphveil.mechanisms.registry import load_entry, origin, takes_levels
 from graphveil.methods import BACKBONE_NAMES, METHODS, Settings
 from graphveil.methods.method import Method, backbone_digest, check_backbone, require
@@ -42,28 +42,20 @@ from graphveil.plugins import is_reference, unknown_name
 from graphveil.version import __version__
 
 
-def check_data(source: str) -> None:
-    """Refuse a file that has no function for a graph, before anything heavy is imported."""
-    if is_reference(source):
-        LOADERS.load(source)
-
-
 def outside_digests(spec: Experiment) -> dict[str, str]:
-    """What stands behind the names of a spec that are not the library's own, by field; data have a digest anyway."""
-    method, mechanism, links = (
-        METHODS.origin(spec.method),
-        origin(spec.budgets.mechanism),
-        origin(spec.budgets.link_mechanism),
-    )
-    digests = {
-        "method": None if method is None else method.digest,
-        "mechanism": None if mechanism is None else mechanism.digest,
-        "link_mechanism": None if links is None else links.digest,
-        "backbone": backbone_digest(spec.backbone),
+    """Return digests of what stands behind the names of a spec that are not the library's own, by field; data have one anyway."""
+    budgets, backbone = spec.budgets, backbone_digest(spec.backbone)
+    found = {
+        "method": METHODS.origin(spec.method),
+        "mechanism": origin(budgets.mechanism),
+        "link_mechanism": origin(budgets.link_mechanism),
     }
-    return {field: digest for field, digest in digests.items() if digest is not None}
+    digests = {name: each.digest for name, each in found.items() if each is not None}
+    return digests if backbone is None else {**digests, "backbone": backbone}
 
 
+# The two sides of a graph that is given as an object.
+Given = tuple[Graph, Users]
 Part = Literal["method", "control", "structure", "edgeless", "unasked"]
 PRIVATE_EDGES = "private_edges"
 MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
@@ -222,12 +214,12 @@ class Experiment:
         return self.resolved_method.can.levels > 0 and takes_levels(self.budgets.mechanism)
 
     def level_budgets(self) -> tuple[float, ...]:
-        """The public budgets of the levels."""
+        """Return the public budgets of the levels."""
         assert self.budgets.epsilon is not None
         count, budgets = self.levels.levels, self.levels.budgets
         if count is None and budgets is None:
             count = self.resolved_method.can.levels
-        return level_budgets(self.budgets.epsilon, count, budgets)
+        return checked_budgets(self.budgets.epsilon, count, budgets)
 
     @property
     def mechanism_options(self) -> dict[str, Any]:
@@ -264,20 +256,16 @@ class Experiment:
     def _below(self, prefix: str) -> dict[str, Any]:
         return {key[len(prefix) :]: value for key, value in self.settings.items() if key.startswith(prefix)}
 
-    def check(self) -> None:
-        """Refuse what cannot be run, before anything heavy is imported."""
+    def check(self, given: Given | None = None) -> None:
+        """Refuse what cannot be run, before anything heavy is imported; ``given`` are graph and users that come as objects."""
         method, budgets = self.resolved_method, self.budgets
         task = self.resolved_task
         _ = self.resolved_settings
         check_backbone(self.backbone)
         if method.can.asks and budgets.epsilon is None:
-            raise InputError(
-                f"{self.method} reports features and needs a budget: give --epsilon, for example 1"
-            )
+            raise InputError(f"{self.method} reports features and needs a budget: give --epsilon, like 1")
         if not method.can.asks and budgets.epsilon is not None:
-            raise InputError(
-                f"{self.method} reports no features, so --epsilon has no meaning for it: leave it out"
-            )
+            raise InputError(f"{self.method} reports no features: leave --epsilon out")
         budgets.check()
         self._check_levels()
         task.check_budgets(budgets)
@@ -293,12 +281,10 @@ class Experiment:
         check_whole(self.runs, "--runs", least=1)
         check_seed(self.seed, self.runs)
         self.machine.check()
-        check_data(self.data)
-
-    def check_given(self, graph: Graph) -> None:
-        """Refuse what cannot be run on a graph that is given with its users."""
-        if self.budgets.private_labels:
-            check_private_labels(graph.recipe)
+        if given is not None and budgets.private_labels:
+            check_private_labels(given[0].recipe)
+        if is_reference(self.data):
+            LOADERS.load(self.data)
 
     def _check_levels(self) -> None:
         mechanism = self.budgets.mechanism
@@ -306,55 +292,41 @@ class Experiment:
             self.level_budgets()
             self.levels.check()
             return
-        if takes_levels(mechanism):
-            raise InputError(
-                f"{mechanism} is for users who choose a privacy level, which {self.method} has not: "
-                "take ppgnn, or another mechanism"
-            )
-        for name in self.levels.given:
-            raise InputError(
-                f"{option_name(name)} is for users who choose a privacy level, which {self.method} with {mechanism} does not "
-                "ask for: leave it out, or take ppgnn with ppm"
-            )
+        what = [mechanism] if takes_levels(mechanism) else [option_name(name) for name in self.levels.given]
+        if what:
+            here = f"unlike those of {self.method} with {mechanism}: leave it out, or take ppgnn with ppm"
+            raise InputError(f"{what[0]} is for users who choose a privacy level, {here}")
 
     def _check_links(self) -> None:
-        options = self._below(LINK_PREFIX)
+        options, links = self._below(LINK_PREFIX), self.budgets.link_mechanism
         own = [name for name in self.resolved_method.links.settings if name in self.method_settings]
         given = [f"{LINK_PREFIX}{name}" for name in options] + own
-        if self.budgets.link_mechanism != self.resolved_method.links.mechanism:
+        if links != self.resolved_method.links.mechanism:
             given.append("--link-mechanism")
         if given and not self.budgets.private_links:
             raise InputError(f"{given[0]} has no meaning where links are public: give --link-epsilon too")
         for name in options:
             if name in ("public", "private_users"):
-                raise InputError(
-                    f"{LINK_PREFIX}{name} follows from which links are private: give private_edges"
-                )
+                raise InputError(f"link.{name} follows from which links are private: give private_edges")
             if name in own:
                 raise InputError(f"{name} and {LINK_PREFIX}{name} are the same: give one of them")
         for name in [*own, *(name for name in options if name == PRIVATE_EDGES)]:
             if not self._serves_links(name):
-                raise InputError(
-                    f"{name} has no meaning for {self.budgets.link_mechanism}: leave it out, or take --link-mechanism edgerr"
-                )
+                raise InputError(f"{name} has no meaning for {links}: leave it out, or take edgerr")
         if self.private_edges is not None:
             private_edges_file(self.private_edges)
         variant = options.get("variant", VARIANTS[0])
         if variant not in VARIANTS:
             raise unknown_name("variant of links", str(variant), VARIANTS)
-        if "variant" in options and entry(self.budgets.link_mechanism).trust == "curator":
-            raise InputError(
-                f"{LINK_PREFIX}variant has no meaning for {self.budgets.link_mechanism}, whose graph is taken as it is: leave it out"
-            )
+        if "variant" in options and entry(links).trust == "curator":
+            raise InputError(f"the graph of {links} is taken as it is: leave link.variant out")
 
     def _check_turnout(self) -> None:
         self.turnout.check()
         method, budgets = self.resolved_method, self.budgets
         asks = method.can.asks or budgets.private_labels or budgets.private_links
         if not self.turnout.complete and (method.can.features == "raw" or not asks):
-            raise InputError(
-                f"{self.method} asks nobody here, so --participation has no meaning for it: leave it out"
-            )
+            raise InputError(f"{self.method} asks nobody here: leave --participation out")
 
     @property
     def uses_panel(self) -> bool:
@@ -367,13 +339,10 @@ class Experiment:
         self.volunteers.check()
         require(self.resolved_method, "panel", self.resolved_settings)
         if self.has_levels:
-            raise InputError(
-                f"users of {self.method} with {self.budgets.mechanism} choose a privacy level, and volunteers give their row, not "
-                "their level: leave --panel out"
-            )
+            raise InputError("volunteers give their row, not a privacy level: leave --panel out")
 
     def key(self, part: Part, run: int) -> str:
-        """All of a spec that decides the numbers of one part of one run, always written in the same way."""
+        """Return all of a spec that decides the numbers of one part of one run, always written in the same way."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         shared["full_settings"] = self.resolved_settings.model_dump()
         outside = outside_digests(self)
@@ -397,7 +366,7 @@ class Experiment:
 
 
 def input_digest(spec: Experiment, part: Part = "method") -> str:
-    """A digest of all data that one part of an experiment reads: another content, another digest."""
+    """Return a digest of all data that one part of an experiment reads: another content, another digest."""
     whole = data_digest(spec.data, spec.loader_options)
     levels = level_source(spec.levels.level_distribution or "uniform")
     edges = None if spec.private_edges is None else private_edges_file(spec.private_edges)
@@ -409,24 +378,14 @@ def input_digest(spec: Experiment, part: Part = "method") -> str:
 
 
 def check_same(spec: Experiment, digest: str, part: Part = "method") -> None:
-    """Refuse to compute from other data than those that an experiment began with."""
+    """Refuse to compute from, or to keep, other data than those that an experiment began with."""
     if input_digest(spec, part) != digest:
         raise InputError(
-            f"{spec.data} was changed while it was computed with, or is another one on the machine that computes ({platform.node()}): "
-            "give all machines the same files and run it again"
+            f"{spec.data} was changed while it was computed with, or is another one on {platform.node()}: give all machines the same "
+            "files, and run it again"
         )
 
 
-def check_unchanged(spec: Experiment, digest: str, part: Part = "method") -> None:
-    """Refuse to keep what was computed while its data changed."""
-    if input_digest(spec, part) != digest:
-        raise InputError(
-            f"{spec.data} was changed while it was computed with, so nobody knows what this run has read: run it again"
-        )
-
-
-# The two sides of a graph that is given as an object.
-Given = tuple[Graph, Users]
 # What `from_pyg` takes besides the data, as options of a call that takes Data.
 PYG_OPTIONS = ("range", "binary", "split", "label", "metric", "ids", "name")
 
@@ -434,31 +393,28 @@ PYG_OPTIONS = ("range", "binary", "split", "label", "metric", "ids", "name")
 def take_data(
     data: Any, users: Users | None, options: dict[str, Any]
 ) -> tuple[str, Given | None, dict[str, Any]]:
-    """The name of what is given, its two sides where it is no name, and the options that are left for a spec.
+    """Return the name of what is given, its two sides where it is no name, and the options that are left for a spec.
 
     PyG's Data goes through `from_pyg`, with ``range``, ``binary``, ``split``, ``label``, ``metric``, ``ids`` and ``name`` of the options.
     With the name of a dataset these are options of its loader, so that ``range=(0, 1)`` means the same in both.
     """
+    together = "give a graph together with its users, or the name of a dataset alone"
+    own = {key: options[key] for key in PYG_OPTIONS if key in options}
     if isinstance(data, Graph):
         if users is None:
-            raise InputError("give a graph together with its users, or the name of a dataset alone")
-        _refuse(options, "a graph that is divided already: give it to from_pyg or from_arrays")
+            raise InputError(together)
+        for name in own:
+            raise InputError(
+                f"{name} has no meaning for a graph that is divided already: give it to from_pyg"
+            )
         return data.name, (data, users), options
     if users is not None:
-        raise InputError("give a graph together with its users, or the name of a dataset alone")
-    left = {key: value for key, value in options.items() if key not in PYG_OPTIONS}
-    own = {key: value for key, value in options.items() if key in PYG_OPTIONS}
+        raise InputError(together)
+    left = {key: value for key, value in options.items() if key not in own}
     if isinstance(data, str):
         return data, None, left | ({"data_options": {**left.get("data_options", {}), **own}} if own else {})
     if not hasattr(data, "edge_index"):
-        raise InputError(
-            f"data must be the name of a dataset, a path, a graph with its users, or PyG's Data, got {type(data).__name__}"
-        )
+        kinds = "the name of a dataset, a path, a graph with its users, or PyG's Data"
+        raise InputError(f"data must be {kinds}, got {type(data).__name__}")
     given = from_pyg(data, seed=int(options.get("seed", 0)), **own)
     return given[0].name, given, left
-
-
-def _refuse(options: dict[str, Any], what: str) -> None:
-    for name in PYG_OPTIONS:
-        if name in options:
-            raise InputError(f"{name} has no meaning for {what}")

@@ -34,18 +34,12 @@ def read_settings(file: Path, method: str) -> dict[str, Any]:
         return flat(content)
     header, settings = content.get(HEADER, {}), content[SETTINGS]
     if not isinstance(header, dict) or not isinstance(settings, dict):
-        raise InputError(
-            f"{file}: {HEADER} and {SETTINGS} must be tables: for example [{SETTINGS}], then lr = 0.01"
-        )
+        raise InputError(f"{file}: {HEADER} and {SETTINGS} must be tables, like [{SETTINGS}] lr = 0.01")
     unknown = sorted(set(content) - {HEADER, SETTINGS})
     if unknown:
-        raise InputError(
-            f"{file} has {unknown[0]!r} beside [{SETTINGS}]: put it into [{SETTINGS}], or leave it out"
-        )
+        raise InputError(f"{file} has {unknown[0]!r} beside [{SETTINGS}]: put it into [{SETTINGS}]")
     if header.get("method", method) != method:
-        raise InputError(
-            f"{file} was tuned for {header['method']}, not for {method}: tune {method}, or run {header['method']} with it"
-        )
+        raise InputError(f"{file} was tuned for {header['method']}, not for {method}: tune {method}")
     return flat(settings)
 
 

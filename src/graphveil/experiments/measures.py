@@ -13,10 +13,9 @@ from graphveil import attacks, learn
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.attribute_study import rank_attributes
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.parts import PARTS as RUN_PARTS
 from graphveil.experiments.result import Result
-from graphveil.experiments.runner import parts_of
-from graphveil.experiments.unit import OpenUnit, RunUnit, UnitResult, load_data, open_unit
+from graphveil.experiments.unit import PARTS as RUN_PARTS
+from graphveil.experiments.unit import OpenUnit, RunUnit, UnitResult, load_data, open_unit, parts_of
 from graphveil.graphs import Graph
 from graphveil.learn.attributes import degree_correlations
 from graphveil.mechanisms import Reports
@@ -61,9 +60,7 @@ class Measure:
 
     def __post_init__(self) -> None:
         if (self.read is None) == (self.apart is None):
-            raise InputError(
-                f"the measure {self.name!r} must have one of read and apart: read takes a result, apart takes a spec"
-            )
+            raise InputError(f"the measure {self.name!r} must have one of read and apart")
 
     def of(self, obtained: Result | Experiment) -> Reading:
         """What it finds: in a result where it reads one, else by what it does itself with a spec."""
@@ -79,9 +76,7 @@ class Measure:
             # Somebody else's code.
             raise InputError(f"{self.name} fails: {type(error).__name__}: {error}") from error
         if not isinstance(reading, Reading):
-            raise InputError(
-                f"{self.name} must return a Reading of graphveil.experiments.measures, got {reading!r}"
-            )
+            raise InputError(f"{self.name} must return a Reading of experiments.measures, got {reading!r}")
         return reading
 
     def called(self, metric: str) -> str:
@@ -207,9 +202,7 @@ def _of_graph(name: str, count: Callable[[Graph], float], unit: Unit = COUNT) ->
 def _outside_measure(name: str, found: Any) -> Measure:
     """What was found in a file or a package, as a measure of the name by which it was asked for."""
     if not isinstance(found, Measure):
-        raise InputError(
-            f"{name} is no measure but a {type(found).__name__}: name a Measure of graphveil.experiments.measures"
-        )
+        raise InputError(f"{name} must be a Measure of experiments.measures, got a {type(found).__name__}")
     return replace(found, name=name)
 
 

@@ -13,15 +13,17 @@ from pydantic import TypeAdapter
 from graphveil import learn
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.experiments.artefacts import TENSORS, read_artefact, write_artefact
-from graphveil.experiments.experiment import Experiment, Given
-from graphveil.experiments.predictions import (
+from graphveil.experiments.artefacts import (
     PARTS,
+    TENSORS,
     Predictions,
     check_predictions,
     check_same_score,
     predictions_of,
+    read_artefact,
+    write_artefact,
 )
+from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.unit import OpenUnit, RunUnit, make_job, open_unit
 from graphveil.files import check_output
 from graphveil.graphs.divide import MAX_CLASSES
@@ -144,16 +146,14 @@ class Model:
     def _check(self, graph: Graph, seed: int | None) -> None:
         if graph.node_count < self.users:
             raise InputError(
-                f"the model was trained with {self.users} users and this graph has {graph.node_count}: give a graph that has grown, its first "
-                "users those of the training"
+                f"a grown graph begins with the {self.users} users of the training, got {graph.node_count}"
             )
-        if graph.feature_count not in (0, self.training_graph.feature_count):
-            raise InputError(
-                f"the model was trained on {self.training_graph.feature_count} features and this graph has {graph.feature_count}: give the same ones"
-            )
+        features = self.training_graph.feature_count
+        if graph.feature_count not in (0, features):
+            raise InputError(f"the model was trained on {features} features, got {graph.feature_count}")
         if seed == self.seed:
             raise InputError(
-                f"seed must not be {self.seed}, from which the first users have drawn: the same noise twice could be undone"
+                f"seed must not be {self.seed}, the training's: the same noise twice could be undone"
             )
 
     def _grown(self, graph: Graph) -> Graph:
@@ -195,9 +195,7 @@ class Model:
             if reports.asked != count:
                 raise InputError(f"{count} users have joined, and {reports.asked} reports were given")
             if reports.mechanism.fingerprint != each.reports.mechanism.fingerprint:
-                raise InputError(
-                    "those who joined have answered another plan: ask them model.plans, in that order"
-                )
+                raise InputError("those who joined have answered another plan: ask model.plans")
         rest = iter(later)
         return [
             replace(each, reports=_joined_reports(each.reports, next(rest)))
@@ -255,9 +253,7 @@ def train_model(
     if score is not None:
         check_same_score(ready, outcome, score)
     if outcome.trained is None:
-        raise InputError(
-            f"{spec.method} has trained no backbone here, so there is no model: take another method, like base"
-        )
+        raise InputError(f"{spec.method} has trained no backbone here: take another method, like base")
     answers = tuple(PlanReports(*pair) for pair in recorder.heard)
     return Model(spec, spec.seed + run, outcome.trained, answers, known_before(ready.job.graph))
 
@@ -272,9 +268,7 @@ def check_model(spec: Experiment) -> None:
     check_predictions(spec)
     require(spec.resolved_method, "new_users")
     if spec.budgets.private_links:
-        raise InputError(
-            "where links are private, a graph that has grown would have to be reported anew: a model is for public links"
-        )
+        raise InputError("a model is for public links: private ones would have to be reported anew")
     if spec.budgets.norm_epsilon is not None:
         raise InputError("a model predicts classes alone: leave --norm-epsilon out")
 
@@ -282,6 +276,8 @@ def check_model(spec: Experiment) -> None:
 SAVED = "name a file that gv.save has written"
 FORMAT = "graphveil-model-1"
 ARRAYS = ("labels", *PARTS)
+# What else is kept of the graph of the training.
+DESCRIBED = ("name", "feature_count", "binary", "class_count", "metric")
 
 
 def save(model: Model, path: str | Path) -> None:
@@ -304,12 +300,8 @@ def save(model: Model, path: str | Path) -> None:
         "plans": [each.plan.to_json() for each in model.answers],
         "fingerprints": [each.reports.mechanism.fingerprint for each in model.answers],
         "graph": {
-            "name": graph.name,
-            "feature_count": graph.feature_count,
+            **{name: getattr(graph, name) for name in DESCRIBED},
             "range": None if public is None else [public.low, public.high],
-            "binary": graph.binary,
-            "class_count": graph.class_count,
-            "metric": graph.metric,
         },
     }
     reports = [each.reports for each in model.answers]
@@ -328,9 +320,7 @@ def check_saved(spec: Experiment) -> None:
     """Reject a model that rests on code which no file of a model holds."""
     for name in (spec.method, spec.backbone, spec.budgets.mechanism):
         if is_reference(name):
-            raise InputError(
-                f"{name} is code of yours, which no file of a model holds: keep the model in memory, or run the method again"
-            )
+            raise InputError(f"{name} is code of yours, which no file of a model holds: run the method again")
 
 
 def load_model(path: str | Path) -> Model:

@@ -14,10 +14,9 @@ from graphveil.experiments.energy import HOW, MEANING, THEOREM, energy_sections
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.experiments.figure import Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import AnyResult, StoredResult, latest
+from graphveil.experiments.result import SOURCE_DIGITS, Result, StoredResult
+from graphveil.experiments.results import AnyResult, latest
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit_store import SHOWN
 from graphveil.files import write_whole
 from graphveil.methods import METHODS
 from graphveil.number_format import NONE, budget, counted, gained, low_to_high, points
@@ -165,7 +164,7 @@ def results_table(results: Sequence[StoredResult], long: bool = False) -> Table:
         }
     if len({result.identity for result in results}) < len(results):
         # What tells results of the same experiment apart.
-        columns[SOURCE] = [result.source[:SHOWN] or NONE for result in results]
+        columns[SOURCE] = [result.source[:SOURCE_DIGITS] or NONE for result in results]
     if any(result.tags for result in results):
         columns[TAGS] = [", ".join(result.tags) or NONE for result in results]
     columns[DATE] = [(result.time or NONE)[: len("2026-01-01")] for result in results]

@@ -21,20 +21,12 @@ from pydantic import (
 )
 
 from graphveil.errors import InputError
+from graphveil.experiments.artefacts import Predictions, check_predictions, check_same_score, predictions_of
+from graphveil.experiments.drawings import RUN_FIGURES, score_figure
 from graphveil.experiments.experiment import Experiment, Given, Part
 from graphveil.experiments.model import Model, check_model, train_model
-from graphveil.experiments.predictions import (
-    Predictions,
-    check_predictions,
-    check_same_score,
-    learn_again,
-    predicted_classes,
-    predictions_of,
-)
-from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import OpenUnit, UnitResult
-from graphveil.experiments.unit_store import STAGES
+from graphveil.experiments.unit import STAGES, OpenUnit, RunUnit, UnitResult, learn_unit, predicted_classes
 from graphveil.files import FIGURES, check_output
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
@@ -59,6 +51,8 @@ SHOWN_DIGITS = 8
 # The method, and what it is compared with.
 PARTS: tuple[Part, ...] = get_args(Part)
 OTHER_PARTS = PARTS[1:]
+# The fields of the gains over them.
+GAINS = {part: "gain" if part == "control" else f"gain_over_{part}" for part in OTHER_PARTS}
 
 
 @dataclass(frozen=True)
@@ -191,30 +185,20 @@ class Result(BaseModel):
         if experiment.method == "structure":
             known["backbone"] = None
         own = _scores(method)
-        gains = {part: _gain(method, others) for part, others in parts.items()}
+        gains = {part: _gain(method, parts[part]) for part in OTHER_PARTS}
+        known |= {name: getattr(own, name) for name in ("runs", "mean", "low", "high")}
+        known |= {part: _scores(parts[part], part) if parts[part] else None for part in OTHER_PARTS}
+        known |= {GAINS[part]: gain for part, gain in gains.items()}
+        stages = {stage: sum(unit.seconds[stage] for unit in method) / len(method) for stage in STAGES}
+        asked = {name: sum(getattr(unit, name) for unit in method) for name in ("asked", "answered")}
         # What was computed is not refused, whatever it is.
         result = cls.model_construct(
             **known,
             metric=metric,
-            **{name: getattr(own, name) for name in ("runs", "mean", "low", "high")},
-            control=_scores(parts["control"], also=True) if parts["control"] else None,
-            structure=_structure(parts["structure"]),
-            gain=gains["control"],
-            gain_over_structure=gains["structure"],
-            edgeless=_scores(parts["edgeless"]) if gains["edgeless"] else None,
-            gain_over_edgeless=gains["edgeless"],
-            unasked=_scores(parts["unasked"]) if gains["unasked"] else None,
-            gain_over_unasked=gains["unasked"],
             verdict=_verdict(experiment, gains),
-            answered={
-                name: round(sum(getattr(unit, name) for unit in method) / len(method))
-                for name in ("asked", "answered")
-            },
+            answered={name: round(count / len(method)) for name, count in asked.items()},
             privacy=max((unit.privacy for unit in method), key=_spent),
-            seconds={
-                **{stage: sum(unit.seconds[stage] for unit in method) / len(method) for stage in STAGES},
-                "total": seconds,
-            },
+            seconds={**stages, "total": seconds},
             peak_mb=max(unit.peak_mb for unit in units),
             also=_measurements(method),
             experiment=experiment,
@@ -273,14 +257,12 @@ class Result(BaseModel):
     def per_class(self, run: int = 0) -> tuple[ClassScore, ...]:
         """Return precision, recall and F1 of each class among the test users of a run; the users' side counts."""
         ready, outcome = self.learned(run)
-        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
-        return ready.users.per_class(chosen, ready.graph)
+        return ready.users.per_class(predicted_classes(outcome, ready.graph), ready.graph)
 
     def confusion(self, run: int = 0) -> NDArray[np.int64]:
         """Return how many test users of each class (rows) were given each class (columns); the users' side counts."""
         ready, outcome = self.learned(run)
-        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
-        return ready.users.confusion(chosen, ready.graph)
+        return ready.users.confusion(predicted_classes(outcome, ready.graph), ready.graph)
 
     def model(self, run: int = 0) -> Model:
         """Return what a run has trained, to be applied to users who join later; it is trained again, bit for bit. See `Model.predict`."""
@@ -292,7 +274,7 @@ class Result(BaseModel):
         if run not in self._learned:
             check_predictions(self.experiment)
             score = self._score(run)
-            ready, outcome = learn_again(self.experiment, run, self._given)
+            ready, outcome = learn_unit(RunUnit(self.experiment, run=run, given=self._given))
             check_same_score(ready, outcome, score)
             self._learned[run] = ready, outcome
         return self._learned[run]
@@ -337,7 +319,7 @@ class Result(BaseModel):
     def _check_computed(self) -> None:
         if not self._units:
             raise InputError(
-                f"the result of {self.method} on {self.data} was read from a file, which says nothing of single units: run it again"
+                f"this result of {self.method} was read from a file, without its units: run it again"
             )
 
 
@@ -354,29 +336,78 @@ LISTED: dict[str, Any] = {
     "experiment": {"runs", "settings", "data_options", "budgets", "levels", "turnout", "volunteers"},
 }
 IDENTITY = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "experiment")
+# Fields that are a mean with its interval: those of the parts, and the gains over them.
+SUMMARIES = tuple(name for name in Result.model_fields if name in {*OTHER_PARTS, *GAINS.values()})
+# Of the digest of a source, as many digits as tell versions apart.
+SOURCE_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class RecordOrigin:
+    """Which graphveil computed something: its version, and the digest of its source."""
+
+    version: str
+    source: str
+
+    def __str__(self) -> str:
+        source = f", source {self.source[:SOURCE_DIGITS]}" if self.source else ""
+        return f"graphveil {self.version}{source}"
+
+
+class StoredResult(Result):
+    """A result in the file of results: its number there, which no other ever has, its tags, and the source that computed it."""
+
+    number: int
+    tags: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def origin(self) -> RecordOrigin:
+        """Which graphveil computed it."""
+        return RecordOrigin(self.version or "of an unknown version", self.source)
+
+    @property
+    def label(self) -> str:
+        """Its number and its method, with its budget where it has one.
+
+        >>> StoredResult(number=7, method="base", data="town", epsilon=2.0, runs=(0.5,), mean=0.5).label
+        '7 (base, ε = 2)'
+        """
+        return f"{self.number} ({self.method}{f', ε = {self.epsilon:g}' if self.epsilon else ''})"
+
+    def listing(self) -> dict[str, Any]:
+        """Return what `graphveil results --json` prints: number, tags, source, and what the result says, but for what it took."""
+        whole = self.model_dump(mode="json", include=LISTED, by_alias=True)
+        whole |= {part: {"name": "", **whole[part]} for part in SUMMARIES if whole[part] is not None}
+        whole |= {} if self._described else {"spec": None}
+        return {"number": self.number, "tags": list(self.tags), "source": self.source, **whole}
+
+
+def parse_json(text: Any) -> Any:
+    """Return a JSON value; None where there is none, or where it is nested too deep to be read."""
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def _units_of(units: Sequence[UnitResult], part: str) -> list[UnitResult]:
     return sorted((unit for unit in units if unit.part == part), key=lambda unit: unit.run)
 
 
-def _scores(units: Sequence[UnitResult], *, also: bool = False) -> PartScores:
+def _scores(units: Sequence[UnitResult], part: str = "method") -> PartScores:
+    """Return the scores of a part; structure by the name of what was chosen most often, and without its runs."""
     scores = tuple(unit.score for unit in units)
-    mean = t_interval(scores)
-    return PartScores(mean.mean, mean.low, mean.high, runs=scores, also=_measurements(units) if also else {})
+    found = PartScores(**vars(t_interval(scores)), runs=scores)
+    if part == "structure":
+        names = Counter(unit.detail or "structure" for unit in units)
+        return replace(found, name=names.most_common(1)[0][0], runs=())
+    return replace(found, also=_measurements(units)) if part == "control" else found
 
 
 def _measurements(units: Sequence[UnitResult]) -> dict[str, Measurement]:
     values = {name: tuple(unit.also[name] for unit in units) for name in units[0].also}
     return {name: Measurement(**vars(t_interval(each)), runs=each) for name, each in values.items()}
-
-
-def _structure(units: Sequence[UnitResult]) -> PartScores | None:
-    """The scores of structure, by the name of what was chosen most often."""
-    if not units:
-        return None
-    names = Counter(unit.detail or "structure" for unit in units)
-    return replace(_scores(units), name=names.most_common(1)[0][0], runs=())
 
 
 def _gain(units: Sequence[UnitResult], others: Sequence[UnitResult]) -> Summary | None:

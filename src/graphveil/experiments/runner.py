@@ -1,97 +1,477 @@
-"""Run an experiment: all its units, one after the other or several at once, always with the same numbers."""
+"""Run studies: every finished unit is kept, shared and found again, so that whatever stops them loses nothing."""
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.compute import compute_remote_unit, compute_unit, remove_checkpoints
-from graphveil.experiments.engine import HERE, Engine
-from graphveil.experiments.experiment import Experiment, Given, Part, check_unchanged, input_digest, take_data
-from graphveil.experiments.parts import run_parts
-from graphveil.experiments.processes import Arriving, Pool, computed, processes, uninterrupted
+from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
+from graphveil.experiments.engine import (
+    HERE,
+    Arriving,
+    Engine,
+    Pool,
+    UnitLostError,
+    computed,
+    processes,
+    uninterrupted,
+)
+from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest, take_data
+from graphveil.experiments.experiment_file import experiment_fields
+from graphveil.experiments.measures import PARTS, Reading
 from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import ResultStore
-from graphveil.experiments.unit import RunUnit, UnitResult, has_panel, load_data
-from graphveil.experiments.unit_store import UnitStore, results_file
-from graphveil.graphs import Users
+from graphveil.experiments.store import RESULTS, ResultStore, results_file, this_version
+from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
+from graphveil.experiments.study_result import CellOutput, StudyResult
+from graphveil.experiments.unit import RunUnit, UnitResult, load_data, parts_of, run_unit
 from graphveil.graphs.load import content_digest, data_digest, large_shards
+from graphveil.graphs.users import Users
+from graphveil.lazy import scale
 from graphveil.methods import METHODS, Method
 from graphveil.methods.job import Progress
 from graphveil.plugins import held
 
 # So many units a worker are begun before their turn.
 DEPTH = 4
+# The folder of unfinished trainings, beside the file of results.
+CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How experiments are run; none of it changes a number.
+
+    Parameters
+    ----------
+    jobs
+        How many processes compute.
+    engine
+        What computes.
+    fresh
+        Whether finished runs are computed again, and interrupted trainings begin anew.
+    any_version
+        Whether what another version of graphveil has computed is reused.
+    tolerant
+        Whether an experiment that cannot be run is noted, and the next one is run.
+    keep
+        Whether results and runs are kept.
+    file
+        The file that they are kept in; that of all commands by default.
+    """
+
+    jobs: int | None = None
+    engine: Engine = HERE
+    fresh: bool = False
+    any_version: bool = False
+    tolerant: bool = False
+    keep: bool = True
+    file: Path | None = None
+
+
+DEFAULTS, NOT_KEPT = RunOptions(), RunOptions(keep=False)
+
+
+class StudyWatcher:
+    """Told how far experiments are. This one says nothing."""
+
+    # Told what is done inside a unit and which share of it is done, where units are computed in this process.
+    inside: Progress | None = None
+
+    def begin(self, experiment: Experiment, done: int, total: int) -> None:
+        """Hear that an experiment begins, with so many units of all experiments done."""
+
+    def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
+        """Hear that another unit of an experiment is computed."""
+
+    def end(self, sentences: Sequence[str]) -> None:
+        """Hear, at the end or at an interrupt, what is to be said about runs that were found."""
+
+
+class CallingWatcher(StudyWatcher):
+    """Calls a function with each finished unit, how many are finished and how many there are in all."""
+
+    def __init__(self, watch: Callable[[UnitResult, int, int], None], inside: Progress | None) -> None:
+        self.watch, self.inside = watch, inside
+
+    def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
+        """Call it."""
+        self.watch(unit, done, total)
+
+
+SILENT = StudyWatcher()
 
 
 @dataclass(frozen=True)
 class Begun:
-    """A unit that is being computed before its turn, and what it reads."""
+    """A unit that is being computed before its turn, and the digest of what it reads."""
 
     unit: RunUnit
     digest: str | None
     future: Future[UnitResult]
 
 
-class Ahead:
-    """Workers that several experiments share: an experiment takes its units, and then units of later ones are begun.
+class Runner:
+    """Runs experiments one after the other, which share workers and finished units. Make one with `Runner.open`.
 
-    What is begun before its turn is the same unit with the same numbers. It counts where its experiment takes it, and only if its data are
-    still those that it began with.
+    Workers begin with units of later experiments where there are no more of this one. What is begun before its turn is the same unit with
+    the same numbers. It counts where its experiment takes it, and only if its data are still those that it began with.
     """
 
     def __init__(
-        self, pool: Callable[[], Pool], todo: Callable[[Experiment], Sequence[RunUnit]] = lambda _: ()
+        self,
+        pool: Callable[[], Pool],
+        options: RunOptions = NOT_KEPT,
+        watcher: StudyWatcher = SILENT,
+        given: Given | None = None,
+        store: ResultStore | None = None,
     ) -> None:
-        self.pool, self._todo = pool, todo
-        # The experiments that come next, in their order.
-        self.coming: Sequence[Experiment] = ()
+        self._pool, self.options, self.watcher, self.given = pool, options, watcher, given
+        # A graph that is given has no name by which its units could be found again.
+        self.store = None if given is not None else store
+        # Units of experiments that came before, and of all of them.
+        self.before = self.total = 0
         self._begun: dict[str, Begun] = {}
 
-    def take(self, units: Sequence[RunUnit]) -> set[Future[UnitResult]]:
-        """Return an experiment's own units, begun now or before; and begin units of those that come next."""
-        taken = {unit.key for unit in units}
-        futures = {self._own(unit) for unit in units}
-        most = self.pool().count * DEPTH if self.coming else 0
-        for later in self.coming:
-            if len(self._begun) >= most:
-                break
-            self._begin(later, taken)
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        options: RunOptions,
+        watcher: StudyWatcher = SILENT,
+        given: Given | None = None,
+        *,
+        share: bool = False,
+    ) -> Iterator[Runner]:
+        """Start workers when they are first asked for, until the end; ``share`` finished units though nothing is kept."""
+        with (
+            held(),
+            options.engine.shared(options.jobs) as pool,
+            TemporaryDirectory() as folder,
+        ):
+            store = None
+            if options.keep:
+                store = ResultStore(options.file, any_version=options.any_version, fresh=options.fresh)
+            elif share:
+                store = ResultStore(Path(folder) / RESULTS)
+            try:
+                yield cls(pool, options, watcher, given, store)
+            finally:
+                watcher.end([] if store is None else store.sentences())
+
+    def parts(self, experiment: Experiment, skip: Sequence[Part] = ()) -> list[Part]:
+        """Return the parts of each run, but for those to ``skip``."""
+        return [part for part in parts_of(experiment, self.given) if part not in skip]
+
+    def run_all(
+        self, cells: Sequence[Cell], skip: Sequence[Part] = ()
+    ) -> tuple[list[Result | GraphveilError | None], bool]:
+        """Run the experiments of cells and keep each result; return them in their order, and whether that was interrupted.
+
+        In place of a result stands why there is none, or nothing where it was interrupted; of the experiment that was interrupted stand
+        the runs that it had finished. Results that lack a part to ``skip`` are not kept; their runs are.
+        """
+        experiments = [cell.experiment for cell in cells]
+        results: list[Result | GraphveilError | None] = [None] * len(cells)
+        counts = [spec.runs * len(self.parts(spec, skip)) for spec in experiments]
+        self.before, self.total = 0, sum(counts)
+        if len(cells) > 1:
+            self.options.engine.check_units("this")
+        for place, cell in enumerate(cells):
+            self.watcher.begin(cell.experiment, self.before, self.total)
+            try:
+                result = self.run(cell.experiment, skip, alone=cell.measure.alone, later=cells[place + 1 :])
+                if self.options.keep and not skip:
+                    ResultStore(self.options.file).add(result)
+            except KeyboardInterrupt:
+                self._keep_begun()
+                return results, True
+            except StoreError:
+                # No other experiment could be kept either.
+                raise
+            except GraphveilError as error:
+                # Without workers, or with workers of other versions, no other experiment could be computed either.
+                nowhere = isinstance(error, EngineError) and not isinstance(error, UnitLostError)
+                if nowhere or not self.options.tolerant:
+                    raise
+                results[place] = error
+            else:
+                results[place] = result
+                if result.interrupted:
+                    self._keep_begun()
+                    return results, True
+            self.before += counts[place]
+        return results, False
+
+    def run(
+        self,
+        spec: Experiment,
+        skip: Sequence[Part] = (),
+        *,
+        alone: bool = False,
+        later: Sequence[Cell] = (),
+    ) -> Result:
+        """Run all units of an experiment that the store does not hold, but for the parts to skip.
+
+        ``alone`` runs one unit after the other, each in a process of its own on this machine, whatever the engine: its seconds and its
+        memory are then its own. Units that the store holds are then reused only if they ran so too. Every finished unit goes into the store
+        at once. An interrupt returns what there is, marked as interrupted, if there is anything.
+        """
+        spec.check(self.given)
+        start, parts = time.perf_counter(), self.parts(spec, skip)
+        done: list[UnitResult] = []
+        inputs: dict[Part, str] = {}
+        if self.store is not None:
+            self.store.check()
+            inputs = {part: input_digest(spec, part) for part in parts}
+            done = self.store.find_units(spec, parts, alone, self.options.engine.workers)
+            remove_checkpoints(
+                [RunUnit(spec, unit.part, unit.run) for unit in done], self.options.engine.workers
+            )
+        try:
+            for unit in self._compute(self._left(spec, parts, done), alone, skip, later):
+                done.append(unit)
+                if self.store is not None:
+                    check_same(spec, inputs[unit.part], unit.part)
+                    self.store.add_unit(spec, unit)
+                self.watcher.add(spec, unit, self.before + len(done), self.total)
+            interrupted = False
+        except KeyboardInterrupt:
+            if not any(unit.part == "method" for unit in done):
+                raise
+            interrupted = True
+        return self._result(spec, done, time.perf_counter() - start, interrupted)
+
+    def _left(self, spec: Experiment, parts: Sequence[Part], done: Sequence[UnitResult]) -> list[RunUnit]:
+        """Return the units of an experiment that are not done, run after run."""
+        have = {(unit.part, unit.run) for unit in done}
+        units = product(range(spec.runs), parts)
+        return [RunUnit(spec, part, run, self.given) for run, part in units if (part, run) not in have]
+
+    def _compute(
+        self, todo: Sequence[RunUnit], alone: bool, skip: Sequence[Part], later: Sequence[Cell]
+    ) -> Iterator[UnitResult]:
+        """Yield finished units: one after the other here or in processes of their own, or by all workers as they finish."""
+        jobs, engine = self.options.jobs, self.options.engine
+        if alone:
+            for unit in todo:
+                with processes(1) as pool:
+                    yield replace(computed(self._submit(pool, unit, unit.digest)), alone=True)
+        elif engine.inside(jobs):
+            with engine.open():
+                for unit in todo:
+                    self._forget(unit)
+                    yield compute_unit(unit, self.watcher.inside, engine)
+        elif todo:
+            yield from self._parallel(todo, skip, later)
+
+    def _parallel(
+        self, todo: Sequence[RunUnit], skip: Sequence[Part], later: Sequence[Cell]
+    ) -> Iterator[UnitResult]:
+        """Yield units in the order in which workers finish them. Nobody waits for those of later experiments after an interrupt."""
+        waiting = self._take(todo)
+        # A graph that is given is sent along with each unit: nothing of it begins before its turn.
+        if self.given is None:
+            self._begin(later, skip, {unit.key for unit in todo})
+        try:
+            for future in Arriving(waiting):
+                yield computed(future)
+        except (KeyboardInterrupt, GeneratorExit):
+            # What waits is cancelled by the pool itself: cancelled here too, it would find it changed under its hands.
+            self._pool().stop()
+            raise
+        except Exception:
+            # Of an experiment that cannot be run nothing more is started.
+            with uninterrupted():
+                for future in waiting:
+                    future.cancel()
+            raise
+
+    def _take(self, units: Sequence[RunUnit]) -> set[Future[UnitResult]]:
+        """Return an experiment's own units, begun now or before."""
+        futures = set()
+        for unit in units:
+            begun = self._begun.pop(unit.key, None) if self._begun else None
+            digest = unit.digest
+            same = begun is not None and begun.digest == digest
+            futures.add(begun.future if begun and same else self._submit(self._pool(), unit, digest))
         return futures
 
-    def finished(self) -> Iterator[tuple[Begun, UnitResult]]:
-        """What was computed before its turn, and not taken."""
+    def _begin(self, later: Sequence[Cell], skip: Sequence[Part], taken: set[str]) -> None:
+        """Begin units of later experiments that nobody computes yet, up to the first that must have the machine for itself."""
+        most = self._pool().count * DEPTH
+        for cell in later:
+            if len(self._begun) >= most or cell.measure.alone:
+                return
+            # What cannot be run says so when its turn comes.
+            with suppress(GraphveilError):
+                cell.experiment.check()
+                parts = self.parts(cell.experiment, skip)
+                done = [] if self.store is None else self.store.find_units(cell.experiment, parts)
+                wanted = [(unit.key, unit.digest, unit) for unit in self._left(cell.experiment, parts, done)]
+                for key, digest, unit in wanted:
+                    if key not in taken and key not in self._begun:
+                        self._begun[key] = Begun(unit, digest, self._submit(self._pool(), unit, digest))
+
+    def _submit(self, pool: Pool, unit: RunUnit, digest: str | None) -> Future[UnitResult]:
+        self._forget(unit)
+        return pool.submit(compute_remote_unit, unit, digest)
+
+    def _forget(self, unit: RunUnit) -> None:
+        """Forget an interrupted training of a unit that begins anew."""
+        if self.options.fresh and self.given is None:
+            remove_checkpoints([unit], self.options.engine.workers)
+
+    def _keep_begun(self) -> None:
+        """Keep what was computed before its turn when an interrupt came, unless its data have changed since."""
         for begun in self._begun.values():
-            if begun.future.done() and not begun.future.cancelled() and begun.future.exception() is None:
-                yield begun, begun.future.result()
+            finished = begun.future.done() and not begun.future.cancelled()
+            if self.store is None or not finished or begun.future.exception() is not None:
+                continue
+            if begun.unit.digest == begun.digest:
+                self.store.add_unit(begun.unit.spec, begun.future.result())
 
-    def _own(self, unit: RunUnit) -> Future[UnitResult]:
-        begun, digest = self._begun.pop(unit.key, None), unit.digest
-        if begun is not None and begun.digest == digest:
-            return begun.future
-        return self.pool().submit(compute_remote_unit, unit, digest)
+    def _result(self, spec: Experiment, done: list[UnitResult], seconds: float, interrupted: bool) -> Result:
+        given = self.given
+        shards = None if given is not None else large_shards(spec.data)
+        metric: str
+        if shards is not None:
+            metric = shards.manifest.metric
+        else:
+            metric = spec.resolved_task.metric((given or load_data(spec))[0])
+        digest = data_digest(spec.data, spec.loader_options) if given is None else content_digest(*given)
+        return Result.from_units(
+            spec,
+            done,
+            metric=metric,
+            seconds=seconds,
+            interrupted=interrupted,
+            data_digest=digest,
+            given=given,
+        )
 
-    def _begin(self, spec: Experiment, taken: set[str]) -> None:
-        """Begin what nobody computes yet. What cannot be run says so when its turn comes."""
-        try:
-            spec.check()
-            wanted = [(unit.key, unit.digest, unit) for unit in self._todo(spec)]
-        except GraphveilError:
-            return
-        for key, digest, unit in wanted:
-            if key not in taken and key not in self._begun:
-                future = self.pool().submit(compute_remote_unit, unit, digest)
-                self._begun[key] = Begun(unit, digest, future)
+
+def checkpoint_folder(unit: RunUnit, workers: int | None = None) -> Path:
+    """Return where the trainings of an unfinished unit are kept: in a folder named by all that they depend on."""
+    inputs = (unit.key, unit.digest, this_version().source, workers)
+    name = hashlib.sha256(repr(inputs).encode()).hexdigest()[:32]
+    return results_file().parent / CHECKPOINTS / name
 
 
-# Called with each finished unit, how many are finished, and how many there are in all.
-Watcher = Callable[[UnitResult, int, int], None]
+def remove_checkpoints(units: Iterable[RunUnit], workers: int | None = None) -> None:
+    """Remove the checkpoints of units that are done, or are to begin anew; and the folder of all of them after the last."""
+    home = results_file().parent / CHECKPOINTS
+    if home.is_dir():
+        for unit in units:
+            shutil.rmtree(checkpoint_folder(unit, workers), ignore_errors=True)
+        with suppress(OSError):
+            home.rmdir()
+
+
+def compute_unit(unit: RunUnit, progress: Progress | None = None, engine: Engine = HERE) -> UnitResult:
+    """Compute a unit, in this process or by the engine's workers; a large sharded graph is read where it lies."""
+    if engine.workers is None and (unit.given is not None or large_shards(unit.spec.data) is None):
+        return run_unit(unit, progress)
+    result: UnitResult = scale().compute_in_parts(unit, engine, progress)
+    return result
+
+
+def compute_remote_unit(unit: RunUnit, digest: str | None) -> UnitResult:
+    """Compute a unit in another process, where the data must be those of the digest."""
+    unit.check_elsewhere(digest)
+    return compute_unit(unit)
+
+
+def unit_count(experiment: Experiment) -> int:
+    """Return how many units an experiment has."""
+    return experiment.runs * len(parts_of(experiment))
+
+
+def run_studies(
+    studies: Sequence[Study],
+    options: RunOptions = DEFAULTS,
+    watcher: StudyWatcher = SILENT,
+    given: Given | None = None,
+) -> list[StudyResult]:
+    """Run the cells of some studies, one after the other: first those that learn, then those whose measure learns nothing.
+
+    Parts of a run that no measure along axes reads are not run. Quick results, and those that lack a part, are not kept; their runs are.
+    ``given`` are graph and users of all experiments, where they were given as objects.
+    """
+    todo = [cell for study in studies for cell in study.cells if not cell.left_out]
+    learning = [cell for cell in todo if cell.measure.read is not None]
+    others = [cell for cell in todo if cell.measure.read is None]
+    skip = [part for part in PARTS if all(part in _unread(study) for study in studies)]
+    results: list[Result | GraphveilError | None] = []
+    interrupted = False
+    if learning:
+        with Runner.open(options, watcher, given, share=len(learning) > 1) as runner:
+            results, interrupted = runner.run_all(learning, skip)
+    readings: list[CellOutput] = []
+    for cell in others:
+        watcher.begin(cell.experiment, len(readings), len(others))
+        reading, interrupted = (None, True) if interrupted else _measure(cell, options.tolerant)
+        readings.append(reading)
+    obtained = {False: iter(results), True: iter(readings)}
+
+    def take(cell: Cell) -> CellOutput:
+        return None if cell.left_out else next(obtained[cell.measure.read is None])
+
+    return [StudyResult.of(study, [take(cell) for cell in study.cells], interrupted) for study in studies]
+
+
+def run_study(
+    study: Study,
+    options: RunOptions = DEFAULTS,
+    watcher: StudyWatcher = SILENT,
+    given: Given | None = None,
+) -> StudyResult:
+    """Run the cells of one study; refused along axes where no experiment has the measure."""
+    (result,) = run_studies([study], options, watcher, given)
+    if study.axes and result.finished and not result.has_numbers:
+        raise InputError(f"no experiment of {study.name} has the measure {study.measure.name}: take another")
+    return result
+
+
+def _measure(cell: Cell, tolerant: bool) -> tuple[Reading | GraphveilError | None, bool]:
+    """Measure a cell that learns nothing; and whether that was interrupted."""
+    try:
+        return cell.measure.of(cell.experiment), False
+    except KeyboardInterrupt:
+        return None, True
+    except GraphveilError as error:
+        if not tolerant:
+            raise
+        return error, False
+
+
+def _unread(study: Study) -> tuple[Part, ...]:
+    """Return the parts of a run that nobody looks at: a quick study has no structure, and a table shows whole results."""
+    unread = tuple(part for part in PARTS if study.axes and part not in study.measure.parts)
+    return (*unread, "structure") if study.quick else unread
+
+
+def run_experiment(
+    experiment: Experiment,
+    options: RunOptions = NOT_KEPT,
+    watcher: StudyWatcher = SILENT,
+    given: Given | None = None,
+) -> Result:
+    """Run a study of one experiment. An interrupt returns what there is, marked as interrupted, if there is anything."""
+    study = Study("run", experiment.method, (Cell(experiment),))
+    (outcome,) = run_study(study, options, watcher, given).outcomes
+    result = outcome.result or outcome.partial
+    if result is None:
+        raise KeyboardInterrupt
+    return result
 
 
 def run(
@@ -103,8 +483,7 @@ def run(
     engine: str | Engine = HERE,
     keep: bool | None = None,
     resume: bool = False,
-    store: UnitStore | None = None,
-    watch: Watcher | None = None,
+    watch: Callable[[UnitResult, int, int], None] = lambda *_: None,
     inside: Progress | None = None,
     **options: Any,
 ) -> Result:
@@ -116,7 +495,8 @@ def run(
 
     The result is kept as the command line keeps it, where `graphveil results` lists it, unless ``keep`` is False. Of named data finished
     runs are kept too, one by one, and ``resume`` reuses them. A graph that is given is listed by its name and a digest of its content.
-    ``jobs`` processes compute, or ``engine`` (``ray``, ``ray://HOST:PORT``); neither changes a number.
+    ``jobs`` processes compute, or ``engine`` (``ray``, ``ray://HOST:PORT``); neither changes a number. ``watch`` is called with each
+    finished unit, how many are finished and how many there are in all; ``inside`` with what is done in a unit and which share of it.
 
     >>> result = run("base", "town", epsilon=2.0, keep=False, settings={"epochs": 3, "data.users": 400})
     >>> len(result.scores()), len(result.scores("control"))
@@ -125,161 +505,57 @@ def run(
     name, given, options = take_data(data, users, options)
     engine = Engine.of(engine)
     if not isinstance(method, str):
-        if not engine.inside(jobs) or store is not None or keep or resume:
+        if not engine.inside(jobs) or keep or resume:
             raise InputError(
-                "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs, engine, keep, "
-                "resume and store, or put it into a file and name it FILE.py:NAME"
+                "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs, engine, keep "
+                "and resume, or put it into a file and name it FILE.py:NAME"
             )
         method, keep = METHODS.take(method), False
-    kept = keep is None or keep
-    if store is None and kept:
-        store = UnitStore(results_file())
-    spec = Experiment.of(method, name, **options)
-    result = run_experiment(
-        spec,
-        jobs=jobs,
-        engine=engine,
-        store=store,
-        watch=watch,
-        inside=inside,
-        given=given,
-        reuse=resume,
-    )
-    if kept:
-        ResultStore(results_file()).add(result)
-    return result
+    how = RunOptions(jobs, engine, fresh=not resume, keep=keep is None or keep)
+    return run_experiment(Experiment.of(method, name, **options), how, CallingWatcher(watch, inside), given)
 
 
-def parts_of(spec: Experiment, given: Given | None = None) -> list[Part]:
-    """The parts of each run: the method and what it is compared with."""
-    return run_parts(spec, has_panel(spec, given))
-
-
-@held()
-def run_experiment(
-    spec: Experiment,
+def sweep(
+    method: str,
+    data: Any = None,
+    users: Users | None = None,
     *,
+    over: Mapping[str, Sequence[Any]] | None = None,
+    measure: str | None = None,
     jobs: int | None = None,
-    engine: Engine = HERE,
-    store: UnitStore | None = None,
-    watch: Watcher | None = None,
-    inside: Progress | None = None,
-    given: Given | None = None,
-    skip: tuple[Part, ...] = (),
-    reuse: bool = False,
-    alone: bool = False,
-    ahead: Ahead | None = None,
-) -> Result:
-    """Run all units of a spec, but for the parts to skip and, with ``reuse``, those that the store holds already.
+    engine: str | Engine = HERE,
+    fresh: bool = False,
+    keep: bool = True,
+    **options: Any,
+) -> StudyResult:
+    """Run an experiment over the values of one to three of its fields: the first is x, the second gives lines, the third panels.
 
-    ``alone`` runs one unit after the other, each in a process of its own on this machine, whatever the engine: its seconds and its memory
-    are then its own. Units that the store holds are then reused only if they ran so too. ``ahead`` has workers that several experiments
-    share, where they are computed outside this process; else there are new ones.
-    Without ``reuse`` a training that was interrupted begins anew, too.
-    Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
+    ``over`` names the fields, a setting as settings.KEY, each with its values; ``data`` and options are as in `run`. Without
+    ``over``, ``method`` is a sweep that comes along (`graphveil sweep` lists them) or a .toml file, and options are fields of its
+    base. Finished runs on named data are reused unless ``fresh``; results are kept unless ``keep`` is False.
+
+    >>> options = {"keep": False, "control": False, "settings": {"epochs": 2, "data.users": 400}}
+    >>> found = sweep("base", "town", over={"epsilon": [1.0, 4.0]}, **options)
+    >>> [len(found.at(epsilon).scores()) for epsilon in (1.0, 4.0)]
+    [1, 1]
     """
-    spec.check()
-    if given is not None:
-        spec.check_given(given[0])
-    start = time.perf_counter()
-    parts = [part for part in parts_of(spec, given) if part not in skip]
-    # A graph that is given has no name by which its units could be found again.
-    kept = store if given is None else None
-    if kept is not None:
-        kept.check()
-    inputs = {part: input_digest(spec, part) for part in parts} if kept is not None else {}
-    done = kept.find(spec, parts, alone, engine.workers) if reuse and kept is not None else []
-    todo = units_left(spec, parts, done, given)
-    if given is None:
-        over = [RunUnit(spec, unit.part, unit.run) for unit in done]
-        remove_checkpoints(over if reuse else todo, engine.workers)
-    total = len(done) + len(todo)
-    if alone:
-        units = _alone(todo)
-    elif engine.outside(jobs, len(todo), shared=ahead is not None):
-        units = _parallel(todo, jobs, engine, ahead)
+    given: Given | None = None
+    if over is None:
+        if users is not None or not (data is None or isinstance(data, str)):
+            raise InputError(f"{method} names its graphs itself: give over={{FIELD: [VALUES]}} for yours")
+        fields = experiment_fields(options, "the options")
+        study = find_sweep(str(method)).with_fields(fields).on([data] if data else [])
     else:
-        units = _serial(todo, inside, engine)
-    try:
-        for unit in units:
-            done.append(unit)
-            if kept is not None:
-                check_unchanged(spec, inputs[unit.part], unit.part)
-                kept.add(spec, unit)
-            if watch is not None:
-                watch(unit, len(done), total)
-        interrupted = False
-    except KeyboardInterrupt:
-        if not any(unit.part == "method" for unit in done):
-            raise
-        interrupted = True
-    return _result(spec, done, given, time.perf_counter() - start, interrupted)
-
-
-def units_left(
-    spec: Experiment, parts: Sequence[Part], done: Sequence[UnitResult], given: Given | None = None
-) -> list[RunUnit]:
-    """Return the units of an experiment that are not done, run after run."""
-    have = {(unit.part, unit.run) for unit in done}
-    units = product(range(spec.runs), parts)
-    return [RunUnit(spec, part, run, given) for run, part in units if (part, run) not in have]
-
-
-def _serial(todo: list[RunUnit], inside: Progress | None, engine: Engine) -> Iterator[UnitResult]:
-    with engine.open():
-        for unit in todo:
-            yield compute_unit(unit, inside, engine)
-
-
-def _alone(todo: list[RunUnit]) -> Iterator[UnitResult]:
-    """One unit after the other, each in a fresh process."""
-    for unit in todo:
-        with processes(1) as pool:
-            result = computed(pool.submit(compute_remote_unit, unit, unit.digest))
-        yield replace(result, alone=True)
-
-
-def _parallel(
-    todo: list[RunUnit], jobs: int | None, engine: Engine, ahead: Ahead | None
-) -> Iterator[UnitResult]:
-    """Units outside this process, in the order in which they finish. Nobody waits for shared ones after an interrupt."""
-    with engine.pool(jobs, len(todo)) if ahead is None else nullcontext(ahead.pool()) as pool:
-        if ahead is None:
-            ahead = Ahead(lambda: pool)
-        waiting = ahead.take(todo)
-        try:
-            for future in Arriving(waiting):
-                yield computed(future)
-        except (KeyboardInterrupt, GeneratorExit):
-            # What waits is cancelled by the pool itself: cancelled here too, it would find it changed under its hands.
-            pool.stop()
-            raise
-        except Exception:
-            # Of an experiment that cannot be run nothing more is started.
-            with uninterrupted():
-                for future in waiting:
-                    future.cancel()
-            raise
-
-
-def _result(
-    spec: Experiment,
-    done: list[UnitResult],
-    given: Given | None,
-    seconds: float,
-    interrupted: bool,
-) -> Result:
-    shards = None if given is not None else large_shards(spec.data)
-    metric = (
-        spec.resolved_task.metric((given or load_data(spec))[0]) if shards is None else shards.manifest.metric
-    )
-    digest = data_digest(spec.data, spec.loader_options) if given is None else content_digest(*given)
-    return Result.from_units(
-        spec,
-        done,
-        metric=metric,
-        seconds=seconds,
-        interrupted=interrupted,
-        data_digest=digest,
-        given=given,
-    )
+        name, given, options = take_data(data, users, options)
+        base = {"method": method, "data": name, **options}
+        axes = [{"field": field, "values": list(values)} for field, values in over.items()]
+        study = sweep_of({"base": base, "axes": axes, "title": f"{method} on {name}"}, "sweep", "over")
+    if measure is not None:
+        study = study.with_measure(measure)
+    how = RunOptions(jobs, Engine.of(engine), fresh, keep=keep)
+    if given is None:
+        return run_study(study.prepare(everything=True), how)
+    if study.measure.read is None:
+        raise InputError(f"{study.measure.name} is measured on named data: write the graph to an .npz file")
+    study.check_runs()
+    return run_study(study, how, given=given)

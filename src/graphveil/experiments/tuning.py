@@ -19,22 +19,19 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphveil.checks import check_whole
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.compute import check_elsewhere
-from graphveil.experiments.database import insert, select
-from graphveil.experiments.engine import HERE, Engine
+from graphveil.experiments.engine import HERE, Arriving, Engine, computed
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
     Given,
-    check_unchanged,
+    check_same,
     input_digest,
     outside_digests,
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
-from graphveil.experiments.processes import Arriving, computed
+from graphveil.experiments.store import ResultStore
 from graphveil.experiments.unit import RunUnit, Validation, validate_unit
-from graphveil.experiments.unit_store import RecordOrigin, RecordStore, now, results_file, this_version
 from graphveil.files import toml_value, write_whole
 from graphveil.graphs import Users
 from graphveil.mechanisms import entry
@@ -58,10 +55,8 @@ class SearchSpace:
         """Return the grid of an experiment's method for what is private in it, without the settings that it fixes."""
         method = spec.resolved_method
         if not method.grid:
-            searchable = [name for name in METHODS.own() if METHODS.find(name).grid]
-            raise InputError(
-                f"{spec.method} has no settings to search: tune one of {', '.join(searchable)} instead"
-            )
+            searchable = ", ".join(name for name in METHODS.own() if METHODS.find(name).grid)
+            raise InputError(f"{spec.method} has no settings to search: tune one of {searchable}")
         grid = dict(method.grid)
         if spec.budgets.label_epsilon is not None:
             grid |= LABEL_GRID
@@ -71,9 +66,8 @@ class SearchSpace:
             grid |= LEVEL_GRID
         defaults = {key: _default(spec, key) for key in grid if key not in spec.settings}
         if not defaults:
-            raise InputError(
-                f"all settings of {spec.method} that are searched are fixed: leave one of {', '.join(grid)} free"
-            )
+            free = f"leave one of {', '.join(grid)} free"
+            raise InputError(f"all settings of {spec.method} that are searched are fixed: {free}")
         values = {
             key: grid[key] if default in grid[key] else (*grid[key], default)
             for key, default in defaults.items()
@@ -106,12 +100,6 @@ def _default(spec: Experiment, key: str) -> Any:
     return getattr(spec.resolved_settings, key)
 
 
-ADD = "INSERT INTO trials (search, data, source, version, time, trial) VALUES (?, ?, ?, ?, ?, ?)"
-# This version's first, then in the order in which they were finished.
-FIND = """SELECT id, version, source, trial FROM trials WHERE search = ? AND data = ?
-    ORDER BY source = ? DESC, id"""
-
-
 @dataclass(frozen=True)
 class TuningTrial:
     """A point of the search, and its validation scores and losses run by run."""
@@ -137,36 +125,17 @@ class TuningTrial:
         return {"runs": list(self.scores), "mean": self.score}
 
 
-class TrialStore(RecordStore):
-    """The finished trials of searches in the file of results; what is unfinished is not in it.
+def add_trial(store: ResultStore, spec: Experiment, space: SearchSpace, trial: TuningTrial) -> None:
+    """Keep a finished trial; it is on the disk when this returns."""
+    store.add_trial(*_key(spec, space), asdict(trial))
 
-    Trials that another version has computed are found only with ``any_version``; what was found is in ``reuse``.
-    """
 
-    records = "trials"
-
-    def add(self, spec: Experiment, space: SearchSpace, trial: TuningTrial) -> None:
-        """Keep a finished trial; it is on the disk when this returns."""
-        origin = this_version()
-        record = (origin.source, origin.version, now(), json.dumps(asdict(trial)))
-        insert(self.file, ADD, (*_key(spec, space), *record))
-
-    def find(self, spec: Experiment, space: SearchSpace) -> list[TuningTrial]:
-        """Return the finished trials, each point once, the defaults first and the others as they were finished."""
-        source = this_version().source
-        (rows,) = select(self.file, FIND, (*_key(spec, space), source))
-        trials: list[TuningTrial] = []
-        for number, *computed_by, text in rows:
-            origin = RecordOrigin(*map(str, computed_by))
-            usable = origin.source == source or self.reuse.any_version
-            trial = read_trial(text, spec.runs, space)
-            if trial is None:
-                self.reuse.broken |= {number} if usable else set()
-            elif all(trial.point != other.point for other in trials):
-                trials += [trial] if usable else []
-                if origin.source != source:
-                    (self.reuse.taken if usable else self.reuse.left)[number] = origin
-        return space.defaults_first(trials)
+def find_trials(store: ResultStore, spec: Experiment, space: SearchSpace) -> list[TuningTrial]:
+    """Return the finished trials, each point once, the defaults first and the others as they were finished."""
+    found = store.find_trials(
+        *_key(spec, space), lambda text: read_trial(text, spec.runs, space), lambda trial: trial.point
+    )
+    return space.defaults_first(found)
 
 
 def read_trial(text: Any, runs: int, space: SearchSpace) -> TuningTrial | None:
@@ -312,7 +281,6 @@ def tune(
     jobs: int | None = None,
     engine: str | Engine = HERE,
     keep: bool = True,
-    store: TrialStore | None = None,
     watch: Callable[[TuningResult], None] | None = None,
     inside: Progress | None = None,
     **options: Any,
@@ -325,14 +293,12 @@ def tune(
     is standard practice: report with other seeds than those of the search.
     """
     name, given, options = take_data(data, users, options)
-    if store is None and keep and given is None:
-        store = TrialStore(results_file())
     return tune_experiment(
         Experiment.of(method, name, **options),
         trials=trials,
         jobs=jobs,
         engine=Engine.of(engine),
-        store=store,
+        store=ResultStore() if keep else None,
         watch=watch,
         inside=inside,
         given=given,
@@ -346,7 +312,7 @@ def tune_experiment(
     trials: int = TRIALS,
     jobs: int | None = None,
     engine: Engine = HERE,
-    store: TrialStore | None = None,
+    store: ResultStore | None = None,
     watch: Callable[[TuningResult], None] | None = None,
     inside: Progress | None = None,
     given: Given | None = None,
@@ -361,12 +327,10 @@ def tune_experiment(
     """
     engine.check_units("a search")
     space = check_search(spec, trials, jobs)
+    if given is not None:
+        # It has no name by which its trials could be found again.
+        store = None
     if store is not None:
-        if given is not None:
-            raise InputError(
-                "a graph that is given has no name by which its trials could be found again: leave out the store, or write "
-                "the graph to an .npz file and name that"
-            )
         store.check()
     search = _Search(TuningResult(spec, space, (), min(trials, space.size)), store, given)
     if watch is not None and search.result.trials:
@@ -396,7 +360,7 @@ def check_search(spec: Experiment, trials: int, jobs: int | None) -> SearchSpace
 class _Search:
     """A search that goes on: its result so far, the file that keeps it, and the points that are being tried or have failed."""
 
-    def __init__(self, empty: TuningResult, store: TrialStore | None, given: Given | None) -> None:
+    def __init__(self, empty: TuningResult, store: ResultStore | None, given: Given | None) -> None:
         self.result, self.store, self.given = empty, store, given
         self.digest = RunUnit(empty.spec, given=given).digest
         self.others: list[Point] = []
@@ -405,7 +369,7 @@ class _Search:
     def read(self) -> None:
         """Take the trials from the file, if there is one: the first ones, as many as are wanted."""
         if self.store is not None:
-            trials = self.store.find(self.result.spec, self.result.space)
+            trials = find_trials(self.store, self.result.spec, self.result.space)
             self.result = replace(self.result, trials=tuple(trials[: self.result.total]))
 
     def next(self) -> Point:
@@ -420,16 +384,15 @@ class _Search:
     ) -> Iterator[tuple[Point, TuningTrial | GraphveilError]]:
         """Yield points with what came of them, in the order in which they finish; this process alone suggests and keeps."""
         spec, todo = self.result.spec, self.result.total - len(self.result.trials)
-        if not engine.outside(jobs, todo):
+        if engine.inside(jobs) or not todo:
             for _ in range(todo):
-                point = self.next()
-                yield point, _try(spec, point, self.given, inside)
+                yield _try(spec, self.next(), self.given, self.digest, inside)
             return
         with engine.pool(jobs, todo) as pool:
             arriving: Arriving[tuple[Point, TuningTrial | GraphveilError]] = Arriving()
             while todo or arriving:
                 while todo and len(arriving) < pool.count:
-                    arriving.add(pool.submit(_try_elsewhere, spec, self.next(), self.given, self.digest))
+                    arriving.add(pool.submit(_try, spec, self.next(), self.given, self.digest))
                     todo -= 1
                 yield computed(arriving.next())
 
@@ -444,24 +407,18 @@ class _Search:
             return
         if self.store is not None:
             assert self.digest is not None
-            check_unchanged(result.spec, self.digest)
-            self.store.add(result.spec, result.space, trial)
+            check_same(result.spec, self.digest)
+            add_trial(self.store, result.spec, result.space, trial)
         self.others.remove(point)
         trials = result.space.defaults_first((*result.trials, trial))
         self.result = replace(result, trials=tuple(trials))
 
 
-def _try_elsewhere(
-    spec: Experiment, point: Point, given: Given | None, digest: str | None
-) -> tuple[Point, TuningTrial | GraphveilError]:
-    check_elsewhere(RunUnit(spec), digest)
-    return point, _try(spec, point, given)
-
-
 def _try(
-    spec: Experiment, point: Point, given: Given | None, inside: Progress | None = None
-) -> TuningTrial | GraphveilError:
-    """All runs of one point; what graphveil refuses is returned, so that the search can go on."""
+    spec: Experiment, point: Point, given: Given | None, digest: str | None, inside: Progress | None = None
+) -> tuple[Point, TuningTrial | GraphveilError]:
+    """Return a point with all its runs, here or in another process; what graphveil refuses is returned, so that the search can go on."""
+    RunUnit(spec).check_elsewhere(digest)
     chosen = spec.having(settings={**spec.settings, **point})
     runs: list[Validation] = []
 
@@ -473,10 +430,9 @@ def _try(
         for number in range(spec.runs):
             runs.append(validate_unit(chosen, number, tell, given))
     except GraphveilError as error:
-        return error
-    return TuningTrial(
-        point, runs[0].metric, tuple(run.score for run in runs), tuple(run.loss for run in runs)
-    )
+        return point, error
+    scores, losses = tuple(run.score for run in runs), tuple(run.loss for run in runs)
+    return point, TuningTrial(point, runs[0].metric, scores, losses)
 
 
 def write_settings(tuned: TuningResult, file: Path) -> None:

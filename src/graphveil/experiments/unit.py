@@ -1,9 +1,10 @@
-"""One part of one run: load, ask, learn, score. What a worker process does."""
+"""One part of one run (the method, or something that it is compared with): load, ask, learn, score. What a worker process does."""
 
 from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
@@ -14,25 +15,149 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import GraphveilError, InputError, PrivacyError
-from graphveil.experiments.experiment import Experiment, Given, Part, input_digest
-from graphveil.experiments.parts import PARTS, RunPart
+from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.links import divide_edges
 from graphveil.graphs.load import data_digest
 from graphveil.graphs.users import draw_levels, level_source, read_levels, refuse_levels, with_panel
-from graphveil.mechanisms import Mechanism, entry
-from graphveil.methods import Job
+from graphveil.mechanisms import Mechanism, Reports, entry
+from graphveil.methods import METHODS, Job
 from graphveil.methods.job import Progress, Questions, public_part
 from graphveil.methods.method import Method, check_backbone
 from graphveil.methods.private_links import PrivateLinks
 from graphveil.methods.tasks import Outcome
 from graphveil.methods.terms import Levels
-from graphveil.privacy import Ledger, Nobody, Respondents
+from graphveil.privacy import Ledger, Nobody, Plan, Respondents
 from graphveil.privacy.record import Privacy, privacy_record
 from graphveil.settings import peak_megabytes
 
 # Parts of a budget add up to it but for rounding.
 ROUNDING = 1e-9
+# What a method counts the seconds of.
+STAGES = ("report", "denoise", "train")
+
+
+# Settings that say how far reports are spread along edges.
+HOPS = ("hops", "analysis_hops")
+
+
+class FeaturesUnasked:
+    """Users who answer nothing about features; private labels and links are known by their reports as ever."""
+
+    def __init__(self, users: Respondents) -> None:
+        self._users = users
+
+    def report(self, plan: Plan) -> Reports:
+        """Answer for labels and links, and refuse everything else."""
+        if plan.subject not in ("label", "links"):
+            raise PrivacyError(
+                f"nobody is asked about {plan.subject} here, where volunteers and the graph alone are to be learned from: a method "
+                "that takes a panel must not ask where job.unasked is True"
+            )
+        return self._users.report(plan)
+
+
+@dataclass(frozen=True)
+class RunPart:
+    """One part of a run.
+
+    Parameters
+    ----------
+    title
+        What tables and figures call it; nothing for the method itself.
+    runs
+        Whether an experiment has it, given whether its data come with volunteers.
+    job
+        What it learns from, made of the method's own job.
+    users
+        Who answers it, made of those who answer the method.
+    blind
+        Whether answers about features come from blinded channels.
+    asks_features
+        Whether it may ask anybody about features.
+    method
+        The method that learns, with its default settings, where it is not the experiment's own.
+    """
+
+    title: str
+    runs: Callable[[Experiment, bool], bool]
+    job: Callable[[Job], Job] = lambda job: job
+    users: Callable[[Respondents], Respondents] = lambda users: users
+    blind: bool = False
+    asks_features: bool = True
+    method: str = ""
+
+    def method_of(self, spec: Experiment) -> Method:
+        """Return the method that learns."""
+        return METHODS.find(self.method) if self.method else spec.resolved_method
+
+
+def _reports(spec: Experiment, panel: bool = False) -> bool:
+    return spec.resolved_method.can.asks
+
+
+def _without_norms(job: Job) -> Job:
+    return replace(job, budgets=replace(job.budgets, norm_epsilon=None))
+
+
+def _without_asking(job: Job) -> Job:
+    return replace(_without_norms(job), unasked=True)
+
+
+def _without_edges(job: Job) -> Job:
+    """Ask nobody for links; where there are no public ones either, hops lead nowhere."""
+    settings = job.settings
+    if not job.graph.edge_count:
+        hops = [name for name in HOPS if name in type(settings).model_fields]
+        settings = settings.model_copy(update=dict.fromkeys(hops, 0))
+    return replace(job, budgets=replace(job.budgets, link_epsilon=None), settings=settings)
+
+
+PARTS: dict[Part, RunPart] = {
+    "method": RunPart("", lambda spec, panel: True),
+    "control": RunPart("control, ε = 0", _reports, blind=True),
+    "structure": RunPart(
+        "structure",
+        lambda spec, panel: _reports(spec) or spec.budgets.private_links,
+        job=_without_norms,
+        users=FeaturesUnasked,
+        asks_features=False,
+        method="structure",
+    ),
+    "edgeless": RunPart(
+        "without edges",
+        lambda spec, panel: spec.budgets.private_links and spec.resolved_task.learns_labels,
+        job=_without_edges,
+    ),
+    "unasked": RunPart(
+        "volunteers alone",
+        lambda spec, panel: panel and _reports(spec),
+        job=_without_asking,
+        users=FeaturesUnasked,
+        asks_features=False,
+    ),
+}
+
+
+def parts_of(spec: Experiment, given: Given | None = None) -> list[Part]:
+    """Return the parts of each run: the method and what it is compared with; the method alone where nothing is."""
+    if not spec.control or spec.method == PARTS["structure"].method:
+        return ["method"]
+    panel = _has_panel(spec, given)
+    return [name for name, part in PARTS.items() if part.runs(spec, panel)]
+
+
+def _has_panel(spec: Experiment, given: Given | None) -> bool:
+    """Return whether an experiment learns from volunteers: drawn ones, or those that its data come with."""
+    if not spec.uses_panel:
+        return False
+    if spec.volunteers.panel is not None:
+        return True
+    try:
+        return (given or load_data(spec))[0].panel is not None
+    except GraphveilError:
+        # A run says why it cannot be loaded; counting units goes on.
+        return False
 
 
 @dataclass(frozen=True)
@@ -106,13 +231,17 @@ class RunUnit:
         """A digest of the data that another process is to read; None where they are sent along."""
         return input_digest(self.spec, self.part) if self.given is None else None
 
+    def check_elsewhere(self, digest: str | None) -> None:
+        """Load its names in the process that computes it, and refuse other data than those of the digest."""
+        self.spec.load_code()
+        if digest is not None:
+            check_same(self.spec, digest, self.part)
+
 
 def run_unit(unit: RunUnit, progress: Progress | None = None) -> UnitResult:
     """Run one part of one run, and score it."""
     start = time.perf_counter()
-    with learn.one_thread():
-        ready, outcome = learn_unit(unit, progress)
-    return score_unit(ready, outcome, start)
+    return score_unit(*learn_unit(unit, progress), start)
 
 
 def score_unit(ready: OpenUnit, outcome: Outcome, start: float) -> UnitResult:
@@ -141,8 +270,7 @@ def validate_unit(
 
     The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
     """
-    with learn.one_thread():
-        ready, outcome = learn_unit(RunUnit(spec, "method", run, given), progress)
+    ready, outcome = learn_unit(RunUnit(spec, "method", run, given), progress)
     gc.collect()
     metric, score = spec.resolved_task.validation(ready.graph, outcome, spec.budgets)
     return Validation(metric, score, outcome.validation_loss)
@@ -245,19 +373,6 @@ def prepare_unit(unit: RunUnit, progress: Progress | None = None) -> PreparedUni
     return PreparedUnit(unit, method, graph, users, replace(job, questions=questions))
 
 
-def has_panel(spec: Experiment, given: Given | None = None) -> bool:
-    """Whether an experiment learns from volunteers: drawn ones, or those that its data come with."""
-    if not spec.uses_panel:
-        return False
-    if spec.volunteers.panel is not None:
-        return True
-    try:
-        return (given or load_data(spec))[0].panel is not None
-    except GraphveilError:
-        # A run says why it cannot be loaded; counting units goes on.
-        return False
-
-
 def _with_volunteers(unit: RunUnit, graph: Graph, users: Users) -> Graph:
     """The graph with the volunteers of this run; without any where their rows are not used, as structure uses none."""
     volunteers = unit.spec.volunteers.panel
@@ -309,11 +424,19 @@ def respondents(
 
 
 def learn_unit(unit: RunUnit, progress: Progress | None = None) -> tuple[OpenUnit, Outcome]:
-    """Split, ask and learn."""
-    ready = open_unit(unit, progress)
-    # What takes long to load is loaded before the method counts its seconds.
-    import_module("graphveil.learn.backbones")
-    return ready, ready.method.run(ready.job)
+    """Split, ask and learn: the same numbers whenever it is called."""
+    with learn.one_thread():
+        ready = open_unit(unit, progress)
+        # What takes long to load is loaded before the method counts its seconds.
+        import_module("graphveil.learn.backbones")
+        return ready, ready.method.run(ready.job)
+
+
+def predicted_classes(outcome: Outcome, graph: Graph) -> NDArray[np.int64]:
+    """Return the likeliest class of each user, or for each label whether it is likelier than not, as a score counts them."""
+    assert outcome.scores is not None
+    chosen = outcome.scores > 0 if graph.multilabel else outcome.scores.argmax(axis=1)
+    return np.asarray(chosen, dtype=np.int64)
 
 
 def with_levels(spec: Experiment, users: Users, seed: int) -> Users:

@@ -1,4 +1,4 @@
-"""Links to predict: which are known, which are held out, and pairs that are no links."""
+"""Links: those to predict (known, held out, and pairs that are none), and those that are private where others are public."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LinkPairs:
 
 @dataclass(frozen=True, eq=False)
 class KnownLinks:
-    """What the server knows where links are to be predicted: pairs to learn from, and pairs to choose a model by."""
+    """The server's knowledge where links are to be predicted: pairs to learn from, and pairs to choose a model by."""
 
     train: LinkPairs
     validation: LinkPairs
@@ -72,9 +72,7 @@ def hold_out_links(
     check_split_shares(train, validation)
     pairs = graph.pairs()
     if len(pairs) < FEWEST_LINKS:
-        raise InputError(
-            f"link prediction needs at least {FEWEST_LINKS} links, this graph has {len(pairs)}: take a larger one"
-        )
+        raise InputError(f"link prediction needs {FEWEST_LINKS} links, this graph has {len(pairs)}")
     random = np.random.default_rng([check_seed(seed), 3])
     linked = pairs[random.permutation(len(pairs))]
     unlinked = non_links(graph, len(linked), random)
@@ -100,25 +98,22 @@ def known_links(graph: Graph, seed: int) -> Graph:
     """
     pairs = graph.pairs()
     if len(pairs) < FEWEST_LINKS:
-        raise InputError(
-            f"link prediction needs at least {FEWEST_LINKS} links, and the private graph has {len(pairs)}: give a larger "
-            "--link-epsilon, or another --link-mechanism"
-        )
+        more = "give a larger --link-epsilon, or another --link-mechanism"
+        raise InputError(f"link prediction needs {FEWEST_LINKS} links, here are {len(pairs)}: {more}")
     random = np.random.default_rng([check_seed(seed), 6])
     order = random.permutation(len(pairs))
     held = max(1, round(len(pairs) * VALIDATION_SHARE / (TRAIN_SHARE + VALIDATION_SHARE)))
     validating, training = order[:held], np.sort(order[held:])
     unlinked = non_links(graph, len(pairs), random)
     weights = None if graph.weights is None else graph.pair_weights()[training]
-    parts = KnownLinks(
-        LinkPairs(pairs[training], unlinked[held:].copy()),
-        LinkPairs(pairs[validating], unlinked[:held].copy()),
-    )
-    return replace(replace(graph, links=None).with_edges(pairs[training], weights), links=parts)
+    train = LinkPairs(pairs[training], unlinked[held:].copy())
+    validation = LinkPairs(pairs[validating], unlinked[:held].copy())
+    public = replace(graph, links=None).with_edges(pairs[training], weights)
+    return replace(public, links=KnownLinks(train, validation))
 
 
 def no_known_links() -> KnownLinks:
-    """What is known where links are to be predicted and nobody has told any yet."""
+    """The knowledge before any link is known."""
     nothing = np.empty((0, 2), dtype=np.int64)
     return KnownLinks(LinkPairs(nothing, nothing), LinkPairs(nothing, nothing))
 
@@ -134,9 +129,7 @@ def non_links(graph: Graph, count: int, random: np.random.Generator) -> Pairs:
     nodes = graph.node_count
     there = nodes * (nodes - 1) // 2 - graph.edge_count
     if count > there:
-        raise InputError(
-            f"{count} pairs that are no links were asked for, this graph has {there}: it is too dense for that"
-        )
+        raise InputError(f"the graph is too dense: {count} unlinked pairs are needed, it has {there}")
     links = pair_codes(graph.pairs(), nodes)
     if there < PLENTY * count:
         first, second = np.triu_indices(nodes, 1)
@@ -169,9 +162,7 @@ def private_edges_file(given: Any) -> Path | None:
     if isinstance(given, str):
         if Path(given).is_file():
             return Path(given)
-        raise InputError(
-            f"private_edges must be a share of all links or a file of pairs of users, and {given!r} is no file: name one that is there"
-        )
+        raise InputError(f"private_edges must be a share of links or a file, there is no file {given!r}")
     check_number(given, "private_edges", above=0, most=1)
     return None
 
@@ -210,9 +201,8 @@ def _listed(file: Path, users: int) -> Pairs:
             int(word) if word.isascii() and word.isdecimal() and len(word) < 20 else users for word in words
         ]
         if len(numbers) > 2 or max(numbers) >= users or numbers[0] == numbers[-1] and len(numbers) == 2:
-            raise InputError(
-                f"{file}, line {place}: two different numbers of users from 0 to {users - 1} are expected, or one, got {line.strip()[:40]!r}"
-            )
+            got = f"got {line.strip()[:40]!r}"
+            raise InputError(f"{file}, line {place} must name one or two users, 0..{users - 1}, {got}")
         rows.append([*numbers, -1][:2])
     if not rows:
         raise InputError(f"{file} names nobody: give at least one pair of users")

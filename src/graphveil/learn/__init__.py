@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     )
     from graphveil.learn.attributes import (
         SPLITS,
-        Target,
         TargetRound,
         expected_error,
         expected_target,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
         OutsideBackbone,
         build_backbone,
     )
-    from graphveil.learn.calibration import calibrated, calibration_error, log_losses
+    from graphveil.learn.calibration import calibrated, log_losses
     from graphveil.learn.checkpoints import Checkpoints, read_tensors
     from graphveil.learn.class_answers import (
         ClassAnswers,

@@ -1,4 +1,4 @@
-"""What to ask in a second round: from scores of attributes to a pool of them, and how often it is asked."""
+"""Attributes: which to ask for in a second round, how often, and how alike rankings of them are over runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Target:
 
     @property
     def options(self) -> dict[str, object]:
-        """What a plan says of it."""
+        """The options of a plan that asks so."""
         return {"pool": list(self.pool), "from_pool": self.from_pool} if self.pool else {}
 
 
@@ -129,7 +129,7 @@ def expected_target(
 
 @dataclass(frozen=True)
 class TargetRound:
-    """What is public of one round at some budget: how many values are asked, and the mean square of an answer."""
+    """The public numbers of one round at some budget: how many values are asked, and the mean square of an answer."""
 
     asked: int
     mean_square: float
@@ -185,10 +185,8 @@ class Ranking:
     @cached_property
     def tops(self) -> tuple[NDArray[np.int64], ...]:
         """The best attributes of each run."""
-        return tuple(
-            best_attributes(scores, self.top, seed)
-            for scores, seed in zip(self.scores, self.seeds, strict=True)
-        )
+        runs = zip(self.scores, self.seeds, strict=True)
+        return tuple(best_attributes(scores, self.top, seed) for scores, seed in runs)
 
     @property
     def mean(self) -> Scores:
@@ -286,12 +284,10 @@ def degree_correlations(features: Any, degrees: Any) -> NDArray[np.float64]:
     """
     centred = np.asarray(degrees, dtype=np.float64) - np.mean(degrees)
     mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
-    squares = (
-        features.multiply(features) if hasattr(features, "multiply") else np.square(features, dtype=float)
-    )
-    spread = np.sqrt(
-        np.maximum(np.asarray(squares.mean(axis=0), dtype=np.float64).ravel() - np.square(mean), 0.0)
-    )
+    sparse = hasattr(features, "multiply")
+    squares = features.multiply(features) if sparse else np.square(features, dtype=float)
+    second = np.asarray(squares.mean(axis=0), dtype=np.float64).ravel()
+    spread = np.sqrt(np.maximum(second - np.square(mean), 0.0))
     both = np.asarray(features.T @ centred, dtype=np.float64).ravel() / len(centred)
     scale = spread * centred.std()
     correlations: NDArray[np.float64] = np.divide(both, scale, out=np.zeros_like(both), where=scale > 0)

@@ -1,4 +1,4 @@
-"""Models of structure alone: a network on masked labels and ids, and LINK, a linear model on adjacency rows."""
+"""Models of labels and graph alone: label propagation, a network on masked labels and ids, LINK on adjacency rows, and blends of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
@@ -63,14 +64,15 @@ class LabelNetwork(nn.Module):
 
     def inputs(self, labels: Tensor, topology: Topology) -> Tensor:
         """The degree and the labels (n x c) after each of K hops, side by side: n x (1 + Kc)."""
-        columns, reached = [log_degrees(topology).to(labels)[:, None]], labels
+        degrees = torch.log1p(torch.from_numpy(topology.graph.degrees).float())
+        columns, reached = [degrees.to(labels)[:, None]], labels
         for _ in range(self.hops):
             reached = topology.ordered @ reached
             columns.append(LABEL_SCALE * reached)
         return torch.cat(columns, dim=1)
 
     def near_ids(self, topology: Topology) -> Tensor:
-        """What the ids in reach add to the hidden layer of every user: n x hidden, or n x 1 zeros without ids."""
+        """The part of the ids in reach in the hidden layer of every user: n x hidden, or n x 1 zeros without ids."""
         if self.ids is None:
             return self.read.bias.new_zeros(topology.graph.node_count, 1)
         near = self.ids * self.id_norm
@@ -92,28 +94,14 @@ class LabelNetwork(nn.Module):
                 mine.bias.copy_(learned.bias)
 
 
-def mask(labels: Tensor, train: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """Hide the labels (n x c) of a random share of the training users (their numbers): what is left (n x c), and who is hidden.
-
-    Somebody is always hidden, and of two or more users somebody is not. What is left is scaled up, so that as much
-    spreads as when nothing is hidden.
-    """
-    hidden = train[hidden_places(len(train), share).to(train.device)]
-    return _left(labels, hidden, share, len(train)), hidden
-
-
-def hidden_places(trained: int, share: float) -> Tensor:
-    """Who of so many training users is hidden, at random: at least one, and of two or more not all."""
-    return torch.randperm(trained)[: _count(trained, share)]
-
-
-def _count(trained: int, share: float) -> int:
+def hidden_count(trained: int, share: float) -> int:
+    """How many of so many training users are hidden: at least one, and of two or more not all."""
     return min(max(round(share * trained), 1), max(trained - 1, 1))
 
 
-def _left(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
-    """The labels (n x c) without those that are hidden, scaled up by as much as is missing."""
-    left = labels * (trained / max(trained - _count(trained, share), 1))
+def without_hidden(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
+    """The labels (n x c) without those that are hidden, scaled up by as much as is missing, so that as much spreads."""
+    left = labels * (trained / max(trained - hidden_count(trained, share), 1))
     left[hidden] = 0
     return left
 
@@ -121,7 +109,7 @@ def _left(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
 def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among | None]:
     """Hide a random share of the training users of all workers: the numbers of those who are here, and where they stand among all
     who are hidden, if not all of them are here."""
-    drawn = hidden_places(train.size, share)
+    drawn = torch.randperm(train.size)[: hidden_count(train.size, share)]
     users = torch.from_numpy(train.users)
     if not isinstance(graph, GraphPart):
         return users[drawn], None
@@ -133,14 +121,11 @@ def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among |
 
 @dataclass(frozen=True)
 class MaskedInputs:
-    """What networks on labels read: the rows of everybody (n x (1 + Kc)), and masks with the rows of those whom they hide.
-
-    ``among`` says for each mask where those rows stand among the rows of all workers.
-    """
+    """The inputs of networks on labels: the rows of everybody (n x (1 + Kc)); and of each mask whom it hides, their rows, and where
+    these stand among the rows of all workers."""
 
     everything: Tensor
-    masks: tuple[tuple[Tensor, Tensor], ...]
-    among: tuple[Among | None, ...]
+    masks: tuple[tuple[Tensor, Tensor, Among | None], ...]
 
 
 def masked_inputs(
@@ -158,18 +143,19 @@ def masked_inputs(
     drawn = [draw_mask(topology.graph, train, masked) for _ in range(count)]
     together = max(1, COLUMNS // labels.shape[1])
     degrees = everything[:, :1]
-    found: list[tuple[Tensor, Tensor]] = []
+    found: list[tuple[Tensor, Tensor, Among | None]] = []
     for first in range(0, count, together):
         block = [hidden.to(labels.device) for hidden, _ in drawn[first : first + together]]
-        reached = torch.cat([_left(labels, who, masked, train.size) for who in block], dim=1)
+        reached = torch.cat([without_hidden(labels, who, masked, train.size) for who in block], dim=1)
         columns = [[degrees[who]] for who in block]
         for _ in range(model.hops):
             reached = topology.ordered.multiply(reached)
             parts = reached.split(labels.shape[1], dim=1)
             for rows, part, who in zip(columns, parts, block, strict=True):
                 rows.append(LABEL_SCALE * part[who])
-        found += [(who, torch.cat(rows, dim=1)) for rows, who in zip(columns, block, strict=True)]
-    return MaskedInputs(everything, tuple(found), tuple(among for _, among in drawn))
+        places = (among for _, among in drawn[first : first + together])
+        found += zip(block, (torch.cat(rows, dim=1) for rows in columns), places, strict=True)
+    return MaskedInputs(everything, tuple(found))
 
 
 def fit_masked(
@@ -187,40 +173,49 @@ def fit_masked(
     turns with the masks of ``inputs``, see `masked_inputs`. The model is left as it was at its best.
     """
     judges = targets.validation_rows
-    held_out, everything = of_rows(targets, judges), inputs.everything[judges]
-    best, step = (
-        Best(held_out, schedule, progress),
-        Adam(model, schedule.lr, schedule.weight_decay, topology.collective),
-    )
-    kept = copy.deepcopy(model.state_dict())
-    for epoch in range(schedule.epochs):
+    everything = inputs.everything[judges]
+
+    def look(epoch: int) -> tuple[Tensor, Callable[[], Tensor]]:
         near = model.near_ids(topology)
+        hidden, rows, among = inputs.masks[epoch % len(inputs.masks)]
         with torch.no_grad():
             scores = model.eval()(everything, near[judges])
+
+        def loss() -> Tensor:
+            predicted = model.train()(rows, near[hidden], among)
+            return targets.loss(predicted, targets.labels[hidden])
+
+        return scores, loss
+
+    best = Best(of_rows(targets, judges), schedule, progress)
+    fitted = _fit_best(
+        model, best, Adam(model, schedule.lr, schedule.weight_decay, topology.collective), look
+    )
+    with torch.no_grad():
+        everybody = model.eval()(inputs.everything, model.near_ids(topology))
+    return replace(fitted, scores=everybody)
+
+
+def _fit_best(
+    model: nn.Module, best: Best, step: Adam, look: Callable[[int], tuple[Tensor, Callable[[], Tensor]]]
+) -> Fitted:
+    """Train a model and leave it as it was at its best; ``look`` gives the scores of an epoch, and what computes its loss."""
+    kept = copy.deepcopy(model.state_dict())
+    for epoch in range(best.schedule.epochs):
+        scores, loss = look(epoch)
         if best.keep(epoch, scores):
             kept = copy.deepcopy(model.state_dict())
         if best.enough(epoch):
             break
-        turn = epoch % len(inputs.masks)
-        hidden, rows = inputs.masks[turn]
-        predicted = model.train()(rows, near[hidden], inputs.among[turn])
-        step(targets.loss(predicted, targets.labels[hidden]))
-    fitted = best.fitted()
+        step(loss())
     model.load_state_dict(kept)
-    with torch.no_grad():
-        everybody = model.eval()(inputs.everything, model.near_ids(topology))
-    return replace(fitted, scores=everybody)
+    return best.fitted()
 
 
 def of_rows(targets: Targets, rows: Tensor) -> Targets:
     """The same goal for some users alone, all of whom validate."""
     everybody = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
     return replace(targets, labels=targets.labels[rows], train=~everybody, validation=everybody)
-
-
-def log_degrees(topology: Topology) -> Tensor:
-    """log(1 + degree) of each user."""
-    return torch.log1p(torch.from_numpy(topology.graph.degrees).float())
 
 
 # Root mean square norm of an input row (of 4, 6 and 8 the best overall, on validation users).
@@ -245,56 +240,18 @@ class LinkModel(nn.Module):
         return scores
 
 
-@dataclass(frozen=True, eq=False)
-class AdjacencyRows:
-    """The adjacency matrix as input (n x n): pointers, and a neighbour and a value an entry."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float64]
-
-    def matrix(
-        self, users: NDArray[np.int64], neighbours: NDArray[np.int64], device: torch.device | str = "cpu"
-    ) -> SparseMatrix:
-        """The rows of some users, with the columns of some neighbours."""
-        counts = np.diff(self.indptr)[users]
-        ends = np.cumsum(counts)
-        entries = np.repeat(self.indptr[users] - (ends - counts), counts) + np.arange(counts.sum())
-        column = np.full(len(self.indptr) - 1, -1, dtype=np.int64)
-        column[neighbours] = np.arange(len(neighbours))
-        columns = column[self.indices[entries]]
-        kept = columns >= 0
-        pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])[np.append(0, ends)]
-        shape = len(users), len(neighbours)
-        return SparseMatrix.from_csr(
-            pointers, columns[kept], self.values[entries][kept], shape, device=device
-        )
-
-    def neighbours(self, users: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Whom any of these users knows."""
-        known = np.zeros(len(self.indptr) - 1, dtype=bool)
-        mine = np.zeros(len(self.indptr) - 1, dtype=bool)
-        mine[users] = True
-        known[self.indices[np.repeat(mine, np.diff(self.indptr))]] = True
-        return np.flatnonzero(known)
-
-
-def adjacency_rows(graph: Graph, *, by_degree: bool = False) -> AdjacencyRows:
-    """The adjacency matrix, scaled to a public row norm; ``by_degree`` gives every row the same norm."""
+def adjacency_rows(graph: Graph, *, by_degree: bool = False) -> Any:
+    """The adjacency matrix (n x n, scipy's CSR), scaled to a public row norm; ``by_degree`` gives every row the same norm."""
     degrees = graph.degrees.astype(np.float64)
     if by_degree:
         values = ROW_NORM / np.repeat(np.sqrt(degrees), graph.degrees)
     else:
         values = np.full(len(graph.indices), ROW_NORM / math.sqrt(max(degrees.mean(), 1.0)))
-    return AdjacencyRows(graph.indptr, graph.indices, values)
+    return csr_array((values, graph.indices, graph.indptr), shape=(graph.node_count,) * 2)
 
 
 def fit_link(
-    rows: AdjacencyRows,
-    classes: int,
-    targets: Targets,
-    schedule: Schedule,
-    progress: Progress | None = None,
+    rows: Any, classes: int, targets: Targets, schedule: Schedule, progress: Progress | None = None
 ) -> Fitted:
     """Train a `LinkModel` of so many classes and return the scores of all users at the lowest validation loss.
 
@@ -302,27 +259,22 @@ def fit_link(
     users are multiplied before the end.
     """
     device, train, judges = targets.labels.device, targets.train_rows, targets.validation_rows
-    neighbours = rows.neighbours(train.cpu().numpy())
-    learned, held_out = (rows.matrix(who.cpu().numpy(), neighbours, device) for who in (train, judges))
-    model = LinkModel(len(neighbours), classes).to(device)
-    best, step = (
-        Best(of_rows(targets, judges), schedule, progress),
-        Adam(model, schedule.lr, schedule.weight_decay),
+    # Whom any training user knows.
+    known = rows[:, np.unique(rows[train.cpu().numpy()].indices)]
+    learned, held_out = (
+        SparseMatrix.from_scipy(known[who.cpu().numpy()], device=device) for who in (train, judges)
     )
-    kept, labels = copy.deepcopy(model.state_dict()), targets.labels[train]
-    for epoch in range(schedule.epochs):
+    model = LinkModel(known.shape[1], classes).to(device)
+    labels = targets.labels[train]
+
+    def look(epoch: int) -> tuple[Tensor, Callable[[], Tensor]]:
         with torch.no_grad():
-            scores = model(held_out)
-        if best.keep(epoch, scores):
-            kept = copy.deepcopy(model.state_dict())
-        if best.enough(epoch):
-            break
-        step(targets.loss(model(learned), labels))
-    fitted = best.fitted()
-    model.load_state_dict(kept)
-    everybody = rows.matrix(np.arange(len(targets.labels)), neighbours, device)
+            return model(held_out), lambda: targets.loss(model(learned), labels)
+
+    best = Best(of_rows(targets, judges), schedule, progress)
+    fitted = _fit_best(model, best, Adam(model, schedule.lr, schedule.weight_decay), look)
     with torch.no_grad():
-        return replace(fitted, scores=model(everybody))
+        return replace(fitted, scores=model(SparseMatrix.from_scipy(known, device=device)))
 
 
 # A little of the classes' shares goes to everybody, so that a user whom no label reaches has probabilities too.

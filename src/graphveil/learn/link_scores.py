@@ -1,4 +1,4 @@
-"""Scores of pairs of users from a public graph alone, and boosted trees over several of them."""
+"""Scores of pairs of users: from a public graph alone, by its spectrum, by boosted trees, and by Hadamard products of embeddings (LDP-GE)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
+from graphveil import linear
 from graphveil.graphs.graph import Graph, Mask
 from graphveil.graphs.links import KnownLinks, LinkPairs, Pairs
 from graphveil.graphs.metrics import area_under_curve
-from graphveil.linear.kernels import weighted_products, weights_gradient
 
 Scores = NDArray[np.float64]
 # Users whose rows are held at the same time, and pairs that are scored at the same time.
@@ -24,15 +24,12 @@ USERS_AT_ONCE, PAIRS_AT_ONCE = 64, 8192
 
 def degree_scores(graph: Graph, pairs: Pairs) -> Scores:
     """log(1 + d_u) + log(1 + d_v): those who have many links get more (Barabási and Albert 1999)."""
-    logs = np.log1p(graph.degrees)
-    scores: Scores = logs[pairs[:, 0]] + logs[pairs[:, 1]]
-    return scores
+    return np.asarray(np.log1p(graph.degrees)[pairs].sum(axis=1))
 
 
 def smaller_degree(graph: Graph, pairs: Pairs) -> Scores:
     """min(d_u, d_v): 0 says that nothing is known of one of them."""
-    smaller: Scores = graph.degrees[pairs].min(axis=1).astype(np.float64)
-    return smaller
+    return np.asarray(graph.degrees[pairs].min(axis=1), dtype=np.float64)
 
 
 def adamic_adar(graph: Graph, pairs: Pairs, at_once: int = PAIRS_AT_ONCE) -> Scores:
@@ -67,22 +64,14 @@ def walk_scores(graph: Graph, pairs: Pairs, hops: int, at_once: int = USERS_AT_O
     return scores
 
 
-def three_step_paths(graph: Graph, pairs: Pairs) -> Scores:
-    """Σ_{a~u, b~v} [a ~ b] / (d_a d_b) = √(d_u d_v) S³_uv (Kovács et al. 2019, degrees undamped)."""
-    return by_degrees(graph, pairs, walk_scores(graph, pairs, 3)[:, 2])
-
-
 def page_rank(walks: Scores, alpha: float) -> Scores:
     """Σ_k α^k S^k_uv over the walks at hand: personalized PageRank, but for one factor a user (Page et al. 1999)."""
-    scores: Scores = walks @ alpha ** np.arange(1, walks.shape[1] + 1)
-    return scores
+    return np.asarray(walks @ alpha ** np.arange(1, walks.shape[1] + 1))
 
 
 def by_degrees(graph: Graph, pairs: Pairs, scores: Scores) -> Scores:
     """√(d_u d_v) times a score: back from the normalised links to links."""
-    degrees = graph.degrees
-    times: Scores = scores * np.sqrt(degrees[pairs[:, 0]] * degrees[pairs[:, 1]])
-    return times
+    return np.asarray(scores * np.sqrt(graph.degrees[pairs].prod(axis=1)))
 
 
 def normalised_links(graph: Graph, tau: float = 0.0) -> Any:
@@ -110,8 +99,7 @@ def _one_step(matrix: Any, goals: Any, reached: Any, places: Any) -> Scores:
     rows = matrix[goals]
     which = np.repeat(np.arange(len(goals)), np.diff(rows.indptr))
     steps = rows.data * reached[rows.indices, places[which]]
-    scores: Scores = np.bincount(which, weights=steps, minlength=len(goals)).astype(np.float64)
-    return scores
+    return np.asarray(np.bincount(which, weights=steps, minlength=len(goals)), dtype=np.float64)
 
 
 def _by_user(starts: NDArray[np.int64], at_once: int) -> Iterator[tuple[Any, Any, Any]]:
@@ -196,13 +184,11 @@ class Spectrum:
         """The same divided by the lengths √(Σ_j |λ_j| V_uj²): 0 for users without links."""
         lengths = np.sqrt((self.rows[:, :rank] ** 2 * np.abs(self.values[:rank])).sum(axis=1))
         lengths = np.where(lengths > 0, lengths, 1.0)
-        cosines: Scores = self.products(pairs, rank) / (lengths[pairs[:, 0]] * lengths[pairs[:, 1]])
-        return cosines
+        return np.asarray(self.products(pairs, rank) / (lengths[pairs[:, 0]] * lengths[pairs[:, 1]]))
 
     def embedding(self, rank: int) -> NDArray[np.float32]:
         """V diag(|λ|^½): a row a user, n x rank."""
-        rows: NDArray[np.float32] = self.rows[:, :rank] * np.sqrt(np.abs(self.values[:rank]))
-        return rows
+        return np.asarray(self.rows[:, :rank] * np.sqrt(np.abs(self.values[:rank])))
 
 
 def spectrum(graph: Graph, rank: int) -> Spectrum:
@@ -287,7 +273,8 @@ def fit_links(
     for epoch in range(schedule.epochs):
         for linked, unlinked in _batches(links.train, [seed, epoch]):
             slopes = _slopes(rows, weights, linked, unlinked)
-            gradient = weights_gradient(rows, linked, slopes) - weights_gradient(rows, unlinked, slopes)
+            up, down = (linear.weights_gradient(rows, pairs, slopes) for pairs in (linked, unlinked))
+            gradient = up - down
             step += 1
             mean = DECAY * mean + (1 - DECAY) * gradient
             squares = DECAY_SQUARES * squares + (1 - DECAY_SQUARES) * gradient**2
@@ -311,7 +298,7 @@ def _start(rows: Rows, public: int, validation: LinkPairs) -> Rows:
     if not public:
         return own
     mixed, linked = validation.mixed(0)
-    reported, known = weighted_products(rows, mixed, own), weighted_products(rows, mixed, shared)
+    reported, known = (linear.weighted_products(rows, mixed, each) for each in (own, shared))
     size = np.std(reported) / max(float(np.std(known)), TINY)
     areas = {share: area_under_curve(reported + share * size * known, linked) for share in PUBLIC_SHARES}
     share = max(areas, key=lambda share: areas[share])
@@ -330,7 +317,7 @@ def _batches(pairs: LinkPairs, seed: list[int]) -> Iterator[tuple[Pairs, Pairs]]
 
 def _slopes(rows: Rows, weights: Rows, linked: Pairs, unlinked: Pairs) -> Rows:
     """How the mean loss of these comparisons changes with their differences."""
-    gaps = weighted_products(rows, linked, weights) - weighted_products(rows, unlinked, weights)
+    gaps = linear.weighted_products(rows, linked, weights) - linear.weighted_products(rows, unlinked, weights)
     slopes: Rows = (-1 / (1 + np.exp(np.minimum(gaps, 80))) / len(gaps)).astype(np.float32)
     return slopes
 
@@ -338,9 +325,9 @@ def _slopes(rows: Rows, weights: Rows, linked: Pairs, unlinked: Pairs) -> Rows:
 def _spread(rows: Rows, weights: Rows, pairs: LinkPairs) -> float:
     """The standard deviation of scores of training pairs."""
     some = np.concatenate([side[:LINKS_A_STEP] for side in (pairs.linked, pairs.unlinked)])
-    return float(np.std(weighted_products(rows, some, weights)))
+    return float(np.std(linear.weighted_products(rows, some, weights)))
 
 
 def _auc(rows: Rows, weights: Rows, pairs: LinkPairs) -> float:
     mixed, linked = pairs.mixed(0)
-    return area_under_curve(weighted_products(rows, mixed, weights), linked)
+    return area_under_curve(linear.weighted_products(rows, mixed, weights), linked)

@@ -1,4 +1,4 @@
-"""The training loop: full batch, Adam, and the model of the lowest validation loss."""
+"""The training loops: full batch, Adam, and the model of the lowest validation loss; alone or with the weights of links."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
+from graphveil import linear
 from graphveil.errors import InputError
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.learn.backbones import Backbone
-from graphveil.learn.checkpoints import Checkpoints
 from graphveil.learn.inputs import thinned
 from graphveil.learn.targets import Goal, SeveralTargets, Targets, add_up
-from graphveil.learn.topology import LearnedTopology, Topology, WeightedTopology
-from graphveil.linear.pairs import PairPattern
+from graphveil.learn.topology import Topology, WeightedTopology
 from graphveil.linear.sparse import Input
+
+if TYPE_CHECKING:
+    from graphveil.learn.checkpoints import Checkpoints
 
 
 @contextmanager
@@ -190,7 +192,7 @@ def best_scale(
     return train(factor, schedule), factor
 
 
-# Told after each epoch: how many are done, how many there may be, the validation loss.
+# Called after each epoch with: how many are done, how many there may be, the validation loss.
 Progress = Callable[[int, int, float], None]
 
 
@@ -260,7 +262,7 @@ class Best:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What was found so far, as numbers and tensors by name."""
+        """All that was found so far, as numbers and tensors by name."""
         lists = {name: getattr(self, name) for name in _FOUND}
         return {**lists, "found": None if self.found is None else _by_name(self.found)}
 
@@ -280,9 +282,8 @@ class Best:
     def fitted(self) -> Fitted:
         """The best epoch, if it is one: a loss that is not a number from the first epoch on is refused."""
         if self.found is None or not math.isfinite(self.found.validation_loss):
-            raise NoFiniteLossError(
-                "the validation loss is not a finite number: give a smaller learning rate (lr) or a smaller input_share"
-            )
+            smaller = "give a smaller learning rate (lr) or a smaller input_share"
+            raise NoFiniteLossError(f"the validation loss is not a finite number: {smaller}")
         return replace(
             self.found,
             losses=tuple(self.losses),
@@ -296,7 +297,7 @@ _FOUND = ("losses", "better", "train_losses")
 
 
 def _fitted(held: dict[str, Any], rows: int) -> Fitted:
-    """What `_by_name` has written of so many users; anything else is a ValueError or a TypeError."""
+    """Read what `_by_name` has written of so many users; anything else is a ValueError or a TypeError."""
     tensors = [held["scores"], *(held[name] for name in ("hidden", "link_weights") if held[name] is not None)]
     tensors += (held["weights"] or {}).values()
     if not all(isinstance(each, Tensor) and each.is_floating_point() for each in tensors):
@@ -352,9 +353,8 @@ def fit(
         Adam(model, schedule.lr, schedule.weight_decay, collective),
     )
     if collective.size > 1 and (schedule.group_lasso or schedule.input_dropout):
-        raise InputError(
-            "a lasso on weights, and dropout of reports, are not learned in parts: take another regularizer, or leave --workers out"
-        )
+        instead = "take another regularizer, or leave --workers out"
+        raise InputError(f"a lasso on weights, and dropout of reports, are not learned in parts: {instead}")
     penalty = group_lasso(model, inputs, topology, targets, schedule.group_lasso)
     weights: dict[str, Tensor] = {}
     begin = 0
@@ -368,12 +368,8 @@ def fit(
                 step.resume(state["optimizer"])
     for epoch in range(begin, schedule.epochs):
         if kept is not None and epoch > begin and kept.due(epoch):
-            state = {
-                "model": model.state_dict(),
-                "optimizer": step.state,
-                "weights": weights,
-            }
-            kept.save(epoch, {**state, "best": best.state})
+            learned = {"model": model.state_dict(), "optimizer": step.state, "weights": weights}
+            kept.save(epoch, {**learned, "best": best.state})
         hidden = model.first(inputs, topology)
         model.train()
         seen = hidden
@@ -415,7 +411,7 @@ def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: 
 
 @dataclass(frozen=True)
 class LinkObjective:
-    """What weights w of reported pairs cost besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair.
+    """The cost of weights w of reported pairs besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair.
 
     ``reported`` has a number for each of m pairs, and so have weights and gradients.
     """
@@ -486,7 +482,7 @@ def fit_with_links(
 def weight_gradient(
     model: Backbone,
     inputs: Input,
-    pattern: PairPattern,
+    pattern: linear.PairPattern,
     weights: Tensor,
     targets: Targets | SeveralTargets,
 ) -> Tensor:
@@ -496,6 +492,6 @@ def weight_gradient(
     """
     model.eval()
     asked = weights.detach().requires_grad_()
-    topology = LearnedTopology(pattern, asked)
+    topology = WeightedTopology(pattern, asked)
     loss = targets.train_loss(model(inputs, topology)) * int(targets.train.sum())
     return torch.autograd.grad(loss, asked)[0]

@@ -14,7 +14,7 @@ from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError, option_name
 from graphveil.graphs.users import DISTRIBUTIONS, SILENCES, draw_levels, level_source
 from graphveil.mechanisms import entry, names
-from graphveil.mechanisms.registry import check_budget
+from graphveil.mechanisms.limits import check_budget
 from graphveil.plugins import unknown_name
 
 # Where to learn: auto takes a GPU if there is one.
@@ -88,14 +88,12 @@ class Budgets:
                 check_budget(getattr(self, name), name=option_name(name))
         if entry(self.link_mechanism).subject != "links":
             raise InputError(
-                f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
+                f"{self.link_mechanism} does not report links: choose {', '.join(names('links'))}"
             )
         if self.norm_bound is None:
             return
         if self.norm_epsilon is None:
-            raise InputError(
-                "--norm-bound has no meaning where no norms are learned: give --norm-epsilon too"
-            )
+            raise InputError("--norm-bound has no meaning without norms: give --norm-epsilon too")
         low, high = NORM_BOUNDS
         check_number(self.norm_bound, "--norm-bound", least=low, most=high)
 
@@ -169,9 +167,7 @@ class Turnout:
         if self.silence not in SILENCES:
             raise unknown_name("silence", self.silence, SILENCES)
         if self.silence != "random" and share == 1:
-            raise InputError(
-                "--silence has no meaning where everybody answers: give --participation below 1 too"
-            )
+            raise InputError("--silence has no meaning where everybody answers: lower --participation")
 
     @property
     def complete(self) -> bool:

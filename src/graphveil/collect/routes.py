@@ -1,0 +1,288 @@
+"""The routes of the collector.
+
+Devices enrol, ask what they are asked, send their answers, look things up, and are forgotten. Operators, with a token of their own, see how a
+collection stands and close a round; everything else is done in the collection's folder, by people who may read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import Any
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from graphveil.collect import roster
+from graphveil.collect.problems import ProblemError, documented
+from graphveil.collect.requests import (
+    ADDRESS,
+    PRIVATE,
+    ROUND_FORM,
+    CredentialRequest,
+    EnrolmentRequest,
+    RowRequest,
+    bearer,
+    json_body,
+    parse_request,
+    read_address,
+    read_body,
+)
+from graphveil.collect.roster import Member, Refused, find_operator
+from graphveil.collect.service import Service, acknowledged, unknown_credential
+from graphveil.collect.storage import Collection
+from graphveil.collect.writer import ArrivalOutcome, store_row
+from graphveil.errors import InputError
+from graphveil.privacy.people import people_digests
+
+# JSON of a device, without what grows with the number of attributes.
+MAX_JSON = 1 << 16
+NO_BODY = (b"content-length", b"0")
+# A number of a row takes up to so many bytes.
+BYTES_A_NUMBER = 40
+DEVICE: dict[str, Any] = {"security": [{"device": []}]}
+OPERATOR: dict[str, Any] = {"security": [{"operator": []}]}
+BINARY: dict[str, Any] = {
+    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+}
+
+
+class UploadRoute(APIRoute):
+    """A route that FastAPI describes, and that answers with a status alone, without what FastAPI does around an endpoint."""
+
+    def __init__(self, path: str, take: Callable[[Request], Awaitable[int]], **described: Any) -> None:
+        super().__init__(path, take, **described)
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            status = await take(Request(scope, receive))
+            # Made anew for everybody: pages of other origins have headers added to it.
+            await send({"type": "http.response.start", "status": status, "headers": [NO_BODY]})
+            await send({"type": "http.response.body"})
+
+        self.app = answer
+
+
+def add_device_routes(app: FastAPI, service: Service) -> None:
+    """Add the routes of devices."""
+    collection, writer = service.collection, service.writer
+
+    async def authenticate(request: Request) -> Member:
+        return await service.member(request.headers.raw)
+
+    device = Depends(authenticate)
+
+    async def send(request: Request) -> int:
+        round, report = read_address(**request.path_params)
+        return await service.take(round, report, request.scope["headers"], request.receive)
+
+    upload = UploadRoute(
+        "/v1/rounds/{round}/reports/{report}",
+        send,
+        methods=["PUT"],
+        response_model=None,
+        status_code=201,
+        summary="Send an answer; the same once more is the same",
+        responses={
+            200: {"description": "It was here already, the same bytes"},
+            **documented(401, 404, 409, 410, 413, 422, 429, 503),
+        },
+        openapi_extra={
+            **DEVICE,
+            "parameters": ADDRESS,
+            "requestBody": {"required": True, **BINARY},
+        },
+    )
+    # First, because routes are tried in their order, and uploads are nearly all that a collector is asked.
+    app.router.routes.insert(0, upload)
+
+    @app.post(
+        "/v1/enrolment",
+        status_code=201,
+        summary="Take part, with a token that works once",
+        responses=documented(401, 409, 413, 422, 503),
+        openapi_extra=json_body(EnrolmentRequest),
+    )
+    async def enrol(request: Request) -> Response:
+        limit = MAX_JSON + 8 * collection.settings.dims
+        told = parse_request(EnrolmentRequest, await read_body(request.headers.raw, request.receive, limit))
+        agreed = told.agreement(collection.settings)
+        # Those who guess tokens must not be in the way of those who write.
+        if not await run_in_threadpool(service.invited, told.secret):
+            raise ProblemError(401, "this token is not known: copy all of it, or ask who invited you")
+        own = bytes.fromhex(told.credential_hash)
+        member = await writer.run(lambda connection: roster.enrol(connection, told.secret, own, agreed))
+        if isinstance(member, Refused):
+            raise ProblemError(422 if member is Refused.TERMS else 409, member.value)
+        answer = {
+            "collection": collection.settings.id,
+            "pseudonym": member.pseudonym.hex(),
+            "user": member.node,
+            "key": collection.key.public.hex(),
+        }
+        return JSONResponse(answer, 201, PRIVATE)
+
+    @app.put(
+        "/v1/credential",
+        status_code=204,
+        summary="Register a credential that the device has drawn, once, by one that an earlier collector made",
+        responses=documented(401, 413, 422, 429, 503),
+        openapi_extra={"security": [{"device": []}], **json_body(CredentialRequest)},
+    )
+    async def register(request: Request) -> Response:
+        node, former = service.derived_holder(request.headers.raw)
+        told = parse_request(
+            CredentialRequest, await read_body(request.headers.raw, request.receive, MAX_JSON)
+        )
+        own = bytes.fromhex(told.credential_hash)
+        if not await writer.run(lambda connection: roster.register_credential(connection, node, former, own)):
+            raise unknown_credential()
+        return Response(status_code=204)
+
+    @app.get("/v1/collection", summary="What is collected, why, and at which cap")
+    async def offer() -> dict[str, Any]:
+        versions = await run_in_threadpool(lambda: collection.versions)
+        people = versions[max(versions)]
+        return {**collection.settings.offered, "people": people, "key": collection.key.public.hex()}
+
+    @app.get(
+        "/v1/questions",
+        summary="The signed questions that this device has not answered",
+        responses=documented(401, 429, 503),
+        openapi_extra=DEVICE,
+    )
+    async def questions(member: Member = device) -> Response:
+        return JSONResponse(await run_in_threadpool(service.questions, member.node), headers=PRIVATE)
+
+    @app.put(
+        "/v1/row",
+        status_code=201,
+        summary="Give the raw row, as agreed to at enrolment",
+        responses={
+            200: {"description": "It was here already, the same row"},
+            **documented(401, 403, 409, 413, 422, 429, 503),
+        },
+        openapi_extra={**DEVICE, **json_body(RowRequest)},
+    )
+    async def give_row(request: Request, member: Member = device) -> Response:
+        dims = collection.settings.dims
+        body = await read_body(request.headers.raw, request.receive, MAX_JSON + BYTES_A_NUMBER * dims)
+        numbers = parse_request(RowRequest, body).numbers(dims)
+        outcome = await writer.run(lambda connection: store_row(connection, member.node, numbers))
+        if outcome is ArrivalOutcome.FORGOTTEN:
+            raise ProblemError(403, "raw rows are taken from those alone who volunteered when they enrolled")
+        return Response(status_code=acknowledged(outcome))
+
+    @app.delete(
+        "/v1/me",
+        status_code=204,
+        summary="Be forgotten: what was sent is deleted, and what was learned with it is marked",
+        responses=documented(401, 429, 503),
+        openapi_extra=DEVICE,
+    )
+    async def forget(member: Member = device) -> Response:
+        await service.forget(member.node)
+        return Response(status_code=204)
+
+    @app.get("/v1/keys", summary="How the collection's key has passed from one to the next, signed by both")
+    async def look_up_keys() -> list[dict[str, str]]:
+        return [each.as_dict() for each in collection.successions]
+
+    @app.get(
+        "/v1/people",
+        summary="Digests of the ids of all people, in the order of their numbers, where people are asked for their links",
+        response_class=Response,
+        responses={200: BINARY, **documented(401, 404, 429, 503)},
+        openapi_extra=DEVICE,
+    )
+    async def look_up_people(_: Member = device) -> Response:
+        if not collection.settings.private_links:
+            raise ProblemError(404, "this collection asks nobody for links: see GET /v1/collection")
+        digests = await run_in_threadpool(lambda: _people(collection, max(collection.versions)))
+        return Response(digests, media_type="application/octet-stream", headers=PRIVATE)
+
+    @app.get(
+        "/v1/me",
+        summary="How many different answers of this device are here",
+        responses=documented(401, 429, 503),
+        openapi_extra=DEVICE,
+    )
+    async def look_up_own(member: Member = device) -> Response:
+        return JSONResponse(
+            {"answered": await run_in_threadpool(service.answered, member.node)}, headers=PRIVATE
+        )
+
+
+@lru_cache(maxsize=4)
+def _people(collection: Collection, version: int) -> bytes:
+    """Digests of everybody in a version of the graph, in the order of their numbers."""
+    return people_digests(collection.settings.id, collection.public_graph(version).ids)
+
+
+def add_operator_routes(app: FastAPI, collection: Collection) -> None:
+    """Add the routes of operators."""
+
+    def authenticate(request: Request) -> None:
+        token = bearer(request.headers.raw)
+        with collection.database.reading() as connection:
+            if token is None or find_operator(connection, token) is None:
+                raise ProblemError(
+                    401,
+                    "send an operator's token as Authorization: Bearer …; `graphveil collect operator DIR NAME` makes one",
+                    {"WWW-Authenticate": "Bearer"},
+                )
+
+    operator = [Depends(authenticate)]
+
+    @app.get(
+        "/v1/operator/status",
+        summary="Who takes part, which rounds there are, and what was learned: counts, and nobody's id",
+        responses=documented(401, 503),
+        openapi_extra=OPERATOR,
+        dependencies=operator,
+    )
+    def look_at_status() -> Response:
+        return JSONResponse(collection.status(), headers=PRIVATE)
+
+    @app.post(
+        "/v1/operator/rounds/{round}/close",
+        summary="Close a round, if enough people have answered: it takes no more reports, and can be learned from",
+        responses=documented(401, 404, 409, 422, 503),
+        openapi_extra={**OPERATOR, "parameters": ADDRESS[:1]},
+        dependencies=operator,
+    )
+    def close_round(request: Request) -> Response:
+        told = request.path_params["round"]
+        if ROUND_FORM.fullmatch(told) is None:
+            raise ProblemError(422, "a path names a round by its number")
+        number = int(told)
+        try:
+            collection.round(number)
+        except InputError:
+            raise ProblemError(404, f"there is no round {number}: see GET /v1/operator/status") from None
+        try:
+            found = collection.close(number)
+        except InputError as error:
+            raise ProblemError(409, str(error)) from None
+        answer = {"round": found.number, "asked": len(found.asked), "answered": found.answered}
+        return JSONResponse(answer, headers=PRIVATE)
+
+
+def add_probes(app: FastAPI, service: Service) -> None:
+    """Add the routes by which the process is watched."""
+
+    @app.get("/healthz", summary="Whether the process runs")
+    async def health() -> dict[str, str]:
+        return {"status": "running"}
+
+    @app.get("/readyz", summary="Whether reports can be stored", responses=documented(503))
+    async def ready() -> dict[str, str]:
+        await service.ready()
+        return {"status": "ready"}
+
+    @app.get("/metrics", summary="Counts for Prometheus", response_class=Response)
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")

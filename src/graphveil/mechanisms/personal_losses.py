@@ -1,0 +1,281 @@
+"""How users of each level answer, what whole reports reveal of them, and which reports there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.cache import SizedCache
+from graphveil.channels.channel import Channel, FiniteChannel, Values
+from graphveil.channels.exact import Loss
+from graphveil.channels.sampling import code_type
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import MAX_OUTCOMES
+from graphveil.mechanisms.features import Asking
+from graphveil.mechanisms.limits import MAX_ENTRIES
+
+# One dimension's outputs of two channels decode to the same signs if they agree to this, scaled to their largest.
+SAME_SIGNS = 1e-9
+# A logarithm of a quotient of counts, computed in floats, is off by less than this.
+ROUGHLY = 2.0**-45
+# Stands for a count of 0 in floats, so that nothing is divided by 0.
+NEXT_TO_NOTHING = 1e-200
+# Tables in floats, of the mechanism that was verified last and perhaps of others.
+_as_floats = SizedCache(MAX_ENTRIES)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a user of some level answers beside some randomized level: so many values through a channel.
+
+    The codes of the answers are counted from ``first``.
+    """
+
+    count: int
+    channel: FiniteChannel
+    first: int = 0
+
+
+def groups(ways: tuple[Way, ...]) -> dict[tuple[int, int], list[int]]:
+    """Levels whose answers have the same number and the same codes beside one τ'."""
+    levels_of: dict[tuple[int, int], list[int]] = {}
+    for level, way in enumerate(ways):
+        levels_of.setdefault((way.count, way.first), []).append(level)
+    return levels_of
+
+
+def check_alike(one: FiniteChannel, other: FiniteChannel) -> None:
+    """Refuse channels whose codes do not stand for the same signs: a code would tell the levels apart."""
+    alike = (
+        one.output_count == other.output_count
+        and np.array_equal(one.inputs, other.inputs)
+        and np.abs(one.outputs / top(one) - other.outputs / top(other)).max() < SAME_SIGNS
+    )
+    if not alike:
+        raise InputError(
+            f"{one.name} answers with other codes at epsilon {one.claim.epsilon:g} than at {other.claim.epsilon:g}, which "
+            "would betray the level: take onebit inside, or ppm-printed where levels need no protection"
+        )
+
+
+def top(channel: FiniteChannel) -> float:
+    """The largest magnitude that an answer decodes to."""
+    return float(np.abs(channel.outputs).max())
+
+
+# A level: how many of the level channel's draws give each τ', and how values are answered beside it.
+Level = tuple[Sequence[int], Sequence[Way]]
+# Two ways of answering, and how much likelier the τ' beside them is under the first level than under the second.
+Case = tuple[Way, Way, Fraction]
+
+
+def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
+    """The exact loss of whole reports: the largest over τ' of ln(P[τ' | one]/P[τ' | other]) plus m' times the largest loss of an answer.
+
+    That loss is over all pairs of values or, with ``equal_rows``, over all values that both have in common.
+    """
+    if equal_rows and one is other:
+        return Loss(())
+    # Most τ' are alike. Beside the same two ways of answering, only the one that tells the levels apart best counts.
+    alike = {
+        (often, rarely, id(way), id(against)): (often, rarely, way, against)
+        for often, way, rarely, against in zip(*one, *other, strict=True)
+    }
+    likeliest: dict[tuple[Way, Way], Fraction] = {}
+    for often, rarely, way, against in alike.values():
+        if often == 0:
+            continue
+        if rarely == 0 or (way.count, way.first) != (against.count, against.first):
+            return Loss(None)
+        ratio = Fraction(often, rarely)
+        likeliest[way, against] = max(likeliest.get((way, against), ratio), ratio)
+    cases = [(way, against, ratio) for (way, against), ratio in likeliest.items()]
+    losses = []
+    for way, against, ratio in cases if len(cases) == 1 else _nearly_worst(cases, equal_rows):
+        answer = Loss.of(largest_ratio(way.channel, against.channel, equal_rows))
+        losses.append(Loss.total([Loss.of(ratio), answer.times(way.count)]))
+    return worst(losses)
+
+
+def _nearly_worst(cases: list[Case], equal_rows: bool) -> list[Case]:
+    """Those of some cases, found in floats with a safe slack, of which one has the largest loss."""
+    rough = [
+        math.log(ratio) + way.count * math.log(_rough_ratio(way.channel, against.channel, equal_rows))
+        for way, against, ratio in cases
+    ]
+    slack = 2 * ROUGHLY * (1 + max(way.count for way, _, _ in cases))
+    return [case for case, value in zip(cases, rough, strict=True) if value >= max(rough) - slack]
+
+
+def _rough_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> float:
+    """`largest_ratio` in floats; where it is infinite, a number that is larger than any other can be."""
+    table, against = _floats(one), _floats(other)
+    often, rarely = (table[0], against[0]) if equal else (table[1], against[2])
+    return max(1.0, float((often / rarely).max()))
+
+
+def _floats(channel: FiniteChannel) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """A channel's counts, the largest and the smallest of each column; a 0 is replaced by far less than 1."""
+    return _as_floats.get(channel, lambda: _made_floats(channel), lambda made: made[0].size)
+
+
+def _made_floats(
+    channel: FiniteChannel,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    table = np.maximum(channel.probabilities, NEXT_TO_NOTHING)
+    return table, table.max(axis=0), table.min(axis=0)
+
+
+def largest_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> Fraction | None:
+    """The largest ratio of an output's probabilities under two channels, over all inputs or over equal ones."""
+    best = Fraction(1)
+    first, second = (
+        [channel.row(symbol) for symbol in range(channel.input_count)] for channel in (one, other)
+    )
+    for output in range(one.output_count):
+        if equal:
+            pairs = [(row[output], against[output]) for row, against in zip(first, second, strict=True)]
+        else:
+            pairs = [(max(row[output] for row in first), min(row[output] for row in second))]
+        for often, rarely in pairs:
+            if often and not rarely:
+                return None
+            if often:
+                best = max(best, Fraction(often, rarely))
+    return best
+
+
+def worst(losses: list[Loss]) -> Loss:
+    """The largest of some losses."""
+    if any(loss.terms is None for loss in losses):
+        return Loss(None)
+    return losses[0] if len(losses) == 1 else max(losses, key=lambda loss: loss.bounds()[1])
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Whole reports that differ in the codes of their answers alone."""
+
+    chosen: tuple[int, ...]
+    level_code: int
+    way: Way
+    answered: tuple[int, ...]
+    # How often these dimensions are named, beside others.
+    weight: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many codes each answer can have."""
+        return (self.way.channel.output_count,) * self.way.count
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.way.channel.output_count**self.way.count)
+
+
+@dataclass(frozen=True)
+class WholeReports:
+    """Every possible whole report of a personal mechanism, in a fixed order."""
+
+    name: str
+    asking: Asking
+    level_channel: Channel
+    ways: tuple[tuple[Way, ...], ...]
+
+    @property
+    def most(self) -> int:
+        """The number of values that everybody names."""
+        return self.asking.count
+
+    def parts(self) -> Iterator[Outcomes]:
+        """All of them, in parts: by dimensions named, τ', how values are answered, and which."""
+        levels = range(self.level_channel.output_count)
+        ways = {code: self._ways_at(code) for code in levels}
+        size = self.asking.choices * sum(
+            math.comb(self.most, way.count) * float(way.channel.output_count) ** way.count
+            for code in levels
+            for way in ways[code]
+        )
+        if size > MAX_OUTCOMES:
+            raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
+        subsets, weights, _ = self.asking.subsets()
+        for chosen, weight in zip(subsets, weights, strict=True):
+            for code in levels:
+                for way in ways[code]:
+                    for answered in combinations(chosen, way.count):
+                        yield Outcomes(chosen, code, way, answered, weight)
+
+    def _ways_at(self, code: int) -> list[Way]:
+        """One way of each group that a report beside this τ' cannot tell apart."""
+        ways = tuple(ways[code] for ways in self.ways)
+        return [ways[group[0]] for group in groups(ways).values()]
+
+    def counts(self, level: int, values: Values) -> tuple[NDArray[np.object_], int]:
+        """How often each occurs for a level (counted from 0) and values of [-1, 1], out of the returned total; exact."""
+        counts, total = [], self.level_channel.total
+        named, orders = self.level_channel.row(level), self._orders
+        for part in self.parts():
+            way = self.ways[level][part.level_code]
+            if (way.count, way.first) != (part.way.count, part.way.first):
+                counts.append(np.zeros(part.size, dtype=object))
+                continue
+            rows = [_exact_row(way.channel, float(values[place])) for place in part.answered]
+            left = (
+                total ** (self.most - way.count) * (orders // math.comb(self.most, way.count)) * part.weight
+            )
+            counts.append(named[part.level_code] * left * reduce(np.multiply.outer, rows).ravel())
+        draws = self.asking.subsets()[2] * orders * total ** (self.most + 1)
+        return np.concatenate(counts), draws
+
+    @property
+    def _orders(self) -> int:
+        return math.lcm(*{math.comb(self.most, way.count) for ways in self.ways for way in ways})
+
+    def listed(self, blank: int, alphabet: int) -> tuple[NDArray[np.int32], NDArray[np.unsignedinteger]]:
+        """The dimensions that each names, and its codes: those of the values, with blanks, and the level's."""
+        dims, codes = [], []
+        for part in self.parts():
+            block = np.full((part.size, self.most + 1), blank, dtype=code_type(alphabet))
+            answered = [part.chosen.index(place) for place in part.answered]
+            block[:, answered] = part.way.first + np.indices(part.shape).reshape(part.way.count, -1).T
+            block[:, -1] = part.level_code
+            codes.append(block)
+            dims.append(np.tile(np.array(part.chosen, dtype=np.int32), (part.size, 1)))
+        return np.concatenate(dims), np.concatenate(codes)
+
+    def describe(self, index: int) -> str:
+        """The one at this place, in words."""
+        for part in self.parts():
+            if index < part.size:
+                codes = part.way.first + np.array(np.unravel_index(index, part.shape))
+                parts = [f"randomized level {self.level_channel.outputs[part.level_code]:g}"]
+                parts += [
+                    f"dimension {place} = code {code}"
+                    for place, code in zip(part.answered, codes, strict=True)
+                ]
+                return ", ".join(parts)
+            index -= part.size
+        raise InputError("there is no such report")
+
+
+def _exact_row(channel: FiniteChannel, value: float) -> NDArray[np.object_]:
+    """The counts of a value that is one of the inputs."""
+    symbol = int(np.abs(channel.inputs - value).argmin())
+    if abs(channel.inputs[symbol] - value) > 1e-9:
+        raise InputError("only values on the grid are enumerated, got one between two symbols")
+    return np.array(channel.row(symbol), dtype=object)
+
+
+def largest_variance(inputs: Values, squares: Values) -> float:
+    """The largest of (mean square at x) - x² where the mean square is given at some x, and linear in between."""
+    slopes = np.diff(squares) / np.diff(inputs)
+    at = np.clip(slopes / 2, inputs[:-1], inputs[1:])
+    return float(np.max(squares[:-1] + slopes * (at - inputs[:-1]) - at**2))
