@@ -20,7 +20,7 @@ from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from graphveil.graphs import Graph, from_arrays, load
 from graphveil.learn import LabelNetwork, Targets, Topology, adjacency_rows, seeded, training_labels
-from graphveil.learn.label_models import mask
+from graphveil.learn.label_models import hidden_count, without_hidden
 from graphveil.methods import Job, StructureSettings
 from graphveil.methods.structure import candidates, validation_quality
 
@@ -92,7 +92,8 @@ def plain_candidates(graph: Graph, settings: Any) -> list[Tensor]:
             near = model.near_ids(topology)
             if not learning:
                 return model.eval()(everything, near)
-            left, hidden = mask(known, trained, settings.masked)
+            hidden = trained[torch.randperm(len(trained))[: hidden_count(len(trained), settings.masked)]]
+            left = without_hidden(known, hidden, settings.masked, len(trained))
             scores = model.train()(model.inputs(left, topology)[hidden], near[hidden])
             return targets.loss(scores, labels[hidden])
 

@@ -205,7 +205,7 @@ def test_a_hop_weighs_edges_as_a_gcn_does():
 
 def test_pagerank_takes_a_sparse_adjacency_and_no_weights():
     torch.testing.assert_close(PageRank(0.2)(X, adjacency()), PageRank(0.2)(X, BOTH))
-    with pytest.raises(InputError, match="PageRank counts every edge alike"):
+    with pytest.raises(InputError, match="PageRank takes no weights of edges"):
         PageRank(0.2)(X, adjacency(COUNTED))
 
 

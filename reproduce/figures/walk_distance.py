@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil import denoise, linear
+from graphveil import denoise
 from graphveil.errors import InputError
 from graphveil.experiments.figure import Chart, ChartPanel, Role, Series
 from graphveil.experiments.papers import FigureInput
@@ -25,6 +25,7 @@ from graphveil.mechanisms import LinkMechanism, entry, names
 from graphveil.privacy import Plan
 from graphveil.statistics import Summary, t_interval
 from reproduce.figures import spans
+from reproduce.figures.walks import walk_distances
 
 NEEDS_GRAPH = True
 RUNS, HOPS = 5, 4
@@ -205,7 +206,7 @@ def _tried(asked: Asked, graph: Graph, users: Users, runs: int, more: Mapping[st
     """The distances in each run, or why there are none; with more options of the mechanism."""
     try:
         graphs = (graph.with_edges(asked.publish(graph, users, seed, more)) for seed in range(runs))
-        return np.array([linear.walk_distances(graph, other, HOPS) for other in graphs])
+        return np.array([walk_distances(graph, other, HOPS) for other in graphs])
     except InputError as error:
         return str(error)
 
@@ -214,13 +215,13 @@ def _references(graph: Graph, runs: int) -> dict[str, Distances]:
     """What those come to who know of the graph no more than its size."""
     nodes, count = graph.node_count, graph.edge_count
     at_random = [
-        linear.walk_distances(graph, graph.with_edges(random_pairs(nodes, count, seed)), HOPS)
+        walk_distances(graph, graph.with_edges(random_pairs(nodes, count, seed)), HOPS)
         for seed in range(runs)
     ]
     return {
-        "no links: everybody stays": linear.walk_distances(graph, graph.without_edges(), HOPS)[None],
+        "no links: everybody stays": walk_distances(graph, graph.without_edges(), HOPS)[None],
         "as many pairs at random": np.array(at_random),
-        "no graph: anywhere, equally likely": linear.walk_distances(graph, None, HOPS)[None],
+        "no graph: anywhere, equally likely": walk_distances(graph, None, HOPS)[None],
     }
 
 

@@ -109,6 +109,29 @@ def check_shares(values: Any, name: str, count: int, why: str = "") -> NDArray[n
     return normalised
 
 
+def check_array(value: Any, name: str, expected: str, kinds: str, *shapes: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array of one of these kinds and shapes, or say what it must be; no value of it is shown.
+
+    Parameters
+    ----------
+    value
+        An array, or what becomes one.
+    name, expected
+        What the error calls it, and what it must be, in words.
+    kinds
+        The letters by which numpy knows the types that can be taken: "iu" for integers.
+    shapes
+        The shapes that can be taken; any without them.
+
+    >>> check_array([1, 2], "levels", "2 integers", "iu", (2,)).tolist()
+    [1, 2]
+    """
+    array = np.asarray(value)
+    if array.dtype.kind not in kinds or (shapes and array.shape not in shapes):
+        raise InputError(f"{name} must be {expected}, got {array.dtype} of shape {array.shape}")
+    return array
+
+
 def _refusal(value: Any, name: str, expected: str, why: str) -> InputError:
     return InputError(f"{name} must be {expected}{f', {why}' if why else ''}, got {short(value)}")
 

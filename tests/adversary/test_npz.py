@@ -107,7 +107,7 @@ def test_the_file_that_is_damaged_is_a_good_one(tmp_path, arrays, compressed):
     [
         ({"edges": None}, "has no array 'edges'"),
         ({"edges": np.full((3, 2), USERS)}, f"edges must name users 0..{USERS - 1}"),
-        ({"edges": np.full((3, 2), -1)}, "edges must name users by numbers from 0"),
+        ({"edges": np.full((3, 2), -1)}, f"edges must name users 0..{USERS - 1}"),
         ({"edges": np.zeros((2, 5), dtype=int)}, "transpose it"),
         ({"edges": np.zeros((3, 2))}, "pairs of integers"),
         ({"x": np.zeros(USERS)}, "x must be numbers, users x features"),

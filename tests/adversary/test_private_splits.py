@@ -45,7 +45,7 @@ def test_the_command_line_takes_a_random_split_of_private_labels():
 @pytest.mark.parametrize("split", ["few", FewLabelSplit(3, 10)])
 def test_a_spec_refuses_a_split_by_labels(split):
     told = {"epsilon": 1.0, "data_options": {"split": split}}
-    with pytest.raises(InputError, match="chooses training users by their labels"):
+    with pytest.raises(InputError, match="reads labels that are private"):
         Experiment.of("base", "town", label_epsilon=1.0, **told).check()
     Experiment.of("base", "town", **told).check()
 
@@ -53,7 +53,7 @@ def test_a_spec_refuses_a_split_by_labels(split):
 @pytest.mark.parametrize("ask", [gv.run, gv.embed])
 def test_a_given_graph_that_was_split_by_labels_is_refused(ask):
     graph, users = gv.load("town", split=FewLabelSplit(10, 50), **TOWN)
-    with pytest.raises(InputError, match="chooses training users by their labels"):
+    with pytest.raises(InputError, match="reads labels that are private"):
         ask("base", graph, users, epsilon=1.0, label_epsilon=1.0)
 
 
@@ -69,7 +69,7 @@ class Own(SplitRecipe):
 
 
 def test_a_recipe_that_says_nothing_counts_as_reading_labels():
-    with pytest.raises(InputError, match="Own chooses training users by their labels"):
+    with pytest.raises(InputError, match="Own reads labels that are private"):
         check_private_labels(Own())
 
 

@@ -131,7 +131,7 @@ def test_a_mechanism_that_is_registered_later_is_not_answered():
     register("late", summary="-")(build)
     try:
         plan = gv.Plan(**{**ASK, "mechanism": "late"})
-        with pytest.raises(PrivacyError, match="late was registered after these users declared"):
+        with pytest.raises(PrivacyError, match="register late first, before users declare"):
             asked.report(plan)
         assert people().declare(1.0, seed=0).report(plan).users == 20
     finally:

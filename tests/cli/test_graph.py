@@ -5,7 +5,6 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.graphs import Town, load
-from graphveil.graphs.town import generate_town
 from graphveil.scale import load_whole, open_shards, shard_writer, sharded_town
 
 
@@ -13,7 +12,7 @@ from graphveil.scale import load_whole, open_shards, shard_writer, sharded_town
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    edges, features, labels = generate_town(Town(users=400))
+    edges, features, labels = Town(users=400).generate()
     np.savez(tmp_path / "mine.npz", edges=edges, x=features, y=labels)
     return tmp_path
 

@@ -425,7 +425,7 @@ def test_a_run_without_volunteers_says_so(capsys):
         ([*GIVEN, "--panel", "0"], "panel must be an integer of at least 1, got 0"),
         (
             [*GIVEN, "--panel", "401"],
-            "panel must be at most 80, as volunteers are drawn from the training users",
+            "panel must be an integer of at most 80, the number of training users",
         ),
         ([*RUN, "--panel", "30"], "base does not learn from volunteers' raw features"),
         (
@@ -454,7 +454,7 @@ def test_volunteers_of_a_file_are_taken_and_no_others_are_drawn(capsys, tmp_path
     fields = json.loads(capsys.readouterr().out)
     assert fields["privacy"]["panel"] == {"users": 10, "raw": True} and fields["unasked"]
     assert status([*run, "--panel", "5"]) == 2
-    assert "comes with 10 volunteers of its own" in " ".join(capsys.readouterr().err.split())
+    assert "has 10 volunteers of its own" in " ".join(capsys.readouterr().err.split())
     assert status(["run", "structure", "--data", file, "--runs", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["privacy"]["panel"] is None
 
@@ -462,7 +462,7 @@ def test_volunteers_of_a_file_are_taken_and_no_others_are_drawn(capsys, tmp_path
 def test_volunteers_of_a_file_without_features_are_refused(capsys, tmp_path):
     file = volunteers_in(tmp_path / "club.npz")
     assert status(["run", "structure", "--data", file]) == 2
-    assert "volunteers have nothing to give" in capsys.readouterr().err
+    assert "volunteers could give" in capsys.readouterr().err
 
 
 def test_a_page_of_results_names_volunteers(capsys, tmp_path):
@@ -558,7 +558,7 @@ def test_a_turnout_of_users_with_several_labels_tells_of_links_alone(capsys):
     ("words", "told"),
     [
         (["--label-epsilon", "1"], "--label-epsilon reports one class a user by k-ary response"),
-        (["--participation", "0.5", "--silence", "class"], "there are no later classes to be silent by"),
+        (["--participation", "0.5", "--silence", "class"], "not classes: take silence random or degree"),
         (["--set", "data.split=few"], "take split='random'"),
     ],
 )

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.denoise import dirichlet_energy, energy_over_hops
 from graphveil.denoise import energy as module
-from graphveil.denoise.aggregators import HOA, KProp
+from graphveil.denoise import energy_over_hops
 from graphveil.denoise.energy import find_components
+from graphveil.denoise.modules import HOA, KProp
 from graphveil.errors import InputError
 from graphveil.graphs.splits import Split
 from graphveil.linear.propagation import gcn_matrix
@@ -42,17 +42,17 @@ def rows(graph, columns=7, seed=0):
 def test_the_energy_is_the_double_loop_s_with_isolated_users_too():
     graph, _, _ = small_graph(isolated=3)
     values = rows(graph)
-    assert dirichlet_energy(values, graph) == pytest.approx(by_hand(values, graph), rel=1e-12)
+    assert energy_over_hops(values, graph, 0).ska[0] == pytest.approx(by_hand(values, graph), rel=1e-12)
 
 
 def test_a_pair_by_hand():
-    assert dirichlet_energy([[1.0], [3.0]], graph_of([[0, 1]], 2)) == pytest.approx((4 + 4) / 2)
+    assert energy_over_hops([[1.0], [3.0]], graph_of([[0, 1]], 2), 0).ska[0] == pytest.approx((4 + 4) / 2)
 
 
 def test_users_that_are_alike_but_for_their_degree_have_none():
     graph = wheel()
     alike = np.sqrt(graph.degrees)[:, None] * [[1.0, -5.0]]
-    assert dirichlet_energy(alike, graph) == pytest.approx(0, abs=1e-28)
+    assert energy_over_hops(alike, graph, 0).ska[0] == pytest.approx(0, abs=1e-28)
 
 
 def test_isolated_users_alone_have_none():
@@ -122,8 +122,10 @@ def test_hoa_over_ska_grows_and_theorem_4_s_sums_do_not_go_to_0():
     energies = energy_over_hops(rows(wheel()), wheel(), 60)
     assert (np.diff(energies.ratio[5:]) > 0).all()
     assert energies.ratio[60] > 1e6
-    assert energies.summed_ratio[59] == pytest.approx(energies.summed_ratio[30], rel=0.05)
-    assert energies.summed_ratio[59] > 0.1
+    # Theorem 4's Φ_K.
+    summed_ratio = np.cumsum(energies.hoa[1:]) / np.cumsum(energies.ska[1:])
+    assert summed_ratio[59] == pytest.approx(summed_ratio[30], rel=0.05)
+    assert summed_ratio[59] > 0.1
 
 
 def test_tiny_energies_keep_their_digits():
@@ -194,5 +196,5 @@ def test_a_wrong_number_of_hops_is_refused(hops):
 
 
 def test_values_of_other_users_are_refused():
-    with pytest.raises(InputError, match=r"one row a user \(9 x columns\), got shape \(3, 2\)"):
-        dirichlet_energy(np.ones((3, 2)), wheel())
+    with pytest.raises(InputError, match=r"values must be 9 rows, one a user, got the shape \(3, 2\)"):
+        energy_over_hops(np.ones((3, 2)), wheel(), 0).ska[0]

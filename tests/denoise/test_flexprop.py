@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from graphveil import InputError
-from graphveil.denoise.aggregators import FlexPropDenoiser, user_weights
+from graphveil.denoise.modules import KProp, user_weights
+from graphveil.linear import weighted_mean_matrix
 from tests.learn.graphs import small_graph
 
 GRAPH = small_graph()[0]
@@ -24,20 +25,22 @@ def test_it_is_the_power_of_the_weighted_mean(hops):
     weights = random.integers(1, 5, GRAPH.node_count).astype(float)
     rows = torch.from_numpy(random.standard_normal((GRAPH.node_count, 4)).astype(np.float32))
     expected = np.linalg.matrix_power(dense(weights), hops) @ rows.numpy()
-    ours = FlexPropDenoiser(hops).operator(GRAPH, weights) @ rows
+    ours = KProp(hops).operator(weighted_mean_matrix(GRAPH, weights)) @ rows
     np.testing.assert_allclose(ours.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_constant_stays_as_it_is():
     weights = np.random.default_rng(1).random(GRAPH.node_count) + 0.1
     ones = torch.ones(GRAPH.node_count, 1)
-    torch.testing.assert_close(FlexPropDenoiser(5).operator(GRAPH, weights) @ ones, ones)
+    torch.testing.assert_close(KProp(5).operator(weighted_mean_matrix(GRAPH, weights)) @ ones, ones)
 
 
 def test_only_ratios_of_weights_matter():
     weights = np.random.default_rng(1).random(GRAPH.node_count) + 0.1
     rows = torch.randn(GRAPH.node_count, 3)
-    one, other = (FlexPropDenoiser(2).operator(GRAPH, factor * weights) @ rows for factor in (1, 1e6))
+    one, other = (
+        KProp(2).operator(weighted_mean_matrix(GRAPH, factor * weights)) @ rows for factor in (1, 1e6)
+    )
     torch.testing.assert_close(one, other)
 
 
@@ -73,5 +76,5 @@ def test_a_user_without_neighbours_keeps_the_own_row():
     alone = GRAPH.without_edges()
     rows = torch.randn(GRAPH.node_count, 3)
     torch.testing.assert_close(
-        FlexPropDenoiser(4).operator(alone, np.arange(1.0, GRAPH.node_count + 1)) @ rows, rows
+        KProp(4).operator(weighted_mean_matrix(alone, np.arange(1.0, GRAPH.node_count + 1))) @ rows, rows
     )

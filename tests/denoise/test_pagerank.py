@@ -6,7 +6,7 @@ import torch
 
 from graphveil.denoise import PageRankDenoiser
 from graphveil.errors import InputError
-from graphveil.linear import Chebyshev, Composition, Polynomial, SparseMatrix, pagerank_matrix
+from graphveil.linear import Chebyshev, Composition, Polynomial, pagerank_matrix
 from graphveil.mechanisms import Estimate
 from tests.denoise.pagerank_graphs import allowed, exact, graphs, sparse_estimate
 
@@ -22,18 +22,6 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def joined(blocks, shape):
-    """Blocks overwrite each other, so they are copied as they come."""
-    whole = np.full(shape, np.nan)
-    for start, block in blocks:
-        whole[:, start : start + block.shape[1]] = block.numpy()
-    return whole
-
-
-def as_dense(result):
-    return (result.to_dense() if isinstance(result, SparseMatrix) else result).numpy()
-
-
 @pytest.mark.parametrize("graph", graphs())
 @pytest.mark.parametrize("algorithm", EVERY)
 @pytest.mark.parametrize("r", [0.0, 0.1, 0.5, 1.0])
@@ -42,18 +30,15 @@ def test_every_entry_is_within_the_guarantee(graph, algorithm, r, alpha, r_max):
     estimate, rows = sparse_estimate(60, 13)
     pagerank = PageRankDenoiser(alpha, r, r_max, algorithm)
     expected = exact(graph, alpha, r, rows)
-    for got in (
-        joined(pagerank.blocks(estimate, graph), estimate.shape),
-        as_dense(pagerank.whole(estimate, graph)),
-    ):
-        assert (np.abs(got - expected) <= allowed(graph, r, r_max, expected)).all()
+    got = pagerank.rows(estimate, graph)
+    assert (np.abs(got - expected) <= allowed(graph, r, r_max, expected)).all()
 
 
 @pytest.mark.parametrize("algorithm", EVERY)
 def test_reports_of_all_values_are_propagated_too(algorithm):
     rows = np.random.default_rng(0).normal(size=(60, 30))
     estimate = Estimate((60, 30), np.arange(61) * 30, None, rows.ravel(), 0.5, True)
-    got = as_dense(PageRankDenoiser(0.2, 0.3, 1e-4, algorithm).whole(estimate, graphs()[0]))
+    got = PageRankDenoiser(0.2, 0.3, 1e-4, algorithm).rows(estimate, graphs()[0])
     expected = exact(graphs()[0], 0.2, 0.3, rows)
     assert (np.abs(got - expected) <= allowed(graphs()[0], 0.3, 1e-4, expected)).all()
 
@@ -70,7 +55,7 @@ def test_single_precision_holds_where_it_is_taken(alpha, r, algorithm):
     pagerank = PageRankDenoiser(alpha, r, floor * 1.01, algorithm)
     assert pagerank.plan(estimate, graph).precision == "single"
     assert replace(pagerank, r_max=floor / 1.01).plan(estimate, graph).precision == "double"
-    got = joined(pagerank.blocks(estimate, graph), (60, 1))
+    got = pagerank.rows(estimate, graph)
     assert np.abs(got[:, 0] / degree**r - 1).max() <= floor + 2.0**-24
 
 
@@ -78,16 +63,9 @@ def test_single_precision_holds_where_it_is_taken(alpha, r, algorithm):
 def test_users_without_neighbours_keep_their_rows(algorithm):
     estimate, rows = sparse_estimate(60, 13, share=1.0)
     graph = graphs()[0]
-    got = joined(PageRankDenoiser(0.1, 0.3, 0.01, algorithm).blocks(estimate, graph), estimate.shape)
+    got = PageRankDenoiser(0.1, 0.3, 0.01, algorithm).rows(estimate, graph)
     alone = graph.degrees == 0
     assert alone.any() and np.array_equal(got[alone], rows[alone].astype(np.float32))
-
-
-def test_a_coarse_push_stays_sparse_and_a_fine_one_does_not():
-    estimate, _ = sparse_estimate(60, 40, share=0.05)
-    pagerank = PageRankDenoiser(0.3, 0.5, 0.2, "push")
-    assert isinstance(pagerank.whole(estimate, graphs()[0]), SparseMatrix)
-    assert isinstance(replace(pagerank, r_max=1e-6).whole(estimate, graphs()[0]), torch.Tensor)
 
 
 def test_few_entries_and_a_large_r_max_are_pushed_and_others_not():
@@ -168,9 +146,9 @@ def test_a_block_is_a_small_part_of_the_whole():
 def test_nothing_reported_stays_nothing_and_a_graph_needs_no_edges(algorithm):
     graph = graphs()[0]
     nothing = Estimate((60, 3), np.zeros(61, dtype=np.int64), np.empty(0, np.int32), np.empty(0), 0.5, True)
-    assert not as_dense(PageRankDenoiser(0.3, 0.5, 1e-3, algorithm).whole(nothing, graph)).any()
+    assert not PageRankDenoiser(0.3, 0.5, 1e-3, algorithm).rows(nothing, graph).any()
     estimate, rows = sparse_estimate(60, 3)
-    got = as_dense(PageRankDenoiser(0.3, 0.5, 1e-3, algorithm).whole(estimate, graph.without_edges()))
+    got = PageRankDenoiser(0.3, 0.5, 1e-3, algorithm).rows(estimate, graph.without_edges())
     assert np.array_equal(got, rows.astype(np.float32))
 
 
@@ -197,7 +175,7 @@ def test_bad_settings_are_refused(settings, message):
 def test_what_cannot_be_done_is_refused():
     estimate, _ = sparse_estimate(59, 3)
     with pytest.raises(InputError, match="the graph has 60 users, the estimate 59 rows"):
-        PageRankDenoiser(0.1).whole(estimate, graphs()[0])
+        PageRankDenoiser(0.1).rows(estimate, graphs()[0])
     estimate, _ = sparse_estimate(60, 3)
-    with pytest.raises(InputError, match="r_max must be at least .* here"):
-        PageRankDenoiser(0.1, 0.5, 1e-17).whole(estimate, graphs()[0])
+    with pytest.raises(InputError, match="rounding needs r_max of at least"):
+        PageRankDenoiser(0.1, 0.5, 1e-17).rows(estimate, graphs()[0])

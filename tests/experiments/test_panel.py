@@ -102,14 +102,14 @@ def test_volunteers_of_the_data_are_taken_where_none_are_drawn():
 
 
 def test_volunteers_besides_those_of_the_data_are_refused():
-    with pytest.raises(InputError, match="comes with 24 volunteers of its own"):
+    with pytest.raises(InputError, match="has 24 volunteers of its own"):
         ready_of(given=marked())
 
 
 def test_volunteers_of_the_data_among_users_with_levels_are_refused():
     graph, users = marked()
     given = (graph, users.with_levels(np.ones(240, dtype=int)))
-    with pytest.raises(InputError, match="give their row, not their level"):
+    with pytest.raises(InputError, match="a row may tell a user's privacy level"):
         ready_of(panel=None, given=given)
 
 

@@ -182,7 +182,7 @@ def test_a_networkx_node_without_the_label_has_none():
     ("options", "words"),
     [
         ({"features": "height"}, "node 'ann' has no attribute 'height'"),
-        ({"features": ["age", "town"]}, "node features must be numbers"),
+        ({"features": ["age", "town"]}, "features must be numbers"),
         ({"label": "height"}, "no node has the attribute 'height'"),
         ({"label": "mixed"}, "cannot be sorted"),
     ],

@@ -107,24 +107,24 @@ def test_binary_features_are_declared_and_checked(features):
 
 
 def test_sparse_binary_features_need_a_range_from_zero():
-    with pytest.raises(InputError, match=r"need a range \(0, HIGH\)"):
+    with pytest.raises(InputError, match=r"need the range \(0, HIGH\)"):
         sides(features=csr_array(FEATURES), binary=True, range=(-1, 1))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"features": FEATURES[:5]}, "one row for each of 40 users"),
-        ({"features": FEATURES[:, 0]}, "one row for each of 40 users"),
+        ({"features": FEATURES[:5]}, "features must be 40 rows, one a user"),
+        ({"features": FEATURES[:, 0]}, "features must be 40 rows, one a user"),
         ({"features": np.full((COUNT, 2), "a")}, "features must be numbers"),
         ({"features": np.full((COUNT, 2), np.nan)}, "features must be finite"),
         ({"features": np.full((COUNT, 2), np.inf)}, "features must be finite"),
         ({"labels": np.full(COUNT, 0.5)}, "labels must be 40 integers"),
         ({"labels": np.full(COUNT, "a")}, "labels must be 40 integers"),
         ({"labels": LABELS - 2}, "labels must be 0, 1, … or -1 where unknown, got a smaller number"),
-        ({"labels": np.full((COUNT, 3), 2)}, r"each must be 0 or 1.*choose one column with label=0\.\.2"),
-        ({"labels": np.array([[0, 1], [0, -1]] * 20)}, "all of a user's -1 where unknown"),
-        ({"labels": np.array([[0, 1], [0.5, 1]] * 20)}, "each must be 0 or 1"),
+        ({"labels": np.full((COUNT, 3), 2)}, r"must be 0 or 1.*choose one column with label=0\.\.2"),
+        ({"labels": np.array([[0, 1], [0, -1]] * 20)}, "all of them -1 where unknown"),
+        ({"labels": np.array([[0, 1], [0.5, 1]] * 20)}, "must be 0 or 1"),
         ({"labels": np.full((COUNT, 2), "a")}, "labels must be 40 rows of 0 and 1"),
         ({"labels": np.zeros((COUNT, 2), dtype=int)}, "all training users have the same label"),
         ({"labels": np.zeros((COUNT, (1 << 16) + 1), dtype=bool)}, "at most 65536 labels, got 65537 columns"),

@@ -115,7 +115,7 @@ def test_a_graph_with_labels_of_test_users_is_refused():
     ("change", "words"),
     [
         ({"metric": "f2"}, "metric must be one of accuracy, roc_auc, f1, got 'f2'"),
-        ({"metric": "roc_auc", "class_count": 3}, "roc_auc compares two classes, this graph has 3"),
+        ({"metric": "roc_auc", "class_count": 3}, "roc_auc compares two classes, not 3"),
         ({"feature_names": ("a",)}, "feature_names must name all 4 features, got 1"),
     ],
 )
@@ -139,7 +139,7 @@ def test_the_repr_counts_labels_where_users_have_several():
 
 @pytest.mark.parametrize("metric", ["accuracy", "roc_auc"])
 def test_several_labels_a_user_are_measured_by_f1_alone(metric):
-    with pytest.raises(InputError, match=rf"f1 measures it and not {metric}.*label=0\.\.1"):
+    with pytest.raises(InputError, match=rf"f1 measures, not {metric}.*label=0\.\.1"):
         several(metric=metric)
 
 

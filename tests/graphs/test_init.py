@@ -1,14 +1,6 @@
 import subprocess
 import sys
 
-import graphveil.graphs
-
-
-def test_every_public_name_exists_once():
-    names = graphveil.graphs.__all__
-    assert [name for name in names if not hasattr(graphveil.graphs, name)] == []
-    assert len(set(names)) == len(names)
-
 
 def test_importing_graphs_imports_nothing_heavy():
     code = """

@@ -38,7 +38,7 @@ def test_levels_come_from_files(tmp_path, name):
     ("name", "text", "match"),
     [
         ("a.json", "1 2 1", "end in"),
-        ("a.txt", "1 2", "must hold 3 integers"),
+        ("a.txt", "1 2", "must be 3 integers"),
         ("a.txt", "1 2 x", "something other than integers"),
         ("b/a.txt", None, "cannot be read"),
     ],

@@ -110,7 +110,7 @@ def test_labels_and_classes_can_be_chosen(tmp_path):
         ),
         ("nobody", {}, "no dataset is named 'nobody': give the path of an .npz file, or one of actor, "),
         ("nobody.npz", {}, "there is no file nobody.npz"),
-        ("cora", {"users": 5}, "cora takes no users: options of that kind are for town"),
+        ("cora", {"users": 5}, "cora takes no users: only town and town-labels do"),
         ("town", {"size": 5}, "town has no option 'size': it takes users, features"),
         ("town", {"range": (0, 2)}, "town takes no range"),
         ("town", {"largest_classes": 2}, "town takes no largest_classes"),

@@ -68,7 +68,7 @@ def test_a_function_that_takes_the_seed_splits_by_itself(file):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("nothing", "must return a graph and its users, as gv.from_arrays does, it returned NoneType"),
+        ("nothing", "must return a graph and its users, it returned NoneType"),
         ("broken", "cannot be loaded: IndexError: list index out of range"),
         ("number", "is a int: name a function"),
         ("rings", "has no 'rings': it has ring, seeded, nothing, broken"),

@@ -91,25 +91,25 @@ def test_a_number_of_volunteers_that_is_none_is_refused(count):
 
 def test_more_volunteers_than_training_users_are_refused():
     with pytest.raises(
-        InputError, match="panel must be at most 20, as volunteers are drawn from the training"
+        InputError, match="panel must be an integer of at most 20, the number of training users"
     ):
         with_panel(*data(), 21, 0)
 
 
 def test_volunteers_without_features_are_refused():
     graph, users = from_arrays(EDGES, None, LABELS)
-    with pytest.raises(InputError, match="mine has no features, so volunteers have nothing to give"):
+    with pytest.raises(InputError, match="mine has no features that volunteers could give"):
         with_panel(graph, users, 3, 0)
 
 
 def test_no_others_are_drawn_where_the_data_have_volunteers():
-    with pytest.raises(InputError, match="mine comes with 2 volunteers of its own"):
+    with pytest.raises(InputError, match="mine has 2 volunteers of its own"):
         with_panel(*data(panel=marked(1, 5)), 3, 0)
 
 
 def test_volunteers_among_users_with_levels_are_refused():
     graph, users = data()
-    with pytest.raises(InputError, match="give their row, not their level"):
+    with pytest.raises(InputError, match="a row may tell a user's privacy level"):
         with_panel(graph, users.with_levels(np.ones(COUNT, dtype=int)), 3, 0)
 
 
@@ -139,7 +139,7 @@ def test_a_column_that_is_no_truth_a_user_is_refused(panel):
 
 
 def test_marked_users_without_features_are_refused():
-    with pytest.raises(InputError, match="mine has no features, so volunteers have nothing to give"):
+    with pytest.raises(InputError, match="mine has no features that volunteers could give"):
         from_arrays(EDGES, None, LABELS, panel=marked(1))
 
 
@@ -151,7 +151,7 @@ def test_a_panel_of_other_users_or_features_does_not_fit_a_graph():
         replace(graph, panel=Panel(np.array([40]), np.zeros((1, 3))))
     with pytest.raises(InputError, match="must have the 3 features of the graph, got 2"):
         replace(graph, panel=Panel(np.array([4]), np.zeros((1, 2))))
-    with pytest.raises(InputError, match="one row for each of 2 volunteers, got 1"):
+    with pytest.raises(InputError, match="2 rows, one a volunteer, got 1"):
         Panel(np.array([4, 5]), np.zeros((1, 3)))
     with pytest.raises(InputError, match="sorted by their numbers, each once"):
         Panel(np.array([5, 4]), np.zeros((2, 3)))
@@ -180,7 +180,7 @@ def test_a_file_whose_panel_is_something_else_is_refused(tmp_path, panel):
 
 
 def test_a_file_whose_panel_is_about_other_users_is_refused(tmp_path):
-    with pytest.raises(InputError, match="panel must be True or False for each of 40 users, got 3"):
+    with pytest.raises(InputError, match="panel must be 40 truths, one a user, got 3"):
         read_npz(written(tmp_path / "club.npz", np.ones(3, dtype=bool)))
 
 

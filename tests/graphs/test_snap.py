@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from graphveil import InputError
-from graphveil.graphs.datasets import SnapSource
-from graphveil.graphs.store import fetch_snap, read_snap
+from graphveil.graphs.datasets import Dataset, SnapSource
+from graphveil.graphs.store import fetch, read_snap
 
 PAGES = SnapSource("pages.zip", "facebook", target="page_type")
 TRAFFIC = SnapSource("wiki.zip", "crocodile", thresholds={"y": 100, "y_median": 11})
@@ -65,7 +65,7 @@ def test_users_can_be_numbered_by_another_column(archive):
     assert raw.features.toarray().argmax(axis=1).tolist() == [0, 2]
 
 
-def test_an_archive_is_downloaded_and_unpacked(archive, tmp_path, monkeypatch):
+def test_an_archive_is_downloaded_and_unpacked(archive, places, monkeypatch):
     asked = []
 
     def download_url(url, folder):
@@ -77,15 +77,14 @@ def test_an_archive_is_downloaded_and_unpacked(archive, tmp_path, monkeypatch):
         return path
 
     monkeypatch.setattr("torch_geometric.data.download_url", download_url)
-    place = tmp_path / "place"
-    place.mkdir()
-    assert fetch_snap(PAGES, 5, place).labels.tolist() == [1, 0, 1]
+    known = Dataset("pages", "", 3, None, 5, 2, "binary", None, PAGES)
+    assert fetch(known).labels.tolist() == [1, 0, 1]
     assert asked == ["https://snap.stanford.edu/data/pages.zip"]
 
 
 def test_an_archive_without_the_files_is_refused(archive):
     (archive / "large" / "musae_facebook_target.csv").unlink()
-    with pytest.raises(InputError, match=r"one file named \*facebook\*target\.csv, it has 0"):
+    with pytest.raises(InputError, match=r"0 files are named \*facebook\*target\.csv"):
         read_snap(PAGES, 5, archive)
 
 

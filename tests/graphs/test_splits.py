@@ -98,7 +98,7 @@ def test_given_masks_can_be_restricted_to_some_users():
         (lambda: random_split(np.full(8, -1), 0), "no user has a label"),
         (lambda: random_split(LABELS, -1), "seed must be an integer of at least 0, got -1"),
         (lambda: few_label_split(LABELS, 0, 21, 1), "class 0 has fewer than 21 users"),
-        (lambda: few_label_split(LABELS, 0, 1, 38), "38 users are left for validation and testing"),
+        (lambda: few_label_split(LABELS, 0, 1, 38), "validation must be below 38"),
         (lambda: few_label_split(LABELS, 0, 1, 0), "validation must be an integer of at least 1, got 0"),
         (lambda: few_label_split(LABELS, 0, 0, 1), "per_class must be an integer of at least 1, got 0"),
         (lambda: Split(mask(0), mask(0), mask(1)), "the masks overlap"),
@@ -141,7 +141,7 @@ def test_a_random_split_of_several_labels_is_that_of_one_class_a_user():
 
 def test_a_split_of_few_labels_needs_one_class_a_user():
     with pytest.raises(
-        InputError, match=r"several labels each: take split='random', or choose one label with label=0\.\.1"
+        InputError, match=r"one label a user: take split='random', or choose one label with label=0\.\.1"
     ):
         few_label_split(np.stack([LABELS, LABELS], axis=1), 0, 1, 1)
 

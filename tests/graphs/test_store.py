@@ -60,12 +60,12 @@ def test_a_file_without_a_recorded_checksum_is_taken(places):
 
 
 def test_a_failure_while_writing_leaves_no_file_behind(places, monkeypatch):
-    def half_written(path, raw):
-        path.write_bytes(b"half")
+    def half_written(file, raw):
+        file.write(b"half")
         raise OSError("disk full")
 
     monkeypatch.setattr(store, "write_npz", half_written)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InputError, match="cannot be written .disk full"):
         keep("some", RAW)
     assert list(places.cache.iterdir()) == []
 
@@ -73,10 +73,10 @@ def test_a_failure_while_writing_leaves_no_file_behind(places, monkeypatch):
 def test_a_failure_leaves_the_old_file_whole(places, monkeypatch):
     path = keep("some", RAW)
 
-    def broken(path, raw):
+    def broken(file, raw):
         raise OSError("disk full")
 
     monkeypatch.setattr(store, "write_npz", broken)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InputError, match="cannot be written .disk full"):
         keep("some", RAW)
     verify(path)

@@ -31,9 +31,9 @@ def test_columns_come_back(tmp_path):
     ("column", "said"),
     [
         (INVALID, r"damaged or cannot be read \(ArrowInvalid\): mend it"),
-        (pyarrow.array([1, None]), "column 'a' has empty cells: mend it"),
-        (pyarrow.array([[1], [None]]), "column 'a' has lists with empty cells: mend it"),
-        (pyarrow.array([b"a", b"b"]), "must hold numbers or text, got binary: mend it"),
+        (pyarrow.array([1, None]), "column 'a' has empty cells; mend it"),
+        (pyarrow.array([[1], [None]]), "column 'a' has lists with empty cells; mend it"),
+        (pyarrow.array([b"a", b"b"]), "must hold numbers or text, got binary; mend it"),
         (pyarrow.array([{"b": 1}, {"b": 2}]), "must hold numbers or text, got struct"),
     ],
     ids=["bytes that are no text", "empty cells", "empty values", "bytes", "structs"],

@@ -3,7 +3,6 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs import Town, symmetric_csr
-from graphveil.graphs.town import generate_town
 
 
 def homes(plan):
@@ -11,13 +10,13 @@ def homes(plan):
 
 
 def test_the_same_seed_gives_the_same_town():
-    first, again, other = (generate_town(Town(users=400, seed=seed)) for seed in (1, 1, 2))
+    first, again, other = (Town(users=400, seed=seed).generate() for seed in (1, 1, 2))
     assert all((a == b).all() for a, b in zip(first, again, strict=True))
     assert (first[1] != other[1]).any()
 
 
 def test_shapes_and_types():
-    edges, features, labels = generate_town(Town(users=410, features=10))
+    edges, features, labels = Town(users=410, features=10).generate()
     assert (edges.shape[1], edges.dtype) == (2, np.int32)
     assert (features.shape, features.dtype) == ((410, 10), np.uint8)
     assert (labels.shape, labels.dtype) == ((410,), np.int64)
@@ -26,14 +25,14 @@ def test_shapes_and_types():
 
 def test_a_user_s_class_is_the_kind_of_their_neighbourhood():
     plan = Town(users=1010, kinds=3)
-    _, _, labels = generate_town(plan)
+    _, _, labels = plan.generate()
     by_home = [set(labels[homes(plan) == home]) for home in range(25)]
     assert all(len(kinds) == 1 for kinds in by_home)
     assert np.bincount([kinds.pop() for kinds in by_home]).tolist() == [9, 8, 8]
 
 
 def test_features_do_not_depend_on_the_split_s_shares():
-    few, many = (generate_town(Town(users=400, labelled=share)) for share in (0.01, 0.5))
+    few, many = (Town(users=400, labelled=share).generate() for share in (0.01, 0.5))
     assert (few[1] == many[1]).all()
 
 
@@ -42,7 +41,7 @@ def test_features_do_not_depend_on_the_split_s_shares():
 def test_degrees_and_their_nearby_share_are_as_asked(degree, nearby):
     """The number of friendships deviates by at most the root of its mean: 5.5 of them, 8 times, false alarm 3e-7."""
     plan = Town(users=8000, degree=degree, nearby=nearby)
-    edges, _, _ = generate_town(plan)
+    edges, _, _ = plan.generate()
     indptr, indices = symmetric_csr(edges, plan.users)
     rows = np.repeat(np.arange(plan.users), np.diff(indptr))
     together = homes(plan)[rows] == homes(plan)[indices]
@@ -56,7 +55,7 @@ def test_degrees_and_their_nearby_share_are_as_asked(degree, nearby):
 def test_telling_features_tell_and_the_others_do_not():
     """Rates over 2000 users of a kind: within 0.067, 6 deviations, for each of 64 rates; false alarm 1.3e-7."""
     plan = Town(users=8000, features=16, telling=8)
-    _, features, labels = generate_town(plan)
+    _, features, labels = plan.generate()
     rates = np.stack([features[labels == kind].mean(axis=0) for kind in range(plan.kinds)])
     spread = rates.max(axis=0) - rates.min(axis=0)
     telling = spread > 0.3
@@ -81,7 +80,7 @@ def test_telling_features_tell_and_the_others_do_not():
         ({"labelled": 0}, "labelled must be a number strictly between 0 and 1, got 0"),
         (
             {"labelled": 0.6, "validated": 0.4},
-            "labelled and validated must be shares that leave some for testing",
+            "labelled and validated must leave some for testing",
         ),
     ],
 )

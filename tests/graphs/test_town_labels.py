@@ -3,7 +3,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs import load, symmetric_csr
-from graphveil.graphs.town import LabelTown, generate_label_town
+from graphveil.graphs.town import LabelTown
 
 
 def homes(plan):
@@ -11,13 +11,13 @@ def homes(plan):
 
 
 def test_the_same_seed_gives_the_same_town():
-    first, again, other = (generate_label_town(LabelTown(users=400, seed=seed)) for seed in (1, 1, 2))
+    first, again, other = (LabelTown(users=400, seed=seed).generate() for seed in (1, 1, 2))
     assert all((a == b).all() for a, b in zip(first, again, strict=True))
     assert (first[2] != other[2]).any()
 
 
 def test_shapes_and_types():
-    edges, features, labels = generate_label_town(LabelTown(users=410, features=30, kinds=5))
+    edges, features, labels = LabelTown(users=410, features=30, kinds=5).generate()
     assert (edges.shape[1], edges.dtype) == (2, np.int32)
     assert (features.shape, features.dtype) == ((410, 30), np.uint8)
     assert (labels.shape, labels.dtype) == ((410, 5), np.int64)
@@ -26,7 +26,7 @@ def test_shapes_and_types():
 
 def test_friends_are_as_many_as_in_a_town():
     plan = LabelTown()
-    edges, _, _ = generate_label_town(plan)
+    edges, _, _ = plan.generate()
     assert len(symmetric_csr(edges, plan.users)[1]) / plan.users == pytest.approx(plan.degree, rel=0.01)
 
 
@@ -34,7 +34,7 @@ def test_friends_are_as_many_as_in_a_town():
 def test_neighbours_join_what_is_hosted_and_others_stray():
     """Rates over 1,000 users of a neighbourhood: within 0.09, 8 deviations at 0.85 and 13 at 0.05, 40 times; below 1e-12."""
     plan = LabelTown(users=10_000, neighbourhood=1000)
-    _, _, labels = generate_label_town(plan)
+    _, _, labels = plan.generate()
     rates = np.stack([labels[homes(plan) == home].mean(axis=0) for home in range(10)])
     hosted = rates > 0.5
     assert 0 < hosted.sum() < hosted.size
@@ -45,7 +45,7 @@ def test_neighbours_join_what_is_hosted_and_others_stray():
 def test_telling_features_tell_of_one_label_each_and_the_others_of_none():
     """Rates over at least 5,000 users: within 0.045, 6 deviations, for each of 128 rates; false alarm 3e-7."""
     plan = LabelTown(users=24_000, features=16, telling=8)
-    _, features, labels = generate_label_town(plan)
+    _, features, labels = plan.generate()
     assert 5000 < labels.sum(axis=0).min() < labels.sum(axis=0).max() < 19_000
     with_label, without = (
         np.stack([features[labels[:, kind] == held].mean(axis=0) for kind in range(plan.kinds)])
@@ -77,13 +77,13 @@ def test_a_town_that_cannot_be_is_refused(options, words):
 def test_it_is_loaded_by_name_with_its_options():
     graph, users = load("town-labels", users=400, hosted=0.6, town_seed=3)
     assert (graph.name, graph.node_count, graph.multilabel, graph.binary) == ("town-labels", 400, True, True)
-    assert (users.raw.labels == generate_label_town(LabelTown(users=400, hosted=0.6, seed=3))[2]).all()
+    assert (users.raw.labels == LabelTown(users=400, hosted=0.6, seed=3).generate()[2]).all()
 
 
 def test_one_of_its_labels_is_a_class():
     graph, users = load("town-labels", users=400, label=2, labelled=0.2)
     assert (graph.multilabel, graph.metric, graph.class_count) == (False, "accuracy", 2)
-    assert (users.raw.labels == generate_label_town(LabelTown(users=400))[2][:, 2]).all()
+    assert (users.raw.labels == LabelTown(users=400).generate()[2][:, 2]).all()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_one_of_its_labels_is_a_class():
         ({"users": 400, "clubs": 3}, "town-labels has no option 'clubs': it takes users"),
         ({"range": (0, 1)}, "town-labels takes no range"),
         ({"label": 9}, r"label must lie in 0\.\.3, got 9"),
-        ({"split": "few"}, "these users have several labels each"),
+        ({"split": "few"}, "needs one label a user"),
     ],
 )
 def test_what_it_does_not_take_is_refused(options, words):

@@ -235,7 +235,7 @@ def test_the_test_users_are_evaluated_and_nobody_else():
 
 def test_users_of_another_graph_are_refused():
     graph, _ = from_arrays([[0, 1]], None, np.arange(40) % 2, users=40)
-    with pytest.raises(InputError, match="the graph has 40 users, these are 4"):
+    with pytest.raises(InputError, match="the graph has 40 users, not 4"):
         people().evaluate(np.zeros(40, dtype=int), graph)
 
 
@@ -384,7 +384,7 @@ def test_norms_of_test_users_are_evaluated_and_nobody_else_s():
 )
 def test_predicted_norms_must_be_a_number_a_user(wrong):
     graph, users = norm_data()
-    with pytest.raises(InputError, match="norms must be 40 finite numbers"):
+    with pytest.raises(InputError, match="norms must be (40 numbers|finite)"):
         users.evaluate_norms(wrong, graph)
 
 
@@ -396,9 +396,7 @@ def test_norms_need_features():
 
 def test_several_labels_a_user_are_not_reported_as_one_class():
     users = Users(FEATURES, np.stack([LABELS, 1 - LABELS], axis=1))
-    with pytest.raises(
-        InputError, match="have several labels each, and a plan for labels asks for one class"
-    ):
+    with pytest.raises(InputError, match="have several labels each, a plan asks for one"):
         users.declare(1.0).report(ASK_LABELS)
 
 

@@ -92,7 +92,7 @@ def test_known_links_are_divided_and_keep_their_weights():
 
 
 def test_too_few_private_links_are_refused_with_what_to_do():
-    with pytest.raises(InputError, match=rf"at least {FEWEST_LINKS} links.*larger link_epsilon"):
+    with pytest.raises(InputError, match=rf"needs {FEWEST_LINKS} links.*larger link_epsilon"):
         known_links(WEIGHED, seed=0)
 
 

@@ -7,8 +7,8 @@ import torch
 
 from graphveil import SeededWords, mechanism
 from graphveil.denoise import KProp
-from graphveil.denoise.aggregators import FlexPropDenoiser
 from graphveil.learn.attribute_analysis import Denoised, KnownLabels
+from graphveil.linear import weighted_mean_matrix
 from tests.learn.graphs import small_graph
 
 # An attribute that nobody reported.
@@ -24,7 +24,7 @@ def setting(name="multibit", hops=2, features=40, users=80):
         estimate.values.reshape(estimate.shape)[:, SILENT] = 0
     else:
         estimate.values[estimate.indices == SILENT] = 0
-    operator = FlexPropDenoiser(hops).operator(graph, np.ones(users))
+    operator = KProp(hops).operator(weighted_mean_matrix(graph, np.ones(users)))
     whole = estimate.dense() - estimate.offset
     matrix = operator.matrix.to_dense().double().numpy()
     plain = np.linalg.matrix_power(matrix, hops) @ whole

@@ -10,7 +10,6 @@ from graphveil.learn.calibration import (
     Temperatures,
     bin_edges,
     calibrated,
-    calibration_error,
     fit_temperatures,
     log_losses,
     tempered,
@@ -142,13 +141,6 @@ def test_labels_of_those_who_do_not_judge_change_nothing():
         calibrated(rows, each, np.zeros(900), Group.alone(np.arange(600)))[0] for each in (labels, other)
     )
     assert np.array_equal(first, second)
-
-
-def test_the_calibration_error_is_the_gap_between_sure_and_right():
-    # Two users at 0.9, one of whom is right; two at 0.6, both of whom are.
-    rows = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4], [0.6, 0.4]])
-    assert calibration_error(rows, np.array([0, 1, 0, 0])) == pytest.approx((0.4 * 2 + 0.4 * 2) / 4)
-    assert calibration_error(np.array([[1.0, 0.0]]), np.array([0])) == 0
 
 
 def test_temperatures_of_a_single_bin_are_the_same_for_all():

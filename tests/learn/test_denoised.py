@@ -49,5 +49,5 @@ def test_hops_that_are_a_chebyshev_series_do_too():
 def test_hops_over_other_users_are_refused():
     values, _, _ = setting()
     graph, _, _ = small_graph(users=60)
-    with pytest.raises(InputError, match="60 users and 80"):
+    with pytest.raises(InputError, match="60 users, 80 reported"):
         Denoised(values.estimate, KProp(1).operator(gcn_matrix(graph)))

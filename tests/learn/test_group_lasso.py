@@ -139,5 +139,5 @@ def test_a_backbone_that_does_not_say_its_weights_is_refused():
         def layer(self, conv, inputs, topology):
             raise NotImplementedError
 
-    with pytest.raises(InputError, match="Mine does not say which of its weights are those of features"):
+    with pytest.raises(InputError, match="Mine has no feature_weights"):
         Mine("selu", 0.0).feature_weights()

@@ -6,12 +6,12 @@ import pytest
 from graphveil.learn.link_scores import (
     TAU,
     adamic_adar,
+    by_degrees,
     degree_scores,
     page_rank,
     resource_allocation,
     smaller_degree,
     spectrum,
-    three_step_paths,
     walk_scores,
 )
 from tests.learn.graphs import small_graph
@@ -24,7 +24,7 @@ SCORES = {
     "smaller degree": smaller_degree,
     "Adamic-Adar": adamic_adar,
     "resource allocation": resource_allocation,
-    "three": three_step_paths,
+    "three": lambda graph, pairs: by_degrees(graph, pairs, walk_scores(graph, pairs, 3)[:, 2]),
     "walks": lambda graph, pairs: walk_scores(graph, pairs, 5),
     "spectral": lambda graph, pairs: spectrum(graph, 8).products(pairs, 8),
     "cosine": lambda graph, pairs: spectrum(graph, 8).cosines(pairs, 4),
@@ -63,7 +63,7 @@ def test_paths_of_three():
     links, degrees, _ = dense()
     inverse = 1 / np.maximum(degrees, 1)
     expected = (links * inverse) @ (links * inverse) @ links
-    assert np.allclose(three_step_paths(GRAPH, PAIRS), of_pairs(expected), rtol=1e-4, atol=1e-6)
+    assert np.allclose(SCORES["three"](GRAPH, PAIRS), of_pairs(expected), rtol=1e-4, atol=1e-6)
 
 
 def test_walks_and_page_rank():

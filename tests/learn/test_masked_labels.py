@@ -11,14 +11,20 @@ from graphveil.learn.label_models import (
     MASKS,
     LabelNetwork,
     draw_mask,
-    mask,
     masked_inputs,
     training_labels,
+    without_hidden,
 )
 from graphveil.learn.label_models import fit_masked as fit_on
 from graphveil.learn.topology import dropout
 from tests.collectives import parted
 from tests.learn.graphs import as_graph, small_graph
+
+
+def mask(labels, train, share):
+    """Hide a share of the training users: the labels that are left, and who is hidden."""
+    hidden, _ = draw_mask(None, Group.alone(train.numpy()), share)
+    return without_hidden(labels, hidden, share, len(train)), hidden
 
 
 def targets_of(graph):
@@ -92,7 +98,7 @@ def test_masked_rows_are_the_labels_of_the_others_after_each_hop(masked):
     labels, train = training_labels(targets, graph.class_count), targets.train.nonzero().ravel()
     assert len(found.masks) == MASKS
     assert torch.allclose(found.everything, model.inputs(labels, topology))
-    for hidden, rows in found.masks:
+    for hidden, rows, _ in found.masks:
         left, expected = mask(labels, train, masked)
         assert torch.equal(hidden, expected)
         # One mask at a time, where several spread side by side.

@@ -129,9 +129,9 @@ class Listed(Plain):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Wide, r"here \(60, 3\): it returned torch.float32 of shape \(60, 2\)"),
-        (Whole, r"it returned torch.int64 of shape \(60,\)"),
-        (Listed, "it returned list"),
+        (Wide, r"\(60, 3\), got torch.float32 of shape \(60, 2\)"),
+        (Whole, r"got torch.int64 of shape \(60,\)"),
+        (Listed, "got list"),
     ],
 )
 def test_an_output_of_another_kind_is_refused(found, words):
@@ -158,11 +158,11 @@ class Many(Alone):
     [
         (3, "mine.py:Mine is no backbone but a int"),
         (dict, "mine.py:Mine is no backbone but a dict"),
-        (nn.Linear(2, 2), "is a module that is built already"),
-        (nn.Identity, "the forward of mine.py:Mine takes input"),
+        (nn.Linear(2, 2), "is built already"),
+        (nn.Identity, "mine.py:Mine.forward takes input"),
         (lambda inputs: None, r"cannot be made with \(30, 16, 3\)"),
         (lambda *sizes: 3, "mine.py:Mine returned a int"),
-        (Alone, r"the forward of mine.py:Mine takes x: it must take \(x, edge_index\)"),
+        (Alone, r"mine.py:Mine.forward takes x, not \(x, edge_index\)"),
         (Many, "takes x, edge_index, edge_weight"),
     ],
 )

@@ -3,7 +3,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from graphveil.learn.public_model import Problem, solve_path
+from graphveil.learn.attribute_analysis import Problem, solve_path
 
 
 def dense_problem(classes=3, scale=1.0):

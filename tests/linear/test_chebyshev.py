@@ -91,8 +91,8 @@ def test_a_composition_takes_it():
 
 
 def test_bad_series_are_refused(matrix):
-    with pytest.raises(InputError, match="needs a coefficient"):
+    with pytest.raises(InputError, match="need a coefficient"):
         Chebyshev(matrix, [])
     wide = SparseMatrix.from_csr(np.array([0, 1]), np.array([1]), np.ones(1), (1, 3))
-    with pytest.raises(InputError, match="needs a square matrix, got 1 x 3"):
+    with pytest.raises(InputError, match="need a square matrix, got 1 x 3"):
         Chebyshev(wide, [1.0])

@@ -64,10 +64,10 @@ def test_the_identity_costs_nothing(matrix):
 
 
 def test_bad_polynomials_are_refused(matrix):
-    with pytest.raises(InputError, match="needs a coefficient"):
+    with pytest.raises(InputError, match="need a coefficient"):
         Polynomial(matrix, [])
     wide = SparseMatrix.from_csr(np.array([0, 1]), np.array([1]), np.ones(1), (1, 3))
-    with pytest.raises(InputError, match="needs a square matrix, got 1 x 3"):
+    with pytest.raises(InputError, match="need a square matrix, got 1 x 3"):
         Polynomial(wide, [1.0])
 
 

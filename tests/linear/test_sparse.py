@@ -56,7 +56,7 @@ def test_a_thinned_matrix_and_its_transpose_agree(matrix):
 
 
 def test_entries_of_a_symmetric_matrix_are_not_dropped():
-    with pytest.raises(InputError, match="build it from its rows"):
+    with pytest.raises(InputError, match="build it from rows"):
         wrap(random_sparse(4, 4, format="csr", dtype=np.float32), symmetric=True).thinned(0.5)
 
 

@@ -86,7 +86,7 @@ def test_users_do_not_answer_one_that_was_loaded_after_they_declared(file):
     asked = users.declare(1.0, seed=0)
     load_entry(f"{file}:build")
     plan = gv.Plan(mechanism=f"{file}:build", epsilon=1.0, dims=graph.feature_count, range=(0, 1))
-    with pytest.raises(PrivacyError, match="was registered after these users declared"):
+    with pytest.raises(PrivacyError, match="first, before users declare their budget"):
         asked.report(plan)
 
 

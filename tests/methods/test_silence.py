@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.denoise import FlexPropDenoiser
+from graphveil.denoise import KProp
 from graphveil.errors import InputError
 from graphveil.graphs import from_arrays
+from graphveil.linear import weighted_mean_matrix
 from graphveil.methods import METHODS, Job
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.method import with_questions
@@ -68,7 +69,7 @@ def test_without_any_norm_everybody_gets_the_middle():
 def test_flexprop_averages_over_those_with_a_weight():
     graph, _ = from_arrays([[0, 1], [0, 2], [1, 2]], np.eye(4), [0, 1, 0, 1], range=(0, 1), seed=0)
     weights = np.array([1.0, 0.0, 1.0, 0.0])
-    rows = (FlexPropDenoiser(1).operator(graph, weights) @ torch.eye(4)).numpy()
+    rows = (KProp(1).operator(weighted_mean_matrix(graph, weights)) @ torch.eye(4)).numpy()
     assert rows[:3].tolist() == [[0.5, 0, 0.5, 0]] * 3
     # Nobody around has a weight: nothing arrives.
     assert rows[3].tolist() == [0, 0, 0, 0]

@@ -8,7 +8,7 @@ import pytest
 from graphveil import methods
 from graphveil.errors import InputError
 from graphveil.graphs import load
-from graphveil.learn import calibration_error, log_losses
+from graphveil.learn import log_losses
 from graphveil.methods import METHODS, Job, StructureSettings, structure_posterior
 from graphveil.methods.structure import label_reach, scores_of
 from graphveil.methods.tasks import LINK
@@ -17,6 +17,13 @@ from tests.learn.graphs import as_graph
 from tests.methods.test_structure import ODD, Nobody, clubs, communities, masks
 
 SHORT = StructureSettings(epochs=5)
+
+
+def calibration_error(rows, labels, bins=15):
+    """The expected calibration error (Guo et al. 2017): how far the chance of the likeliest class is from how often it is right."""
+    sure, right = rows.max(axis=1), rows.argmax(axis=1) == labels
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    return float(np.abs(np.bincount(place, weights=sure - right, minlength=bins)).sum() / len(rows))
 
 
 def job_of(graph, seed=0, settings=None, **options):

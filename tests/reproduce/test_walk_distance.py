@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil import linear
 from graphveil.errors import InputError
 from graphveil.experiments.papers import FigureInput
 from graphveil.graphs import load
@@ -20,6 +19,7 @@ from reproduce.figures.walk_distance import (
     published,
     random_pairs,
 )
+from reproduce.figures.walks import walk_distances
 
 GRAPH, USERS = load("town", users=300, features=16, telling=4)
 
@@ -81,7 +81,7 @@ def test_public_links_are_published_with_those_that_are_drawn_anew():
 def test_the_fewer_links_are_private_the_nearer_the_published_graph():
     line = Line("EDGERR", "edgerr", partly=True)
     apart = [
-        linear.walk_distances(GRAPH, GRAPH.with_edges(Asked(line, 1.0, share).publish(GRAPH, USERS, 0)), 4)
+        walk_distances(GRAPH, GRAPH.with_edges(Asked(line, 1.0, share).publish(GRAPH, USERS, 0)), 4)
         for share in (0.05, 0.2, 1.0)
     ]
     near, middle, far = ((distances**2).sum() for distances in apart)
@@ -115,9 +115,9 @@ def of(panel, label):
 def test_lines_are_what_walk_distances_say(whole):
     over_shares, over_epsilon, over_hops, *_ = whole.panels
     other = GRAPH.with_edges(published(GRAPH, USERS, "lapgraph", 8.0, 0))
-    apart = linear.walk_distances(GRAPH, other, 4)
+    apart = walk_distances(GRAPH, other, 4)
     assert of(over_epsilon, "LapGraph").at(8.0).mean == pytest.approx(np.sqrt((apart**2).mean()))
-    staying = linear.walk_distances(GRAPH, GRAPH.without_edges(), 4)
+    staying = walk_distances(GRAPH, GRAPH.without_edges(), 4)
     assert [each.mean for each in of(over_hops, "no links: everybody stays").y] == pytest.approx(
         staying.tolist()
     )

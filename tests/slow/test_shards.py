@@ -9,7 +9,6 @@ import pytest
 from pyarrow import parquet
 
 from graphveil.graphs import Town, symmetric_csr
-from graphveil.graphs.town import generate_town
 from graphveil.scale import open_shards
 
 CODE = """
@@ -33,7 +32,7 @@ def peak(words):
 
 @pytest.fixture(scope="module")
 def links():
-    edges, _, _ = generate_town(Town(users=USERS, features=1, telling=1))
+    edges, _, _ = Town(users=USERS, features=1, telling=1).generate()
     random = np.random.default_rng(0)
     return random.permutation(USERS).astype(np.int32)[edges][random.permutation(len(edges))]
 

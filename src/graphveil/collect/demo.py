@@ -31,7 +31,7 @@ from graphveil.collect.study import StudyOutcome, StudyTerms, learn_collection, 
 from graphveil.errors import ServerError
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs.splits import random_split
-from graphveil.graphs.town import Town, generate_town
+from graphveil.graphs.town import Town
 from graphveil.mechanisms import Reports
 from graphveil.number_format import counted, percent
 from graphveil.privacy import Envelope, Invitation
@@ -188,7 +188,7 @@ class Demonstration:
         town = Town(
             users=size.devices, features=32, neighbourhood=size.neighbourhood, degree=size.degree, seed=1
         )
-        edges, rows, labels = generate_town(town)
+        edges, rows, labels = town.generate()
         split = random_split(labels, 0, 0.1, 0.1)
         masks = {part: np.array(getattr(split, part)) for part in ("train", "validation", "test")}
         ids = np.array([f"person-{number}" for number in range(size.devices)])

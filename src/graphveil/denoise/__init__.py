@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING
 from graphveil.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from graphveil.denoise.aggregators import (
-        AGGREGATORS,
-        HOA,
-        AdaptiveResidual,
-        Aggregator,
-        FlexPropDenoiser,
-        KProp,
-        Residual,
-        user_weights,
-    )
     from graphveil.denoise.blocks import ROWS_AT_ONCE, certain_estimate, propagated_once, with_constant
     from graphveil.denoise.energy import (
         Components,
         HopEnergies,
-        dirichlet_energy,
         energy_over_hops,
         find_components,
     )
     from graphveil.denoise.links import ReportedLinks, Variant, private_graph, refuse_too_many
+    from graphveil.denoise.modules import (
+        AGGREGATORS,
+        HOA,
+        NFR,
+        AdaptiveResidual,
+        Aggregator,
+        GroupLasso,
+        KProp,
+        Residual,
+        Shrinkage,
+        forgetful_mean,
+        user_weights,
+    )
     from graphveil.denoise.pagerank import PageRankDenoiser
-    from graphveil.denoise.shrink import NFR, GroupLasso, Shrinkage, forgetful_mean
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -11,22 +11,14 @@ import torch
 from scipy.sparse import csr_matrix, hstack
 from torch import Tensor
 
-from graphveil.linear.sparse import Columns, HopSeries, SparseMatrix, entries_of, write
+from graphveil.linear.sparse import Columns, Device, HopSeries, SparseMatrix, entries_of, write
 from graphveil.mechanisms import Estimate
 
 
 def with_constant(estimate: Estimate) -> Estimate:
     """An estimate (n users x d features) with one more column that is 1 for everybody: n x (d + 1), without an offset."""
-    users = estimate.shape[0]
-    whole = hstack([estimate.to_scipy(), np.ones((users, 1))], format="csr")
-    return Estimate(
-        (users, estimate.shape[1] + 1),
-        whole.indptr.astype(np.int64),
-        whole.indices.astype(np.int32),
-        whole.data,
-        0.0,
-        False,
-    )
+    ones = np.ones((estimate.shape[0], 1))
+    return _estimate(hstack([estimate.to_scipy(), ones], format="csr"), unbiased=False)
 
 
 def certain_estimate(rows: Any) -> Estimate:
@@ -34,14 +26,13 @@ def certain_estimate(rows: Any) -> Estimate:
     kept = csr_matrix(rows, copy=True)
     kept.sort_indices()
     kept.eliminate_zeros()
-    return Estimate(
-        kept.shape,
-        kept.indptr.astype(np.int64),
-        kept.indices.astype(np.int32),
-        kept.data.astype(np.float64),
-        0.0,
-        True,
-    )
+    return _estimate(kept, unbiased=True)
+
+
+def _estimate(matrix: Any, *, unbiased: bool) -> Estimate:
+    """The entries of a CSR matrix as an estimate without an offset."""
+    pointers, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+    return Estimate(matrix.shape, pointers, indices, matrix.data.astype(np.float64), 0.0, unbiased)
 
 
 # A block, its sum so far and one product are a quarter of the whole matrix at most, and never more than so many columns.
@@ -54,10 +45,7 @@ SPARSE_DENSITY = 0.1
 
 
 def propagated_once(
-    estimate: Estimate,
-    hops: HopSeries,
-    after: Callable[[Tensor], Tensor],
-    device: torch.device | str = "cpu",
+    estimate: Estimate, hops: HopSeries, after: Callable[[Tensor], Tensor], device: Device = "cpu"
 ) -> SparseMatrix | Tensor:
     """after(hops @ X) for decoded reports X (n x d, offset aside), as a matrix of its own; ``after`` works entry by entry.
 
@@ -77,7 +65,7 @@ def propagated_once(
 def propagated_blocks(
     estimate: Estimate,
     hops: HopSeries,
-    device: torch.device | str,
+    device: Device,
     *,
     widest: int = BLOCK_COLUMNS,
     dtype: torch.dtype = torch.float32,
@@ -88,15 +76,18 @@ def propagated_blocks(
     """
     users, features = estimate.shape
     width = block_width(features, widest)
-    fill = _filler(estimate)
+    dense = estimate.values.reshape(estimate.shape) if estimate.indices is None else None
+    read = column_reader(estimate)
     for start in range(0, features, width):
         columns = min(width, features - start)
         if start == 0 or columns < width:
             entries, total, spare = (
-                torch.zeros((users, columns), device=device, dtype=dtype) for _ in range(3)
+                torch.zeros(users, columns, device=device, dtype=dtype) for _ in range(3)
             )
-        entries.zero_()
-        fill(entries, start)
+        if dense is not None:
+            entries.copy_(torch.from_numpy(dense[:, start : start + columns]))
+        else:
+            write(read(start, start + columns), entries.zero_())
         yield start, entries, hops.into(entries, total, spare)
 
 
@@ -114,9 +105,7 @@ def column_reader(estimate: Estimate) -> Callable[[int, int], Columns]:
     order = np.argsort(indices, kind="stable")
     owners = np.repeat(np.arange(estimate.shape[0], dtype=np.int32), np.diff(estimate.indptr))[order]
     values = estimate.values[order]
-    pointers = np.concatenate(
-        [np.zeros(1, dtype=np.int64), np.cumsum(np.bincount(indices, minlength=estimate.shape[1]))]
-    )
+    pointers = np.append(0, np.cumsum(np.bincount(indices, minlength=estimate.shape[1])))
 
     def read(start: int, end: int) -> Columns:
         first, last = pointers[start], pointers[end]
@@ -126,7 +115,7 @@ def column_reader(estimate: Estimate) -> Callable[[int, int], Columns]:
 
 
 def gathered(
-    shape: tuple[int, int], blocks: Iterator[tuple[int, Tensor]], device: torch.device | str
+    shape: tuple[int, int], blocks: Iterator[tuple[int, Tensor]], device: Device
 ) -> SparseMatrix | Tensor:
     """All blocks as one matrix: sparse where few entries of the first block are left, else dense."""
     start, block = next(blocks)
@@ -134,38 +123,20 @@ def gathered(
         pieces = (entries_of(columns.cpu().numpy()) for _, columns in chain([(start, block)], blocks))
         return by_columns(shape, pieces, device)
     whole = torch.empty(shape, device=device)
-    whole[:, start : start + block.shape[1]] = block
-    for start, block in blocks:
-        whole[:, start : start + block.shape[1]] = block
+    for place, columns in chain([(start, block)], blocks):
+        whole[:, place : place + columns.shape[1]] = columns
     return whole
 
 
-def by_columns(shape: tuple[int, int], pieces: Iterable[Columns], device: torch.device | str) -> SparseMatrix:
+def by_columns(shape: tuple[int, int], pieces: Iterable[Columns], device: Device) -> SparseMatrix:
     """Sparse columns, piece after piece, as one matrix."""
     counts, owners, values = [], [], []
     for piece in pieces:
         counts.append(np.diff(piece.pointers))
         owners.append(piece.owners)
         values.append(piece.values.astype(np.float32, copy=False))
-    pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(counts))])
+    pointers = np.append(0, np.cumsum(np.concatenate(counts)))
     by_column = SparseMatrix.from_csr(
         pointers, np.concatenate(owners), np.concatenate(values), (shape[1], shape[0]), device=device
     )
     return by_column.transposed
-
-
-def _filler(estimate: Estimate) -> Callable[[Tensor, int], None]:
-    """How to write columns of the estimate into a block of zeros."""
-    if estimate.indices is None:
-        rows = estimate.values.reshape(estimate.shape)
-
-        def fill_dense(block: Tensor, start: int) -> None:
-            block.copy_(torch.from_numpy(rows[:, start : start + block.shape[1]]))
-
-        return fill_dense
-    read = column_reader(estimate)
-
-    def fill_sparse(block: Tensor, start: int) -> None:
-        write(read(start, start + block.shape[1]), block)
-
-    return fill_sparse

@@ -88,17 +88,7 @@ class HopEnergies:
     @property
     def ratio(self) -> Energies:
         """HOA over SKA at each K; above 1 where HOA leaves more energy."""
-        return _over(self.hoa, self.ska)
-
-    @property
-    def summed_ratio(self) -> Energies:
-        """HOA over SKA, both summed over 1..K: Theorem 4's Φ_K, for K = 1, 2, …"""
-        return _over(np.cumsum(self.hoa[1:]), np.cumsum(self.ska[1:]))
-
-
-def dirichlet_energy(values: Any, graph: Graph) -> float:
-    """The energy of n x c values: dense, a sparse matrix, or an estimate (without its offset, as it is learned from)."""
-    return float(energy_over_hops(values, graph, 0).ska[0])
+        return np.divide(self.hoa, self.ska, out=np.full_like(self.hoa, np.inf), where=self.ska > 0)
 
 
 def energy_over_hops(
@@ -164,9 +154,7 @@ def _matrix(values: Any, nodes: int) -> Any:
     elif not hasattr(values, "shape"):
         values = np.asarray(values, dtype=np.float64)
     if len(values.shape) != 2 or values.shape[0] != nodes:
-        raise InputError(
-            f"values must have one row a user ({nodes} x columns), got shape {tuple(values.shape)}"
-        )
+        raise InputError(f"values must be {nodes} rows, one a user, got the shape {tuple(values.shape)}")
     return values.tocsc() if hasattr(values, "tocsc") else values
 
 
@@ -185,8 +173,3 @@ def _times(values: Any, right: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(values @ right, dtype=np.float64)
     factor = torch.from_numpy(right).to(values.device, torch.float32)
     return np.asarray(values.multiply(factor).cpu().numpy(), dtype=np.float64)
-
-
-def _over(above: Energies, below: Energies) -> Energies:
-    """The quotient; infinite where nothing is left below."""
-    return np.divide(above, below, out=np.full_like(above, np.inf), where=below > 0)

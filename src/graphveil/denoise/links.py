@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from graphveil.errors import InputError
-from graphveil.graphs.graph import Graph, symmetric_csr
+from graphveil.graphs.graph import symmetric_csr
 from graphveil.mechanisms import LinkMechanism, Mechanism, Reports
 from graphveil.settings import available_gigabytes
 
@@ -55,9 +55,7 @@ class ReportedLinks:
         if not isinstance(mechanism, LinkMechanism):
             raise InputError(f"links are read from reports of links, these are of {mechanism.subject}")
         if reports.asked != mechanism.size:
-            raise InputError(
-                f"a graph takes the reports of all {mechanism.size} users, these are {reports.asked}"
-            )
+            raise InputError(f"a graph takes reports of all {mechanism.size} users, not {reports.asked}")
         both = mechanism.ends == "both"
         pointers, codes = mechanism.neighbours(reports)
         users = np.repeat(reports.places.astype(np.int32), np.diff(pointers))
@@ -88,7 +86,7 @@ class ReportedLinks:
         silent = np.empty(0, dtype=np.int64) if self.silent is None else np.flatnonzero(self.silent)
         if self.both:
             return (self.users - 1) * (self.users - len(silent))
-        return count_pairs(self.users) - int(silent.sum())
+        return self.users * (self.users - 1) // 2 - int(silent.sum())
 
     @property
     def yeses(self) -> NDArray[np.float64]:
@@ -140,23 +138,18 @@ class ReportedLinks:
         degrees = np.bincount(self.pairs.ravel(), minlength=self.users)
         if int((degrees.astype(np.int64) ** 2).sum()) > most_steps or not len(self.pairs):
             return np.full(len(self.pairs), float(log_odds(np.array(self.density))))
-        common, totals = self._common_neighbours()
-        reported = np.bincount(common, weights=self.yeses, minlength=len(totals))
-        groups = _joined(np.bincount(common, minlength=len(totals)), RARE)
-        by_group = _rising_density(
-            np.bincount(groups, weights=reported), np.bincount(groups, weights=totals), self.flip
-        )
-        return log_odds(by_group)[groups[common]]
-
-    def _common_neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many reported neighbours each reported pair has in common, and how many answers are about pairs that have so many."""
         pointers, neighbours = symmetric_csr(self.pairs, self.users)
         answering = np.ones(self.users, dtype=np.int64)
         if self.silent is not None:
             answering[self.silent] = 0
         common, totals = common_neighbours(pointers, neighbours, answering, self.both)
         totals[0] = self.answer_count - totals[1:].sum()
-        return common, totals
+        reported = np.bincount(common, weights=self.yeses, minlength=len(totals))
+        groups = _joined(np.bincount(common, minlength=len(totals)), RARE)
+        by_group = _rising_density(
+            np.bincount(groups, weights=reported), np.bincount(groups, weights=totals), self.flip
+        )
+        return log_odds(by_group)[groups[common]]
 
 
 def density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
@@ -216,31 +209,6 @@ def _joined(counts: NDArray[np.int64], least: int) -> NDArray[np.int64]:
     return np.cumsum(groups)
 
 
-def reported_graph(graph: Graph, links: ReportedLinks, kept: NDArray[np.bool_] | None = None) -> Graph:
-    """The graph with the reported pairs, or with those that are kept, for its edges."""
-    return graph.with_edges(links.pairs if kept is None else links.pairs[kept])
-
-
-def count_pairs(users: int) -> int:
-    """How many pairs of users there are."""
-    return users * (users - 1) // 2
-
-
-def expected_pairs(users: int, flip: float) -> float:
-    """How many pairs are reported by mistake: all that can be known before anybody has answered."""
-    return count_pairs(users) * flip
-
-
-def candidate_gigabytes(users: int, flip: float) -> float:
-    """What the expected list of pairs takes while their weights are learned."""
-    return expected_pairs(users, flip) * BYTES_A_PAIR / 1e9
-
-
-def dense_gigabytes(users: int) -> float:
-    """What a dense matrix of users x users takes."""
-    return users * users * 4 / 1e9
-
-
 def refuse_too_many(mechanism: Mechanism, max_memory: float | None, *, dense: bool = False) -> None:
     """Refuse links whose noise alone would not fit into memory, or names most pairs; from public numbers, before anything is drawn.
 
@@ -248,26 +216,20 @@ def refuse_too_many(mechanism: Mechanism, max_memory: float | None, *, dense: bo
     """
     if not isinstance(mechanism, LinkMechanism) or mechanism.as_many_as_links:
         return
-    users, flip = mechanism.size, mechanism.flip
-    needed, allowed = (
-        candidate_gigabytes(users, flip),
-        available_gigabytes() if max_memory is None else max_memory,
-    )
-    told = (
-        f"{mechanism.name} at epsilon {mechanism.claim.epsilon:g} reports about {expected_pairs(users, flip):,.0f} of "
-        f"{count_pairs(users):,} pairs by mistake"
-    )
-    if flip > DENSE and not dense:
-        raise InputError(
-            f"{told}, so the private graph says nearly nothing: give a larger --link-epsilon, take --link-mechanism dprr, which "
-            "reports about as many pairs as there are links, or go on with --allow-dense"
-        )
+    pairs = mechanism.size * (mechanism.size - 1) // 2
+    # All that can be known before anybody has answered.
+    mistaken = pairs * mechanism.flip
+    needed = mistaken * BYTES_A_PAIR / 1e9
+    allowed = available_gigabytes() if max_memory is None else max_memory
+    name = f"{mechanism.name} at epsilon {mechanism.claim.epsilon:g}"
+    found = f"{name} reports about {mistaken:,.0f} of {pairs:,} pairs by mistake"
+    fewer = "give a larger --link-epsilon, take --link-mechanism dprr, which reports about as many pairs as there are links"
+    if mechanism.flip > DENSE and not dense:
+        raise InputError(f"{found}, which says nearly nothing: {fewer}, or go on with --allow-dense")
     if needed > allowed:
-        limit = "that this machine has left" if max_memory is None else "that --max-memory allows"
-        raise InputError(
-            f"{told}, which take {needed:.1f} GB ({dense_gigabytes(users):.1f} GB as one dense matrix), above the {allowed:.1f} GB "
-            f"{limit}: give a larger --link-epsilon, --link-mechanism dprr, or a larger --max-memory"
-        )
+        limit = "this machine has left" if max_memory is None else "--max-memory allows"
+        taken = f"which take {needed:.1f} GB, above the {allowed:.1f} GB that {limit}"
+        raise InputError(f"{found}, {taken}: {fewer}, or raise --max-memory")
 
 
 Variant = Literal["plain", "hard", "soft", "hybrid"]

@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -33,17 +32,14 @@ from torch import Tensor
 from graphveil import linear
 from graphveil.checks import check_number
 from graphveil.denoise.blocks import (
-    SPARSE_DENSITY,
     block_width,
-    by_columns,
     column_reader,
-    gathered,
     propagated_blocks,
 )
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.linear.propagation import pagerank_matrix
-from graphveil.linear.sparse import Chebyshev, Columns, HopSeries, Polynomial, SparseMatrix, write
+from graphveil.linear.sparse import Chebyshev, Device, HopSeries, Polynomial, SparseMatrix, write
 from graphveil.mechanisms import Estimate
 
 Algorithm = Literal["auto", "push", "power", "chebyshev"]
@@ -131,9 +127,7 @@ class PageRankDenoiser:
         }
         roundings = largest * (2 + int(graph.degrees.max(initial=0)) / NEIGHBOURS) / self.alpha
         if self.r_max < DOUBLE * roundings:
-            raise InputError(
-                f"r_max must be at least {DOUBLE * roundings:.2g} here, got {self.r_max:g}: rounding"
-            )
+            raise InputError(f"rounding needs r_max of at least {DOUBLE * roundings:.2g}, got {self.r_max:g}")
         single = self.r_max >= SINGLE * roundings
         entry = 1.0 if single else DOUBLE_COST
         cells = (len(graph.indices) + graph.node_count) * estimate.shape[1]
@@ -143,13 +137,14 @@ class PageRankDenoiser:
         return PageRankPlan(chosen, "single" if single and chosen != "push" else "double", hops, work)
 
     def blocks(
-        self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"
+        self, estimate: Estimate, graph: Graph, device: Device = "cpu"
     ) -> Iterator[tuple[int, Tensor]]:
         """Blocks of k columns of Ẑ (offset aside; n x k), and where each starts. The next block overwrites the one before."""
-        _check(estimate, graph)
+        if estimate.shape[0] != graph.node_count:
+            raise InputError(f"the graph has {graph.node_count} users, the estimate {estimate.shape[0]} rows")
         plan = self.plan(estimate, graph)
         if plan.algorithm == "push":
-            return self._dense_blocks(estimate, self._pushed(estimate, graph), device)
+            return self._pushed(estimate, graph, device)
         dtype = torch.float32 if plan.precision == "single" else torch.float64
         matrix = pagerank_matrix(graph, self.r, device=device, dtype=dtype)
         hops = self._series(matrix, plan.algorithm, plan.hops[plan.algorithm])
@@ -157,34 +152,12 @@ class PageRankDenoiser:
         propagated = propagated_blocks(estimate, hops, device, widest=width, dtype=dtype)
         return self._with_own_rows(propagated, graph, device)
 
-    def whole(
-        self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"
-    ) -> SparseMatrix | Tensor:
-        """Ẑ (offset aside): sparse where few entries are left, which its first block decides, else dense."""
-        _check(estimate, graph)
-        if self.plan(estimate, graph).algorithm != "push":
-            return gathered(estimate.shape, self.blocks(estimate, graph, device), device)
-        pieces = self._pushed(estimate, graph)
-        first = next(pieces)
-        cells = graph.node_count * (len(first.pointers) - 1)
-        if len(first.values) < SPARSE_DENSITY * cells:
-            return by_columns(estimate.shape, chain([first], pieces), device)
-        whole = torch.zeros(estimate.shape, device=device)
-        start = 0
-        for piece in chain([first], pieces):
-            end = start + len(piece.pointers) - 1
-            write(piece, whole[:, start:end])
-            start = end
-        return whole
-
-    def rows(
-        self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"
-    ) -> NDArray[np.float32]:
+    def rows(self, estimate: Estimate, graph: Graph, device: Device = "cpu") -> NDArray[np.float32]:
         """Ẑ (offset aside), dense: a row a user, n x d."""
-        whole = self.whole(estimate, graph, device)
-        dense = whole if isinstance(whole, Tensor) else whole.to_dense()
-        rows: NDArray[np.float32] = np.ascontiguousarray(dense.cpu().numpy())
-        return rows
+        whole = torch.empty(estimate.shape, device=device)
+        for start, block in self.blocks(estimate, graph, device):
+            whole[:, start : start + block.shape[1]] = block
+        return np.asarray(whole.cpu().numpy(), dtype=np.float32)
 
     def _series(self, matrix: SparseMatrix, name: str, hops: int) -> HopSeries:
         keep = 1 - self.alpha
@@ -220,27 +193,19 @@ class PageRankDenoiser:
             columns = np.bincount(estimate.indices, weights=squares, minlength=features)
         return largest, math.sqrt(float(columns.max(initial=0.0))), volume
 
-    def _pushed(self, estimate: Estimate, graph: Graph) -> Iterator[Columns]:
+    def _pushed(self, estimate: Estimate, graph: Graph, device: Device) -> Iterator[tuple[int, Tensor]]:
         push, read = linear.Push(graph, self.alpha, self.r, self.r_max), column_reader(estimate)
-        features = estimate.shape[1]
+        users, features = estimate.shape
         width = block_width(features)
+        room = torch.zeros((users, width), device=device)
         for start in range(0, features, width):
-            yield push(read(start, min(start + width, features)))
-
-    def _dense_blocks(
-        self, estimate: Estimate, pieces: Iterator[Columns], device: torch.device | str
-    ) -> Iterator[tuple[int, Tensor]]:
-        start = 0
-        room = torch.zeros((estimate.shape[0], block_width(estimate.shape[1])), device=device)
-        for piece in pieces:
-            columns = len(piece.pointers) - 1
-            block = room[:, :columns].zero_()
-            write(piece, block)
+            end = min(start + width, features)
+            block = room[:, : end - start].zero_()
+            write(push(read(start, end)), block)
             yield start, block
-            start += columns
 
     def _with_own_rows(
-        self, blocks: Iterator[tuple[int, Tensor, Tensor]], graph: Graph, device: torch.device | str
+        self, blocks: Iterator[tuple[int, Tensor, Tensor]], graph: Graph, device: Device
     ) -> Iterator[tuple[int, Tensor]]:
         """A series never ends, so users without neighbours get their row back."""
         alone = torch.from_numpy(np.flatnonzero(graph.degrees == 0)).to(device)
@@ -257,8 +222,3 @@ def _least_power(start: float, base: float, bound: float) -> int:
     while start * base**k > bound:
         k += 1
     return k
-
-
-def _check(estimate: Estimate, graph: Graph) -> None:
-    if estimate.shape[0] != graph.node_count:
-        raise InputError(f"the graph has {graph.node_count} users, the estimate {estimate.shape[0]} rows")

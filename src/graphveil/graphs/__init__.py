@@ -1,5 +1,6 @@
 """Graphs: what the server may know, what only users hold, datasets and splits."""
 
+# ruff: noqa: F401
 from graphveil.graphs.convert import from_arrays, from_networkx, from_pyg, to_pyg
 from graphveil.graphs.datasets import DATASETS, Dataset, dataset
 from graphveil.graphs.divide import resplit
@@ -10,33 +11,3 @@ from graphveil.graphs.splits import FewLabelSplit, GivenSplit, RandomSplit, Spli
 from graphveil.graphs.store import get
 from graphveil.graphs.town import LabelTown, Town
 from graphveil.graphs.users import Private, SimulatedUsers, Users, with_panel
-
-__all__ = [
-    "DATASETS",
-    "Dataset",
-    "FewLabelSplit",
-    "GivenSplit",
-    "Graph",
-    "KnownLinks",
-    "LabelTown",
-    "LinkPairs",
-    "Panel",
-    "Private",
-    "RandomSplit",
-    "SimulatedUsers",
-    "Split",
-    "SplitRecipe",
-    "Town",
-    "Users",
-    "dataset",
-    "from_arrays",
-    "from_networkx",
-    "from_pyg",
-    "get",
-    "hold_out_links",
-    "load",
-    "resplit",
-    "symmetric_csr",
-    "to_pyg",
-    "with_panel",
-]

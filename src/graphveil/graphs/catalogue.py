@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from graphveil.errors import InputError
 from graphveil.graphs.datasets import DATASETS, Dataset
 from graphveil.graphs.graph import symmetric_csr, usual_metric
-from graphveil.graphs.load import GROUP, data_origin, is_outside, is_sharded, load_outside
+from graphveil.graphs.load import GROUP, LOADERS, is_outside, is_sharded, load_outside
 from graphveil.graphs.npz import read_npz
-from graphveil.graphs.store import find, own_names, verify
+from graphveil.graphs.store import Found, find, own_names, verify
 from graphveil.lazy import scale
-from graphveil.plugins import is_reference, package, plugins
+from graphveil.plugins import package, plugins
 
 RULES = {
     "binary": "0 or 1",
@@ -33,12 +31,12 @@ class Listing:
     """
 
     name: str
-    users: int | None
-    edges: int | None
-    features: int | None
-    classes: int | None
-    range: tuple[float, float] | None
-    where: str
+    users: int | None = None
+    edges: int | None = None
+    features: int | None = None
+    classes: int | None = None
+    range: tuple[float, float] | None = None
+    where: str = "not here"
     file: str | None = None
     about: str = "one's own graph"
     note: str = ""
@@ -51,12 +49,20 @@ class Listing:
 
 def catalogue() -> list[Listing]:
     """All registered datasets, then one's own files in the data folder and the cache, then what installed packages offer."""
-    own = [name for name in own_names() if name not in DATASETS]
+    listings = [_registered(known) for known in DATASETS.values()]
+    own = {
+        name: stored for name in own_names() if name not in DATASETS and (stored := find(name)) is not None
+    }
+    for name, stored in own.items():
+        try:
+            listings.append(_own(stored.path, stored.place))
+        except InputError as error:
+            # A broken file is listed without numbers, so that the others can be seen.
+            listings.append(Listing(name, where=stored.place, file=str(stored.path), note=str(error)))
     offered = {name: point for name, point in plugins(GROUP).items() if name not in (*DATASETS, *own)}
-    return [
-        *(_registered(known) for known in DATASETS.values()),
-        *(_own_or_unreadable(name) for name in own),
-        *(_offered(name, package(point).words) for name, point in offered.items()),
+    about = "a graph of an installed package"
+    return listings + [
+        Listing(name, where=package(point).words, about=about) for name, point in offered.items()
     ]
 
 
@@ -67,57 +73,45 @@ def describe(source: str) -> Listing:
         if listing.file is not None:
             verify(Path(listing.file))
         return listing
-    stored = find(source)
-    if is_reference(source) or (stored is None and not Path(source).is_file() and is_outside(source)):
+    if is_outside(source):
         return _made(source)
-    path = Path(source).expanduser() if stored is None else stored.path
-    if is_sharded(path):
-        return _sharded(path)
-    if not path.is_file():
-        raise InputError(
-            f"no graph is named {source!r}: see `graphveil data list`, or give the path of an .npz file"
-        )
-    verify(path)
-    return _own(path, "file" if stored is None else stored.place)
+    stored = find(source) or Found(Path(source).expanduser(), "file")
+    if is_sharded(stored.path):
+        return _sharded(stored.path)
+    if not stored.path.is_file():
+        raise InputError(f"no graph is named {source!r}: see `graphveil data list`, or name an .npz file")
+    verify(stored.path)
+    return _own(stored.path, stored.place)
 
 
 def _registered(known: Dataset) -> Listing:
     stored = None if known.embedded else find(known.name)
-    place = "embedded" if known.embedded else "not here" if stored is None else stored.place
+    same = ("name", "users", "edges", "features", "classes", "range", "about", "note", "metric", "labels")
     return Listing(
-        known.name,
-        known.users,
-        known.edges,
-        known.features,
-        known.classes,
-        known.range,
-        place,
-        None if stored is None else str(stored.path),
-        known.about,
-        known.note,
-        RULES[known.values],
-        known.metric,
-        known.labels,
-        known.several_labels,
+        **{field: getattr(known, field) for field in same},
+        where="embedded" if known.embedded else "not here" if stored is None else stored.place,
+        file=None if stored is None else str(stored.path),
+        values=RULES[known.values],
+        several_labels=known.several_labels,
     )
 
 
 def _own(path: Path, where: str) -> Listing:
     raw = read_npz(path)
-    labels = np.asarray(raw.labels) if raw.labels is not None else None
-    several = usual_metric(labels) == "f1"
-    rows = 0 if raw.features is None else int(raw.features.shape[0])
-    users = len(labels) if labels is not None else max(rows, int(np.max(raw.edges, initial=-1)) + 1)
+    several = usual_metric(raw.labels) == "f1"
+    classes = 0
+    if raw.labels is not None:
+        classes = raw.labels.shape[1] if several else int(max(raw.labels.ravel(), default=-1)) + 1
     return Listing(
         path.stem,
-        users,
-        len(symmetric_csr(raw.edges, users)[1]) // 2,
-        0 if raw.features is None else int(raw.features.shape[1]),
-        0 if labels is None else labels.shape[1] if several else int(labels.max(initial=-1)) + 1,
+        raw.user_count,
+        len(symmetric_csr(raw.edges, raw.user_count)[1]) // 2,
+        raw.feature_count,
+        classes,
         raw.range,
         where,
         str(path),
-        metric=raw.metric or usual_metric(labels),
+        metric=raw.metric or usual_metric(raw.labels),
         labels=("y", *raw.other_labels),
         several_labels=several,
         volunteers=0 if raw.panel is None else int(raw.panel.sum()),
@@ -141,16 +135,10 @@ def _sharded(path: Path) -> Listing:
     )
 
 
-def _offered(name: str, where: str) -> Listing:
-    """What a package offers, without running it."""
-    return Listing(name, None, None, None, None, None, where, about="a graph of an installed package")
-
-
 def _made(source: str) -> Listing:
     """What a function from outside gives."""
     graph, _ = load_outside(source, 0, {})
-    public = graph.public_range
-    origin = data_origin(source)
+    public, origin = graph.public_range, LOADERS.origin(source)
     return Listing(
         source,
         graph.node_count,
@@ -163,14 +151,3 @@ def _made(source: str) -> Listing:
         several_labels=graph.multilabel,
         volunteers=0 if graph.panel is None else len(graph.panel),
     )
-
-
-def _own_or_unreadable(name: str) -> Listing:
-    """A broken file is listed without numbers, so that the others can be seen."""
-    stored = find(name)
-    if stored is None:
-        return Listing(name, None, None, None, None, None, "not here")
-    try:
-        return _own(stored.path, stored.place)
-    except InputError as error:
-        return Listing(name, None, None, None, None, None, stored.place, str(stored.path), note=str(error))

@@ -1,6 +1,6 @@
 """One's own graphs: from arrays, PyG and networkx, and back to PyG.
 
-Each function that brings a graph in returns its two sides. Whoever brings features also brings the public range that
+Each function that brings a graph in returns its two sides. Features come with the public range that
 they are known to lie in; it is never read off the data.
 """
 
@@ -59,17 +59,9 @@ def from_arrays(
         edges, users = np.stack([matrix.row, matrix.col], axis=1), users or int(matrix.shape[0])
     if features is not None and not hasattr(features, "tocsr"):
         features = np.asarray(features)
-    raw = Raw(
-        edges=np.asarray(edges),
-        labels=None if labels is None else np.asarray(labels),
-        features=features,
-        range=range,
-        binary=binary,
-        metric=metric,
-        feature_names=None if feature_names is None else tuple(map(str, feature_names)),
-        panel=None if panel is None else np.asarray(panel),
-        ids=None if ids is None else np.asarray(ids),
-    )
+    names = None if feature_names is None else tuple(map(str, feature_names))
+    labels, panel, ids = (None if each is None else np.asarray(each) for each in (labels, panel, ids))
+    raw = Raw(np.asarray(edges), labels, features, range, binary, metric, names, panel=panel, ids=ids)
     return divide(name, raw, recipe_of(split), seed, users=users)
 
 
@@ -90,13 +82,8 @@ def from_pyg(
     Masks that come with the data are the split, unless ``split`` says otherwise. Of several labels a user, ``label`` takes one.
     ``ids`` are what users are called elsewhere.
     """
-    raw = replace(
-        raw_from_pyg(data),
-        range=range,
-        binary=binary,
-        metric=metric,
-        ids=None if ids is None else np.asarray(ids),
-    )
+    ids = None if ids is None else np.asarray(ids)
+    raw = replace(raw_from_pyg(data), range=range, binary=binary, metric=metric, ids=ids)
     raw = with_label(name, raw, label)
     recipe = recipe_of(split or ("given" if raw.given is not None else "random"), raw.given)
     return divide(name, raw, recipe, seed, users=int(data.num_nodes))
@@ -171,6 +158,9 @@ def raw_from_pyg(data: Data) -> Raw:
     """Everything that PyG's ``Data`` holds and graphveil can use."""
     if getattr(data, "edge_index", None) is None:
         raise InputError("this Data has no edge_index: a graph needs its edges")
+    # PyG's masks have one entry a user, or a column a split.
+    masks: list[Any] = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
+    whole, panel = all(mask is not None for mask in masks), getattr(data, "panel_mask", None)
     labels = None if data.y is None else data.y.detach().cpu().numpy()
     if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -178,17 +168,9 @@ def raw_from_pyg(data: Data) -> Raw:
         edges=data.edge_index.detach().cpu().numpy().T,
         labels=labels,
         features=None if data.x is None else _tensor_features(data.x),
-        given=_masks(data),
-        panel=None if (panel := getattr(data, "panel_mask", None)) is None else panel.detach().cpu().numpy(),
+        given=GivenSplit(*(mask.detach().cpu().numpy().T for mask in masks)) if whole else None,
+        panel=None if panel is None else panel.detach().cpu().numpy(),
     )
-
-
-def _masks(data: Data) -> GivenSplit | None:
-    """PyG's masks: one entry a user, or a column a split."""
-    masks = [getattr(data, key, None) for key in ("train_mask", "val_mask", "test_mask")]
-    if any(mask is None for mask in masks):
-        return None
-    return GivenSplit(*(mask.detach().cpu().numpy().T for mask in masks if mask is not None))
 
 
 def _tensor_features(tensor: Any) -> Any:
@@ -224,9 +206,7 @@ def _node_features(network: Any, nodes: list[Any], features: str | list[str]) ->
     for node in nodes:
         for attribute in names:
             if attribute not in network.nodes[node]:
-                raise InputError(
-                    f"node {node!r} has no attribute {attribute!r}: every node needs all features"
-                )
+                raise InputError(f"node {node!r} has no attribute {attribute!r}: give all nodes all features")
     if isinstance(features, str):
         rows = [network.nodes[node][features] for node in nodes]
     else:
@@ -234,9 +214,7 @@ def _node_features(network: Any, nodes: list[Any], features: str | list[str]) ->
     try:
         return np.array(rows, dtype=np.float64).reshape(len(nodes), -1)
     except (TypeError, ValueError):
-        raise InputError(
-            f"node features must be numbers, as many for every node: see attribute {names[0]!r}"
-        ) from None
+        raise InputError(f"features must be numbers, as many a node: see attribute {names[0]!r}") from None
 
 
 def _node_labels(network: Any, nodes: list[Any], label: str) -> NDArray[np.int64]:
@@ -244,9 +222,7 @@ def _node_labels(network: Any, nodes: list[Any], label: str) -> NDArray[np.int64
     try:
         values = sorted({value for value in held if value is not None})
     except TypeError:
-        raise InputError(
-            f"labels in attribute {label!r} cannot be sorted: use numbers only, or words only"
-        ) from None
+        raise InputError(f"labels in {label!r} cannot be sorted: use numbers only, or words only") from None
     if not values:
         raise InputError(f"no node has the attribute {label!r}, which should hold its label")
     number = {value: place for place, value in enumerate(values)}

@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import check_array
 from graphveil.errors import InputError
-from graphveil.graphs.graph import UNKNOWN, Graph, Mask, Metric, Panel, panel_of, symmetric_csr, usual_metric
+from graphveil.graphs.graph import UNKNOWN, Graph, Metric, Panel, panel_of, symmetric_csr, usual_metric
 from graphveil.graphs.npz import Raw
 from graphveil.graphs.splits import Split, SplitRecipe
 from graphveil.graphs.users import Users
@@ -27,14 +28,15 @@ def divide(
     Without labels nobody trains or tests: such a graph serves tasks on its links. The number of classes, or of labels where
     users have several each, counts as public.
     """
-    count = _user_count(raw, users)
+    count = raw.user_count if users is None else users
     labels = _checked_labels(raw.labels, count)
     features = checked_features(raw.features, count)
     public = None if features is None else public_range(name, raw.range)
     if raw.binary and features is not None and public is not None:
         check_binary(features, public)
     metric = cast(Metric, raw.metric or usual_metric(labels))
-    split = _split(labels, recipe, seed, metric) if raw.labels is not None else _nobody(count)
+    nobody = np.zeros(count, dtype=bool)
+    split = Split(nobody, nobody, nobody) if raw.labels is None else _split(labels, recipe, seed, metric)
     indptr, indices = symmetric_csr(raw.edges, count)
     graph = Graph(
         name=name,
@@ -60,7 +62,7 @@ def divide(
 def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
     """The same data with the split of another seed, by the same recipe; a graph without labels stays as it is.
 
-    Labels change hands here, on the side of whoever runs the experiment. Volunteers stay who they are.
+    Labels change hands here, on the experimenter's side. Volunteers stay who they are.
     """
     if graph.class_count == 0:
         return graph, users
@@ -75,13 +77,9 @@ def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
 
 def _volunteers(name: str, who: Any, features: Any, count: int) -> Panel | None:
     """The panel of those who are marked: their rows change hands here."""
-    marked = np.asarray(who)
-    if marked.shape != (count,) or marked.dtype != np.bool_:
-        raise InputError(
-            f"panel must be {count} truths, one a user, got {marked.dtype} of shape {marked.shape}"
-        )
+    marked = check_array(who, "panel", f"{count} truths, one a user", "b", (count,))
     if features is None and marked.any():
-        raise InputError(f"{name} has no features, so volunteers have nothing to give: leave --panel out")
+        raise InputError(f"{name} has no features that volunteers could give: leave --panel out")
     return None if features is None else panel_of(features, marked)
 
 
@@ -96,28 +94,10 @@ def _split(labels: NDArray[np.int64], recipe: SplitRecipe, seed: int, metric: Me
     return split
 
 
-def _nobody(count: int) -> Split:
-    """The split of a graph without labels."""
-    mask: Mask = np.zeros(count, dtype=bool)
-    return Split(mask, mask, mask)
-
-
 def _known(labels: NDArray[np.int64], split: Split) -> NDArray[np.int64]:
     """What the server knows of the labels."""
     known = split.train | split.validation
     return np.where(known[:, None] if labels.ndim == 2 else known, labels, UNKNOWN)
-
-
-def _user_count(raw: Raw, users: int | None) -> int:
-    """How many users there are: as given, else as there are labels, rows, or numbers in edges."""
-    if users is not None:
-        return users
-    if raw.labels is not None:
-        return len(raw.labels)
-    if raw.features is not None:
-        return int(raw.features.shape[0])
-    edges = np.asarray(raw.edges)
-    return int(edges.max()) + 1 if edges.size else 0
 
 
 def _checked_labels(labels: Any, count: int) -> NDArray[np.int64]:
@@ -130,15 +110,9 @@ def _checked_labels(labels: Any, count: int) -> NDArray[np.int64]:
     if array.dtype.kind == "f" and bool((np.isnan(array) | (np.abs(array) <= MAX_CLASSES)).all()):
         known = np.where(np.isnan(array), UNKNOWN, array)
         array = known.astype(np.int64) if bool((known == np.floor(known)).all()) else array
-    if array.dtype.kind not in "biu" or array.shape != (count,):
-        raise InputError(
-            f"labels must be {count} integers, one a user (-1 where unknown), got {array.dtype} of shape {array.shape}"
-        )
+    check_array(array, "labels", f"{count} integers, one a user (-1 where unknown)", "biu", (count,))
     if array.size and int(array.max()) >= MAX_CLASSES:
-        raise InputError(
-            f"labels must be numbers below {MAX_CLASSES}, as every number up to the largest is a class: number them 0, 1, … "
-            "without gaps"
-        )
+        raise InputError(f"labels must be numbers below {MAX_CLASSES}: number them 0, 1, … without gaps")
     array = array.astype(np.int64)
     if array.size and int(array.min()) < UNKNOWN:
         raise InputError("labels must be 0, 1, … or -1 where unknown, got a smaller number")
@@ -149,18 +123,15 @@ def _checked_labels(labels: Any, count: int) -> NDArray[np.int64]:
 def _checked_label_rows(array: NDArray[Any], count: int) -> NDArray[np.int64]:
     """Several labels a user (users x labels), each 0 or 1; the row of a user is all -1 where nobody knows it."""
     last = array.shape[1] - 1
-    if array.dtype.kind not in "biuf" or len(array) != count:
-        raise InputError(
-            f"labels must be {count} rows of 0 and 1, users x labels, got {array.dtype} of shape {array.shape}"
-        )
+    check_array(array, "labels", f"{count} rows of 0 and 1, users x labels", "biuf", (count, last + 1))
     if last >= MAX_CLASSES:
         raise InputError(f"a user may have at most {MAX_CLASSES} labels, got {last + 1} columns")
     unknown = np.isnan(array) | (array == UNKNOWN) if array.dtype.kind == "f" else array == UNKNOWN
     known = (array == 0) | (array == 1)
     if not (known.all(axis=1) | unknown.all(axis=1)).all():
+        one = f"or choose one column with label=0..{last}"
         raise InputError(
-            "where users have several labels each, each must be 0 or 1, or all of a user's -1 where unknown: write them so, or "
-            f"choose one column with label=0..{last}"
+            f"several labels a user must be 0 or 1, or all of them -1 where unknown: write so, {one}"
         )
     rows = np.where(unknown, UNKNOWN, array).astype(np.int64)
     rows.setflags(write=False)
@@ -180,26 +151,21 @@ def checked_features(features: Any, count: int) -> Any:
     else:
         values = features = np.asarray(features)
     if features.ndim != 2 or features.shape[0] != count:
-        raise InputError(
-            f"features must have one row for each of {count} users, got the shape {features.shape}"
-        )
+        raise InputError(f"features must be {count} rows, one a user, got the shape {features.shape}")
     if values.dtype.kind not in "biuf":
         raise InputError(f"features must be numbers, got {values.dtype}")
     if not np.isfinite(values).all():
-        raise InputError(
-            "features must be finite, got some that are NaN or infinite: fill or drop them first"
-        )
+        raise InputError("features must be finite, got NaN or infinity: fill or drop those first")
     return features
 
 
-def public_range(name: str, told: tuple[float, float] | None) -> PublicRange:
-    """The public range of features that are there: it must be told."""
-    if told is None:
-        raise InputError(
-            f"{name} has features but no public range: give --range LOW,HIGH, or put it into the file as 'range'. It must "
-            "be known in public; reading it off the data would leak it"
-        )
-    return PublicRange.of(told)
+def public_range(name: str, ends: tuple[float, float] | None) -> PublicRange:
+    """The public range of features that are there; it must be given."""
+    if ends is None:
+        leak = "It must be known in public; reading it off the data would leak it"
+        instead = f"give --range LOW,HIGH, or put it into the file as 'range'. {leak}"
+        raise InputError(f"{name} has features but no public range: {instead}")
+    return PublicRange.of(ends)
 
 
 def check_binary(features: Any, public: PublicRange) -> None:
@@ -207,10 +173,9 @@ def check_binary(features: Any, public: PublicRange) -> None:
     sparse = hasattr(features, "tocsr")
     if sparse and public.low != 0:
         raise InputError(
-            f"sparse binary features need a range (0, HIGH), got ({public.low:g}, {public.high:g})"
+            f"sparse binary features need the range (0, HIGH), got ({public.low:g}, {public.high:g})"
         )
     values = features.data if sparse else features
     if not ((values == public.low) | (values == public.high)).all():
-        raise InputError(
-            f"features are called binary but hold more than {public.low:g} and {public.high:g}: leave binary out"
-        )
+        ends = f"{public.low:g} and {public.high:g}"
+        raise InputError(f"features are called binary but hold more than {ends}: leave binary out")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import check_array
 from graphveil.errors import InputError
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.mechanisms.rows import PublicRange
@@ -67,24 +68,17 @@ class Graph:
         if self.metric not in METRICS:
             raise InputError(f"metric must be one of {', '.join(METRICS)}, got {self.metric!r}")
         if self.multilabel and self.metric != "f1":
-            raise InputError(
-                f"users of this graph have several labels each, so f1 measures it and not {self.metric}: leave metric out, or "
-                f"choose one label with label=0..{self.class_count - 1}"
-            )
+            one = f"leave metric out, or choose one label with label=0..{self.class_count - 1}"
+            raise InputError(f"users have several labels each, which f1 measures, not {self.metric}: {one}")
         if self.metric == "roc_auc" and self.class_count != 2:
-            raise InputError(
-                f"roc_auc compares two classes, this graph has {self.class_count}: take accuracy"
-            )
-        if self.feature_names is not None and len(self.feature_names) != self.feature_count:
-            raise InputError(
-                f"feature_names must name all {self.feature_count} features, got {len(self.feature_names)}"
-            )
-        if self.links is not None:
-            _check_held_out(self, self.links)
+            raise InputError(f"roc_auc compares two classes, not {self.class_count}: take accuracy")
+        names, features = self.feature_names, self.feature_count
+        if names is not None and len(names) != features:
+            raise InputError(f"feature_names must name all {features} features, got {len(names)}")
+        if self.links is not None and (leaked := shared_links(self, self.links.validation.linked)):
+            raise InputError(f"the graph's edges hold {leaked} of the links that validate: leave those out")
         if self.weights is not None and self.weights.shape != self.indices.shape:
-            raise InputError(
-                f"weights must be {len(self.indices)} numbers, one for each direction of an edge"
-            )
+            raise InputError(f"weights must be {len(self.indices)} numbers, one a direction of an edge")
         if self.panel is not None:
             _check_panel(self, self.panel)
         if self.ids is not None:
@@ -142,7 +136,11 @@ class Graph:
 
     def edge_list(self) -> NDArray[np.int64]:
         """Every edge in both directions (2 x entries), as PyG's ``edge_index``."""
-        return np.stack([np.repeat(np.arange(self.node_count), self.degrees), self.indices.astype(np.int64)])
+        return np.stack([self.edge_rows(), self.indices.astype(np.int64)])
+
+    def edge_rows(self) -> NDArray[np.int64]:
+        """The user at whom each entry of ``indices`` is stored."""
+        return np.repeat(np.arange(self.node_count), self.degrees)
 
     def pairs(self) -> NDArray[np.int64]:
         """Every edge once (edges x 2), the smaller number first."""
@@ -151,8 +149,7 @@ class Graph:
 
     def pair_weights(self) -> NDArray[np.float64]:
         """How much each of `pairs` counts."""
-        rows = np.repeat(np.arange(self.node_count), self.degrees)
-        once = rows < self.indices
+        once = self.edge_rows() < self.indices
         return np.ones(int(once.sum())) if self.weights is None else self.weights[once]
 
     @property
@@ -160,10 +157,8 @@ class Graph:
         """How much the neighbours of each user count together."""
         if self.weights is None:
             return self.degrees.astype(np.float64)
-        rows = np.repeat(np.arange(self.node_count), self.degrees)
-        return np.asarray(
-            np.bincount(rows, weights=self.weights, minlength=self.node_count), dtype=np.float64
-        )
+        sums = np.bincount(self.edge_rows(), weights=self.weights, minlength=self.node_count)
+        return np.asarray(sums, dtype=np.float64)
 
     def with_edges(self, pairs: NDArray[np.integer], weights: NDArray[np.float64] | None = None) -> Graph:
         """The same graph with other edges (pairs of users in any order, each once where they have weights)."""
@@ -181,9 +176,7 @@ class Graph:
         """The same graph for those who cannot weigh: edges that count at least so much, all alike."""
         if self.weights is None:
             return self
-        rows = np.repeat(np.arange(self.node_count), self.degrees)
-        kept = (self.weights >= least) & (rows < self.indices)
-        return self.with_edges(np.stack([rows[kept], self.indices[kept].astype(np.int64)], axis=1))
+        return self.with_edges(self.pairs()[self.pair_weights() >= least])
 
     def with_labels(self, labels: NDArray[np.int64]) -> Graph:
         """The same graph with other labels: what the server knows where users report them."""
@@ -194,11 +187,11 @@ class Graph:
         return replace(self, train=self.train & users, validation=self.validation & users)
 
     def without_labels(self) -> Graph:
-        """The same graph before anybody has told a label; the split stays."""
+        """The same graph before any label is known; the split stays."""
         return self.with_labels(np.full(self.labels.shape, UNKNOWN, dtype=np.int64))
 
     def without_edges(self) -> Graph:
-        """The same users before anybody has told a link."""
+        """The same users before any link is known."""
         return self.with_edges(np.empty((0, 2), dtype=np.int64))
 
     def without_panel(self) -> Graph:
@@ -206,11 +199,11 @@ class Graph:
         return self if self.panel is None else replace(self, panel=None)
 
     def __repr__(self) -> str:
+        classes = "labels" if self.multilabel else "classes"
+        split = "/".join(str(int(mask.sum())) for mask in (self.train, self.validation, self.test))
         volunteers = "" if self.panel is None else f", {len(self.panel)} volunteers"
-        return (
-            f"Graph({self.name}, {self.node_count} users, {self.edge_count} edges, {self.feature_count} features, "
-            f"{self.class_count} {'labels' if self.multilabel else 'classes'}, {int(self.train.sum())}/{int(self.validation.sum())}/{int(self.test.sum())}{volunteers})"
-        )
+        sizes = f"{self.node_count} users, {self.edge_count} edges, {self.feature_count} features"
+        return f"Graph({self.name}, {sizes}, {self.class_count} {classes}, {split}{volunteers})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,9 +218,8 @@ class Panel:
 
     def __post_init__(self) -> None:
         if self.rows.shape[0] != len(self.users):
-            raise InputError(
-                f"a panel must have one row for each of {len(self.users)} volunteers, got {self.rows.shape[0]}"
-            )
+            count = len(self.users)
+            raise InputError(f"a panel must have {count} rows, one a volunteer, got {self.rows.shape[0]}")
         if (np.diff(self.users) <= 0).any():
             raise InputError("volunteers must be sorted by their numbers, each once")
         sparse = hasattr(self.rows, "tocsr")
@@ -260,31 +252,18 @@ def usual_metric(labels: NDArray[Any] | None) -> Metric:
     return "f1" if labels is not None and labels.ndim == 2 and labels.shape[1] > 1 else "accuracy"
 
 
-def _check_held_out(graph: Graph, links: KnownLinks) -> None:
-    """Refuse a graph in which a link that should be predicted can be read off the edges."""
-    leaked = shared_links(graph, links.validation.linked)
-    if leaked:
-        raise InputError(
-            f"the graph's edges hold {leaked} of the links that validate: keep to the training links"
-        )
-
-
 def _check_panel(graph: Graph, panel: Panel) -> None:
     """Refuse volunteers whom the graph does not have, and rows of other features."""
     if len(panel) and not 0 <= int(panel.users[0]) <= int(panel.users[-1]) < graph.node_count:
         raise InputError(f"volunteers must be users 0..{graph.node_count - 1}")
     if panel.rows.shape[1] != graph.feature_count:
-        raise InputError(
-            f"rows of volunteers must have the {graph.feature_count} features of the graph, got {panel.rows.shape[1]}"
-        )
+        features, got = graph.feature_count, panel.rows.shape[1]
+        raise InputError(f"rows of volunteers must have the {features} features of the graph, got {got}")
 
 
 def _check_ids(ids: NDArray[Any], users: int) -> None:
     """Refuse ids that do not tell all users apart."""
-    if ids.shape != (users,) or ids.dtype.kind not in "iuU":
-        raise InputError(
-            f"ids must be {users} texts or integers, one a user, got {ids.dtype} of shape {ids.shape}"
-        )
+    check_array(ids, "ids", f"{users} texts or integers, one a user", "iuU", (users,))
     if len(np.unique(ids)) != users:
         raise InputError("ids must be all different: two users have the same one")
     ids.setflags(write=False)
@@ -309,27 +288,21 @@ def symmetric_csr(pairs: Any, nodes: int) -> tuple[NDArray[np.int64], NDArray[np
     >>> indptr.tolist(), indices.tolist()
     ([0, 1, 2, 2], [1, 0])
     """
-    pairs = _checked_pairs(pairs, nodes)
     from scipy.sparse import coo_array
 
+    pairs = np.asarray(pairs)
+    if pairs.size == 0:
+        pairs = np.empty((0, 2), dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        hint = ": transpose it" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
+        got = f"{pairs.dtype} of shape {pairs.shape}"
+        raise InputError(f"edges must be pairs of integers (E x 2), got {got}{hint}")
+    if nodes > MAX_NODES:
+        raise InputError(f"a graph may have at most {MAX_NODES} users, got {nodes}")
+    if pairs.size and not 0 <= int(pairs.min()) <= int(pairs.max()) < nodes:
+        raise InputError(f"edges must name users 0..{nodes - 1}, got {int(pairs.min())}..{int(pairs.max())}")
     apart = pairs[:, 0] != pairs[:, 1]
     first, second = (pairs[apart, side].astype(np.int32) for side in (0, 1))
     both = (np.concatenate([first, second]), np.concatenate([second, first]))
     matrix = coo_array((np.ones(len(both[0]), dtype=bool), both), shape=(nodes, nodes)).tocsr()
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
-
-
-def _checked_pairs(pairs: Any, nodes: int) -> NDArray[np.integer]:
-    array = np.asarray(pairs)
-    if array.size == 0:
-        array = np.empty((0, 2), dtype=np.int64)
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        hint = ": transpose it" if array.ndim == 2 and array.shape[0] == 2 else ""
-        raise InputError(
-            f"edges must be pairs of integers (E x 2), got {array.dtype} of shape {array.shape}{hint}"
-        )
-    if nodes > MAX_NODES:
-        raise InputError(f"a graph may have at most {MAX_NODES} users, got {nodes}")
-    if array.size and not 0 <= int(array.min()) <= int(array.max()) < nodes:
-        raise InputError(f"edges must name users 0..{nodes - 1}, got {int(array.min())}..{int(array.max())}")
-    return array

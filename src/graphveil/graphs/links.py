@@ -72,9 +72,7 @@ def hold_out_links(
     check_split_shares(train, validation)
     pairs = graph.pairs()
     if len(pairs) < FEWEST_LINKS:
-        raise InputError(
-            f"link prediction needs at least {FEWEST_LINKS} links, this graph has {len(pairs)}: take a larger one"
-        )
+        raise InputError(f"link prediction needs {FEWEST_LINKS} links, this graph has {len(pairs)}")
     random = np.random.default_rng([check_seed(seed), 3])
     linked = pairs[random.permutation(len(pairs))]
     unlinked = non_links(graph, len(linked), random)
@@ -100,10 +98,8 @@ def known_links(graph: Graph, seed: int) -> Graph:
     """
     pairs = graph.pairs()
     if len(pairs) < FEWEST_LINKS:
-        raise InputError(
-            f"link prediction needs at least {FEWEST_LINKS} links, and the private graph has {len(pairs)}: give a larger "
-            "--link-epsilon, or another --link-mechanism"
-        )
+        more = "give a larger --link-epsilon, or another --link-mechanism"
+        raise InputError(f"link prediction needs {FEWEST_LINKS} links, here are {len(pairs)}: {more}")
     random = np.random.default_rng([check_seed(seed), 6])
     order = random.permutation(len(pairs))
     held = max(1, round(len(pairs) * VALIDATION_SHARE / (TRAIN_SHARE + VALIDATION_SHARE)))
@@ -118,7 +114,7 @@ def known_links(graph: Graph, seed: int) -> Graph:
 
 
 def no_known_links() -> KnownLinks:
-    """What is known where links are to be predicted and nobody has told any yet."""
+    """What is known where links are to be predicted and none is known yet."""
     nothing = np.empty((0, 2), dtype=np.int64)
     return KnownLinks(LinkPairs(nothing, nothing), LinkPairs(nothing, nothing))
 
@@ -134,9 +130,7 @@ def non_links(graph: Graph, count: int, random: np.random.Generator) -> Pairs:
     nodes = graph.node_count
     there = nodes * (nodes - 1) // 2 - graph.edge_count
     if count > there:
-        raise InputError(
-            f"{count} pairs that are no links were asked for, this graph has {there}: it is too dense for that"
-        )
+        raise InputError(f"the graph is too dense: {count} unlinked pairs are needed, it has {there}")
     links = pair_codes(graph.pairs(), nodes)
     if there < PLENTY * count:
         first, second = np.triu_indices(nodes, 1)
@@ -169,9 +163,7 @@ def private_edges_file(given: Any) -> Path | None:
     if isinstance(given, str):
         if Path(given).is_file():
             return Path(given)
-        raise InputError(
-            f"private_edges must be a share of all links or a file of pairs of users, and {given!r} is no file: name one that is there"
-        )
+        raise InputError(f"private_edges must be a share of links or a file, there is no file {given!r}")
     check_number(given, "private_edges", above=0, most=1)
     return None
 
@@ -210,9 +202,8 @@ def _listed(file: Path, users: int) -> Pairs:
             int(word) if word.isascii() and word.isdecimal() and len(word) < 20 else users for word in words
         ]
         if len(numbers) > 2 or max(numbers) >= users or numbers[0] == numbers[-1] and len(numbers) == 2:
-            raise InputError(
-                f"{file}, line {place}: two different numbers of users from 0 to {users - 1} are expected, or one, got {line.strip()[:40]!r}"
-            )
+            got = f"got {line.strip()[:40]!r}"
+            raise InputError(f"{file}, line {place} must name one or two users, 0..{users - 1}, {got}")
         rows.append([*numbers, -1][:2])
     if not rows:
         raise InputError(f"{file} names nobody: give at least one pair of users")

@@ -1,4 +1,4 @@
-"""Load a graph by name or from a file, as what the server may know and what only users hold."""
+"""Load a graph by name, from a file, or from a function outside; and the digest of all that its numbers come from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,22 +20,31 @@ from graphveil.graphs.graph import Graph
 from graphveil.graphs.npz import Raw, read_npz, with_label, with_largest_classes
 from graphveil.graphs.splits import RandomSplit, recipe_of
 from graphveil.graphs.store import file_digest, find, get, own_names, verify
-from graphveil.graphs.town import LabelTown, Town, generate_label_town, generate_town
+from graphveil.graphs.town import LabelTown, Town
 from graphveil.graphs.users import Users
 from graphveil.lazy import scale
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.plugins import Origin, Registry, digest, is_reference, package, plugins
+from graphveil.plugins import Registry, digest, is_reference, package, plugins
 
+# Graphs that are generated, and what they are planned by.
 TOWN = "town"
+TOWNS: Mapping[str, type[Town]] = {TOWN: Town, "town-labels": LabelTown}
 # The file that makes a folder a sharded graph.
 MANIFEST = "graph.json"
 # What results call a graph that was given as objects: its name, and a part of its digest.
 GIVEN = re.compile(r"@[0-9a-f]{8}$")
-# Graphs that are generated: what they are planned by, and how.
-TOWNS: dict[str, tuple[type[Town], Callable[[Any], tuple[Any, Any, Any]]]] = {
-    TOWN: (Town, generate_town),
-    "town-labels": (LabelTown, generate_label_town),
-}
+GROUP = "graphveil.datasets"
+Loader = Callable[..., tuple[Graph, Users]]
+
+
+def _loader(name: str, member: Any) -> Loader:
+    if not callable(member):
+        kind = type(member).__name__
+        raise InputError(f"{name} is a {kind}: name a function that returns a graph and its users")
+    return member  # type: ignore[no-any-return]
+
+
+LOADERS = Registry[Loader]("dataset", group=GROUP, adapt=_loader)
 
 
 def load(
@@ -57,7 +66,7 @@ def load(
     validates), few, given, or a recipe. ``range`` is the public range of the features where the registry and the file
     have none. ``label`` chooses another label by its name, or one of several labels a user by its number; without it all of
     them are the task. ``largest_classes`` keeps only the users of so many classes. A file
-    that asks for more memory than ``max_gigabytes`` (4 unless told otherwise) is refused before anything is allocated.
+    that asks for more memory than ``max_gigabytes`` (4 by default) is refused before anything is allocated.
     Other options are those of `Town` or `LabelTown`; their own seed is called ``town_seed`` here. A function gets the options
     that are given, by name, and its file is run.
 
@@ -65,46 +74,30 @@ def load(
     >>> graph
     Graph(town, 400 users, 3970 edges, 64 features, 4 classes, 12/20/368)
     """
+    named = {"split": split, "range": range, "label": label, "largest_classes": largest_classes}
+    asked = {
+        key: value for key, value in {**named, "max_gigabytes": max_gigabytes}.items() if value is not None
+    }
     if source in TOWNS:
-        name = str(source)
-        one = label if name == TOWN else None
         _refuse(
-            name,
-            "its range, labels and classes follow from how it is generated",
-            range=range,
-            label=one,
-            largest_classes=largest_classes,
-            max_gigabytes=max_gigabytes,
+            source,
+            asked,
+            ("split",) if source == TOWN else ("split", "label"),
+            "follow from how it is generated",
         )
-        return _town(name, seed, split, label, options)
-    if isinstance(source, str) and _is_outside(source):
-        named = {
-            "split": split,
-            "range": range,
-            "label": label,
-            "largest_classes": largest_classes,
-            "max_gigabytes": max_gigabytes,
-        }
-        given = {key: value for key, value in named.items() if value is not None}
-        return load_outside(source, seed, {**given, **options})
+        return _town(str(source), seed, split, label, options)
+    if is_outside(source):
+        return load_outside(str(source), seed, {**asked, **options})
     if is_sharded_source(source):
-        _refuse(
-            str(source),
-            "its range, labels and classes were settled when it was sharded",
-            **{"range": range, "label": label, "largest_classes": largest_classes, **options},
-        )
+        _refuse(source, {**asked, **options}, ("split", "max_gigabytes"), "were settled when it was sharded")
         both: tuple[Graph, Users] = scale().load_whole(source, seed, split)
         return both
     if options:
-        raise InputError(
-            f"{source} takes no {', '.join(options)}: options of that kind are for {' and '.join(TOWNS)}"
-        )
+        raise InputError(f"{source} takes no {', '.join(options)}: only {' and '.join(TOWNS)} do")
     path = graph_file(source)
     verify(path)
     known = None if _is_path(source) else DATASETS.get(str(source))
-    raw = with_label(
-        path.stem, read_npz(path, max_gigabytes), label, known.labels if known is not None else None
-    )
+    raw = with_label(path.stem, read_npz(path, max_gigabytes), label, None if known is None else known.labels)
     if largest_classes is not None:
         raw = with_largest_classes(raw, largest_classes)
     raw = _with_range(raw, None if range is None else PublicRange.of(range), known)
@@ -112,42 +105,57 @@ def load(
     return divide(path.stem, raw, recipe_of(default if split is None else split, raw.given), seed)
 
 
-def outside_digest(source: str) -> str | None:
-    """What a graph from outside depends on; None for those that graphveil knows and for files of data."""
-    if not _is_outside(source):
-        return None
-    if is_reference(source):
-        return digest(source)
-    point = plugins(GROUP).get(source)
-    return None if point is None else package(point).digest
-
-
-def _is_outside(source: str) -> bool:
-    """Whether a function gives this graph: not where the name is that of a graph that is here."""
-    if is_reference(source):
-        return True
-    return not _is_path(source) and source not in DATASETS and find(source) is None and is_outside(source)
+def _refuse(source: Any, asked: Mapping[str, Any], allowed: Collection[str], why: str) -> None:
+    for key, value in asked.items():
+        if key not in allowed and value is not None:
+            raise InputError(f"{source} takes no {key}: its range, labels and classes {why}")
 
 
 def _town(
     name: str, seed: int, split: Any, label: str | int | None, options: dict[str, Any]
 ) -> tuple[Graph, Users]:
-    planned, generate = TOWNS[name]
-    accepted = {"town_seed" if field.name == "seed" else field.name: field.name for field in fields(planned)}
+    accepted = {
+        "town_seed" if field.name == "seed" else field.name: field.name for field in fields(TOWNS[name])
+    }
     for key in options:
         if key not in accepted:
             raise InputError(f"{name} has no option {key!r}: it takes {', '.join(accepted)}")
-    plan = planned(**{accepted[key]: value for key, value in options.items()})
-    edges, features, labels = generate(plan)
+    plan = TOWNS[name](**{accepted[key]: value for key, value in options.items()})
+    edges, features, labels = plan.generate()
     recipe = RandomSplit(plan.labelled, plan.validated) if split is None else recipe_of(split)
     raw = with_label(name, Raw(edges, labels, features, (0.0, 1.0), binary=True), label)
     return divide(name, raw, recipe, seed)
 
 
-def _refuse(name: str, why: str, **options: Any) -> None:
-    for key, value in options.items():
-        if value is not None:
-            raise InputError(f"{name} takes no {key}: {why}")
+def is_outside(source: str | Path) -> bool:
+    """Whether a function in a file or in an installed package gives this graph, and no graph that is here has the name."""
+    if isinstance(source, str) and is_reference(source):
+        return True
+    if _is_path(source) or source in DATASETS or find(str(source)) is not None:
+        return False
+    return source in LOADERS or source in plugins(GROUP)
+
+
+def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph, Users]:
+    """Call the function with the options that it takes by name; where it takes no ``seed``, the split is drawn again here."""
+    load = LOADERS.load(source)
+    accepted = inspect.signature(load).parameters
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
+    for key in options:
+        if key not in accepted and not open_ended:
+            raise InputError(f"{source} takes no {key}: it takes {', '.join(accepted) or 'no options'}")
+    seeded = {"seed": seed} if "seed" in accepted else {}
+    try:
+        loaded = load(**options, **seeded)
+    except GraphveilError:
+        raise
+    except Exception as error:
+        raise InputError(f"{source} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not (isinstance(loaded, tuple) and [type(part) for part in loaded] == [Graph, Users]):
+        kind = type(loaded).__name__
+        raise InputError(f"{source} must return a graph and its users, it returned {kind}")
+    graph, users = loaded
+    return (graph, users) if seeded else resplit(graph, users, seed)
 
 
 def is_sharded_source(source: str | Path) -> bool:
@@ -179,18 +187,16 @@ def graph_file(source: str | Path) -> Path:
     """The file of a graph, by name or path; a registered one that is not on this machine is downloaded."""
     if _is_path(source):
         return Path(source).expanduser()
-    if (stored := find(str(source))) is not None:
+    name = str(source)
+    if (stored := find(name)) is not None:
         return stored.path
-    if source in DATASETS:
-        return get(str(source))
-    if GIVEN.search(str(source)):
-        raise InputError(
-            "a graph that was given in Python is not kept, only its results: give it again, or name an .npz file"
-        )
-    names = sorted({*DATASETS, *own_names(), *plugins(GROUP)})
-    raise InputError(
-        f"no dataset is named {source!r}: give the path of an .npz file, or one of {', '.join(names)}"
-    )
+    if name in DATASETS:
+        return get(name)
+    if GIVEN.search(name):
+        again = "give it again, or name an .npz file"
+        raise InputError(f"a graph that was given in Python is not kept, only its results: {again}")
+    names = ", ".join(sorted({*DATASETS, *own_names(), *plugins(GROUP)}))
+    raise InputError(f"no dataset is named {name!r}: give the path of an .npz file, or one of {names}")
 
 
 def _with_range(raw: Raw, given: PublicRange | None, known: Dataset | None) -> Raw:
@@ -211,66 +217,14 @@ def _with_range(raw: Raw, given: PublicRange | None, known: Dataset | None) -> R
         return raw
     if known.values in ("binary", "counts", "signs"):
         return replace(raw, features=(raw.features > 0).astype(np.uint8), binary=ours)
-    return replace(raw, features=_clipped(raw.features, known.range)) if ours else raw
-
-
-def _clipped(features: Any, ends: tuple[float, float] | None) -> Any:
-    """Features within a range, which holds 0 if they are sparse."""
-    if ends is None:
-        return features
-    if not hasattr(features, "tocsr"):
-        return np.clip(features, *ends)
-    clipped = features.copy()
-    clipped.data = np.clip(clipped.data, *ends)
-    return clipped
-
-
-GROUP = "graphveil.datasets"
-Loader = Callable[..., tuple[Graph, Users]]
-
-
-def _loader(name: str, member: Any) -> Loader:
-    if not callable(member):
-        raise InputError(
-            f"{name} is a {type(member).__name__}: name a function that returns a graph and its users, as gv.from_arrays does"
-        )
-    return member  # type: ignore[no-any-return]
-
-
-LOADERS = Registry[Loader]("dataset", group=GROUP, adapt=_loader)
-
-
-def is_outside(source: str) -> bool:
-    """Whether a name that no file of the data folder has is one of a function: in a file or in an installed package."""
-    return is_reference(source) or source in LOADERS or source in plugins(GROUP)
-
-
-def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph, Users]:
-    """Call the function with the options that it takes by name; where it takes no ``seed``, the split is drawn again here."""
-    load = LOADERS.load(source)
-    accepted = inspect.signature(load).parameters
-    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
-    for key in options:
-        if key not in accepted and not open_ended:
-            raise InputError(f"{source} takes no {key}: it takes {', '.join(accepted) or 'no options'}")
-    seeded = {"seed": seed} if "seed" in accepted else {}
-    try:
-        loaded = load(**options, **seeded)
-    except GraphveilError:
-        raise
-    except Exception as error:
-        raise InputError(f"{source} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not (isinstance(loaded, tuple) and [type(part) for part in loaded] == [Graph, Users]):
-        raise InputError(
-            f"{source} must return a graph and its users, as gv.from_arrays does, it returned {type(loaded).__name__}"
-        )
-    graph, users = loaded
-    return (graph, users) if seeded else resplit(graph, users, seed)
-
-
-def data_origin(name: str) -> Origin | None:
-    """Where the function of a graph comes from; None for the library's own graphs and for files of data."""
-    return LOADERS.origin(name)
+    if not ours or known.range is None:
+        return raw
+    if not hasattr(raw.features, "tocsr"):
+        return replace(raw, features=np.clip(raw.features, *known.range))
+    # The range holds 0, so that sparse features stay sparse.
+    clipped = raw.features.copy()
+    clipped.data = np.clip(clipped.data, *known.range)
+    return replace(raw, features=clipped)
 
 
 def data_digest(source: str, options: Mapping[str, Any]) -> str:
@@ -282,28 +236,37 @@ def data_digest(source: str, options: Mapping[str, Any]) -> str:
     if source in TOWNS or outside is not None:
         described = json.dumps([outside or source, options], sort_keys=True, default=str)
         return hashlib.sha256(described.encode()).hexdigest()
-    if is_sharded_source(source):
-        folder = Path(source).expanduser()
-        told = hashlib.sha256()
-        for file in scale().sharded_files(folder):
-            told.update(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n".encode())
-        return told.hexdigest()
-    return file_digest(graph_file(source))
+    if not is_sharded_source(source):
+        return file_digest(graph_file(source))
+    folder, whole = Path(source).expanduser(), hashlib.sha256()
+    for file in scale().sharded_files(folder):
+        whole.update(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n".encode())
+    return whole.hexdigest()
+
+
+def outside_digest(source: str) -> str | None:
+    """What a graph from outside depends on; None for those that graphveil knows and for files of data."""
+    if not is_outside(source):
+        return None
+    if is_reference(source):
+        return digest(source)
+    point = plugins(GROUP).get(source)
+    return None if point is None else package(point).digest
 
 
 def content_digest(graph: Graph, users: Users) -> str:
     """The SHA-256 of all that a graph and its users hold: for those that are given as objects and have no file."""
-    raw, told = users.raw, hashlib.sha256()
-    told.update(repr((graph.feature_count, graph.public_range, graph.binary, graph.metric)).encode())
+    raw, whole = users.raw, hashlib.sha256()
+    whole.update(repr((graph.feature_count, graph.public_range, graph.binary, graph.metric)).encode())
     features = raw.features
     rows = [features.indptr, features.indices, features.data] if hasattr(features, "tocsr") else [features]
     panel = None if graph.panel is None else graph.panel.users
     masks = [graph.train, graph.validation, graph.test, graph.weights, panel]
     for array in (graph.indptr, graph.indices, raw.labels, raw.levels, *rows, *masks):
-        told.update(b"-" if array is None else _described(array))
-    return told.hexdigest()
-
-
-def _described(array: Any) -> bytes:
-    """Type, shape and numbers of an array."""
-    return repr((array.dtype.str, array.shape)).encode() + np.ascontiguousarray(array).tobytes()
+        if array is None:
+            whole.update(b"-")
+        else:
+            whole.update(
+                repr((array.dtype.str, array.shape)).encode() + np.ascontiguousarray(array).tobytes()
+            )
+    return whole.hexdigest()

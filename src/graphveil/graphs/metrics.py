@@ -1,4 +1,4 @@
-"""Metrics: one number for how well test users were told apart."""
+"""Metrics: how well test users were classified."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import check_array
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Mask, Metric
 
@@ -21,21 +22,20 @@ def measure(metric: Metric, outcome: Any, labels: NDArray[np.int64], test: Mask,
     """
     if not test.any():
         raise InputError("the test split is empty: there is nobody to evaluate on")
-    array = np.asarray(outcome)
     several = labels.ndim == 2
     shapes = [(len(labels), classes)] if several else [(len(labels),), (len(labels), classes)]
-    if array.shape not in shapes or array.dtype.kind not in "biuf":
-        wanted = "labels" if several else "classes, or predictions one number a user"
-        raise InputError(
-            f"scores must be {len(labels)} users x {classes} {wanted}, got {array.dtype} of shape {array.shape}"
-        )
-    array = array[test]
-    if not np.isfinite(array).all():
-        raise InputError("scores must be finite, got some that are NaN or infinite: the model has diverged")
+    wanted = "labels" if several else "classes, or predictions one number a user"
+    array = check_array(outcome, "scores", f"{len(labels)} users x {classes} {wanted}", "biuf", *shapes)[test]
+    _check_finite(array)
     if several:
         return micro_f1(array > 0, labels[test] > 0)
     # Of one class a user, each mistake is one wrong class and one missing: micro-F1 is the accuracy.
     return _roc_auc(array, labels[test]) if metric == "roc_auc" else _accuracy(array, labels[test])
+
+
+def _check_finite(scores: NDArray[Any]) -> None:
+    if not np.isfinite(scores).all():
+        raise InputError("scores must be finite, got some that are NaN or infinite: the model has diverged")
 
 
 def micro_f1(predicted: Mask, held: Mask) -> float:
@@ -52,7 +52,7 @@ def micro_f1(predicted: Mask, held: Mask) -> float:
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well one class, or one of several labels, was told from the others: counts of test users.
+    """How well one class, or one of several labels, was recognised: counts of test users.
 
     So many ``have`` it, so many were ``predicted`` to, and so many of both are ``right``.
 
@@ -130,8 +130,7 @@ def area_under_curve(scores: Any, wanted: Mask) -> float:
     array = np.asarray(scores)
     if array.shape != wanted.shape:
         raise InputError(f"scores must be {len(wanted)} numbers, got an array of shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise InputError("scores must be finite, got some that are NaN or infinite: the model has diverged")
+    _check_finite(array)
     if wanted.all() or not wanted.any():
         raise InputError("roc_auc compares two kinds, and there is one only: take another split")
     return float(roc_auc_score(wanted, array))

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,19 +38,24 @@ CSR_KEYS = ("x_indptr", "x_indices", "x_data", "x_shape")
 BYTES_A_USER, BYTES_A_FEATURE = 32, 64
 # Several labels a user are kept twice, on the server's side and on the users'.
 BYTES_A_LABEL = 16
-KNOWN_KEYS = {
-    "edges",
-    "x",
-    "y",
-    "range",
-    "binary",
-    "metric",
-    "feature_names",
-    "ids",
-    "panel",
-    *CSR_KEYS,
-    *PARTS,
+# What each array must be: the kinds and the number of its dimensions that numpy knows it by, and the same in words.
+INTEGERS, NUMBERS, TRUTHS = "iu", "biuf", "biu"
+ARRAYS: Mapping[str, tuple[str, tuple[int, ...], str]] = {
+    "edges": (INTEGERS, (2,), "pairs of integers (E x 2)"),
+    "x": (NUMBERS, (2,), "numbers, users x features"),
+    "x_indptr": (INTEGERS, (1,), "integers"),
+    "x_indices": (INTEGERS, (1,), "integers"),
+    "x_data": (NUMBERS, (1,), "numbers"),
+    "x_shape": (INTEGERS, (1,), "two integers"),
+    "y": (NUMBERS + "U", (1, 2), "one label a user, or users x labels"),
+    "range": ("iuf", (1, 2), "two numbers LOW, HIGH"),
+    "binary": (TRUTHS, (0, 1), "True or False"),
+    "feature_names": (NUMBERS + "U", (1,), "one name a feature"),
+    "panel": ("b", (1,), "True for each user who volunteers and False for the others"),
+    **{part: (TRUTHS, (1, 2), "masks of True and False, users or splits x users") for part in PARTS},
 }
+SIZES = {"x_shape": 2, "range": 2, "binary": 1}
+KNOWN_KEYS = {*ARRAYS, "metric", "ids"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,109 +77,91 @@ class Raw:
     # What users are called elsewhere.
     ids: NDArray[Any] | None = None
 
+    @property
+    def user_count(self) -> int:
+        """How many users there are: as many as labels, or as rows, or as edges name."""
+        if self.labels is not None:
+            return len(self.labels)
+        if self.features is not None:
+            return int(self.features.shape[0])
+        return int(self.edges.max()) + 1 if self.edges.size else 0
+
+    @property
+    def feature_count(self) -> int:
+        """How many features a user has."""
+        return 0 if self.features is None else int(self.features.shape[1])
+
 
 def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
-    """Read a graph; a file that is none is refused, and so is one that takes more than ``max_gigabytes`` of memory (4)."""
-    most = check_gigabyte_limit(max_gigabytes)
+    """Read a graph; reject a file that is not one, or that takes more than ``max_gigabytes`` of memory (4)."""
+    most = MAX_GIGABYTES
+    if max_gigabytes is not None:
+        most = check_number(max_gigabytes, "max_gigabytes", above=0, infinite=True)
     arrays = read_arrays(path, most)
     if "edges" not in arrays:
         raise InputError(f"{path} has no array 'edges': a graph needs its edges, as pairs of users (E x 2)")
-    raw = raw_of(arrays, path, _edges(arrays["edges"], path), _features(arrays, path))
+    edges = arrays["edges"]
+    if not edges.size:
+        edges = arrays["edges"] = np.empty((0, 2), dtype=np.int64)
+    raw = raw_of(arrays, path, edges, None)
+    raw = replace(raw, features=_features(arrays, path))
     _check_fit(raw, path, most)
     return raw
 
 
 def raw_of(arrays: Mapping[str, NDArray[Any]], path: Path, edges: NDArray[Any], features: Any) -> Raw:
-    """What a file holds besides its edges and features, checked, with those."""
+    """Return what a file holds besides its edges and features, checked, with those.
+
+    Parameters
+    ----------
+    arrays
+        The file's arrays by name.
+    path
+        The file, for errors.
+    edges
+        Pairs of users (E x 2, int).
+    features
+        Features (users x features), dense or CSR, or None.
+    """
+    for key, array in arrays.items():
+        kinds, dimensions, what = ARRAYS.get(key, (array.dtype.kind, (array.ndim,), ""))
+        fits = array.dtype.kind in kinds and array.ndim in dimensions
+        if not fits or array.size != SIZES.get(key, array.size) or (key == "edges" and array.shape[1] != 2):
+            hint = ": transpose it" if key == "edges" and array.ndim == 2 and len(array) == 2 else ""
+            raise InputError(f"{path}: {key} must be {what}, got {array.dtype} of shape {array.shape}{hint}")
+    ends, names = arrays.get("range"), arrays.get("feature_names")
     return Raw(
         edges=edges,
-        labels=_labels(arrays, path),
+        labels=arrays.get("y"),
         features=features,
-        range=_range(arrays, path),
-        binary=_binary(arrays, path),
+        range=None if ends is None else (float(ends.flat[0]), float(ends.flat[1])),
+        binary=bool(arrays.get("binary", False)),
         metric=str(arrays["metric"]) if "metric" in arrays else None,
-        feature_names=_names(arrays, path),
+        feature_names=None if names is None else tuple(map(str, names)),
         given=_masks(arrays, path),
         other_labels={key: array for key, array in arrays.items() if key not in KNOWN_KEYS},
-        panel=_panel(arrays, path),
+        panel=arrays.get("panel"),
         ids=arrays.get("ids"),
     )
 
 
-def check_gigabyte_limit(gigabytes: Any) -> float:
-    """Return a limit of memory as a number of gigabytes, or say that it is none."""
-    if gigabytes is None:
-        return MAX_GIGABYTES
-    return check_number(gigabytes, "max_gigabytes", above=0, infinite=True)
-
-
-def write_npz(path: Path, raw: Raw) -> None:
+def write_npz(file: IO[bytes] | Path, raw: Raw) -> None:
     """Write a graph in the format of this file."""
-    arrays: dict[str, Any] = {"edges": raw.edges, **raw.other_labels}
-    if raw.labels is not None:
-        arrays["y"] = raw.labels
+    arrays: dict[str, Any] = {"edges": raw.edges, "y": raw.labels, "panel": raw.panel, "ids": raw.ids}
+    arrays.update(raw.other_labels)
     if hasattr(raw.features, "tocsr"):
         matrix = raw.features.tocsr()
         values = (matrix.indptr.astype(np.int64), matrix.indices, matrix.data, np.array(matrix.shape))
         arrays.update(zip(CSR_KEYS, values, strict=True))
-    elif raw.features is not None:
+    else:
         arrays["x"] = raw.features
-    if raw.range is not None:
-        arrays["range"] = np.array(raw.range, dtype=np.float64)
-    if raw.binary:
-        arrays["binary"] = np.array(True)
-    if raw.metric not in (None, "accuracy"):
-        arrays["metric"] = np.array(raw.metric)
-    if raw.feature_names is not None:
-        arrays["feature_names"] = np.array(raw.feature_names)
+    arrays["range"] = None if raw.range is None else np.array(raw.range, dtype=np.float64)
+    arrays["binary"] = np.array(True) if raw.binary else None
+    arrays["metric"] = None if raw.metric in (None, "accuracy") else np.array(raw.metric)
+    arrays["feature_names"] = None if raw.feature_names is None else np.array(raw.feature_names)
     if raw.given is not None:
         arrays.update({part: getattr(raw.given, part) for part in PARTS})
-    if raw.panel is not None:
-        arrays["panel"] = raw.panel
-    if raw.ids is not None:
-        arrays["ids"] = raw.ids
-    with open(path, "wb") as file:
-        np.savez_compressed(file, **arrays)
-
-
-def _edges(edges: NDArray[Any], path: Path) -> NDArray[Any]:
-    if edges.size == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-        hint = ": transpose it" if edges.ndim == 2 and edges.shape[0] == 2 else ""
-        raise InputError(
-            f"{path}: edges must be pairs of integers (E x 2), got {edges.dtype} of shape {edges.shape}{hint}"
-        )
-    if int(edges.min()) < 0 or int(edges.max()) >= MAX_NODES:
-        raise InputError(
-            f"{path}: edges must name users by numbers from 0 to {MAX_NODES - 1}: number them anew"
-        )
-    return edges
-
-
-def _labels(arrays: Mapping[str, NDArray[Any]], path: Path) -> NDArray[Any] | None:
-    labels = arrays.get("y")
-    if labels is not None and labels.ndim not in (1, 2):
-        raise InputError(
-            f"{path}: y must be one label a user, or users x labels, got the shape {labels.shape}"
-        )
-    return labels
-
-
-def _binary(arrays: Mapping[str, NDArray[Any]], path: Path) -> bool:
-    binary = arrays.get("binary", np.array(False))
-    if binary.size != 1 or binary.dtype.kind not in "biu":
-        raise InputError(f"{path}: binary must be True or False, got {binary.dtype} of shape {binary.shape}")
-    return bool(binary.reshape(()))
-
-
-def _names(arrays: Mapping[str, NDArray[Any]], path: Path) -> tuple[str, ...] | None:
-    names = arrays.get("feature_names")
-    if names is None:
-        return None
-    if names.ndim != 1:
-        raise InputError(f"{path}: feature_names must be one name a feature, got the shape {names.shape}")
-    return tuple(map(str, names))
+    np.savez_compressed(file, **{key: array for key, array in arrays.items() if array is not None})
 
 
 def _masks(arrays: Mapping[str, NDArray[Any]], path: Path) -> GivenSplit | None:
@@ -182,67 +169,25 @@ def _masks(arrays: Mapping[str, NDArray[Any]], path: Path) -> GivenSplit | None:
     if not masks:
         return None
     if len(masks) < len(PARTS):
-        raise InputError(
-            f"{path} has some masks but not all of {', '.join(PARTS)}: add the others or leave all out"
-        )
-    shapes = {mask.shape for mask in masks}
-    if len(shapes) > 1 or masks[0].ndim not in (1, 2) or not len(masks[0]):
+        raise InputError(f"{path} has not all of {', '.join(PARTS)}: add the other masks or leave all out")
+    if len({mask.shape for mask in masks}) > 1 or not len(masks[0]):
         raise InputError(f"{path}: {', '.join(PARTS)} must have the same shape: users, or splits x users")
-    if any(mask.dtype.kind not in "biu" for mask in masks):
-        raise InputError(f"{path}: {', '.join(PARTS)} must be masks of True and False")
     return GivenSplit(*masks)
 
 
-def _panel(arrays: Mapping[str, NDArray[Any]], path: Path) -> NDArray[np.bool_] | None:
-    panel = arrays.get("panel")
-    if panel is None:
-        return None
-    if panel.ndim != 1 or panel.dtype != np.bool_:
-        raise InputError(
-            f"{path}: panel must be True for each user who volunteers and False for the others, one a user, got {panel.dtype} "
-            f"of shape {panel.shape}: write it so, or rename an array that is something else"
-        )
-    return panel
-
-
 def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> Any:
-    if "x" in arrays:
-        dense = arrays["x"]
-        if dense.ndim != 2 or dense.dtype.kind not in "biuf":
-            raise InputError(
-                f"{path}: x must be numbers, users x features, got {dense.dtype} of shape {dense.shape}"
-            )
-        return dense
-    if not any(key in arrays for key in CSR_KEYS):
-        return None
+    if "x" in arrays or not any(key in arrays for key in CSR_KEYS):
+        return arrays.get("x")
     absent = [key for key in CSR_KEYS if key not in arrays]
     if absent:
-        raise InputError(
-            f"{path} has sparse features without {', '.join(absent)}: all of {', '.join(CSR_KEYS)} are needed"
-        )
-    indptr, indices, data, shape = (arrays[key] for key in CSR_KEYS)
-    return _sparse(indptr, indices, data, shape, path)
-
-
-def _sparse(
-    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], shape: NDArray[Any], path: Path
-) -> Any:
-    """Sparse features, all of whose parts fit together."""
-    integers = all(part.ndim == 1 and part.dtype.kind in "iu" for part in (indptr, indices, shape))
-    if not integers or data.ndim != 1 or data.dtype.kind not in "biuf" or shape.size != 2:
-        raise InputError(
-            f"{path} has sparse features that do not fit together: x_indptr, x_indices and x_shape (two of them) must be "
-            "integers, x_data numbers"
-        )
-    rows, columns = (int(side) for side in shape)
-    if not (0 <= rows < MAX_NODES and 0 <= columns < MAX_NODES):
-        raise InputError(
-            f"{path}: x_shape must be two numbers from 0 to {MAX_NODES - 1}, got {rows} x {columns}"
-        )
+        raise InputError(f"{path} has sparse features without {', '.join(absent)}: add them")
     from scipy.sparse import csr_array
 
+    indptr, indices, data, shape = (arrays[key] for key in CSR_KEYS)
+    if not all(0 <= int(side) < MAX_NODES for side in shape):
+        raise InputError(f"{path}: x_shape must be two numbers from 0 to {MAX_NODES - 1}")
     try:
-        matrix = csr_array((data, indices, indptr), shape=(rows, columns))
+        matrix = csr_array((data, indices, indptr), shape=tuple(map(int, shape)))
         matrix.check_format()
     except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"{path} has sparse features that do not fit together ({error})") from None
@@ -251,50 +196,24 @@ def _sparse(
 
 def _check_fit(raw: Raw, path: Path, max_gigabytes: float) -> None:
     """Refuse arrays that are not about the same users, and more users or features than there is memory for."""
-    counts = {
-        "y": None if raw.labels is None else len(raw.labels),
-        "x": None if raw.features is None else int(raw.features.shape[0]),
-    }
-    known = {key: count for key, count in counts.items() if count is not None}
-    named = int(raw.edges.max()) + 1 if raw.edges.size else 0
-    if len(set(known.values())) > 1:
-        raise InputError(
-            f"{path}: features must have one row for each of {known['y']} users, got {known['x']}"
-        )
-    users = next(iter(known.values()), named)
-    if named > users:
-        raise InputError(
-            f"{path}: edges must name users 0..{users - 1}, got {named - 1}: leave out the others"
-        )
+    users, rows = raw.user_count, None if raw.features is None else int(raw.features.shape[0])
+    if rows not in (None, users):
+        raise InputError(f"{path}: features must have one row for each of {users} users, got {rows}")
+    if raw.edges.size and not 0 <= int(raw.edges.min()) <= int(raw.edges.max()) < min(users, MAX_NODES):
+        raise InputError(f"{path}: edges must name users 0..{min(users, MAX_NODES) - 1}")
     if raw.panel is not None and len(raw.panel) != users:
-        raise InputError(
-            f"{path}: panel must be True or False for each of {users} users, got {len(raw.panel)} of them"
-        )
-    columns = 0 if raw.features is None else int(raw.features.shape[1])
+        raise InputError(f"{path}: panel must be {users} truths, one a user, got {len(raw.panel)}")
     labels = raw.labels.size if raw.labels is not None and raw.labels.ndim == 2 else 0
-    check_gigabytes(
-        path, BYTES_A_USER * users + BYTES_A_FEATURE * columns + BYTES_A_LABEL * labels, max_gigabytes
-    )
-
-
-def _range(arrays: Mapping[str, NDArray[Any]], path: Path) -> tuple[float, float] | None:
-    if "range" not in arrays:
-        return None
-    ends = np.ravel(arrays["range"])
-    if ends.shape != (2,) or ends.dtype.kind not in "iuf":
-        raise InputError(
-            f"{path}: range must be two numbers LOW, HIGH, got {ends.dtype} of shape {arrays['range'].shape}"
-        )
-    return float(ends[0]), float(ends[1])
+    size = BYTES_A_USER * users + BYTES_A_FEATURE * raw.feature_count + BYTES_A_LABEL * labels
+    check_gigabytes(path, size, max_gigabytes)
 
 
 def with_label(name: str, raw: Raw, label: str | int | None, allowed: tuple[str, ...] | None = None) -> Raw:
-    """The data with the chosen label: an array of that name, or a column of y by its number."""
+    """Return the data with another label: an array of that name, or a column of y by its number."""
     if label is None or label == "y":
         return raw
     if isinstance(label, str) and not label.isdigit():
-        names = ("y", *raw.other_labels)
-        choices = [choice for choice in names if allowed is None or choice in allowed]
+        choices = [each for each in ("y", *raw.other_labels) if allowed is None or each in allowed]
         if label not in choices:
             raise InputError(f"{name} has no label {label!r}: choose one of {', '.join(choices)}")
         return replace(raw, labels=raw.other_labels[label])
@@ -306,14 +225,14 @@ def with_label(name: str, raw: Raw, label: str | int | None, allowed: tuple[str,
 
 
 def with_largest_classes(raw: Raw, count: int) -> Raw:
-    """Only the users of the ``count`` largest classes, the edges between them, and classes numbered anew in order."""
-    if raw.labels is None or raw.labels.ndim != 1:
-        raise InputError("largest_classes needs one label a user")
+    """Return only the users of the ``count`` largest classes, the edges between them, and classes numbered anew in order."""
+    if raw.labels is None or raw.labels.ndim != 1 or raw.labels.dtype.kind not in NUMBERS:
+        raise InputError("largest_classes needs one label a user, a number")
     users = len(raw.labels)
-    if raw.labels.dtype.kind not in "biuf" or (raw.edges.size and int(raw.edges.max()) >= users):
-        raise InputError(f"largest_classes needs labels that are numbers, one for each of {users} users")
-    if raw.features is not None and raw.features.shape[0] != users:
-        raise InputError(f"features must have one row for each of {users} users, got {raw.features.shape[0]}")
+    if (raw.features is not None and raw.features.shape[0] != users) or np.max(
+        raw.edges, initial=-1
+    ) >= users:
+        raise InputError(f"largest_classes needs a label for each user, this file has {users}")
     classes, sizes = np.unique(raw.labels[raw.labels >= 0], return_counts=True)
     check_whole(count, "largest_classes", least=2, most=len(classes), why="the number of classes")
     largest = np.sort(classes[np.argsort(-sizes, kind="stable")[:count]])

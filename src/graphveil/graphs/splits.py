@@ -68,7 +68,7 @@ class RandomSplit(SplitRecipe):
 
 @dataclass(frozen=True)
 class FewLabelSplit(SplitRecipe):
-    """The same small number of training users of each class: whoever trains was chosen by the label.
+    """The same small number of training users of each class: those who train are chosen by their labels.
 
     Users with several labels each are of no one class, and are refused.
     """
@@ -122,10 +122,8 @@ def few_label_split(
 ) -> Split:
     """``per_class`` training users of each class, ``validation`` others in all; the rest tests."""
     if labels.ndim == 2:
-        raise InputError(
-            "a split of few labels takes as many users of each class, and these users have several labels each: take "
-            f"split='random', or choose one label with label=0..{labels.shape[1] - 1}"
-        )
+        one = f"choose one label with label=0..{labels.shape[1] - 1}"
+        raise InputError(f"split='few' needs one label a user: take split='random', or {one}")
     check_whole(per_class, "per_class", least=1)
     check_whole(validation, "validation", least=1)
     order = _shuffled(labels, seed, 2)
@@ -138,10 +136,7 @@ def few_label_split(
     train_users = by_class[(starts[:, None] + np.arange(per_class)).ravel()]
     rest = order[~np.isin(order, train_users)]
     if len(rest) <= validation:
-        raise InputError(
-            f"{len(rest)} users are left for validation and testing, and {validation} were asked for validation "
-            "alone: ask for fewer"
-        )
+        raise InputError(f"validation must be below {len(rest)}, who do not train, got {validation}")
     return _masks(labels, train_users, rest[:validation], rest[validation:])
 
 
@@ -153,14 +148,10 @@ def check_split(split: Split, labels: Labels) -> Split:
             raise InputError(f"the {name} split is empty: give it some users with a label")
         unknown = int((~labelled(chosen)).sum())
         if unknown:
-            raise InputError(
-                f"the {name} split holds {unknown} users without a label (-1): leave them out of it"
-            )
+            raise InputError(f"the {name} split holds {unknown} users without a label (-1): leave them out")
     trained = labels[split.train]
     if (trained == trained[0]).all():
-        raise InputError(
-            "all training users have the same label, there is nothing to learn: label more users, or take another seed"
-        )
+        raise InputError("all training users have the same label: label more users, or take another seed")
     return split
 
 
@@ -181,18 +172,14 @@ def recipe_of(split: Any, given: GivenSplit | None = None) -> SplitRecipe:
         if given is None:
             raise InputError("this data came without masks: split must be 'random', 'few' or a recipe")
         return given
-    raise InputError(
-        f"split must be 'random', 'few', 'given' or a recipe such as RandomSplit(), got {split!r}"
-    )
+    raise InputError(f"split must be 'random', 'few', 'given' or a recipe, got {split!r}")
 
 
 def check_private_labels(recipe: SplitRecipe | None) -> None:
     """Refuse a split that was drawn by labels which are to stay private: who trains, and the seed, would tell them."""
     if recipe is not None and recipe.reads_labels:
-        raise InputError(
-            f"{type(recipe).__name__} chooses training users by their labels, which --label-epsilon keeps private: take "
-            "split='random', which does not look at them, or masks that are public"
-        )
+        instead = "take split='random', which does not look at them, or masks that are public"
+        raise InputError(f"{type(recipe).__name__} reads labels that are private: {instead}")
 
 
 def check_split_shares(train: Any, validation: Any, names: tuple[str, str] = ("train", "validation")) -> None:
@@ -200,9 +187,7 @@ def check_split_shares(train: Any, validation: Any, names: tuple[str, str] = ("t
     for share, name in zip((train, validation), names, strict=True):
         check_number(share, name, above=0, below=1)
     if not train + validation < 1:
-        raise InputError(
-            f"{' and '.join(names)} must be shares that leave some for testing, got {train} and {validation}"
-        )
+        raise InputError(f"{' and '.join(names)} must leave some for testing, got {train} and {validation}")
 
 
 def check_seed(seed: Any, runs: int = 1) -> int:

@@ -1,4 +1,4 @@
-"""Where graphs are kept: the data folder and the user's cache, with checksums."""
+"""Where graphs are kept: the data folder and the user's cache, with checksums; and downloads, converted once and kept there."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import csv
 import hashlib
 import importlib
 import json
-import os
 import tempfile
-import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.files import unreadable, write_whole, writing_whole
 from graphveil.graphs.convert import raw_from_pyg
 from graphveil.graphs.datasets import Dataset, PygSource, SnapSource, dataset
 from graphveil.graphs.graph import UNKNOWN, symmetric_csr
@@ -26,7 +24,7 @@ from graphveil.graphs.npz import Raw, write_npz
 from graphveil.graphs.splits import PARTS, GivenSplit
 from graphveil.settings import settings
 
-Place = Literal["data folder", "cache"]
+Place = Literal["data folder", "cache", "file"]
 SUFFIX = ".npz"
 
 
@@ -56,20 +54,15 @@ def own_names() -> list[str]:
 
 
 def keep(name: str, raw: Raw) -> Path:
-    """Write a graph into the cache with its checksum; whoever looks in between sees no file or the whole one."""
+    """Write a graph into the cache with its checksum; anybody who looks in between sees no file or the whole one."""
     folder = settings().cache
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (name + SUFFIX)
-    written = _temporary(folder, lambda file: write_npz(file, raw))
-    try:
-        line = f"{digest(written)}  {path.name}\n"
-        checksum = _temporary(folder, lambda file: file.write_text(line))
+    with writing_whole(path) as file:
+        write_npz(file, raw)
+        file.flush()
         # The checksum goes first: a file without its own checksum is never trusted in its place.
-        os.replace(checksum, checksum_path(path))
-        os.replace(written, path)
-    except BaseException:
-        written.unlink(missing_ok=True)
-        raise
+        write_whole(checksum_path(path), f"{digest(Path(file.name))}  {path.name}\n")
     return path
 
 
@@ -80,10 +73,8 @@ def verify(path: Path) -> None:
         return
     words = record.read_text(encoding="utf-8", errors="replace").split()
     if not words or words[0] != digest(path):
-        raise InputError(
-            f"{path} does not match its checksum in {record.name}: it is damaged or was changed. Delete both, or run "
-            f"`graphveil data get {path.stem} --again`"
-        )
+        again = f"delete both, or run `graphveil data get {path.stem} --again`"
+        raise InputError(f"{path} does not match its checksum in {record.name}, so it was changed: {again}")
 
 
 def checksum_path(path: Path) -> Path:
@@ -103,9 +94,7 @@ def file_digest(path: Path) -> str:
         now = path.stat()
         return _digest(path.resolve(), now.st_ino, now.st_size, now.st_mtime_ns)
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror or error}): name a file that is there"
-        ) from None
+        raise unreadable(path, error, "name a file that is there") from None
 
 
 @lru_cache(maxsize=64)
@@ -113,35 +102,15 @@ def _digest(path: Path, _inode: int, _size: int, _time: int) -> str:
     return digest(path)
 
 
-def _temporary(folder: Path, write: Callable[[Path], object]) -> Path:
-    """A finished file under a name that nobody looks for; gone again if writing fails."""
-    path = folder / f".{uuid.uuid4().hex}.part"
-    try:
-        write(path)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    return path
-
-
 URL = "https://snap.stanford.edu/data"
-
-
-def fetch_snap(source: SnapSource, feature_count: int, folder: Path) -> Raw:
-    """Download an archive into a folder and read it."""
-    from torch_geometric.data import download_url, extract_zip
-
-    extract_zip(download_url(f"{URL}/{source.archive}", str(folder)), str(folder))
-    return read_snap(source, feature_count, folder)
 
 
 def read_snap(source: SnapSource, feature_count: int, folder: Path) -> Raw:
     """Read the three files of a graph, wherever they are in a folder."""
-    edges = np.loadtxt(
-        _file(folder, source.stem, "edges.csv"), delimiter=",", skiprows=1, dtype=np.int64, ndmin=2
-    )
-    targets = _targets(_file(folder, source.stem, "target.csv"), source)
-    features = _features(_file(folder, source.stem, ".json"), (len(targets), feature_count))
+    links, table, lists = (_file(folder, source.stem, end) for end in ("edges.csv", "target.csv", ".json"))
+    edges = np.loadtxt(links, delimiter=",", skiprows=1, dtype=np.int64, ndmin=2)
+    targets = _targets(table, source)
+    features = _features(lists, (len(targets), feature_count))
     if not source.thresholds:
         return Raw(edges, np.unique(targets, return_inverse=True)[1].astype(np.int64), features)
     numbers = targets.astype(np.int64)
@@ -175,9 +144,7 @@ def _features(path: Path, shape: tuple[int, int]) -> Any:
 def _file(folder: Path, stem: str, ending: str) -> Path:
     files = sorted(path for path in folder.rglob(f"*{stem}*{ending}") if path.is_file())
     if len(files) != 1:
-        raise InputError(
-            f"the archive should hold one file named *{stem}*{ending}, it has {len(files)}: it has changed"
-        )
+        raise InputError(f"the archive has changed: {len(files)} files are named *{stem}*{ending}")
     return files[0]
 
 
@@ -196,7 +163,7 @@ def get(name: str, *, again: bool = False) -> Path:
 def fetch(known: Dataset) -> Raw:
     """Download a dataset and check its size; every failure says what to do instead."""
     if known.source is None:
-        raise InputError(_advice(known, f"cannot be downloaded ({known.note})"))
+        raise _failure(known, f"cannot be downloaded ({known.note})")
     folder = settings().cache
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as place:
@@ -206,18 +173,20 @@ def fetch(known: Dataset) -> Raw:
             raise
         except ImportError as error:
             package = (error.name or str(error)).partition(".")[0]
-            raise InputError(
-                _advice(known, f"needs the package {package} to be downloaded: install it")
-            ) from None
+            raise _failure(known, f"needs the package {package} to be downloaded: install it") from None
         except Exception as error:  # PyG's downloaders let every error of theirs and of the network through.
-            raise InputError(_advice(known, f"could not be downloaded ({_reason(error)})")) from error
-    return _checked(known, _tidy(known, raw))
+            reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise _failure(known, f"could not be downloaded ({reason})") from error
+    return _tidy(known, raw)
 
 
 def _fetch(known: Dataset, source: PygSource | SnapSource, folder: Path) -> Raw:
     if isinstance(source, SnapSource):
+        from torch_geometric.data import download_url, extract_zip
+
         assert known.features is not None
-        return fetch_snap(source, known.features, folder)
+        extract_zip(download_url(f"{URL}/{source.archive}", str(folder)), str(folder))
+        return read_snap(source, known.features, folder)
     kind = getattr(importlib.import_module(source.module), source.kind)
     if not source.parts:
         return raw_from_pyg(kind(root=str(folder), **source.options)[0])
@@ -241,50 +210,35 @@ def _side_by_side(parts: list[list[Any]]) -> Raw:
 
 
 def _tidy(known: Dataset, raw: Raw) -> Raw:
-    """Edges once, in order; labels as integers."""
+    """Return edges once, in order, and labels as integers; reject what is not the dataset of this name."""
     count = known.users or 0 if raw.labels is None else len(raw.labels)
     indptr, indices = symmetric_csr(raw.edges, count)
     rows = np.repeat(np.arange(count, dtype=np.int32), np.diff(indptr))
     once = rows < indices
     labels = None if raw.labels is None else np.nan_to_num(raw.labels, nan=UNKNOWN).astype(np.int64)
+    sizes = {
+        "users": (known.users, len(np.asarray(raw.labels))),
+        "features": (known.features, raw.feature_count),
+        "edges": (known.edges, int(once.sum())),
+    }
+    if labels is not None and labels.ndim == 1:
+        sizes["classes"] = known.classes, int(labels.max()) + 1
+    elif labels is not None:
+        sizes["labels"] = known.classes, labels.shape[1]
+    for what, (expected, got) in sizes.items():
+        if expected is not None and got != expected:
+            raise _failure(known, f"has {expected} {what}, but {got} were downloaded: its source has changed")
     return replace(raw, edges=np.stack([rows[once], indices[once]], axis=1), labels=labels)
 
 
-def _checked(known: Dataset, raw: Raw) -> Raw:
-    """Refuse what is not the dataset that goes by this name."""
-    width = 0 if raw.features is None else int(raw.features.shape[1])
-    sizes = [
-        ("users", known.users, len(np.asarray(raw.labels))),
-        ("features", known.features, width),
-        ("edges", known.edges, len(raw.edges)),
-    ]
-    if raw.labels is not None and raw.labels.ndim == 1:
-        sizes.append(("classes", known.classes, int(raw.labels.max()) + 1))
-    if raw.labels is not None and raw.labels.ndim == 2:
-        sizes.append(("labels", known.classes, raw.labels.shape[1]))
-    for what, expected, got in sizes:
-        if expected is not None and got != expected:
-            raise InputError(
-                _advice(known, f"has {expected} {what}, but {got} were downloaded: its source has changed")
-            )
-    return raw
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _advice(known: Dataset, problem: str) -> str:
+def _failure(known: Dataset, problem: str) -> InputError:
     """What went wrong with a dataset, where it was looked for, and what to do."""
-    places = settings()
-    file = f"{known.name}.npz"
-    data = (
-        "GRAPHVEIL_DATA is not set" if places.data is None else f"the data folder {places.data} has no {file}"
-    )
-    message = (
+    places, file = settings(), f"{known.name}.npz"
+    data = "GRAPHVEIL_DATA is not set"
+    if places.data is not None:
+        data = f"the data folder {places.data} has no {file}"
+    network = f", or run `graphveil data get {known.name}` where there is a network" if known.source else ""
+    return InputError(
         f"{known.name} {problem}. {data}, and the cache {places.cache} does not have it either: "
-        f"set GRAPHVEIL_DATA to a folder that holds {file}"
+        f"set GRAPHVEIL_DATA to a folder that holds {file}{network}"
     )
-    if known.source is None:
-        return message
-    return f"{message}, or run `graphveil data get {known.name}` where there is a network"

@@ -37,9 +37,7 @@ class PairTable:
         """Two columns of Arrow, some rows at a time."""
         read = {".csv": self._csv, ".parquet": self._parquet}.get(self.file.suffix.lower())
         if read is None:
-            raise InputError(
-                f"{self.file} has an unknown form: tables are read from .csv or .parquet, a graph from .npz"
-            )
+            raise InputError(f"{self.file} has an unknown format: use .csv or .parquet, or .npz for a graph")
         batches = read()
         while True:
             with reading_table(self.file, self.instead):
@@ -49,9 +47,7 @@ class PairTable:
             for place, column in enumerate(batch):
                 if column.null_count and not self.optional:
                     name = self.names[place] if self.names else place + 1
-                    raise InputError(
-                        f"{self.file}: column {name!r} has empty cells: fill them, or leave those rows out"
-                    )
+                    raise InputError(f"{self.file}: column {name!r} has empty cells: leave those rows out")
             yield batch
 
     def words(self) -> list[tuple[str, str]]:
@@ -85,52 +81,39 @@ class PairTable:
         with open(regular(self.file), encoding="utf-8-sig") as opened:
             names = [name.strip().strip('"') for name in opened.readline(BLOCK).strip().split(",")]
         if len(names) < 2:
-            raise InputError(
-                f"{self.file} must begin with a line that names its columns, two at least, with a comma between them"
-            )
+            raise InputError(f"{self.file} must begin with a line that names its columns, two at least")
         if all(name.lstrip("-").isdigit() for name in names[:2]):
-            raise InputError(
-                f"{self.file} begins with the numbers {short(','.join(names[:2]))}, and not with a line that names its columns: put one "
-                "above them, for example source,target"
-            )
-        # Two columns may have the same name: they are told apart by their places.
+            line = "put a line above them that names the columns, for example source,target"
+            raise InputError(f"{self.file} begins with the numbers {short(','.join(names[:2]))}: {line}")
+        # Two columns may have the same name: their places tell them apart.
         names = [str(place) for place in range(len(names))]
         types = {name: string() for name, text in zip(names, self.texts, strict=False) if text}
-        reader = csv.open_csv(
-            self.file,
-            read_options=csv.ReadOptions(
-                block_size=BLOCK, use_threads=False, column_names=names, skip_rows=1
-            ),
-            convert_options=csv.ConvertOptions(include_columns=names[:2], column_types=types),
-        )
-        for batch in reader:
+        read = csv.ReadOptions(block_size=BLOCK, use_threads=False, column_names=names, skip_rows=1)
+        convert = csv.ConvertOptions(include_columns=names[:2], column_types=types)
+        for batch in csv.open_csv(self.file, read_options=read, convert_options=convert):
             yield batch.column(0), batch.column(1)
 
     def _parquet(self) -> Iterator[tuple[Any, Any]]:
+        from pyarrow import string
+
         # Left to itself it would keep all that was read until the end.
         file = open_parquet(self.file, self.instead, pre_buffer=False, buffer_size=BLOCK)
         known = file.schema_arrow.names
         names = self.names or known[:2]
         for name in names:
             if name not in known:
-                raise InputError(
-                    f"{self.file} has no column {name!r}: it needs {' and '.join(names)}, and has {', '.join(known)}"
-                )
+                has = f"it needs {' and '.join(names)}, and has {', '.join(known)}"
+                raise InputError(f"{self.file} has no column {name!r}: {has}")
         if len(names) < 2:
             raise InputError(f"{self.file} needs two columns, got {len(names)}: {self.instead}")
         for batch in file.iter_batches(PAIR_ROWS, columns=list(names), use_threads=False):
+            # Without dictionaries, and as text where they must be.
+            columns = (decoded(batch.column(name), self.file, self.instead) for name in names)
             first, second = (
-                self._readable(batch.column(name), text) for name, text in zip(names, self.texts, strict=True)
+                column.cast(string()) if text else column
+                for column, text in zip(columns, self.texts, strict=True)
             )
             yield first, second
-
-    def _readable(self, column: Any, text: bool) -> Any:
-        """A column without dictionaries, as text where it must be."""
-        from pyarrow import string, types
-
-        if types.is_dictionary(column.type):
-            column = decoded(column, self.file, self.instead)
-        return column.cast(string()) if text else column
 
 
 def _numbers(column: Any, place: dict[str, int]) -> NDArray[np.int64]:
@@ -168,48 +151,34 @@ Column = Array | Lists
 Columns = Mapping[str, Column]
 
 
-class TableWriter:
-    """Writes a table group by group; plain files can be read in place, others take less room."""
-
-    def __init__(self, file: Path, *, plain: bool = False) -> None:
-        self._file, self._plain = file, plain
-        self._writer: Any = None
-
-    def write(self, columns: Columns) -> None:
-        """One more row group."""
-        import pyarrow
-        from pyarrow import parquet
-
-        arrays = {name: _arrow(column) for name, column in columns.items()}
-        schema = pyarrow.schema(
-            [pyarrow.field(name, array.type, nullable=False) for name, array in arrays.items()]
-        )
-        table = pyarrow.table(list(arrays.values()), schema=schema)
-        if self._writer is None:
-            plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
-            options = plain if self._plain else {"compression": "zstd"}
-            self._writer = parquet.ParquetWriter(self._file, schema, **options)
-        self._writer.write_table(table, row_group_size=max(len(table), 1))
-
-    def close(self) -> None:
-        """The end of the file."""
-        if self._writer is not None:
-            self._writer.close()
-
-
 @contextmanager
 def writing_table(file: Path, *, plain: bool = False) -> Iterator[Callable[[Columns], None]]:
-    """Write a table group by group; what cannot be written is said in a sentence."""
-    writer = TableWriter(file, plain=plain)
+    """Write a table group by group; plain files can be read in place, others take less room."""
+    import pyarrow
+    from pyarrow import parquet
+
+    unpacked = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    options = unpacked if plain else {"compression": "zstd"}
+    writer: Any = None
+
+    def write(columns: Columns) -> None:
+        nonlocal writer
+        arrays = {name: _arrow(column) for name, column in columns.items()}
+        fields = [pyarrow.field(name, array.type, nullable=False) for name, array in arrays.items()]
+        table = pyarrow.table(list(arrays.values()), schema=pyarrow.schema(fields))
+        if writer is None:
+            writer = parquet.ParquetWriter(file, table.schema, **options)
+        writer.write_table(table, row_group_size=max(len(table), 1))
+
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        yield writer.write
+        yield write
     except OSError as error:
-        raise InputError(
-            f"{file} cannot be written ({error.strerror or error}): name another folder, or make room"
-        ) from None
+        reason = error.strerror or error
+        raise InputError(f"{file} cannot be written ({reason}): name another folder, or make room") from None
     finally:
-        writer.close()
+        if writer is not None:
+            writer.close()
 
 
 def write_table(file: Path, columns: Columns) -> None:
@@ -249,23 +218,19 @@ class TableFile:
     def check_rows(self, rows: int) -> None:
         """Refuse a table of another length."""
         if self.rows != rows:
-            raise InputError(
-                f"{self.file} has {self.rows} rows, and the manifest says {rows}: it is damaged, {self.instead}"
-            )
+            raise self._damaged(f"it has {self.rows} rows, the manifest says {rows}")
 
     def checked_array(self, column: Column, kind: Any, name: str) -> Array:
         """A column that must be an array of that type."""
         if isinstance(column, Lists) or column.dtype != np.dtype(kind):
             got = "lists" if isinstance(column, Lists) else column.dtype
-            raise InputError(
-                f"{self.file}: column {name!r} must be {np.dtype(kind)}, got {got}: {self.instead}"
-            )
+            raise self._damaged(f"column {name!r} must be {np.dtype(kind)}, got {got}")
         return column
 
     def checked_lists(self, column: Column, kind: Any, name: str) -> tuple[NDArray[np.int64], Array]:
         """Row pointers and values of a column that must be lists of that type (of any, where it is None)."""
         if not isinstance(column, Lists) or column.pointers is None:
-            raise InputError(f"{self.file}: column {name!r} must be lists: {self.instead}")
+            raise self._damaged(f"column {name!r} must be lists")
         if kind is not None:
             self.checked_array(column.values, kind, name)
         return column.pointers, column.values
@@ -273,15 +238,11 @@ class TableFile:
     def _read(self, groups: Sequence[int], names: Sequence[str]) -> dict[str, Column]:
         for name in names:
             if name not in self.names:
-                raise InputError(
-                    f"{self.file} has no column {name!r}: it is damaged, or something else; {self.instead}"
-                )
+                raise self._damaged(f"it has no column {name!r}")
         with reading_table(self.file, self.instead):
             table = self._checked(list(groups), list(names))
             if table.num_rows != sum(self.groups[group] for group in groups):
-                raise InputError(
-                    f"{self.file} is damaged: it does not have the rows that it states; {self.instead}"
-                )
+                raise self._damaged("it does not have the rows that it states")
             return {name: self._column(table.column(name), name) for name in table.column_names}
 
     def _checked(self, groups: list[int], names: list[str]) -> Any:
@@ -307,7 +268,7 @@ class TableFile:
         from pyarrow import types
 
         if chunked.null_count:
-            raise InputError(f"{self.file}: column {name!r} has empty cells: {self.instead}")
+            raise self._damaged(f"column {name!r} has empty cells")
         array = chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
         if types.is_fixed_size_list(array.type):
             return Lists(self._values(array.flatten(), name), array.type.list_size)
@@ -319,22 +280,19 @@ class TableFile:
     def _values(self, array: Any, name: str) -> Array:
         from pyarrow import types
 
-        if (
-            types.is_dictionary(array.type)
-            or types.is_string(array.type)
-            or types.is_large_string(array.type)
+        if any(
+            is_text(array.type) for is_text in (types.is_dictionary, types.is_string, types.is_large_string)
         ):
             return text_array(decoded(array, self.file, self.instead), self.file, self.instead)
-        if not (
-            types.is_boolean(array.type) or types.is_integer(array.type) or types.is_floating(array.type)
-        ):
-            raise InputError(
-                f"{self.file}: column {name!r} must hold numbers or text, got {array.type}: {self.instead}"
-            )
+        if not any(fits(array.type) for fits in (types.is_boolean, types.is_integer, types.is_floating)):
+            raise self._damaged(f"column {name!r} must hold numbers or text, got {array.type}")
         if array.null_count:
-            raise InputError(f"{self.file}: column {name!r} has lists with empty cells: {self.instead}")
+            raise self._damaged(f"column {name!r} has lists with empty cells")
         found: Array = array.to_numpy(zero_copy_only=False)
         return found
+
+    def _damaged(self, what: str) -> InputError:
+        return InputError(f"{self.file} is damaged, or something else: {what}; {self.instead}")
 
 
 @contextmanager
@@ -373,9 +331,8 @@ def open_parquet(file: Path, instead: str, **options: Any) -> Any:
     schema = table.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise InputError(f"{file} has two columns of the same name: {instead}")
-    texts = [
-        field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)
-    ]
+    is_text = (types.is_string, types.is_large_string)
+    texts = [field.name for field in schema if any(fits(field.type) for fits in is_text)]
     return parquet.ParquetFile(file, read_dictionary=texts, **options) if texts else table
 
 

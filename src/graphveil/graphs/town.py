@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,27 +49,23 @@ class Town:
             check_number(getattr(self, name), name, least=0, most=1)
         check_whole(self.telling, "telling", least=0, most=self.features, why="the number of features")
         if self.users < self.kinds * self.neighbourhood:
-            raise InputError(
-                f"{self.users} users do not fill one neighbourhood of {self.neighbourhood} for each of {self.kinds} kinds: "
-                "add users or make neighbourhoods smaller"
-            )
+            each = f"one neighbourhood of {self.neighbourhood} for each of {self.kinds} kinds"
+            raise InputError(f"{self.users} users do not fill {each}: add users, or make it smaller")
         if self.degree * self.nearby >= self.neighbourhood - 1:
-            raise InputError(
-                f"degree must leave strangers in a neighbourhood of {self.neighbourhood}, got {self.degree!r}"
-            )
+            place = f"a neighbourhood of {self.neighbourhood}"
+            raise InputError(f"degree must leave strangers in {place}, got {self.degree!r}")
         check_split_shares(self.labelled, self.validated, ("labelled", "validated"))
+
+    def generate(self) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
+        """Return edges (E x 2, with repeats), binary features (users x features) and labels; linear in the size."""
+        random = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, 7])))
+        home, count = homes(self)
+        labels = random.permutation(np.arange(count) % self.kinds)[home]
+        friendships = draw_friendships(self, home, count, random)
+        return friendships, draw_interests(interest_rates(self, random), labels, random), labels
 
 
 _LEAST = {"users": 1, "features": 1, "telling": 0, "kinds": 2, "neighbourhood": 2, "seed": 0}
-
-
-def generate_town(plan: Town) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
-    """Edges (E x 2, with repeats), binary features (users x features) and labels; linear in the size."""
-    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([plan.seed, 7])))
-    home, count = homes(plan)
-    labels = random.permutation(np.arange(count) % plan.kinds)[home]
-    friendships = draw_friendships(plan, home, count, random)
-    return friendships, draw_interests(interest_rates(plan, random), labels, random), labels
 
 
 def homes(plan: Town) -> tuple[NDArray[np.int32], int]:
@@ -94,7 +91,7 @@ def pick_nearby(
     count: int,
     random: np.random.Generator,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Who of these users, who live in these of ``count`` neighbourhoods, picks whom in the own one."""
+    """Who of these users, who live in these of ``count`` neighbourhoods, picks whom in their own one."""
     start = home * plan.neighbourhood
     size = np.where(home == count - 1, plan.users - start, plan.neighbourhood)
     chosen = _picks(len(pickers), _near_picks(plan), random)
@@ -141,12 +138,18 @@ def draw_interests(
     rates: NDArray[np.float32], labels: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.uint8]:
     """What users of these kinds are interested in, where each kind has these rates."""
-    features = rates.shape[1]
-    interests = np.empty((len(labels), features), dtype=np.uint8)
-    step = max(1, BLOCK // features)
-    for begin in range(0, len(labels), step):
+    return _drawn((len(labels), rates.shape[1]), lambda block: rates[labels[block]], random)
+
+
+def _drawn(
+    shape: tuple[int, int], chances: Callable[[slice], NDArray[np.float32]], random: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Zeros and ones (users x features), drawn in blocks of users by their chances."""
+    interests = np.empty(shape, dtype=np.uint8)
+    step = max(1, BLOCK // shape[1])
+    for begin in range(0, shape[0], step):
         block = slice(begin, begin + step)
-        chance = rates[labels[block]]
+        chance = chances(block)
         interests[block] = random.random(chance.shape, dtype=np.float32) < chance
     return interests
 
@@ -173,18 +176,15 @@ class LabelTown(Town):
         for name in ("hosted", "joins", "strays"):
             check_number(getattr(self, name), name, least=0, most=1)
 
-
-def generate_label_town(
-    plan: LabelTown,
-) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
-    """Edges (E x 2, with repeats), binary features (users x features) and labels (users x kinds); linear in the size."""
-    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([plan.seed, 8])))
-    home, count = homes(plan)
-    hosted = random.random((count, plan.kinds)) < plan.hosted
-    chance = np.where(hosted, plan.joins, plan.strays)[home]
-    members = random.random(chance.shape) < chance
-    edges = draw_friendships(plan, home, count, random)
-    return edges, _interests(plan, members, random), members.astype(np.int64)
+    def generate(self) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
+        """Return edges (E x 2, with repeats), binary features (users x features) and labels (users x kinds)."""
+        random = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, 8])))
+        home, count = homes(self)
+        hosted = random.random((count, self.kinds)) < self.hosted
+        chance = np.where(hosted, self.joins, self.strays)[home]
+        members = random.random(chance.shape) < chance
+        edges = draw_friendships(self, home, count, random)
+        return edges, _interests(self, members, random), members.astype(np.int64)
 
 
 def _interests(plan: LabelTown, members: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.uint8]:
@@ -193,11 +193,10 @@ def _interests(plan: LabelTown, members: NDArray[np.bool_], random: np.random.Ge
     low, high = sorted((plan.rarely, plan.often))
     rates = random.uniform(low, high, plan.features).astype(np.float32)
     clubs = np.arange(plan.telling) % plan.kinds
-    interests = np.empty((plan.users, plan.features), dtype=np.uint8)
-    step = max(1, BLOCK // plan.features)
-    for begin in range(0, plan.users, step):
-        block = slice(begin, begin + step)
+
+    def chances(block: slice) -> NDArray[np.float32]:
         chance = np.tile(rates, (len(members[block]), 1))
         chance[:, telling] = np.where(members[block][:, clubs], plan.often, plan.rarely)
-        interests[block] = random.random(chance.shape, dtype=np.float32) < chance
-    return interests
+        return chance
+
+    return _drawn((plan.users, plan.features), chances, random)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.sampling import SeededWords, SystemWords, Words
-from graphveil.checks import check_whole
+from graphveil.checks import check_array, check_whole
 from graphveil.errors import InputError, PrivacyError
 from graphveil.files import read_array, read_text
 from graphveil.graphs.graph import Graph, panel_of, shared_links
@@ -44,14 +44,10 @@ def draw_answering(
     if by is None:
         return drawn < participation
     spread = min(participation, 1 - participation)
-    return drawn < participation + spread * (1 - 2 * _middle_ranks(by))
-
-
-def _middle_ranks(numbers: NDArray[Any]) -> NDArray[np.float64]:
-    """Where each number stands among all, from 0 to 1; equal ones share the middle of their places."""
-    _, group, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    middles = np.cumsum(counts) - counts / 2
-    return np.asarray(middles[group] / max(len(numbers), 1))
+    # Where each number stands among all, from 0 to 1; equal ones share the middle of their places.
+    _, group, counts = np.unique(by, return_inverse=True, return_counts=True)
+    ranks = np.asarray((np.cumsum(counts) - counts / 2)[group] / max(len(by), 1))
+    return drawn < participation + spread * (1 - 2 * ranks)
 
 
 class Holder(Protocol):
@@ -111,9 +107,7 @@ class SimulatedUsers:
 
     def _answer(self, plan: Plan) -> Reports:
         if entry(plan.mechanism) not in self._known:
-            raise PrivacyError(
-                f"{plan.mechanism} was registered after these users declared their budget: register mechanisms first"
-            )
+            raise PrivacyError(f"register {plan.mechanism} first, before users declare their budget")
         with self._lock:
             reports = answer(
                 plan,
@@ -162,14 +156,11 @@ class Private:
         if plan.subject == "links":
             return self._lists(plan)
         if plan.subject == "label" and self.labels.ndim == 2:
-            raise InputError(
-                "these users have several labels each, and a plan for labels asks for one class: choose one label when loading"
-            )
+            raise InputError("users have several labels each, a plan asks for one: choose it with label=")
         held = {"features": self.features, "label": self.labels, "level": self.levels}.get(plan.subject)
         if held is None:
-            raise InputError(
-                _MISSING.get(plan.subject, f"these users answer no question about {plan.subject}")
-            )
+            unknown = f"these users answer no question about {plan.subject}"
+            raise InputError(_MISSING.get(plan.subject, unknown))
         if not plan.build().personal:
             return self._of(plan, held)
         if self.levels is None:
@@ -197,10 +188,10 @@ class Private:
 
 
 class Users:
-    """The private side of a dataset, in the hands of whoever runs an experiment: features, labels, levels, neighbour lists.
+    """The private side of a dataset, held by the code that runs an experiment: features, labels, levels, neighbour lists.
 
     A method never gets this object. It gets what `declare` returns, or a collection of devices. ``raw`` is everything in the
-    clear, for what claims no privacy and for attacks that are measured; whoever passes it on says so by that name.
+    clear, for what claims no privacy and for attacks that are measured; code that passes it on says so by that name.
     """
 
     def __init__(
@@ -231,7 +222,7 @@ class Users:
     ) -> SimulatedUsers:
         """These users with fresh books and this budget (one for all, or one a user): those whom a method asks.
 
-        ``by_level`` are the public budgets of the levels: each user has that of the own level besides. A seed makes their
+        ``by_level`` are the public budgets of the levels: each user also has that of their level. A seed makes their
         answers repeatable, as a simulation needs them. ``blind`` users are the control.
         """
         return self.answering(self.open_ledger(epsilon, delta, by_level=by_level), seed=seed, blind=blind)
@@ -239,7 +230,7 @@ class Users:
     def open_ledger(
         self, epsilon: Any = 0.0, delta: Any = 0.0, *, by_level: Sequence[float] | None = None
     ) -> Ledger:
-        """Fresh books with this budget, for whoever watches what is spent."""
+        """Fresh books with this budget, for code that watches what is spent."""
         if by_level is not None and self.raw.levels is None:
             raise InputError(_MISSING["level"])
         levels = None if by_level is None else self.raw.levels
@@ -262,8 +253,8 @@ class Users:
         mechanisms that do not keep their claim. ``who`` answers, a truth a user, where not everybody does: see `turnout`.
         ``curator`` says that somebody was trusted with everybody's data: without it a curator's mechanism is refused.
         """
-        if who is not None and (who.shape != (len(self),) or who.dtype != np.bool_):
-            raise InputError(f"who answers must be {len(self)} truths, one a user")
+        if who is not None:
+            check_array(who, "who", f"{len(self)} truths, one a user", "b", (len(self),))
         if ledger.users != len(self):
             raise InputError(f"the ledger has {ledger.users} users, these are {len(self)}")
         words = SystemWords() if seed is None else SeededWords(seed)
@@ -285,14 +276,12 @@ class Users:
             by = np.diff(raw.neighbours[0])
         if silence == "class":
             if raw.labels.ndim == 2:
-                raise InputError(
-                    "users have several labels each, so there are no later classes to be silent by: take silence random or degree"
-                )
+                raise InputError("users have several labels each, not classes: take silence random or degree")
             by = raw.labels
         return draw_answering(len(self), participation, seed, by)
 
     def turnout_bias(self, who: NDArray[np.bool_]) -> dict[str, float]:
-        """How far those who answer differ from all, measured by whoever runs a simulation: no server knows it.
+        """How far those who answer differ from all, measured in a simulation: no server knows it.
 
         ``class_bias`` is the share of them that would have to be of another class for their classes to be as common as
         everybody's (total variation), left out where users have several labels each; ``degree_bias`` how many more links they
@@ -302,10 +291,10 @@ class Users:
         bias: dict[str, float] = {}
         if labels.ndim == 1:
             classes = int(labels.max(initial=0)) + 1
-            shares = [
+            theirs, all_shares = (
                 np.bincount(each, minlength=classes) / max(len(each), 1) for each in (answering, labels)
-            ]
-            bias["class_bias"] = float(np.abs(shares[0] - shares[1]).sum() / 2)
+            )
+            bias["class_bias"] = float(np.abs(theirs - all_shares).sum() / 2)
         if self.raw.neighbours is not None:
             degrees = np.diff(self.raw.neighbours[0])
             mean = float(degrees.mean()) or 1.0
@@ -314,10 +303,8 @@ class Users:
 
     def with_levels(self, levels: Any) -> Users:
         """The same users, each with the privacy level that they chose (1, 2, …)."""
-        raw = self.raw
-        return Users(
-            raw.features, raw.labels, neighbours=raw.neighbours, levels=levels, test_links=raw.test_links
-        )
+        raw, lists = self.raw, self.raw.neighbours
+        return Users(raw.features, raw.labels, neighbours=lists, levels=levels, test_links=raw.test_links)
 
     def with_test_links(self, test: LinkPairs, neighbours: Neighbours) -> Users:
         """The same users where links are to be predicted: they hold the test pairs, and list the training links alone."""
@@ -342,13 +329,11 @@ class Users:
         """How many test users of each class (rows) were given each class (columns): counts alone, as `evaluate` counts hits."""
         self._check_predicted(predicted, graph)
         if graph.multilabel:
-            raise InputError(
-                "users have several labels each, so no class is mistaken for another: look at the scores of each label (per_class)"
-            )
+            raise InputError("users have several labels each, no class is taken for another: see per_class")
         return confusion_counts(predicted, self.raw.labels, graph.test, graph.class_count)
 
     def per_class(self, predicted: NDArray[np.int64], graph: Graph) -> tuple[ClassScore, ...]:
-        """How well each class, or each of several labels, was told from the others among test users."""
+        """How well each class, or each of several labels, was recognised among test users."""
         self._check_predicted(predicted, graph)
         return class_scores(predicted, self.raw.labels, graph.test, graph.class_count)
 
@@ -356,10 +341,8 @@ class Users:
         self._check_together(graph)
         if not graph.test.any():
             raise InputError("the test split is empty: there is nobody to evaluate on")
-        if predicted.shape != self.raw.labels.shape or predicted.dtype.kind not in "iu":
-            raise InputError(
-                f"predictions must be integers of shape {self.raw.labels.shape}, got {predicted.dtype} of shape {predicted.shape}"
-            )
+        shape = self.raw.labels.shape
+        check_array(predicted, "predictions", f"integers of shape {shape}", "iu", shape)
         if predicted.size and not 0 <= int(predicted.min()) <= int(predicted.max()) < graph.class_count:
             raise InputError(f"predicted classes must lie in 0..{graph.class_count - 1}")
 
@@ -372,15 +355,10 @@ class Users:
         self._check_together(graph)
         test = self.raw.test_links
         if test is None:
-            raise InputError(
-                "these users hold no test links: make them with hold_out_links(graph, users, seed)"
-            )
+            raise InputError("these users hold no test links: see hold_out_links(graph, users, seed)")
         leaked = shared_links(graph, test.linked)
         if leaked:
-            raise PrivacyError(
-                f"the graph's edges hold {leaked} of the {len(test.linked)} test links: "
-                "learn from the training links alone"
-            )
+            raise PrivacyError(f"the graph has {leaked} test links: learn from the training links alone")
         pairs = np.concatenate([test.linked, test.unlinked])
         # In the order of the users' numbers, which says nothing about who is linked.
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
@@ -396,19 +374,15 @@ class Users:
         features = self.raw.rows()
         if not graph.test.any():
             raise InputError("the test split is empty: there is nobody to evaluate on")
-        array = np.asarray(predicted)
-        if array.shape != (len(self),) or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-            raise InputError(
-                f"norms must be {len(self)} finite numbers, one a user, got {array.dtype} of shape {array.shape}"
-            )
+        array = check_array(predicted, "norms", f"{len(self)} numbers, one a user", "iuf", (len(self),))
+        if not np.isfinite(array).all():
+            raise InputError("norms must be finite, got NaN or infinity: the model has diverged")
         test = np.flatnonzero(graph.test)
         return float(np.abs(array[test] - row_norms(features[test])[:, 0]).mean())
 
     def _check_together(self, graph: Graph) -> None:
         if len(self) != graph.node_count:
-            raise InputError(
-                f"the graph has {graph.node_count} users, these are {len(self)}: load both together"
-            )
+            raise InputError(f"the graph has {graph.node_count} users, not {len(self)}: load both together")
 
     def __repr__(self) -> str:
         return f"Users({len(self)})"
@@ -422,10 +396,10 @@ _MISSING = {
 
 
 def _checked_levels(levels: Any, users: int) -> NDArray[np.int64]:
-    array = np.array(levels)
-    if array.shape != (users,) or array.dtype.kind not in "iu" or (users and int(array.min()) < 1):
-        raise InputError(f"levels must be {users} integers of at least 1, one a user")
-    array = array.astype(np.int64)
+    expected = f"{users} integers of at least 1, one a user"
+    array = check_array(levels, "levels", expected, "iu", (users,)).astype(np.int64)
+    if users and int(array.min()) < 1:
+        raise InputError(f"levels must be {expected}")
     array.setflags(write=False)
     return array
 
@@ -443,10 +417,8 @@ def draw_levels(users: int, levels: int, distribution: str = "uniform", seed: in
     [3, 3, 3, 3]
     """
     if distribution not in DISTRIBUTIONS:
-        raise InputError(
-            f"no distribution of levels is named {distribution!r}: choose one of {', '.join(DISTRIBUTIONS)}, "
-            f"or give a file of levels ({', '.join(SUFFIXES)})"
-        )
+        choices = f"{', '.join(DISTRIBUTIONS)}, or give a file of levels ({', '.join(SUFFIXES)})"
+        raise InputError(f"no distribution of levels is named {distribution!r}: choose one of {choices}")
     random = np.random.default_rng([check_seed(seed), 5])
     if distribution == "uniform":
         return random.integers(1, levels + 1, users)
@@ -478,11 +450,8 @@ def read_levels(file: str | Path, users: int) -> Levels:
     if path.suffix not in SUFFIXES:
         raise InputError(f"levels are read from files that end in {', '.join(SUFFIXES)}, got {path.name!r}")
     array = read_array(path, "a list of levels", NAMED) if path.suffix == ".npy" else _numbers(path)
-    if array.shape != (users,) or array.dtype.kind not in "iu":
-        raise InputError(
-            f"{path} must hold {users} integers, one level a user, got {array.dtype} of shape {array.shape}"
-        )
-    return array.astype(np.int64)
+    expected = f"{users} integers, one level a user"
+    return check_array(array, f"levels of {path}", expected, "iu", (users,)).astype(np.int64)
 
 
 def level_source(name: str) -> str | Path:
@@ -505,7 +474,7 @@ STREAM = 10
 def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
     """The graph with so many volunteers, drawn from its training users by seed; fewer of them are among more of them.
 
-    Rows change hands here, on the side of whoever runs the experiment.
+    Rows change hands here, on the experimenter's side.
 
     >>> from graphveil.graphs.load import load
     >>> with_panel(*load("town", users=400), count=5, seed=0).panel
@@ -513,18 +482,11 @@ def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
     """
     train = np.flatnonzero(graph.train)
     check_whole(count, "--panel", least=1)
+    check_whole(count, "--panel", most=len(train), why="the number of training users")
     if users.raw.features is None:
-        raise InputError(
-            f"{graph.name} has no features, so volunteers have nothing to give: leave --panel out"
-        )
+        raise InputError(f"{graph.name} has no features that volunteers could give: leave --panel out")
     if graph.panel is not None:
-        raise InputError(
-            f"{graph.name} comes with {len(graph.panel)} volunteers of its own, and others cannot be drawn besides: leave --panel out"
-        )
-    if count > len(train):
-        raise InputError(
-            f"--panel must be at most {len(train)}, as volunteers are drawn from the training users, got {count}"
-        )
+        raise InputError(f"{graph.name} has {len(graph.panel)} volunteers of its own: leave --panel out")
     refuse_levels(users)
     drawn = np.random.default_rng([check_seed(seed), STREAM]).permutation(train)[:count]
     who = np.zeros(graph.node_count, dtype=bool)
@@ -535,6 +497,4 @@ def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
 def refuse_levels(users: Users) -> None:
     """Refuse volunteers among users who chose privacy levels: a row may tell the level, which nobody has made public."""
     if users.have_levels:
-        raise InputError(
-            "these users chose privacy levels, and volunteers give their row, not their level: leave out the panel, or the levels"
-        )
+        raise InputError("a row may tell a user's privacy level: leave out the panel, or the levels")

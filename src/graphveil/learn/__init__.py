@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         OutsideBackbone,
         build_backbone,
     )
-    from graphveil.learn.calibration import calibrated, calibration_error, log_losses
+    from graphveil.learn.calibration import calibrated, log_losses
     from graphveil.learn.checkpoints import Checkpoints, read_tensors
     from graphveil.learn.class_answers import (
         ClassAnswers,

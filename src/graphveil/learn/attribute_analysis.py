@@ -19,8 +19,7 @@ from graphveil.checks import check_whole
 from graphveil.denoise.blocks import propagated_blocks
 from graphveil.errors import InputError
 from graphveil.learn.inputs import estimate_input
-from graphveil.learn.public_model import Problem, solve_path
-from graphveil.linear.sparse import HopSeries, SparseMatrix
+from graphveil.linear.sparse import Device, HopSeries, SparseMatrix
 from graphveil.mechanisms import Estimate
 
 
@@ -38,10 +37,7 @@ class KnownLabels:
 
     def __post_init__(self) -> None:
         if not len(self.labels) == len(self.train) == len(self.validation):
-            raise InputError(
-                f"labels and masks must be as long as each other, got {len(self.labels)}, {len(self.train)} "
-                f"and {len(self.validation)}"
-            )
+            raise InputError("labels and masks must be as long as each other")
         used = self.labels[self.train | self.validation]
         if used.size and int(used.max()) >= self.class_count:
             raise InputError(f"labels must be below {self.class_count}, got {int(used.max())}")
@@ -74,14 +70,11 @@ class Denoised:
 
     estimate: Estimate
     hops: HopSeries
-    device: torch.device | str = "cpu"
+    device: Device = "cpu"
 
     def __post_init__(self) -> None:
         if self.hops.shape[1] != self.estimate.shape[0]:
-            raise InputError(
-                f"the hops run over {self.hops.shape[1]} users and {self.estimate.shape[0]} have reported: "
-                "take the graph of the users who report"
-            )
+            raise InputError(f"the graph has {self.hops.shape[1]} users, {self.estimate.shape[0]} reported")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -109,8 +102,7 @@ class Denoised:
 
     def transposed_times(self, values: Tensor) -> Tensor:
         """Hᵀ V, for values V (users x columns)."""
-        hops = type(self.hops)(self.hops.matrix.transposed, self.hops.coefficients)
-        arrived = hops @ values.to(self.device, torch.float32).contiguous()
+        arrived = self.hops.transposed @ values.to(self.device, torch.float32).contiguous()
         reports = self.reports
         return (reports.transposed if isinstance(reports, SparseMatrix) else reports.T) @ arrived
 
@@ -162,7 +154,12 @@ def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scor
     """
     if not (len(linked) and len(unlinked)):
         raise InputError("both linked and unlinked pairs are needed to tell them apart: give some of each")
-    groups = [(len(pairs), _pair_matrix(pairs, values)) for pairs in (linked, unlinked)]
+    groups = []
+    for pairs in (linked, unlinked):
+        places, shape = (pairs[:, 0], pairs[:, 1]), (values.shape[0],) * 2
+        ones = coo_array((np.ones(len(pairs)), places), shape=shape).tocsr()
+        arrays = ones.indptr, ones.indices, ones.data
+        groups.append((len(pairs), SparseMatrix.from_csr(*arrays, shape, device=values.device)))
     shares = np.array([len(linked), len(unlinked)]) / (len(linked) + len(unlinked))
     between, within = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     room = torch.empty(0)
@@ -213,7 +210,9 @@ def principal_scores(values: Denoised, known: KnownLabels) -> Scores:
     """
     users, features = values.shape
     if known.class_count >= min(values.shape):
-        return _variances(values)
+        # What all components together come to.
+        blocks = (block.double().var(0, correction=0) for _, block in values.blocks())
+        return np.concatenate([variances.cpu().numpy() for variances in blocks])
 
     def covariance(vector: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = values.times(torch.from_numpy(vector).reshape(-1, 1)).double()
@@ -235,21 +234,6 @@ def _fisher(between: Scores, within: Scores) -> Scores:
     if smoothing == 0:
         return np.zeros_like(between)
     return between / (within + smoothing)
-
-
-def _variances(values: Denoised) -> Scores:
-    """What all components together come to."""
-    variances = [block.double().var(0, correction=0).cpu().numpy() for _, block in values.blocks()]
-    return np.concatenate(variances)
-
-
-def _pair_matrix(pairs: Pairs, values: Denoised) -> SparseMatrix:
-    """The matrix with 1 at every pair."""
-    users = values.shape[0]
-    matrix = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(users, users)).tocsr()
-    return SparseMatrix.from_csr(
-        matrix.indptr, matrix.indices, matrix.data, (users, users), device=values.device
-    )
 
 
 def _pair_mean(matrix: SparseMatrix, rows: Tensor, count: int, room: Tensor) -> Scores:
@@ -327,6 +311,104 @@ def _scores(
     return scores
 
 
+Product = Callable[[Tensor], Tensor]
+# The largest eigenvalue of the softmax's second derivative, diag(p) - ppᵀ.
+CURVATURE = 0.5
+# Power iteration comes from below: so many rounds, and so much on top.
+POWER_ROUNDS, POWER_MARGIN = 30, 1.1
+# Weights that move by less than this share of the largest have arrived.
+ARRIVED = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows H by their products, H W and Hᵀ V, in double precision; and the classes 0..c-1 of the rows, each of them there."""
+
+    times: Product
+    transposed_times: Product
+    features: int
+    labels: Tensor
+
+    @cached_property
+    def members(self) -> Tensor:
+        """Rows x classes: 1 where a row is of a class."""
+        return functional.one_hot(self.labels).double()
+
+    @cached_property
+    def step(self) -> float:
+        """1/L, L the Lipschitz constant of the gradient for the weights."""
+        start = np.random.default_rng(0).standard_normal((self.features, 1))
+        vector, size = torch.from_numpy(start).to(self.labels.device), 0.0
+        for _ in range(POWER_ROUNDS):
+            vector = self.transposed_times(centred(self.times(vector / vector.norm())))
+            size = float(vector.norm())
+            if size == 0:
+                return 1.0
+        return len(self.labels) / (CURVATURE * POWER_MARGIN * size)
+
+    @property
+    def strongest(self) -> float:
+        """The smallest λ at which all weights are 0."""
+        shares = self.members.mean(0)
+        return float(self.transposed_times(shares - self.members).abs().max()) / len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticModel:
+    """Weights (features x classes), the intercept, and the scores H W of the rows it was fitted to, intercept aside."""
+
+    weights: Tensor
+    intercept: Tensor
+    scores: Tensor
+
+    def moved(self, other: LogisticModel, share: float) -> LogisticModel:
+        """This plus a share of the way from the other to it."""
+        return LogisticModel(
+            self.weights + share * (self.weights - other.weights),
+            self.intercept + share * (self.intercept - other.intercept),
+            self.scores + share * (self.scores - other.scores),
+        )
+
+
+def centred(values: Tensor) -> Tensor:
+    """Each column less its mean."""
+    return values - values.mean(0)
+
+
+def solve_path(problem: Problem, strengths: Sequence[float], iterations: int) -> Iterator[LogisticModel]:
+    """The models of these λ, each started from the one before: best from the largest to the smallest."""
+    shares = problem.members.mean(0)
+    empty = torch.zeros(problem.features, len(shares), dtype=torch.float64, device=shares.device)
+    model = LogisticModel(empty, shares.log(), torch.zeros_like(problem.members))
+    for strength in strengths:
+        model = _solve(problem, strength, model, iterations)
+        yield LogisticModel(model.weights, model.intercept - model.scores.mean(0), model.scores)
+
+
+def _solve(problem: Problem, strength: float, model: LogisticModel, iterations: int) -> LogisticModel:
+    """FISTA; the intercept here belongs to centred scores."""
+    ahead, pace = model, 1.0
+    for _ in range(iterations):
+        new = _proximal_step(problem, strength, ahead)
+        change = new.weights - model.weights
+        if float(((ahead.weights - new.weights) * change).sum()) > 0:
+            pace = 1.0
+        faster = (1 + (1 + 4 * pace**2) ** 0.5) / 2
+        ahead, model, pace = new.moved(model, (pace - 1) / faster), new, faster
+        if float(change.abs().max()) <= ARRIVED * float(new.weights.abs().max()):
+            break
+    return model
+
+
+def _proximal_step(problem: Problem, strength: float, at: LogisticModel) -> LogisticModel:
+    """A step down the loss, then a soft threshold for the weights."""
+    chances = (centred(at.scores) + at.intercept).softmax(1)
+    slopes = (chances - problem.members) / len(problem.labels)
+    weights = at.weights - problem.step * problem.transposed_times(centred(slopes))
+    weights = functional.softshrink(weights, problem.step * strength)
+    return LogisticModel(weights, at.intercept - slopes.sum(0) / CURVATURE, problem.times(weights))
+
+
 Analysis = Callable[[Denoised, KnownLabels], Scores]
 # The strengths that SMA tries: λ_max/2, λ_max/4, … At λ_max itself all weights are 0.
 STRENGTHS, ITERATIONS = 8, 60
@@ -343,10 +425,7 @@ def sparse_model_scores(
     classes, labels = np.unique(known.labels[known.train_users], return_inverse=True)
     judges = known.validation_users[np.isin(known.labels[known.validation_users], classes)]
     if not judges.size:
-        raise InputError(
-            "sma chooses its penalty on validation users, and none has a label that training users have: "
-            "give some, or take fda"
-        )
+        raise InputError("sma needs validation users with labels that are trained: give some, or take fda")
     if len(classes) == 1:
         return np.zeros(values.shape[1])
     problem = _training_rows(values, known.train_users, labels)
@@ -375,8 +454,9 @@ def combined_scores(parts: Sequence[tuple[Scores, float]]) -> Scores:
     total = sum(weight for _, weight in parts)
     if not parts or total <= 0 or any(weight < 0 for _, weight in parts):
         raise InputError("weights of scores must be at least 0, and one of them above 0")
-    mean: Scores = np.sum([weight / total * _to_sum_one(scores) for scores, weight in parts], axis=0)
-    return mean
+    # Scores that are all 0 stay so.
+    shares = [weight / total * (scores / (float(scores.sum()) or 1.0)) for scores, weight in parts]
+    return np.asarray(np.sum(shares, axis=0))
 
 
 ANALYSES: dict[str, Analysis] = {
@@ -386,12 +466,6 @@ ANALYSES: dict[str, Analysis] = {
     "chi-square": chi_square_scores,
     "pca": principal_scores,
 }
-
-
-def _to_sum_one(scores: Scores) -> Scores:
-    """Scores as shares of their sum; all of them 0 stay so."""
-    total = float(scores.sum())
-    return scores / total if total else scores
 
 
 def _training_rows(values: Denoised, users: NDArray[np.int64], labels: NDArray[np.int64]) -> Problem:

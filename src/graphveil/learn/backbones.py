@@ -135,20 +135,35 @@ class Backbone(nn.Module, ABC):
         """The weights that the input is multiplied by: matrices with a column for each of d features."""
         lin = getattr(getattr(self, "conv1", None), "lin", None)
         if lin is None:
-            raise InputError(
-                f"{type(self).__name__} does not say which of its weights are those of features: give it feature_weights, "
-                "or take another regularizer than weight-lasso"
-            )
+            missing = f"{type(self).__name__} has no feature_weights, which weight-lasso shrinks"
+            raise InputError(f"{missing}: write them, or take another regularizer")
         return [lin.weight]
 
 
-class GCN(Backbone):
-    """Graph convolutions (Kipf and Welling 2017): D^-1/2 (A + I) D^-1/2 X W + b."""
+class Layers(Backbone):
+    """A backbone of the library, which builds its layers in `build`; ``options`` are those that it takes there."""
 
     def __init__(
-        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
+        self,
+        inputs: int,
+        hidden: int,
+        classes: int,
+        activation: str = "selu",
+        dropout: float = 0.5,
+        **options: Any,
     ) -> None:
         super().__init__(activation, dropout)
+        self.build(inputs, hidden, classes, **options)
+
+    @abstractmethod
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
+        """Make the layers, from d inputs over h hidden columns to c classes."""
+
+
+class GCN(Layers):
+    """Graph convolutions (Kipf and Welling 2017): D^-1/2 (A + I) D^-1/2 X W + b."""
+
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
         self.conv1, self.conv2 = Convolution(inputs, hidden), Convolution(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -156,13 +171,10 @@ class GCN(Backbone):
         return out
 
 
-class GraphSAGE(Backbone):
+class GraphSAGE(Layers):
     """Mean of the neighbours and oneself, each with weights of their own (Hamilton et al. 2017)."""
 
-    def __init__(
-        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
         self.conv1, self.conv2 = MeanParameters(inputs, hidden), MeanParameters(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -178,22 +190,13 @@ class GraphSAGE(Backbone):
         return [conv.lin_l.weight, conv.lin_r.weight]
 
 
-class GAT(Backbone):
+class GAT(Layers):
     """Attention over neighbours (Veličković et al. 2018): four heads side by side, then one.
 
     ``heads`` of h columns each make the first layer's result n x (heads·h).
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        classes: int,
-        activation: str = "selu",
-        dropout: float = 0.5,
-        heads: int = 4,
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int, heads: int = 4) -> None:
         self.conv1 = Attention(inputs, hidden, heads, concat=True)
         self.conv2 = Attention(heads * hidden, classes, 1, concat=False)
 
@@ -210,17 +213,13 @@ class GAT(Backbone):
         return out
 
 
-class GIN(Backbone):
+class GIN(Layers):
     """Sums over neighbours and oneself through a small network (Xu et al. 2019): W2 act(W1 (A + I) X + b1) + b2."""
 
-    def __init__(
-        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
+        act = Activation(self.activation)
         self.conv1, self.conv2 = (
-            SumParameters(
-                nn.Sequential(nn.Linear(size, hidden), Activation(activation), nn.Linear(hidden, out))
-            )
+            SumParameters(nn.Sequential(nn.Linear(size, hidden), act, nn.Linear(hidden, out)))
             for size, out in ((inputs, hidden), (hidden, classes))
         )
 
@@ -235,13 +234,10 @@ class GIN(Backbone):
         return [conv.nn[0].weight]
 
 
-class MLP(Backbone):
+class MLP(Layers):
     """Two linear layers on a user's own report alone; the graph is not used."""
 
-    def __init__(
-        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int) -> None:
         self.conv1, self.conv2 = nn.Linear(inputs, hidden), nn.Linear(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -260,17 +256,8 @@ class APPNP(MLP):
     H (n x c) is what the two layers predict of each user alone; ``hops`` is K, ``alpha`` is α in [0, 1].
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        classes: int,
-        activation: str = "selu",
-        dropout: float = 0.5,
-        hops: int = 10,
-        alpha: float = 0.1,
-    ) -> None:
-        super().__init__(inputs, hidden, classes, activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int, hops: int = 10, alpha: float = 0.1) -> None:
+        super().build(inputs, hidden, classes)
         self.coefficients = [alpha * (1 - alpha) ** k for k in range(hops)] + [(1 - alpha) ** hops]
 
     def second(self, hidden: Tensor, topology: Topology) -> Tensor:
@@ -278,22 +265,13 @@ class APPNP(MLP):
         return Polynomial(topology.gcn, self.coefficients) @ super().second(hidden, topology)
 
 
-class SGC(Backbone):
+class SGC(Layers):
     """One linear map after K hops (Wu et al. 2019): Â^K X W + b. It has no hidden layer, activation or dropout.
 
     ``hops`` is K. The first layer's result is the scores already, n x c; ``hidden`` counts for nothing.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        classes: int,
-        activation: str = "selu",
-        dropout: float = 0.5,
-        hops: int = 2,
-    ) -> None:
-        super().__init__(activation, dropout)
+    def build(self, inputs: int, hidden: int, classes: int, hops: int = 2) -> None:
         self.conv1 = Linear(inputs, classes)
         self.coefficients = [0.0] * hops + [1.0]
 
@@ -314,17 +292,8 @@ class SSGC(SGC):
     ``hops`` is K of at least 1, ``alpha`` is α in [0, 1]; otherwise as `SGC`.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        classes: int,
-        activation: str = "selu",
-        dropout: float = 0.5,
-        hops: int = 16,
-        alpha: float = 0.05,
-    ) -> None:
-        super().__init__(inputs, hidden, classes, activation, dropout, hops)
+    def build(self, inputs: int, hidden: int, classes: int, hops: int = 16, alpha: float = 0.05) -> None:
+        super().build(inputs, hidden, classes, hops)
         # Drawn anew: published numbers were.
         self.conv1 = Linear(inputs, classes)
         self.coefficients = [alpha] + [(1 - alpha) / hops] * hops
@@ -346,14 +315,14 @@ def share_by(places: Tensor, scores: Tensor, count: int) -> Tensor:
 
 
 class Activation(nn.Module):
-    """An activation by name (selu or relu), as a module; entry by entry, so any shape stays."""
+    """An activation as a module; entry by entry, so any shape stays."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self.name = name
+        self.activation = activation
 
     def forward(self, values: Tensor) -> Tensor:
-        return ACTIVATIONS[self.name](values)
+        return self.activation(values)
 
 
 def project(inputs: Input, weight: Tensor) -> Tensor:
@@ -371,9 +340,7 @@ TOPOLOGY = "topology"
 def outside_backbone(name: str, member: Any) -> Callable[..., Backbone]:
     """What was found in a file or a package, as a function that makes a backbone."""
     if isinstance(member, nn.Module):
-        raise InputError(
-            f"{name} is a module that is built already, for one number of columns: name its class, or a function that makes it"
-        )
+        raise InputError(f"{name} is built already: name its class, or a function that makes it")
     if not callable(member) or (isinstance(member, type) and not issubclass(member, nn.Module)):
         kind = member.__name__ if isinstance(member, type) else type(member).__name__
         raise InputError(f"{name} is no backbone but a {kind}: name {CONVENTION}")
@@ -384,9 +351,8 @@ def outside_backbone(name: str, member: Any) -> Callable[..., Backbone]:
         try:
             made = member(inputs, hidden, outputs, **taken)
         except TypeError as error:
-            raise InputError(
-                f"{name} cannot be made with ({inputs}, {hidden}, {outputs}): {error}; it must be {CONVENTION}"
-            ) from error
+            sizes = f"({inputs}, {hidden}, {outputs})"
+            raise InputError(f"{name} cannot be made with {sizes}: {error}; name {CONVENTION}") from error
         if isinstance(made, Backbone):
             return made
         if not isinstance(made, nn.Module):
@@ -441,13 +407,10 @@ class OutsideBackbone(Backbone):
 
     def _checked(self, out: Any, users: int) -> Tensor:
         if not isinstance(out, Tensor) or not out.is_floating_point() or out.shape != (users, self.outputs):
-            got = (
-                f"{out.dtype} of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
-            )
-            raise InputError(
-                f"{self.name} must return a tensor of floats, users x output columns, here ({users}, {self.outputs}): "
-                f"it returned {got}"
-            )
+            got = type(out).__name__
+            if isinstance(out, Tensor):
+                got = f"{out.dtype} of shape {tuple(out.shape)}"
+            raise InputError(f"{self.name} must return floats of shape ({users}, {self.outputs}), got {got}")
         return out
 
 
@@ -468,10 +431,8 @@ def _takes_topology(name: str, module: nn.Module) -> bool:
         if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
     ]
     if not several and (len(accepted) < 2 or len(needed) > 2):
-        raise InputError(
-            f"the forward of {name} takes {', '.join(parameter.name for parameter in accepted) or 'nothing'}: it must take "
-            f"(x, edge_index) or (inputs, {TOPOLOGY})"
-        )
+        takes = ", ".join(parameter.name for parameter in accepted) or "nothing"
+        raise InputError(f"{name}.forward takes {takes}, not (x, edge_index) or (inputs, {TOPOLOGY})")
     return len(accepted) > 1 and accepted[1].name == TOPOLOGY
 
 

@@ -71,9 +71,9 @@ def bins_of(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray
     return np.searchsorted(edges, numbers, side="right").astype(np.int64)
 
 
-def bin_edges(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def bin_edges(numbers: NDArray[np.float64], users_a_bin: int = USERS_A_BIN) -> NDArray[np.float64]:
     """What divides the users who judge into bins of about the same size: none where they are few."""
-    count = min(MOST_BINS, max(1, len(numbers) // USERS_A_BIN))
+    count = min(MOST_BINS, max(1, len(numbers) // users_a_bin))
     return np.unique(np.quantile(numbers, np.arange(1, count) / count)) if count > 1 else np.empty(0)
 
 
@@ -104,11 +104,8 @@ def fit_temperatures(
     if not len(edges):
         return Temperatures(edges, np.exp([pooled]))
     bins = bins_of(numbers, edges)
-    each = [
-        _likeliest(loss_of(np.flatnonzero(bins == place)), pooled, BIN_SPREAD)
-        for place in range(len(edges) + 1)
-    ]
-    return Temperatures(edges, np.exp(each))
+    members = (np.flatnonzero(bins == place) for place in range(len(edges) + 1))
+    return Temperatures(edges, np.exp([_likeliest(loss_of(each), pooled, BIN_SPREAD) for each in members]))
 
 
 def calibrated(
@@ -130,9 +127,8 @@ def calibrated(
     halves = order[::2], order[1::2]
 
     def fitted(chosen: NDArray[np.int64]) -> Temperatures:
-        return fit_temperatures(
-            theirs[chosen], their_labels[chosen], their_numbers[chosen], edges, transition
-        )
+        of_chosen = theirs[chosen], their_labels[chosen], their_numbers[chosen]
+        return fit_temperatures(*of_chosen, edges, transition)
 
     everything = fitted(np.arange(judges.size))
     of_judges = np.empty(judges.size)
@@ -141,17 +137,6 @@ def calibrated(
     each = everything.of(numbers)
     each[judges.users] = of_judges[judges.places]
     return tempered(rows, each, several=labels.ndim == 2), everything
-
-
-def calibration_error(rows: Rows, labels: NDArray[np.int64], bins: int = 15) -> float:
-    """The expected calibration error (Guo et al. 2017): how far the chance of the likeliest class is from how often it is right.
-
-    Bins are of one width; each counts by its users.
-    """
-    sure, right = rows.max(axis=1), rows.argmax(axis=1) == labels
-    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
-    gaps = np.bincount(place, weights=sure - right, minlength=bins)
-    return float(np.abs(gaps).sum() / len(rows))
 
 
 def _likeliest(loss: Callable[[float], float], centre: float, spread: float) -> float:

@@ -40,9 +40,8 @@ def read_tensors(file: Path, what: str, instead: str, device: str | None = None)
         raise unreadable(file, error, instead) from None
     except Exception as error:
         # torch raises almost anything at a damaged file.
-        raise InputError(
-            f"{file} holds no {what}, or is damaged ({type(error).__name__}): {instead}"
-        ) from error
+        kind = type(error).__name__
+        raise InputError(f"{file} holds no {what}, or is damaged ({kind}): {instead}") from error
     return content
 
 
@@ -192,7 +191,7 @@ class Training:
 
 
 def _write(file: Path, state: dict[str, Any]) -> None:
-    """A file that is there as a whole, or not at all, whoever else writes the same: another process of the same command may, and may
+    """A file that is there as a whole, or not at all, even if others write the same: another process of the same command may, and may
     have removed the folder when it was done."""
     part = file.with_suffix(f".{os.getpid()}.part")
     try:
@@ -203,6 +202,5 @@ def _write(file: Path, state: dict[str, Any]) -> None:
         with suppress(OSError):
             part.unlink()
         reason = str(error).partition("\n")[0]
-        raise InputError(
-            f"the checkpoint {file} cannot be written ({reason}): make room, or set GRAPHVEIL_CACHE to another folder"
-        ) from None
+        instead = "make room, or set GRAPHVEIL_CACHE to another folder"
+        raise InputError(f"the checkpoint {file} cannot be written ({reason}): {instead}") from None

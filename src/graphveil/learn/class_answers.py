@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart, Group
-from graphveil.learn.calibration import log_losses
+from graphveil.learn.calibration import bin_edges, bins_of, log_losses
 from graphveil.linear.propagation import scaled_matrix
 from graphveil.linear.sparse import SparseMatrix
 
@@ -27,8 +27,8 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Gather = Callable[[NDArray[Any]], NDArray[Any]]
 
-# A bin of certainty has a table of its own where so many users judge it, and there are no more bins than this.
-USERS_A_BIN, MOST_BINS = 250, 6
+# A bin of certainty has a table of its own where so many users judge it.
+USERS_A_BIN = 250
 # So many users' worth a table counts beforehand: the pooled one as flat, those of bins as the pooled one.
 STRENGTH = 20.0
 # Rounds in which tables are fitted to labels that were reported.
@@ -75,33 +75,18 @@ def class_evidence(
     answers that are judged, where these are not all among those that are to be decoded.
     """
     told = asked if told is None else told
-    edges = _edges(told.certainty[judged.answers])
-    ranks, bins = asked.ranks(classes), _bins(asked.certainty, edges)
-    told_ranks, told_bins = told.ranks(classes), _bins(told.certainty, edges)
+    edges = bin_edges(told.certainty[judged.answers], USERS_A_BIN)
+    ranks, bins = asked.ranks(classes), bins_of(asked.certainty, edges)
+    told_ranks, told_bins = told.ranks(classes), bins_of(told.certainty, edges)
 
     def decoded(chosen: Whole) -> Floats:
         tables = _tables(told, judged, chosen, told_ranks, told_bins, len(edges) + 1)
-        return _evidence(asked, ranks, bins, tables)
+        logs = np.log(tables[bins[:, None], ranks, asked.places[:, None]])
+        centred: Floats = logs - logs.mean(axis=1, keepdims=True)
+        return centred
 
     by_fold = [decoded(np.flatnonzero(judged.folds != fold)) for fold in (0, 1)]
     return np.stack(by_fold), decoded(np.arange(len(judged.answers)))
-
-
-def _edges(judges: Floats) -> Floats:
-    """What divides certainties into bins that have about as many judges each."""
-    count = int(np.clip(len(judges) // USERS_A_BIN, 1, MOST_BINS))
-    return np.unique(np.quantile(judges, np.arange(1, count) / count)) if count > 1 else np.empty(0)
-
-
-def _bins(certainty: Floats, edges: Floats) -> Whole:
-    """The bin of certainty of each user."""
-    return np.searchsorted(edges, certainty, side="right").astype(np.int64)
-
-
-def _evidence(asked: ClassAnswers, ranks: Whole, bins: Whole, tables: Floats) -> Floats:
-    told = np.log(tables[bins[:, None], ranks, asked.places[:, None]])
-    centred: Floats = told - told.mean(axis=1, keepdims=True)
-    return centred
 
 
 def _tables(
@@ -343,19 +328,39 @@ def _features(prior: Floats, evidence: Floats, rows: Floats, operators: dict[str
     return np.stack([kind - kind.mean(axis=1, keepdims=True) for kind in kinds], axis=2)
 
 
-def _weighed(features: Floats, judges: Judges) -> Floats:
-    """Probabilities by weights that all classes share: a conditional logit, kept near the spread, five-fold for those who judge."""
-    start = np.zeros(features.shape[2])
-    start[:2] = 1.0
-    own, folds = judges.group.rows(features), np.arange(judges.group.size) % FOLDS
-    rows = softmax(features @ _conditional_logit(own, judges.labels, judges.transition, start), axis=1)
-    theirs = np.empty((judges.group.size, rows.shape[1]))
+def _for_all(
+    rows: Floats, own: Floats, judges: Judges, predict: Callable[[Floats, NDArray[np.int64], Floats], Floats]
+) -> Floats:
+    """Probabilities of everybody, by what those who judge teach; for themselves five-fold, by the others of them.
+
+    Parameters
+    ----------
+    rows, own
+        What is known of everybody (n x …), and of those who judge.
+    judges
+        Those who judge.
+    predict
+        Makes probabilities from rows and labels to learn from, and rows to predict.
+    """
+    everybody, folds = predict(own, judges.labels, rows), np.arange(judges.group.size) % FOLDS
+    theirs = np.empty((judges.group.size, everybody.shape[1]))
     for fold in range(FOLDS):
         held = folds == fold
-        weights = _conditional_logit(own[~held], judges.labels[~held], judges.transition, start)
-        theirs[held] = softmax(own[held] @ weights, axis=1)
-    rows[judges.users] = theirs[judges.group.places]
-    return np.asarray(rows)
+        theirs[held] = predict(own[~held], judges.labels[~held], own[held])
+    everybody[judges.users] = theirs[judges.group.places]
+    return everybody
+
+
+def _weighed(features: Floats, judges: Judges) -> Floats:
+    """Probabilities by weights that all classes share: a conditional logit, kept near the spread."""
+    start = np.zeros(features.shape[2])
+    start[:2] = 1.0
+
+    def predict(known: Floats, labels: NDArray[np.int64], rows: Floats) -> Floats:
+        weights = _conditional_logit(known, labels, judges.transition, start)
+        return np.asarray(softmax(rows @ weights, axis=1))
+
+    return _for_all(features, judges.group.rows(features), judges, predict)
 
 
 def _conditional_logit(
@@ -385,20 +390,15 @@ def _conditional_logit(
 
 
 def _by_class(columns: Floats, judges: Judges, classes: int) -> Floats:
-    """Probabilities by weights for each class (multinomial regression), five-fold for those who judge."""
-    own, folds = judges.group.rows(columns), np.arange(judges.group.size) % FOLDS
+    """Probabilities by weights for each class (multinomial regression)."""
+    own = judges.group.rows(columns)
     centre, width = own.mean(axis=0), own.std(axis=0) + 1e-6
-    columns, own = (columns - centre) / width, (own - centre) / width
-    rows = _regressed(own, judges.labels, columns, classes)
-    theirs = np.empty((judges.group.size, classes))
-    for fold in range(FOLDS):
-        held = folds == fold
-        theirs[held] = _regressed(own[~held], judges.labels[~held], own[held], classes)
-    rows[judges.users] = theirs[judges.group.places]
-    return rows
+    return _for_all(
+        (columns - centre) / width, (own - centre) / width, judges, partial(_regressed, classes=classes)
+    )
 
 
-def _regressed(features: Floats, labels: NDArray[np.int64], of: Floats, classes: int) -> Floats:
+def _regressed(features: Floats, labels: NDArray[np.int64], of: Floats, *, classes: int) -> Floats:
     rows = np.full((len(of), classes), SMALLEST)
     if len(np.unique(labels)) < 2:
         rows[:, labels[0]] = 1.0

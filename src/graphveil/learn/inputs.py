@@ -14,12 +14,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from graphveil.errors import InputError
-from graphveil.linear.sparse import Composition, Input, Scaled, SparseMatrix
+from graphveil.linear.sparse import Composition, Device, Input, Scaled, SparseMatrix
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.settings import available_gigabytes
 
+Floats = NDArray[np.float64]
 
-def tensor(array: NDArray[Any], device: torch.device | str = "cpu") -> Tensor:
+
+def tensor(array: NDArray[Any], device: Device = "cpu") -> Tensor:
     """A copy of an array on a device, of the same shape and type."""
     return torch.tensor(array, device=device)
 
@@ -30,22 +32,15 @@ ROW_NORM_SHARE = 1 / 8
 
 
 def report_input(
-    reports: Reports,
-    share: float = ROW_NORM_SHARE,
-    device: torch.device | str = "cpu",
-    max_memory: float | None = None,
+    reports: Reports, share: float = ROW_NORM_SHARE, device: Device = "cpu", max_memory: float | None = None
 ) -> SparseMatrix | Tensor:
     """Decoded reports (n users x d features), scaled so that a row has the norm ``share``·√d in expectation.
 
     They are dense where the mechanism reports every value, which is refused above ``max_memory`` gigabytes.
     """
-    return estimate_input(
-        reports.estimate(),
-        report_scale(reports.mechanism, share),
-        device,
-        max_memory,
-        reports.mechanism.name,
-    )
+    mechanism = reports.mechanism
+    scale = report_scale(mechanism, share)
+    return estimate_input(reports.estimate(), scale, device, max_memory, mechanism.name)
 
 
 def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
@@ -60,7 +55,7 @@ def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
 def estimate_input(
     estimate: Estimate,
     scale: float,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     max_memory: float | None = None,
     name: str = "a mechanism",
 ) -> SparseMatrix | Tensor:
@@ -90,7 +85,7 @@ def thinned(inputs: Input, dropped: float) -> Input:
     return functional.dropout(inputs, dropped)
 
 
-def raw_input(features: Any, device: torch.device | str = "cpu") -> SparseMatrix | Tensor:
+def raw_input(features: Any, device: Device = "cpu") -> SparseMatrix | Tensor:
     """Raw features (n x d) as they are: a sparse matrix stays sparse. Only for a method that claims no privacy."""
     if hasattr(features, "tocsr"):
         matrix = features.tocsr()
@@ -114,13 +109,10 @@ def refuse_above(
     allowed = available_gigabytes() if max_memory is None else max_memory
     if size > allowed:
         limit = "that this machine has left" if max_memory is None else "allowed"
-        raise InputError(
-            f"{what} is a dense matrix of {shape[0]} x {shape[1]} numbers, {size:.1f} GB, above the {allowed:.3g} GB "
-            f"{limit}: allow more with --max-memory, or {instead}"
-        )
+        taken = f"{shape[0]} x {shape[1]} numbers, {size:.1f} GB, above the {allowed:.3g} GB {limit}"
+        raise InputError(f"{what} is a dense matrix of {taken}: allow more with --max-memory, or {instead}")
 
 
-Floats = NDArray[np.float64]
 # precision: an attribute's column is as large as it is precise. unbiased: all columns are estimates in the same unit.
 Columns = Literal["precision", "unbiased"]
 Targetable = FeatureMechanism | PersonalMechanism
@@ -142,10 +134,7 @@ def precisions(mechanisms: Sequence[Targetable]) -> list[Floats]:
 
 
 def rounds_input(
-    rounds: Sequence[Reports],
-    share: float,
-    columns: Columns = "precision",
-    device: torch.device | str = "cpu",
+    rounds: Sequence[Reports], share: float, columns: Columns = "precision", device: Device = "cpu"
 ) -> SparseMatrix:
     """Estimates of several rounds (each n users x d attributes), weighted by their inverse variances and added; sparse, n x d.
 
@@ -155,21 +144,16 @@ def rounds_input(
     constants alone and as if rounds asked for different values: where they ask for the same ones, rows are a little longer.
     """
     mechanisms = [reports.mechanism for reports in rounds]
-    targets = [
-        mechanism for mechanism in mechanisms if isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
-    ]
+    targets = [each for each in mechanisms if isinstance(each, (FeatureMechanism, PersonalMechanism))]
     weights = precisions(targets)
     if columns == "unbiased":
         total = np.sum(weights, axis=0)
         weights = [weight / np.maximum(total, 1e-300) for weight in weights]
-    expected = sum(
-        _norm_square(mechanism, weight) for mechanism, weight in zip(targets, weights, strict=True)
-    )
+    expected = sum(map(_norm_square, targets, weights))
     scale = share * math.sqrt(targets[0].shape.dimensions) / math.sqrt(expected)
-    parts = [
-        _weighed(reports.estimate(), scale * weight) for reports, weight in zip(rounds, weights, strict=True)
-    ]
-    whole = sum(parts[1:], start=parts[0])
+    estimates = (reports.estimate() for reports in rounds)
+    first, *others = (_weighed(each, scale * weight) for each, weight in zip(estimates, weights, strict=True))
+    whole = sum(others, start=first)
     whole.sort_indices()
     return SparseMatrix.from_csr(whole.indptr, whole.indices, whole.data, whole.shape, device=device)
 
@@ -189,26 +173,23 @@ def _weighed(estimate: Estimate, weights: Floats) -> Any:
     return matrix
 
 
-Places = NDArray[np.int64]
-Numbers = NDArray[np.float64]
-
-
 def divided_input(
     reports: Reports,
-    places: Places,
+    places: NDArray[np.int64],
     share: float,
     *,
     by_precision: bool,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     max_memory: float | None = None,
 ) -> SparseMatrix | Tensor:
     """Decoded answers about the attributes at ``places`` (n users x so many columns), the others left out.
 
     ``by_precision`` divides a column by its mean square v: an unbiased estimate at a small budget is large because it is noisy,
-    and would be the loudest column. Rows have the norm ``share``·√d in expectation, by public constants alone. Whoever is silent
-    has an empty row.
+    and would be the loudest column. Rows have the norm ``share``·√d in expectation, by public constants alone. Silent users
+    have empty rows.
     """
-    mechanism = _answering_all(reports)
+    mechanism = reports.mechanism
+    assert isinstance(mechanism, FeatureMechanism)
     squares = answer_squares(mechanism)[places]
     weights = 1 / squares if by_precision else np.ones(len(places))
     estimate = _weighed_columns(mechanism.only(reports, places).estimate(), weights)
@@ -217,28 +198,29 @@ def divided_input(
 
 
 def joined_input(
-    first: Reports, reports: Reports, places: Places, share: float, device: torch.device | str = "cpu"
+    first: Reports, reports: Reports, places: NDArray[np.int64], share: float, device: Device = "cpu"
 ) -> SparseMatrix:
     """Estimates of a round that asked for some of the values, and of one that divided its budget, added; sparse, n x d.
 
     Each estimate counts by its precision, as in `rounds_input`: π_j/v of the first, 1/v_j of the attributes at ``places``, whose
     answers in the other round are all that is taken of it. Both must be unbiased. Rows have the norm ``share``·√d in expectation.
     """
-    mechanism, before = _answering_all(reports), first.mechanism
-    assert isinstance(before, FeatureMechanism)
+    mechanism, before = reports.mechanism, first.mechanism
+    assert isinstance(mechanism, FeatureMechanism) and isinstance(before, FeatureMechanism)
     squares, weights = answer_squares(mechanism)[places], precisions([before])[0]
     kept = _weighed_columns(mechanism.only(reports, places).estimate(), 1 / squares)
     named = np.tile(places.astype(np.int32), len(kept.values) // len(places))
-    asked = first.estimate().to_scipy()
-    asked.data = asked.data * weights[asked.indices]
-    whole = asked + replace(kept, shape=(kept.shape[0], mechanism.size), indices=named).to_scipy()
+    whole = (
+        _weighed(first.estimate(), weights)
+        + replace(kept, shape=(kept.shape[0], mechanism.size), indices=named).to_scipy()
+    )
     whole.sort_indices()
     expected = float(before.spread**2 * before.shape.length * (weights**2).mean() + (1 / squares).sum())
     scale = share * math.sqrt(mechanism.size / expected)
     return SparseMatrix.from_csr(whole.indptr, whole.indices, scale * whole.data, whole.shape, device=device)
 
 
-def answer_squares(mechanism: FeatureMechanism) -> Numbers:
+def answer_squares(mechanism: FeatureMechanism) -> Floats:
     """v of every dimension: the mean square of its answer, all inputs equally likely, in the units of a value; public."""
     known = {channel: channel.root_mean_square**2 for channel in set(mechanism.channels)}
     squares = np.array([known[channel] for channel in mechanism.channels])
@@ -246,12 +228,6 @@ def answer_squares(mechanism: FeatureMechanism) -> Numbers:
     return np.broadcast_to(unit * squares, (mechanism.size,))
 
 
-def _answering_all(reports: Reports) -> FeatureMechanism:
-    mechanism = reports.mechanism
-    assert isinstance(mechanism, FeatureMechanism)
-    return mechanism
-
-
-def _weighed_columns(estimate: Estimate, weights: Numbers) -> Estimate:
+def _weighed_columns(estimate: Estimate, weights: Floats) -> Estimate:
     """Rows that answer everything, each column multiplied by its weight; empty rows stay empty."""
     return replace(estimate, values=(estimate.values.reshape(-1, len(weights)) * weights).ravel())

@@ -22,7 +22,7 @@ from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.targets import Targets, add_up
 from graphveil.learn.topology import Among, Topology, dropout
 from graphveil.learn.training import Adam, Best, Fitted, Progress, Schedule
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import Device, SparseMatrix
 
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
 LABEL_SCALE = 16.0
@@ -63,7 +63,8 @@ class LabelNetwork(nn.Module):
 
     def inputs(self, labels: Tensor, topology: Topology) -> Tensor:
         """The degree and the labels (n x c) after each of K hops, side by side: n x (1 + Kc)."""
-        columns, reached = [log_degrees(topology).to(labels)[:, None]], labels
+        degrees = torch.log1p(torch.from_numpy(topology.graph.degrees).float())
+        columns, reached = [degrees.to(labels)[:, None]], labels
         for _ in range(self.hops):
             reached = topology.ordered @ reached
             columns.append(LABEL_SCALE * reached)
@@ -92,28 +93,14 @@ class LabelNetwork(nn.Module):
                 mine.bias.copy_(learned.bias)
 
 
-def mask(labels: Tensor, train: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """Hide the labels (n x c) of a random share of the training users (their numbers): what is left (n x c), and who is hidden.
-
-    Somebody is always hidden, and of two or more users somebody is not. What is left is scaled up, so that as much
-    spreads as when nothing is hidden.
-    """
-    hidden = train[hidden_places(len(train), share).to(train.device)]
-    return _left(labels, hidden, share, len(train)), hidden
-
-
-def hidden_places(trained: int, share: float) -> Tensor:
-    """Who of so many training users is hidden, at random: at least one, and of two or more not all."""
-    return torch.randperm(trained)[: _count(trained, share)]
-
-
-def _count(trained: int, share: float) -> int:
+def hidden_count(trained: int, share: float) -> int:
+    """How many of so many training users are hidden: at least one, and of two or more not all."""
     return min(max(round(share * trained), 1), max(trained - 1, 1))
 
 
-def _left(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
-    """The labels (n x c) without those that are hidden, scaled up by as much as is missing."""
-    left = labels * (trained / max(trained - _count(trained, share), 1))
+def without_hidden(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
+    """The labels (n x c) without those that are hidden, scaled up by as much as is missing, so that as much spreads."""
+    left = labels * (trained / max(trained - hidden_count(trained, share), 1))
     left[hidden] = 0
     return left
 
@@ -121,7 +108,7 @@ def _left(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
 def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among | None]:
     """Hide a random share of the training users of all workers: the numbers of those who are here, and where they stand among all
     who are hidden, if not all of them are here."""
-    drawn = hidden_places(train.size, share)
+    drawn = torch.randperm(train.size)[: hidden_count(train.size, share)]
     users = torch.from_numpy(train.users)
     if not isinstance(graph, GraphPart):
         return users[drawn], None
@@ -133,14 +120,11 @@ def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among |
 
 @dataclass(frozen=True)
 class MaskedInputs:
-    """What networks on labels read: the rows of everybody (n x (1 + Kc)), and masks with the rows of those whom they hide.
-
-    ``among`` says for each mask where those rows stand among the rows of all workers.
-    """
+    """What networks on labels read: the rows of everybody (n x (1 + Kc)); and of each mask whom it hides, their rows, and where
+    these stand among the rows of all workers."""
 
     everything: Tensor
-    masks: tuple[tuple[Tensor, Tensor], ...]
-    among: tuple[Among | None, ...]
+    masks: tuple[tuple[Tensor, Tensor, Among | None], ...]
 
 
 def masked_inputs(
@@ -158,18 +142,19 @@ def masked_inputs(
     drawn = [draw_mask(topology.graph, train, masked) for _ in range(count)]
     together = max(1, COLUMNS // labels.shape[1])
     degrees = everything[:, :1]
-    found: list[tuple[Tensor, Tensor]] = []
+    found: list[tuple[Tensor, Tensor, Among | None]] = []
     for first in range(0, count, together):
         block = [hidden.to(labels.device) for hidden, _ in drawn[first : first + together]]
-        reached = torch.cat([_left(labels, who, masked, train.size) for who in block], dim=1)
+        reached = torch.cat([without_hidden(labels, who, masked, train.size) for who in block], dim=1)
         columns = [[degrees[who]] for who in block]
         for _ in range(model.hops):
             reached = topology.ordered.multiply(reached)
             parts = reached.split(labels.shape[1], dim=1)
             for rows, part, who in zip(columns, parts, block, strict=True):
                 rows.append(LABEL_SCALE * part[who])
-        found += [(who, torch.cat(rows, dim=1)) for rows, who in zip(columns, block, strict=True)]
-    return MaskedInputs(everything, tuple(found), tuple(among for _, among in drawn))
+        places = (among for _, among in drawn[first : first + together])
+        found += zip(block, (torch.cat(rows, dim=1) for rows in columns), places, strict=True)
+    return MaskedInputs(everything, tuple(found))
 
 
 def fit_masked(
@@ -187,40 +172,49 @@ def fit_masked(
     turns with the masks of ``inputs``, see `masked_inputs`. The model is left as it was at its best.
     """
     judges = targets.validation_rows
-    held_out, everything = of_rows(targets, judges), inputs.everything[judges]
-    best, step = (
-        Best(held_out, schedule, progress),
-        Adam(model, schedule.lr, schedule.weight_decay, topology.collective),
-    )
-    kept = copy.deepcopy(model.state_dict())
-    for epoch in range(schedule.epochs):
+    everything = inputs.everything[judges]
+
+    def look(epoch: int) -> tuple[Tensor, Callable[[], Tensor]]:
         near = model.near_ids(topology)
+        hidden, rows, among = inputs.masks[epoch % len(inputs.masks)]
         with torch.no_grad():
             scores = model.eval()(everything, near[judges])
+
+        def loss() -> Tensor:
+            predicted = model.train()(rows, near[hidden], among)
+            return targets.loss(predicted, targets.labels[hidden])
+
+        return scores, loss
+
+    best = Best(of_rows(targets, judges), schedule, progress)
+    fitted = _fit_best(
+        model, best, Adam(model, schedule.lr, schedule.weight_decay, topology.collective), look
+    )
+    with torch.no_grad():
+        everybody = model.eval()(inputs.everything, model.near_ids(topology))
+    return replace(fitted, scores=everybody)
+
+
+def _fit_best(
+    model: nn.Module, best: Best, step: Adam, look: Callable[[int], tuple[Tensor, Callable[[], Tensor]]]
+) -> Fitted:
+    """Train a model and leave it as it was at its best; ``look`` gives the scores of an epoch, and what computes its loss."""
+    kept = copy.deepcopy(model.state_dict())
+    for epoch in range(best.schedule.epochs):
+        scores, loss = look(epoch)
         if best.keep(epoch, scores):
             kept = copy.deepcopy(model.state_dict())
         if best.enough(epoch):
             break
-        turn = epoch % len(inputs.masks)
-        hidden, rows = inputs.masks[turn]
-        predicted = model.train()(rows, near[hidden], inputs.among[turn])
-        step(targets.loss(predicted, targets.labels[hidden]))
-    fitted = best.fitted()
+        step(loss())
     model.load_state_dict(kept)
-    with torch.no_grad():
-        everybody = model.eval()(inputs.everything, model.near_ids(topology))
-    return replace(fitted, scores=everybody)
+    return best.fitted()
 
 
 def of_rows(targets: Targets, rows: Tensor) -> Targets:
     """The same goal for some users alone, all of whom validate."""
     everybody = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
     return replace(targets, labels=targets.labels[rows], train=~everybody, validation=everybody)
-
-
-def log_degrees(topology: Topology) -> Tensor:
-    """log(1 + degree) of each user."""
-    return torch.log1p(torch.from_numpy(topology.graph.degrees).float())
 
 
 # Root mean square norm of an input row (of 4, 6 and 8 the best overall, on validation users).
@@ -254,7 +248,7 @@ class AdjacencyRows:
     values: NDArray[np.float64]
 
     def matrix(
-        self, users: NDArray[np.int64], neighbours: NDArray[np.int64], device: torch.device | str = "cpu"
+        self, users: NDArray[np.int64], neighbours: NDArray[np.int64], device: Device = "cpu"
     ) -> SparseMatrix:
         """The rows of some users, with the columns of some neighbours."""
         counts = np.diff(self.indptr)[users]
@@ -266,9 +260,8 @@ class AdjacencyRows:
         kept = columns >= 0
         pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])[np.append(0, ends)]
         shape = len(users), len(neighbours)
-        return SparseMatrix.from_csr(
-            pointers, columns[kept], self.values[entries][kept], shape, device=device
-        )
+        values = self.values[entries][kept]
+        return SparseMatrix.from_csr(pointers, columns[kept], values, shape, device=device)
 
     def neighbours(self, users: NDArray[np.int64]) -> NDArray[np.int64]:
         """Whom any of these users knows."""
@@ -290,11 +283,7 @@ def adjacency_rows(graph: Graph, *, by_degree: bool = False) -> AdjacencyRows:
 
 
 def fit_link(
-    rows: AdjacencyRows,
-    classes: int,
-    targets: Targets,
-    schedule: Schedule,
-    progress: Progress | None = None,
+    rows: AdjacencyRows, classes: int, targets: Targets, schedule: Schedule, progress: Progress | None = None
 ) -> Fitted:
     """Train a `LinkModel` of so many classes and return the scores of all users at the lowest validation loss.
 
@@ -305,21 +294,14 @@ def fit_link(
     neighbours = rows.neighbours(train.cpu().numpy())
     learned, held_out = (rows.matrix(who.cpu().numpy(), neighbours, device) for who in (train, judges))
     model = LinkModel(len(neighbours), classes).to(device)
-    best, step = (
-        Best(of_rows(targets, judges), schedule, progress),
-        Adam(model, schedule.lr, schedule.weight_decay),
-    )
-    kept, labels = copy.deepcopy(model.state_dict()), targets.labels[train]
-    for epoch in range(schedule.epochs):
+    labels = targets.labels[train]
+
+    def look(epoch: int) -> tuple[Tensor, Callable[[], Tensor]]:
         with torch.no_grad():
-            scores = model(held_out)
-        if best.keep(epoch, scores):
-            kept = copy.deepcopy(model.state_dict())
-        if best.enough(epoch):
-            break
-        step(targets.loss(model(learned), labels))
-    fitted = best.fitted()
-    model.load_state_dict(kept)
+            return model(held_out), lambda: targets.loss(model(learned), labels)
+
+    best = Best(of_rows(targets, judges), schedule, progress)
+    fitted = _fit_best(model, best, Adam(model, schedule.lr, schedule.weight_decay), look)
     everybody = rows.matrix(np.arange(len(targets.labels)), neighbours, device)
     with torch.no_grad():
         return replace(fitted, scores=model(everybody))

@@ -24,15 +24,12 @@ USERS_AT_ONCE, PAIRS_AT_ONCE = 64, 8192
 
 def degree_scores(graph: Graph, pairs: Pairs) -> Scores:
     """log(1 + d_u) + log(1 + d_v): those who have many links get more (Barabási and Albert 1999)."""
-    logs = np.log1p(graph.degrees)
-    scores: Scores = logs[pairs[:, 0]] + logs[pairs[:, 1]]
-    return scores
+    return np.asarray(np.log1p(graph.degrees)[pairs].sum(axis=1))
 
 
 def smaller_degree(graph: Graph, pairs: Pairs) -> Scores:
     """min(d_u, d_v): 0 says that nothing is known of one of them."""
-    smaller: Scores = graph.degrees[pairs].min(axis=1).astype(np.float64)
-    return smaller
+    return np.asarray(graph.degrees[pairs].min(axis=1), dtype=np.float64)
 
 
 def adamic_adar(graph: Graph, pairs: Pairs, at_once: int = PAIRS_AT_ONCE) -> Scores:
@@ -67,22 +64,14 @@ def walk_scores(graph: Graph, pairs: Pairs, hops: int, at_once: int = USERS_AT_O
     return scores
 
 
-def three_step_paths(graph: Graph, pairs: Pairs) -> Scores:
-    """Σ_{a~u, b~v} [a ~ b] / (d_a d_b) = √(d_u d_v) S³_uv (Kovács et al. 2019, degrees undamped)."""
-    return by_degrees(graph, pairs, walk_scores(graph, pairs, 3)[:, 2])
-
-
 def page_rank(walks: Scores, alpha: float) -> Scores:
     """Σ_k α^k S^k_uv over the walks at hand: personalized PageRank, but for one factor a user (Page et al. 1999)."""
-    scores: Scores = walks @ alpha ** np.arange(1, walks.shape[1] + 1)
-    return scores
+    return np.asarray(walks @ alpha ** np.arange(1, walks.shape[1] + 1))
 
 
 def by_degrees(graph: Graph, pairs: Pairs, scores: Scores) -> Scores:
     """√(d_u d_v) times a score: back from the normalised links to links."""
-    degrees = graph.degrees
-    times: Scores = scores * np.sqrt(degrees[pairs[:, 0]] * degrees[pairs[:, 1]])
-    return times
+    return np.asarray(scores * np.sqrt(graph.degrees[pairs].prod(axis=1)))
 
 
 def normalised_links(graph: Graph, tau: float = 0.0) -> Any:
@@ -110,8 +99,7 @@ def _one_step(matrix: Any, goals: Any, reached: Any, places: Any) -> Scores:
     rows = matrix[goals]
     which = np.repeat(np.arange(len(goals)), np.diff(rows.indptr))
     steps = rows.data * reached[rows.indices, places[which]]
-    scores: Scores = np.bincount(which, weights=steps, minlength=len(goals)).astype(np.float64)
-    return scores
+    return np.asarray(np.bincount(which, weights=steps, minlength=len(goals)), dtype=np.float64)
 
 
 def _by_user(starts: NDArray[np.int64], at_once: int) -> Iterator[tuple[Any, Any, Any]]:
@@ -196,13 +184,11 @@ class Spectrum:
         """The same divided by the lengths √(Σ_j |λ_j| V_uj²): 0 for users without links."""
         lengths = np.sqrt((self.rows[:, :rank] ** 2 * np.abs(self.values[:rank])).sum(axis=1))
         lengths = np.where(lengths > 0, lengths, 1.0)
-        cosines: Scores = self.products(pairs, rank) / (lengths[pairs[:, 0]] * lengths[pairs[:, 1]])
-        return cosines
+        return np.asarray(self.products(pairs, rank) / (lengths[pairs[:, 0]] * lengths[pairs[:, 1]]))
 
     def embedding(self, rank: int) -> NDArray[np.float32]:
         """V diag(|λ|^½): a row a user, n x rank."""
-        rows: NDArray[np.float32] = self.rows[:, :rank] * np.sqrt(np.abs(self.values[:rank]))
-        return rows
+        return np.asarray(self.rows[:, :rank] * np.sqrt(np.abs(self.values[:rank])))
 
 
 def spectrum(graph: Graph, rank: int) -> Spectrum:

@@ -18,8 +18,7 @@ from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs
 from graphveil.graphs.metrics import area_under_curve, micro_f1
-from graphveil.linear.pairs import PairProducts
-from graphveil.linear.sparse import Polynomial
+from graphveil.linear.sparse import Device, Polynomial
 
 # Below this a probability counts as this, so that its logarithm is finite.
 SMALLEST = 1e-12
@@ -107,7 +106,7 @@ class DropTargets(Targets):
 
     ``hops`` spreads the reports of training and validation users over the graph; where the most of one class arrives, that
     class is the target of a training user. Predictions take the same way: p ← hops(p · transition), made to sum to one.
-    A user without neighbours keeps the own report as target. Validation compares with the reports themselves. ``hops`` is a
+    A user without neighbours keeps their report as target. Validation compares with the reports themselves. ``hops`` is a
     map of n x c, ``spread_labels`` has n classes.
     """
 
@@ -128,7 +127,7 @@ def spread_labels(labels: Tensor, known: Tensor, classes: int, hops: Polynomial)
     """The class of which most arrives at each user, when the labels of ``known`` users spread along ``hops``.
 
     ``labels`` are n numbers below ``classes``, ``known`` says of each user whether the label counts, and so the result is n
-    numbers. A user at whom nothing arrives keeps the own label.
+    numbers. A user at whom nothing arrives keeps their label.
     """
     rows = torch.zeros(len(labels), classes, device=labels.device)
     rows[known.nonzero().ravel(), labels[known]] = 1
@@ -229,7 +228,7 @@ class LinkTargets:
     ``scores`` are the embeddings H, a row a user: n x h.
     """
 
-    def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
+    def __init__(self, graph: Graph, device: Device = "cpu") -> None:
         assert graph.links is not None
         self.train = _Pairs(graph.links.train, graph.node_count, device)
         self.validation = _Pairs(graph.links.validation, graph.node_count, device)
@@ -257,9 +256,9 @@ class LinkTargets:
 class _Pairs:
     """Linked pairs and others, in one list."""
 
-    def __init__(self, pairs: LinkPairs, users: int, device: torch.device | str) -> None:
+    def __init__(self, pairs: LinkPairs, users: int, device: Device) -> None:
         self.linked = len(pairs.linked)
-        self.products = PairProducts(np.concatenate([pairs.linked, pairs.unlinked]), users, device)
+        self.products = linear.PairProducts(np.concatenate([pairs.linked, pairs.unlinked]), users, device)
 
     def scores(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The scores of the linked pairs, and of the others."""

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from graphveil import linear
 from graphveil.errors import InputError
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart
-from graphveil.linear.pairs import LearnedMatrix, PairPattern
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import Device, SparseMatrix
 
 # A value takes 16 random bits, so four of them share a word; the share is rounded to a multiple of 2^-16.
 VALUES_A_WORD, LEVELS = 4, 1 << 16
@@ -104,7 +104,7 @@ class Topology:
     collective: Collective = SINGLE_PROCESS
     everybody: Among | None = None
 
-    def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
+    def __init__(self, graph: Graph, device: Device = "cpu") -> None:
         self.graph, self.device = graph, torch.device(device)
         if isinstance(graph, GraphPart):
             self.collective, self.everybody = graph.collective, Among(graph.total, graph.original)
@@ -144,9 +144,9 @@ class Topology:
         themselves; of edges with weights those that are likelier than not.
         """
         if isinstance(self.graph, GraphPart):
+            others = "take gcn, sage, gin, appnp, sgc, ssgc or mlp, or leave --workers out"
             raise InputError(
-                "layers that weigh each edge themselves, as gat's attention does, need every edge in one place, and each worker holds a "
-                "part of the graph: take gcn, sage, gin, appnp, sgc, ssgc or mlp, or leave --workers out"
+                f"gat's attention needs every edge in one place, not divided among workers: {others}"
             )
         edges = torch.from_numpy(self.graph.unweighted().edge_list())
         loops = torch.arange(self.graph.node_count).expand(2, -1)
@@ -165,7 +165,7 @@ class WeightedTopology(Topology):
     ``weights`` has a number for each pair of ``pattern``; the matrices are n x n.
     """
 
-    def __init__(self, pattern: PairPattern, weights: Tensor) -> None:
+    def __init__(self, pattern: linear.PairPattern, weights: Tensor) -> None:
         self.pattern, self.weights, self.device = pattern, weights.detach(), pattern.device
 
     @cached_property
@@ -198,15 +198,15 @@ class WeightedTopology(Topology):
 class LearnedTopology(WeightedTopology):
     """The same for a GCN alone, with a gradient for the weights."""
 
-    def __init__(self, pattern: PairPattern, weights: Tensor) -> None:
+    def __init__(self, pattern: linear.PairPattern, weights: Tensor) -> None:
         super().__init__(pattern, weights)
         self.learned = weights
 
     @property
-    def gcn(self) -> LearnedMatrix:  # type: ignore[override]
+    def gcn(self) -> linear.LearnedMatrix:  # type: ignore[override]
         """D^-1/2 (A + I) D^-1/2."""
         return self._gcn
 
     @cached_property
-    def _gcn(self) -> LearnedMatrix:
-        return LearnedMatrix(self.pattern, self.pattern.gcn(self.learned))
+    def _gcn(self) -> linear.LearnedMatrix:
+        return linear.LearnedMatrix(self.pattern, self.pattern.gcn(self.learned))

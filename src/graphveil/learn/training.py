@@ -6,21 +6,23 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
+from graphveil import linear
 from graphveil.errors import InputError
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.learn.backbones import Backbone
-from graphveil.learn.checkpoints import Checkpoints
 from graphveil.learn.inputs import thinned
 from graphveil.learn.targets import Goal, SeveralTargets, Targets, add_up
 from graphveil.learn.topology import LearnedTopology, Topology, WeightedTopology
-from graphveil.linear.pairs import PairPattern
 from graphveil.linear.sparse import Input
+
+if TYPE_CHECKING:
+    from graphveil.learn.checkpoints import Checkpoints
 
 
 @contextmanager
@@ -190,7 +192,7 @@ def best_scale(
     return train(factor, schedule), factor
 
 
-# Told after each epoch: how many are done, how many there may be, the validation loss.
+# Called after each epoch with: how many are done, how many there may be, the validation loss.
 Progress = Callable[[int, int, float], None]
 
 
@@ -280,9 +282,8 @@ class Best:
     def fitted(self) -> Fitted:
         """The best epoch, if it is one: a loss that is not a number from the first epoch on is refused."""
         if self.found is None or not math.isfinite(self.found.validation_loss):
-            raise NoFiniteLossError(
-                "the validation loss is not a finite number: give a smaller learning rate (lr) or a smaller input_share"
-            )
+            smaller = "give a smaller learning rate (lr) or a smaller input_share"
+            raise NoFiniteLossError(f"the validation loss is not a finite number: {smaller}")
         return replace(
             self.found,
             losses=tuple(self.losses),
@@ -352,9 +353,8 @@ def fit(
         Adam(model, schedule.lr, schedule.weight_decay, collective),
     )
     if collective.size > 1 and (schedule.group_lasso or schedule.input_dropout):
-        raise InputError(
-            "a lasso on weights, and dropout of reports, are not learned in parts: take another regularizer, or leave --workers out"
-        )
+        instead = "take another regularizer, or leave --workers out"
+        raise InputError(f"a lasso on weights, and dropout of reports, are not learned in parts: {instead}")
     penalty = group_lasso(model, inputs, topology, targets, schedule.group_lasso)
     weights: dict[str, Tensor] = {}
     begin = 0
@@ -486,7 +486,7 @@ def fit_with_links(
 def weight_gradient(
     model: Backbone,
     inputs: Input,
-    pattern: PairPattern,
+    pattern: linear.PairPattern,
     weights: Tensor,
     targets: Targets | SeveralTargets,
 ) -> Tensor:

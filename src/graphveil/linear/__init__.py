@@ -10,8 +10,14 @@ from graphveil.lazy import lazy_names
 
 if TYPE_CHECKING:
     from graphveil.linear.kernels import Push, weighted_products
-    from graphveil.linear.pairs import LearnedMatrix, PairPattern
-    from graphveil.linear.propagation import gcn_matrix, mean_matrix, pagerank_matrix, scaled_matrix
+    from graphveil.linear.pairs import LearnedMatrix, PairPattern, PairProducts
+    from graphveil.linear.propagation import (
+        gcn_matrix,
+        mean_matrix,
+        pagerank_matrix,
+        scaled_matrix,
+        weighted_mean_matrix,
+    )
     from graphveil.linear.sparse import (
         Chebyshev,
         Composition,
@@ -21,6 +27,5 @@ if TYPE_CHECKING:
         SparseMatrix,
         scaled,
     )
-    from graphveil.linear.walks import walk_distances
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -12,6 +12,7 @@ missing in Q: Σ_l α(1-α)^l (D^-1 A)^l R, a weighted mean of residues, so |Q -
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numba
@@ -31,7 +32,7 @@ class Push:
     ``columns`` are k columns of X, n users long, and k columns of Ẑ come out. ``alpha`` is the chance that a walk stops, in
     (0, 1), ``r`` says how much degrees count, in [0, 1].
 
-    A user without neighbours keeps the own row, exactly. Residues are in double precision. Columns are shared out among
+    A user without neighbours keeps their row, exactly. Residues are in double precision. Columns are shared out among
     ``threads`` (as many as torch uses); each is pushed alone and in order, so the result does not depend on how many.
     """
 
@@ -51,32 +52,19 @@ class Push:
             parts = [self._part(columns, 0, count)]
         else:
             with ThreadPoolExecutor(len(shares) - 1) as pool:
-                parts = list(
-                    pool.map(lambda k: self._part(columns, *shares[k : k + 2]), range(len(shares) - 1))
-                )
+                parts = list(pool.map(lambda ends: self._part(columns, *ends), pairwise(shares)))
         counts, owners, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return Columns(np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]), owners, values)
 
     def _part(self, columns: Columns, first: int, last: int) -> Any:
         graph = self.indptr, self.indices, self.inverse, self.scale
-        return _push(*graph, *columns, first, last, self.alpha, self.r_max)
+        return _push(graph, tuple(columns), (first, last), self.alpha, self.r_max)
 
 
 @numba.njit(cache=True, nogil=True)
-def _push(
-    indptr: Any,
-    indices: Any,
-    inverse: Any,
-    scale: Any,
-    pointers: Any,
-    owners: Any,
-    values: Any,
-    first: int,
-    last: int,
-    alpha: float,
-    r_max: float,
-) -> Any:
+def _push(graph: Any, columns: Any, span: tuple[int, int], alpha: float, r_max: float) -> Any:
     """Push the columns from ``first`` to before ``last``: how many entries each has left, whose they are, and their values."""
+    (indptr, indices, inverse, scale), (pointers, owners, values), (first, last) = graph, columns, span
     nodes = len(indptr) - 1
     residue, total = np.zeros(nodes), np.zeros(nodes)
     state = np.zeros(nodes, dtype=np.uint8)

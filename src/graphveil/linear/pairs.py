@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from torch import Tensor
 
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import Device, SparseMatrix, csr_tensor
 
 
 class PairPattern:
@@ -23,7 +22,7 @@ class PairPattern:
     numbers, and the values of a matrix 2m + n.
     """
 
-    def __init__(self, pairs: NDArray[np.integer], users: int, device: torch.device | str = "cpu") -> None:
+    def __init__(self, pairs: NDArray[np.integer], users: int, device: Device = "cpu") -> None:
         first, second = pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int32)
         loops = np.arange(users, dtype=np.int32)
         numbers = np.arange(len(pairs), dtype=np.int32)
@@ -80,11 +79,7 @@ class PairPattern:
 
     def csr(self, values: Tensor) -> Tensor:
         """A matrix of these values."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
-            return torch.sparse_csr_tensor(
-                self.starts, self.columns, values, size=(self.users,) * 2, check_invariants=False
-            )
+        return csr_tensor(self.starts, self.columns, values, (self.users,) * 2, self.device, trusted=True)
 
     def matrix(self, values: Tensor, transposed: Tensor | None = None) -> SparseMatrix:
         """A constant matrix; symmetric unless the values of its transpose are given."""
@@ -137,7 +132,7 @@ class PairProducts:
     times H: no row is gathered or scattered for it.
     """
 
-    def __init__(self, pairs: NDArray[np.integer], users: int, device: torch.device | str = "cpu") -> None:
+    def __init__(self, pairs: NDArray[np.integer], users: int, device: Device = "cpu") -> None:
         self.pattern = PairPattern(pairs, users, device)
 
     def __call__(self, rows: Tensor) -> Tensor:

@@ -12,10 +12,10 @@ from torch import Tensor
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.graphs.part import GraphPart
-from graphveil.linear.sparse import SparseMatrix, edges_of
+from graphveil.linear.sparse import Device, Edges, SparseMatrix, edges_of
 
 
-def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
+def gcn_matrix(graph: Graph, *, loops: bool = True, device: Device = "cpu") -> SparseMatrix:
     """D^-1/2 (A + I) D^-1/2, D the degrees with the loop (Kipf and Welling 2017); without ``loops`` A alone.
 
     A user without neighbours has a row of zeros, but for the loop.
@@ -23,43 +23,33 @@ def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
     if not loops:
         return scaled_matrix(graph, 0.5, 0.5, device=device)
     scale = 1 / np.sqrt(1 + graph.weighted_degrees)
-    if isinstance(graph, GraphPart):
-        return _part_matrix(graph, scale, scale, np.ones(graph.node_count, dtype=bool))
-    indptr, indices, weights = _with_loops(graph)
-    values = np.repeat(scale, np.diff(indptr)) * scale[indices]
-    values = values if weights is None else values * weights
-    return SparseMatrix.from_csr(
-        indptr, indices, values, (graph.node_count,) * 2, symmetric=True, device=device
-    )
+    return _graph_matrix(graph, scale, scale, scale > 0, device)
 
 
-def mean_matrix(graph: Graph, *, device: torch.device | str = "cpu") -> SparseMatrix:
+def mean_matrix(graph: Graph, *, device: Device = "cpu") -> SparseMatrix:
     """D^-1 A: the mean over the neighbours (GraphSAGE); zeros for a user without neighbours."""
     return scaled_matrix(graph, 1.0, 0.0, device=device)
 
 
-def scaled_matrix(
-    graph: Graph, left: float, right: float, *, device: torch.device | str = "cpu"
-) -> SparseMatrix:
+def scaled_matrix(graph: Graph, left: float, right: float, *, device: Device = "cpu") -> SparseMatrix:
     """D^-left A D^-right; zeros for a user without neighbours."""
     degree = graph.weighted_degrees
 
     def scale(power: float) -> np.ndarray:
         return np.power(degree, -power, out=np.zeros_like(degree), where=degree > 0)
 
-    if isinstance(graph, GraphPart):
-        rows = scale(left)
-        return _part_matrix(graph, rows, rows if left == right else scale(right))
-    values = np.repeat(scale(left), graph.degrees) * scale(right)[graph.indices]
-    values = values if graph.weights is None else values * graph.weights
-    shape = (graph.node_count,) * 2
-    return SparseMatrix.from_csr(
-        graph.indptr, graph.indices, values, shape, symmetric=left == right, device=device
-    )
+    rows = scale(left)
+    return _graph_matrix(graph, rows, rows if left == right else scale(right), None, device)
+
+
+def sum_matrix(graph: Graph, *, loops: bool = True, device: Device = "cpu") -> SparseMatrix:
+    """A + I: the sum over the neighbours and oneself (GIN); without ``loops`` A alone."""
+    one = np.ones(graph.node_count)
+    return _graph_matrix(graph, one, one, one > 0 if loops else None, device)
 
 
 def pagerank_matrix(
-    graph: Graph, r: float, *, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+    graph: Graph, r: float, *, device: Device = "cpu", dtype: torch.dtype = torch.float32
 ) -> SparseMatrix:
     """D^(r-1) A D^-r, by which LDP-GE spreads reports (Li et al. 2024); a user without neighbours has a loop of weight 1.
 
@@ -67,86 +57,88 @@ def pagerank_matrix(
     within -1 and 1. D^-r P D^r is the mean over the neighbours: its rows sum to one.
     """
     graph = graph.unweighted()
-    if isinstance(graph, GraphPart):
-        alone = graph.degrees == 0
-        degree = np.maximum(graph.degrees, 1).astype(np.float64)
-        rows = degree ** (r - 1)
-        return _part_matrix(graph, rows, rows if r == 0.5 else degree**-r, alone)
-    return _pagerank(graph.indptr, graph.indices, r, device, dtype)
+    rows, columns, alone = _pagerank_scales(graph.degrees, r)
+    return _graph_matrix(graph, rows, columns, alone, device, dtype)
 
 
 def pagerank_edge_matrix(edge_index: Any, nodes: int, r: float) -> SparseMatrix:
     """The same from PyG's ``edge_index`` or sparse adjacency: an edge counts in both directions and once; self-loops are left out."""
     edges = edges_of(edge_index, nodes)
     if not edges.plain:
-        raise InputError(
-            "PageRank counts every edge alike: give an adjacency matrix without weights, or take KProp or HOA"
-        )
+        raise InputError("PageRank takes no weights of edges: leave them out, or take KProp or HOA")
     indptr, indices = symmetric_csr(np.stack([edges.source, edges.target], axis=1), nodes)
-    return _pagerank(indptr, indices, r, edges.device, torch.float32)
+    return _scaled_csr(indptr, indices, None, *_pagerank_scales(np.diff(indptr), r), edges.device)
 
 
-def _pagerank(
-    indptr: np.ndarray, indices: np.ndarray, r: float, device: torch.device | str, dtype: torch.dtype
-) -> SparseMatrix:
-    nodes = len(indptr) - 1
-    alone = np.flatnonzero(np.diff(indptr) == 0)
-    indices = np.insert(indices, indptr[alone], alone.astype(np.int32))
-    indptr = indptr + np.searchsorted(alone, np.arange(nodes + 1))
-    counts = np.diff(indptr)
-    degree = counts.astype(np.float64)
-    values = np.repeat(degree ** (r - 1), counts) * (degree**-r)[indices]
-    return SparseMatrix.from_csr(
-        indptr, indices, values, (nodes, nodes), symmetric=r == 0.5, device=device, dtype=dtype
-    )
+def _pagerank_scales(degrees: np.ndarray, r: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What rows and columns are multiplied by, and who has a loop: those without neighbours."""
+    degree = np.maximum(degrees, 1).astype(np.float64)
+    rows = degree ** (r - 1)
+    return rows, rows if r == 0.5 else degree**-r, degrees == 0
 
 
-def weighted_mean_matrix(
-    graph: Graph, weights: np.ndarray, *, device: torch.device | str = "cpu"
-) -> SparseMatrix:
+def weighted_mean_matrix(graph: Graph, weights: np.ndarray, *, device: Device = "cpu") -> SparseMatrix:
     """Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: a mean in which users have weights (FlexProp).
 
     ``weights`` has a number of at least 0 for each of n users. Where all weights around a user are 0, the row is 0.
     """
+    weights, everybody = np.asarray(weights, dtype=np.float64), np.ones(graph.node_count, dtype=bool)
     if isinstance(graph, GraphPart):
-        around = weighted_sums(graph, weights)
-        rows = 1 / np.where(around > 0, around, 1.0)
-        everybody = np.ones(graph.node_count, dtype=bool)
-        return _part_matrix(graph, rows, np.asarray(weights, dtype=np.float64), everybody)
-    indptr, indices, edges = _with_loops(graph)
-    values = np.asarray(weights, dtype=np.float64)[indices]
-    values = values if edges is None else values * edges
+        around = sum_matrix(graph).multiply(torch.from_numpy(weights[:, None]))[:, 0].numpy()
+        return _graph_matrix(graph, 1 / np.where(around > 0, around, 1.0), weights, everybody, device)
+    indptr, indices, edges = _with_loops(graph.indptr, graph.indices, graph.weights, everybody)
+    values = weights[indices] if edges is None else weights[indices] * edges
     totals = np.add.reduceat(values, indptr[:-1]) if len(values) else values
     values = values / np.repeat(np.where(totals > 0, totals, 1.0), np.diff(indptr))
     return SparseMatrix.from_csr(indptr, indices, values, (graph.node_count,) * 2, device=device)
 
 
-def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
-    """A + I: the sum over the neighbours and oneself (GIN); without ``loops`` A alone."""
+def _graph_matrix(
+    graph: Graph,
+    left: np.ndarray,
+    right: np.ndarray,
+    loops: np.ndarray | None,
+    device: Device,
+    dtype: torch.dtype = torch.float32,
+) -> SparseMatrix:
+    """left_i · right_j along the links of a graph, or of a part of one, and at the loops of those who are marked."""
     if isinstance(graph, GraphPart):
-        one = np.ones(graph.node_count)
-        return _part_matrix(graph, one, one, one > 0 if loops else None)
-    indptr, indices, weights = _with_loops(graph) if loops else (graph.indptr, graph.indices, graph.weights)
-    values = np.ones(len(indices)) if weights is None else weights
+        matrix: SparseMatrix = graph.matrix(left, right, loops)
+        return matrix
+    return _scaled_csr(graph.indptr, graph.indices, graph.weights, left, right, loops, device, dtype)
+
+
+def _scaled_csr(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    weights: np.ndarray | None,
+    left: np.ndarray,
+    right: np.ndarray,
+    loops: np.ndarray | None,
+    device: Device,
+    dtype: torch.dtype = torch.float32,
+) -> SparseMatrix:
+    """The same along entries in CSR form, times their weights where they have any. It is symmetric where left is right."""
+    if loops is not None:
+        indptr, indices, weights = _with_loops(indptr, indices, weights, loops)
+    values = np.repeat(left, np.diff(indptr)) * right[indices]
+    values = values if weights is None else values * weights
+    symmetric, shape = left is right, (len(left),) * 2
     return SparseMatrix.from_csr(
-        indptr, indices, values, (graph.node_count,) * 2, symmetric=True, device=device
+        indptr, indices, values, shape, symmetric=symmetric, device=device, dtype=dtype
     )
 
 
-def _part_matrix(
-    part: GraphPart, left: np.ndarray, right: np.ndarray, loops: np.ndarray | None = None
-) -> SparseMatrix:
-    """left_i · right_j along the links of a part and at some loops."""
-    matrix: SparseMatrix = part.matrix(left, right, loops)
-    return matrix
-
-
-def weighted_sums(graph: GraphPart, weights: np.ndarray) -> np.ndarray:
-    """The sum of the weights of each user's neighbours and of oneself."""
-    one = np.ones(graph.node_count)
-    matrix = _part_matrix(graph, one, one, one > 0)
-    column = torch.from_numpy(np.asarray(weights, dtype=np.float64)[:, None])
-    return matrix.multiply(column)[:, 0].numpy()
+def _with_loops(
+    indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray | None, loops: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The entries with a loop at everybody who is marked, still sorted, and their weights; a loop counts 1."""
+    rows, users = np.repeat(np.arange(len(loops)), np.diff(indptr)), np.flatnonzero(loops)
+    # A loop goes behind the neighbours with a smaller number.
+    before = np.bincount(rows, weights=indices < rows, minlength=len(loops)).astype(np.int64)
+    place = (indptr[:-1] + before)[users]
+    weights = None if weights is None else np.insert(weights, place, 1.0)
+    return indptr + np.append(0, np.cumsum(loops)), np.insert(indices, place, users.astype(np.int32)), weights
 
 
 def edge_matrix(
@@ -155,13 +147,8 @@ def edge_matrix(
     """D^-1/2 A D^-1/2 from PyG's ``edge_index`` or sparse adjacency (see `edges_of`), D the degrees of targets as PyG counts them,
     weights summed, without self-loops; with ``loops`` everybody has one, of weight 1.
     """
-    edges = edges_of(edge_index, nodes, edge_weight)
-    apart = edges.source != edges.target
-    source, target, weights = edges.source[apart], edges.target[apart], edges.weights[apart]
-    if loops:
-        source, target = (np.concatenate([ends, np.arange(nodes)]) for ends in (source, target))
-        weights = np.concatenate([weights, np.ones(nodes)])
-    matrix = coo_array((weights, (target, source)), shape=(nodes, nodes)).tocsr()
+    edges = _apart(edges_of(edge_index, nodes, edge_weight), nodes if loops else 0)
+    matrix = coo_array((edges.weights, (edges.target, edges.source)), shape=(nodes, nodes)).tocsr()
     degree = np.asarray(matrix.sum(axis=1)).ravel()
     scale = np.power(degree, -0.5, out=np.zeros_like(degree), where=degree > 0)
     values = matrix.data * np.repeat(scale, np.diff(matrix.indptr)) * scale[matrix.indices]
@@ -173,26 +160,16 @@ def weighted_mean_edge_matrix(
 ) -> SparseMatrix:
     """The same as `weighted_mean_matrix`, from PyG's ``edge_index`` or sparse adjacency (see `edges_of`)."""
     nodes = len(node_weight)
-    edges = edges_of(edge_index, nodes, edge_weight)
-    apart = edges.source != edges.target
-    source, target = (
-        np.concatenate([ends[apart], np.arange(nodes)]) for ends in (edges.source, edges.target)
-    )
-    values = np.concatenate([edges.weights[apart], np.ones(nodes)]) * node_weight[source]
-    matrix = coo_array((values, (target, source)), shape=(nodes, nodes)).tocsr()
+    edges = _apart(edges_of(edge_index, nodes, edge_weight), nodes)
+    values = edges.weights * node_weight[edges.source]
+    matrix = coo_array((values, (edges.target, edges.source)), shape=(nodes, nodes)).tocsr()
     totals = np.asarray(matrix.sum(axis=1)).ravel()
     shares = matrix.data / np.repeat(np.where(totals > 0, totals, 1.0), np.diff(matrix.indptr))
     return SparseMatrix.from_csr(matrix.indptr, matrix.indices, shares, (nodes, nodes), device=edges.device)
 
 
-def _with_loops(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The edges with a loop at every user, still sorted, and their weights where they have any; a loop counts 1."""
-    nodes = graph.node_count
-    rows = np.repeat(np.arange(nodes), graph.degrees)
-    # A loop goes behind the neighbours with a smaller number.
-    place = graph.indptr[:-1] + np.bincount(rows, weights=graph.indices < rows, minlength=nodes).astype(
-        np.int64
-    )
-    indices = np.insert(graph.indices, place, np.arange(nodes, dtype=np.int32))
-    weights = None if graph.weights is None else np.insert(graph.weights, place, 1.0)
-    return graph.indptr + np.arange(nodes + 1), indices, weights
+def _apart(edges: Edges, loops: int) -> Edges:
+    """Edges without self-loops, but for one of weight 1 at each of the first so many nodes."""
+    apart, own = edges.source != edges.target, np.arange(loops)
+    source, target = (np.concatenate([ends[apart], own]) for ends in (edges.source, edges.target))
+    return Edges(source, target, np.concatenate([edges.weights[apart], np.ones(loops)]), edges.device)

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from graphveil.errors import InputError
 
+Device = torch.device | str
 SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 
 
@@ -44,55 +45,39 @@ def edges_of(edges: Any, nodes: int, edge_weight: Tensor | None = None) -> Edges
     if hasattr(edges, "coo"):
         # torch_sparse's; it need not be installed to be recognized.
         target, source, values = edges.coo()
-        found = _found(source, target, values)
-        _check_square(tuple(edges.sizes()), nodes)
+        shape, weights = tuple(edges.sizes()), values
     elif isinstance(edges, Tensor) and edges.layout in SPARSE:
-        _check_square(tuple(edges.shape), nodes)
         whole = edges.detach().to_sparse_coo().coalesce()
         target, source = whole.indices()
-        found = _found(source, target, whole.values())
+        shape, weights = tuple(edges.shape), whole.values()
     elif isinstance(edges, Tensor) and edges.dim() == 2 and len(edges) == 2 and not edges.is_floating_point():
         source, target = edges
-        found = _found(source, target, edge_weight)
-        return _checked(found, nodes)
+        shape, weights = (nodes, nodes), edge_weight
     else:
-        kind = (
-            f"{edges.dtype} of shape {tuple(edges.shape)}"
-            if isinstance(edges, Tensor)
-            else type(edges).__name__
-        )
-        raise InputError(
-            f"edges must be an edge_index (2 x edges, integers) or a sparse adjacency matrix ({nodes} x {nodes}), got {kind}"
-        )
-    if edge_weight is not None:
+        got = type(edges).__name__
+        if isinstance(edges, Tensor):
+            got = f"{edges.dtype} of shape {tuple(edges.shape)}"
+        expected = f"an edge_index (2 x edges, integers) or a sparse adjacency matrix ({nodes} x {nodes})"
+        raise InputError(f"edges must be {expected}, got {got}")
+    if shape != (nodes, nodes):
+        raise InputError(f"an adjacency matrix of {nodes} nodes must be {nodes} x {nodes}, got {shape}")
+    if edge_weight is not weights and edge_weight is not None:
         raise InputError("a sparse adjacency matrix has its weights itself: leave edge_weight out")
-    return _checked(found, nodes)
-
-
-def _found(source: Tensor, target: Tensor, weights: Tensor | None) -> Edges:
     first, second = (each.detach().cpu().numpy().astype(np.int64) for each in (source, target))
     count = np.ones(len(first)) if weights is None else weights.detach().cpu().numpy().astype(np.float64)
-    return Edges(first, second, count, source.device)
+    return _checked(Edges(first, second, count, source.device), nodes)
 
 
 def _checked(edges: Edges, nodes: int) -> Edges:
     if edges.weights.shape != edges.source.shape:
-        raise InputError(
-            f"edge_weight must be {len(edges.source)} numbers, one an edge, got the shape {edges.weights.shape}"
-        )
+        shape = edges.weights.shape
+        raise InputError(f"edge_weight must be {len(edges.source)} numbers, one an edge, got {shape}")
     if not np.isfinite(edges.weights).all() or (edges.weights < 0).any():
-        raise InputError(
-            "weights of edges must be finite and at least 0: an edge cannot count less than nothing"
-        )
+        raise InputError("weights of edges must be finite and at least 0")
     ends = np.concatenate([edges.source, edges.target])
     if ends.size and not 0 <= int(ends.min()) <= int(ends.max()) < nodes:
         raise InputError(f"edges must name nodes 0..{nodes - 1}, got {int(ends.min())}..{int(ends.max())}")
     return edges
-
-
-def _check_square(shape: tuple[int, ...], nodes: int) -> None:
-    if shape != (nodes, nodes):
-        raise InputError(f"an adjacency matrix of {nodes} nodes must be {nodes} x {nodes}, got {shape}")
 
 
 class SparseMatrix:
@@ -111,7 +96,7 @@ class SparseMatrix:
         shape: tuple[int, int],
         *,
         symmetric: bool = False,
-        device: torch.device | str = "cpu",
+        device: Device = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> SparseMatrix:
         """From the three arrays of a CSR matrix of this shape, n x m: n + 1 pointers, and a column and a value an entry.
@@ -172,9 +157,7 @@ class SparseMatrix:
     def thinned(self, dropped: float) -> SparseMatrix:
         """A random share of the entries (``dropped``, in [0, 1)) at 0, the others scaled up by as much as keeps the mean."""
         if self._order is None:
-            raise InputError(
-                "entries of a symmetric or transposed matrix are not dropped: build it from its rows"
-            )
+            raise InputError("a symmetric or transposed matrix is not thinned: build it from rows")
         values = torch.nn.functional.dropout(self._forward.values(), dropped)
         return SparseMatrix(
             _with_values(self._forward, values), _with_values(self._backward, values[self._order])
@@ -197,9 +180,8 @@ class _Product(torch.autograd.Function):
 
 
 def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
-    return torch.sparse_csr_tensor(
-        matrix.crow_indices(), matrix.col_indices(), values, size=matrix.shape, check_invariants=False
-    )
+    shape = int(matrix.shape[0]), int(matrix.shape[1])
+    return csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, shape, matrix.device, trusted=True)
 
 
 def csr_tensor(
@@ -256,16 +238,11 @@ class HopSeries(ABC):
     ``matrix`` is P, n x n, ``coefficients`` are c_0, c_1, …, and a dense factor is n x k, as the product is.
     """
 
-    # What errors call it.
-    title: ClassVar[str] = "series"
-
     def __init__(self, matrix: SparseMatrix, coefficients: Sequence[float]) -> None:
         if matrix.shape[0] != matrix.shape[1]:
-            raise InputError(
-                f"a {self.title} needs a square matrix, got {matrix.shape[0]} x {matrix.shape[1]}"
-            )
+            raise InputError(f"hops need a square matrix, got {matrix.shape[0]} x {matrix.shape[1]}")
         if not coefficients:
-            raise InputError(f"a {self.title} needs a coefficient: [1] is the identity")
+            raise InputError("hops need a coefficient: [1] is the identity")
         self.matrix, self.coefficients = matrix, tuple(float(c) for c in coefficients)
 
     @property
@@ -278,12 +255,18 @@ class HopSeries(ABC):
         """The number of hops."""
         return len(self.coefficients) - 1
 
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        return dense if self.coefficients == (1.0,) else self._product(dense)
+    @property
+    def transposed(self) -> HopSeries:
+        """The same series of Pᵀ."""
+        return type(self)(self.matrix.transposed, self.coefficients)
 
-    @abstractmethod
-    def _product(self, dense: Tensor) -> Tensor:
-        """The product with a gradient."""
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        multiply: Callable[..., Tensor] = _Evaluation.apply
+        return dense if self.coefficients == (1.0,) else multiply(dense, self)
+
+    def evaluate(self, dense: Tensor) -> Tensor:
+        """The product without a gradient."""
+        return self.into(dense, torch.empty_like(dense), torch.empty_like(dense))
 
     @abstractmethod
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
@@ -348,11 +331,11 @@ class Polynomial(HopSeries):
     [2.0, 1.0]
     """
 
-    title = "polynomial"
-
-    def _product(self, dense: Tensor) -> Tensor:
-        multiply: Callable[..., Tensor] = _Evaluation.apply
-        return multiply(dense, self.matrix, self.coefficients)
+    def evaluate(self, dense: Tensor) -> Tensor:
+        total = self.coefficients[-1] * dense
+        for coefficient in reversed(self.coefficients[:-1]):
+            total = _hop(self.matrix, total, dense, coefficient)
+        return total
 
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
         torch.mul(dense, self.coefficients[-1], out=total)
@@ -360,14 +343,6 @@ class Polynomial(HopSeries):
             _hop(self.matrix, total, dense, coefficient, spare)
             total, spare = spare, total
         return total
-
-
-def evaluate(matrix: SparseMatrix, coefficients: Sequence[float], dense: Tensor) -> Tensor:
-    """Σ_k c_k P^k X by Horner's rule, for P of n x n and X of n x k."""
-    total = coefficients[-1] * dense
-    for coefficient in reversed(coefficients[:-1]):
-        total = _hop(matrix, total, dense, coefficient)
-    return total
 
 
 def _hop(
@@ -381,13 +356,13 @@ def _hop(
 
 class _Evaluation(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix, coefficients: tuple[float, ...]) -> Tensor:
-        ctx.matrix, ctx.coefficients = matrix, coefficients
-        return evaluate(matrix, coefficients, dense)
+    def forward(ctx: Any, dense: Tensor, series: HopSeries) -> Tensor:
+        ctx.series = series
+        return series.evaluate(dense)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        return evaluate(ctx.matrix.transposed, ctx.coefficients, gradients[0].contiguous()), None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return ctx.series.transposed.evaluate(gradients[0].contiguous()), None
 
 
 class Chebyshev(HopSeries):
@@ -403,35 +378,12 @@ class Chebyshev(HopSeries):
     [2.0, 1.0]
     """
 
-    def _product(self, dense: Tensor) -> Tensor:
-        multiply: Callable[..., Tensor] = _ChebyshevEvaluation.apply
-        return multiply(dense, self.matrix, self.coefficients)
-
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
-        return _clenshaw(self.matrix, self.coefficients, dense, total, spare)
-
-
-def _clenshaw(
-    matrix: SparseMatrix, coefficients: Sequence[float], dense: Tensor, total: Tensor, spare: Tensor
-) -> Tensor:
-    """Clenshaw's rule: ``total`` is the newest b, ``spare`` the one before, which the next takes the place of."""
-    torch.mul(dense, coefficients[-1], out=total)
-    spare.zero_()
-    for k in range(len(coefficients) - 2, -1, -1):
-        matrix.add_product(total, 2.0 if k else 1.0, -1.0, out=spare)
-        spare.add_(dense, alpha=coefficients[k])
-        total, spare = spare, total
-    return total
-
-
-class _ChebyshevEvaluation(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix, coefficients: tuple[float, ...]) -> Tensor:
-        ctx.matrix, ctx.coefficients = matrix, coefficients
-        return _clenshaw(matrix, coefficients, dense, torch.empty_like(dense), torch.empty_like(dense))
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        gradient = gradients[0].contiguous()
-        room = torch.empty_like(gradient), torch.empty_like(gradient)
-        return _clenshaw(ctx.matrix.transposed, ctx.coefficients, gradient, *room), None, None
+        # ``total`` is the newest b, ``spare`` the one before, which the next takes the place of.
+        torch.mul(dense, self.coefficients[-1], out=total)
+        spare.zero_()
+        for k in range(self.degree - 1, -1, -1):
+            self.matrix.add_product(total, 2.0 if k else 1.0, -1.0, out=spare)
+            spare.add_(dense, alpha=self.coefficients[k])
+            total, spare = spare, total
+        return total

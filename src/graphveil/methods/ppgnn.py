@@ -70,7 +70,8 @@ class Ppgnn(Method):
                     variances = reports.mechanism.variances(reports.mechanism.level_shares(reports))
                     levels = reports.mechanism.levels(reports)
                     weights[reports.places] = denoise.user_weights(levels, variances, settings.weights)
-                hops = denoise.FlexPropDenoiser(settings.hops).operator(job.graph, weights, job.device)
+                matrix = linear.weighted_mean_matrix(job.graph, weights, device=job.device)
+                hops = denoise.KProp(settings.hops).operator(matrix)
         return train_backbone(job, linear.Composition(hops, inputs), topology)
 
 

@@ -1,6 +1,6 @@
 """A town of any size, written partition by partition: nobody ever holds all of its links.
 
-The statistics are those of `generate_town`, the numbers are not. A partition is a range of whole neighbourhoods. What is drawn
+The statistics are those of `Town.generate`, the numbers are not. A partition is a range of whole neighbourhoods. What is drawn
 for it comes from random streams of its own, keyed by the seed and its number, so that it can be made alone:
 
     nearby links      drawn within the partition
@@ -39,7 +39,7 @@ from graphveil.scale.shard_reader import Shards, open_shards
 from graphveil.scale.shard_writer import PublicUsers, write_users
 from graphveil.scale.simulated_users import GROUP, held_columns
 
-# The streams of a seed; `generate_town` has the key 7.
+# The streams of a seed; `Town.generate` has the key 7.
 KEY = 9
 KINDS, RATES, NEARBY, ANYWHERE, INTERESTS, SPLIT = range(6)
 

@@ -10,7 +10,6 @@ from pyarrow import parquet
 from graphveil import InputError
 from graphveil.graphs import Town, from_arrays, load
 from graphveil.graphs import tables as pair_table
-from graphveil.graphs.town import generate_town
 from graphveil.scale import edge_lists, load_whole, shard_files, sharding, write_shards
 from tests.scale.shards.conftest import same_graph, same_users
 
@@ -28,7 +27,7 @@ TINY = 1e-6
 def town_file(tmp_path_factory):
     """A town with ids, as a file, whose edges have repeats and come in any order."""
     folder = tmp_path_factory.mktemp("files")
-    edges, features, labels = generate_town(Town(users=600, seed=4))
+    edges, features, labels = Town(users=600, seed=4).generate()
     edges = np.concatenate([edges, edges[:50, ::-1], [[7, 7]]])[
         np.random.default_rng(0).permutation(len(edges) + 51)
     ]
@@ -215,7 +214,7 @@ def test_files_that_are_none_are_refused(tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"no table")
     refused(tmp_path / "bad.parquet", "cannot be read", tmp_path)
     (tmp_path / "bad.csv").write_text("alone\n1\n")
-    refused(tmp_path / "bad.csv", "two at least, with a comma", tmp_path)
+    refused(tmp_path / "bad.csv", "two at least", tmp_path)
     (tmp_path / "few.csv").write_text("a,b\n1,2\n3\n")
     refused(tmp_path / "few.csv", "cannot be read", tmp_path)
     (tmp_path / "empty.csv").write_text("a,b\n1,2\n3,\n")
@@ -271,7 +270,7 @@ def test_features_that_are_not_what_they_are_called_are_refused(tmp_path):
 def test_a_table_without_a_line_of_names_loses_no_link(tmp_path):
     file = tmp_path / "links.csv"
     file.write_text("0,1\n1,2\n")
-    refused(file, "begins with the numbers '0,1', and not with a line that names its columns", tmp_path)
+    refused(file, "begins with the numbers '0,1': put a line above them that names the columns", tmp_path)
     # Names may have digits in them.
     file.write_text("1st,2nd\n0,1\n1,2\n")
     assert shard_files(file, tmp_path / "named", partitions=1).manifest.entries == 4

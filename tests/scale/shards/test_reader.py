@@ -150,10 +150,10 @@ def with_column(table, name, values):
 
 def test_rows_that_are_missing_are_counted(copy):
     rewrite(copy / "part-0000/users.parquet", lambda table: table.slice(1))
-    with pytest.raises(InputError, match=r"has \d+ rows, and the manifest says \d+"):
+    with pytest.raises(InputError, match=r"has \d+ rows, the manifest says \d+"):
         open_shards(copy).table(0, 1)
     rewrite(copy / "part-0001/edges.parquet", lambda table: table.slice(1))
-    with pytest.raises(InputError, match=r"has \d+ rows, and the manifest says \d+"):
+    with pytest.raises(InputError, match=r"has \d+ rows, the manifest says \d+"):
         open_shards(copy).edges(1, 2)
 
 

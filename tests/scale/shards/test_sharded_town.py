@@ -5,7 +5,6 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs import LabelTown, Town, load, symmetric_csr
-from graphveil.graphs.town import generate_town
 from graphveil.scale import load_whole, write_town
 from graphveil.scale.sharded_town import ShardedTown
 
@@ -84,7 +83,7 @@ def test_statistics_are_those_of_a_town_in_memory(town):
     Links number 80,000, deviation below 283 each; shares of them below 0.0018; variances of 8,010 degrees (about 12) below 0.19.
     """
     _, graph, users = town
-    edges, _, labels = generate_town(PLAN)
+    edges, _, labels = PLAN.generate()
     memory = statistics(*symmetric_csr(edges, PLAN.users), labels)
     sharded = statistics(graph.indptr, graph.indices, users.raw.labels)
     root = 2**0.5

@@ -7,8 +7,8 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, symmetric_csr
-from graphveil.linear import walks
-from graphveil.linear.walks import walk_distances, walk_matrix
+from reproduce.figures import walks
+from reproduce.figures.walks import walk_distances, walk_matrix
 
 
 def graph_of(pairs, nodes):
