@@ -21,6 +21,7 @@ from benchmarks.result import Result, Sizes
 from graphveil.graphs import Graph, from_arrays, load
 from graphveil.learn import LabelNetwork, Targets, Topology, adjacency_rows, seeded, training_labels
 from graphveil.learn.label_models import hidden_count, without_hidden
+from graphveil.linear import SparseMatrix
 from graphveil.methods import Job, StructureSettings
 from graphveil.methods.structure import candidates, validation_quality
 
@@ -98,9 +99,8 @@ def plain_candidates(graph: Graph, settings: Any) -> list[Tensor]:
             return targets.loss(scores, labels[hidden])
 
         found.append(plain_fit(list(model.parameters()), network, targets, settings.epochs))
-    everybody = np.arange(graph.node_count)
     for by_degree in (False, True):
-        rows = adjacency_rows(graph, by_degree=by_degree).matrix(everybody, everybody)
+        rows = SparseMatrix.from_scipy(adjacency_rows(graph, by_degree=by_degree))
         weights = torch.zeros(graph.node_count, graph.class_count, requires_grad=True)
         bias = torch.zeros(graph.class_count, requires_grad=True)
 

@@ -141,11 +141,10 @@ INSIDE_FUNCTIONS = {
     # Tables need pyarrow, which is loaded with the first one.
     "graphs/tables.py": {"pyarrow"},
     # A sharded graph is read without scipy unless its features are sparse; METIS is optional, and the other partitioner is compiled.
-    "scale/edge_lists.py": {"pyarrow"},
-    "scale/feature_stream.py": {"scipy.sparse"},
     "scale/partition_learning.py": {"pyarrow"},
     "scale/partitioners.py": {"graphveil.scale.streaming", "pymetis"},
     "scale/shard_reader.py": {"scipy.sparse"},
+    "scale/sharding.py": {"scipy.sparse"},
     "scale/simulated_users.py": {"scipy.sparse"},
     # Only those who ask for Ray need it.
     "scale/units.py": {"graphveil.scale.ray_session", "graphveil.scale.ray_workers"},
@@ -173,16 +172,17 @@ INSIDE_FUNCTIONS = {
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/table.py": {"pyarrow"},
-    "experiments/run_figures.py": {"networkx", "sklearn.manifold"},
+    "experiments/drawings.py": {"networkx", "sklearn.manifold"},
     "experiments/figure.py": {
-        "graphveil.experiments.svg_canvas",
         "matplotlib",
+        "matplotlib.backends.backend_svg",
         "matplotlib.figure",
         "matplotlib.text",
     },
     "experiments/tuning.py": {"optuna", "optuna.trial"},
 }
 HEAVY = {
+    "duckdb",
     "matplotlib",
     "numba",
     "optuna",

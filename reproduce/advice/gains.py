@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from graphveil.methods.veil_advice import TOWN, PublicNumbers, Situation
 
 # Written by `python -m reproduce.advice.measure`.
 FILE = Path(__file__).parent / "measured_gains.csv"
+NUMBERS = tuple(each.name for each in fields(PublicNumbers))
 COLUMNS = (
-    *("graph", "seed", "panel", "epsilon", *PublicNumbers.names()),
+    *("graph", "seed", "panel", "epsilon", *NUMBERS),
     *("reach", "nats", "simulated", "tested", "structure", "gain"),
 )
 WHOLE = {"users", "dims", "classes", "trained", "validated"}
@@ -49,9 +50,7 @@ def measured_gains() -> tuple[MeasuredGain, ...]:
 
 
 def _read_gain(row: dict[str, Any]) -> MeasuredGain:
-    numbers: dict[str, Any] = {
-        name: (int if name in WHOLE else float)(row[name]) for name in PublicNumbers.names()
-    }
+    numbers: dict[str, Any] = {name: (int if name in WHOLE else float)(row[name]) for name in NUMBERS}
     situation = Situation(
         PublicNumbers(**numbers),
         float(row["epsilon"]),

@@ -19,7 +19,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "torch",
         "torch_geometric",
     ),
-    "parquet": ("pyarrow",),
+    "parquet": ("duckdb", "pyarrow"),
     "collect": ("alembic", "fastapi", "prometheus_client", "psycopg", "sqlalchemy", "uvicorn"),
     "ray": ("pymetis", "ray"),
 }

@@ -10,7 +10,7 @@ import graphveil as gv
 from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import Users
 from graphveil.mechanisms import ClassModel
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import Integers
 from graphveil.privacy.plan import _kept
 
 ROWS = np.random.default_rng(0).random((20, 4))

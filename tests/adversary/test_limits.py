@@ -60,7 +60,7 @@ HOSTILE = [
         {"dims": 999, "range": (0, 1), "budgets": [1 + 2.2 * k for k in range(64)]},
         "too many to verify",
     ),
-    ("ppm-printed", {"dims": 5, "range": (0, 1), "inner": "hybrid", "points": 513}, "entries, more than"),
+    ("ppm-printed", {"dims": 5, "range": (0, 1), "inner": "hybrid", "points": 513}, "entries: "),
     (
         "featurerr",
         {"dims": MAX_TABLES + 1, "range": (0, 1), "shares": list(range(1, MAX_TABLES + 2))},
@@ -69,7 +69,7 @@ HOSTILE = [
     (
         "featurerr",
         {"dims": 5, "range": (0, 1), "bins": 1024, "shares": list(range(5))},
-        "entries, more than",
+        "entries: ",
     ),
     ("multibit", {"dims": 5, "range": (0, 1), "pool": [0] * 6}, "pool must hold different dimensions"),
     ("multibit", {"dims": 5, "range": (0, 1), "binary": [1, 2]}, "binary must be True or False"),

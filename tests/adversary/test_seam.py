@@ -31,7 +31,7 @@ class Free:
     """Looks like a plan, claims nothing, and hands the rows out."""
 
     mechanism, subject, users, of, round, dims = "krr", "features", "all", "values", 1, 6
-    personal, holds, level_budgets, claim = False, True, None, gv.Claim(0.0)
+    holds, claim = True, gv.Claim(0.0)
     epsilon = 0.0
 
     def checked(self):
@@ -42,9 +42,6 @@ class Free:
 
     def count(self, rows):
         return len(rows)
-
-    def costs(self, rows):
-        return None
 
     def randomize(self, rows, words):
         return rows

@@ -8,10 +8,11 @@ import pytest
 from scipy.sparse import csr_array
 
 import graphveil as gv
-from graphveil.attacks import AttributeAttack
+from graphveil.attacks import AttributeAttack, attribute_inference, guess_bound
 from graphveil.attacks.attribute import fitted_shares, report_ratios
+from graphveil.channels import onebit
 from graphveil.errors import InputError
-from graphveil.mechanisms import entry, names
+from graphveil.mechanisms import Estimate, entry, names
 from tests.attacks.small import EPSILONS, FALSE_ALARM, control_is_off_by, how_likely, people, played
 
 # Tables of thousands of codes: tests/slow has them.
@@ -107,7 +108,7 @@ def test_shares_are_fitted_through_noise():
 
 def test_a_graph_without_features_is_refused():
     graph, users = gv.from_arrays([[0, 1], [1, 2]], None, [0, 1, 0, 1])
-    with pytest.raises(InputError, match="has no features, so there is nothing for attribute to attack"):
+    with pytest.raises(InputError, match="has no features: take another graph"):
         played("attribute", "multibit", 1.0, data=(graph, users))
 
 
@@ -154,3 +155,151 @@ def test_a_prior_is_weighed_against_the_report():
     assert [play.stakes.bound for play in plays] == pytest.approx(chances)
     for play, chance in zip(plays, chances, strict=True):
         assert abs(play.planted.accuracy - chance) < 6 * math.sqrt(chance * (1 - chance) / 400) + 1e-9
+
+
+# A star: user 0 knows everybody, and everybody else knows 0 alone.
+STAR = np.array([[0, 1], [0, 2], [0, 3]])
+FEATURES = np.array([[1, 0], [1, 0], [1, 1], [0, 1]])
+
+
+def star(features=FEATURES, public=(0, 1)):
+    return gv.from_arrays(STAR, features, [0, 1, 0, 1], name="star", range=public)
+
+
+def sparse(rows, users=4, dims=2, offset=0.5):
+    """An estimate from {(user, attribute): value}, with the middle everywhere else."""
+    places = sorted(rows)
+    counts = np.bincount([user for user, _ in places], minlength=users)
+    return Estimate(
+        (users, dims),
+        np.concatenate([[0], np.cumsum(counts)]),
+        np.array([attribute for _, attribute in places], dtype=np.int32),
+        np.array([rows[place] for place in places], dtype=np.float64),
+        offset,
+        True,
+    )
+
+
+def reports_of(graph, users, epsilon, mechanism="multibit", blind=False, seed=0, **more):
+    public = (graph.public_range.low, graph.public_range.high)
+    plan = gv.Plan(mechanism=mechanism, epsilon=epsilon, dims=graph.feature_count, range=public, **more)
+    return users.declare(epsilon, seed=seed, blind=blind).report(plan)
+
+
+def test_neighbours_vote_by_the_side_of_the_middle():
+    # Of attribute 0: two above, one below, whatever their size; of attribute 1 one vote each way, a tie.
+    estimate = sparse({(1, 0): 0.1, (2, 0): 9.0, (3, 0): -70.0, (1, 1): 5.0, (2, 1): -5.0, (0, 1): 3.0})
+    graph, users = star([[1, 0], [0, 1], [0, 1], [0, 1]])
+    assert attribute_inference(graph, users, estimate).accuracy == 1
+    assert attribute_inference(graph, users, estimate, 0).accuracy == 1
+    # A second round breaks the tie.
+    graph, users = star([[1, 1], [0, 1], [0, 1], [0, 1]])
+    assert attribute_inference(graph, users, [estimate, sparse({(3, 1): 1.0})]).accuracy == 1
+
+
+def test_the_middle_is_that_of_the_public_range():
+    for reported, first in ((4.0, 0), (6.0, 10)):
+        graph, users = star([[first, 0], [0, 0], [0, 0], [0, 0]], public=(0, 10))
+        assert attribute_inference(graph, users, sparse({(1, 0): reported}, offset=0.0), 0).accuracy == 1
+
+
+def test_without_privacy_the_numbers_are_those_by_hand():
+    graph, users = star()
+    found = attribute_inference(graph, users, None)
+    # Attribute 0 is 1,1,1,0; guessed 1 (2 of 3), then 1,1,1 from user 0: three right. Attribute 1 is 0,0,1,1; guessed
+    # 1 (2 of 3), then 0,0,0 from user 0: one right.
+    assert found.accuracy == 4 / 8
+    assert found.commonest == (3 + 2) / 8
+    assert found.balanced == pytest.approx(((1 + 0) / 2 + (0 + 1 / 2) / 2) / 2)
+    assert found.heard == 1
+    alone = attribute_inference(graph, users, None, 1)
+    assert (alone.accuracy, alone.balanced) == (1 / 4, 1 / 4)
+    assert attribute_inference(graph, users, None, own=True).balanced == 1
+
+
+def test_an_attribute_that_all_have_alike_has_no_balanced_accuracy():
+    graph, users = star(np.array([[0, 0]] * 4))
+    found = attribute_inference(graph, users, None)
+    assert (found.accuracy, found.balanced, found.commonest) == (1.0, None, 1.0)
+
+
+def test_always_guessing_the_commonest_value_is_accurate_and_has_learned_nothing():
+    users, rare = 400, 0.02
+    random = np.random.default_rng(0)
+    features = (random.random((users, 300)) < rare).astype(np.uint8)
+    links = random.integers(0, users, (1200, 2))
+    graph, people = gv.from_arrays(links, features, np.arange(users) % 2, range=(0, 1))
+    found = attribute_inference(graph, people, reports_of(graph, people, 5.0, sampled=2))
+    assert found.accuracy > 0.95
+    # No attribute depends on a neighbour's. Fewer than 4 sd of 300 means of 8 hits each.
+    assert abs(found.balanced - 0.5) < 0.02
+    assert found.heard < 0.1
+
+
+def test_own_reports_tell_more_than_neighbours_and_blind_ones_nothing():
+    graph, users = gv.load("town", seed=0)
+    told = {
+        (own, blind): attribute_inference(
+            graph, users, reports_of(graph, users, 8.0, sampled=8, blind=blind), own=own
+        ).balanced
+        for own in (False, True)
+        for blind in (False, True)
+    }
+    assert told[True, False] > told[False, False] + 0.01 > told[False, True] + 0.02
+    for own in (False, True):
+        assert abs(told[own, True] - 0.5) < 0.01
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_one_bit_reaches_the_bound_and_nothing_passes_it(epsilon):
+    channel = onebit(epsilon)
+    table = np.asarray(channel.table, dtype=object)
+    total = int(table[0].sum())
+    # Every deterministic guess from the report: which outputs are guessed as "above".
+    rates = [
+        (sum(int(table[1][o]) for o in above) + sum(int(table[0][o]) for o in {0, 1} - set(above)))
+        / (2 * total)
+        for above in ((), (0,), (1,), (0, 1))
+    ]
+    assert max(rates) <= guess_bound(epsilon)
+    assert max(rates) == pytest.approx(guess_bound(epsilon), rel=1e-9)
+    assert guess_bound(epsilon) == pytest.approx(math.exp(epsilon) / (1 + math.exp(epsilon)))
+
+
+def test_a_measured_own_report_of_one_bit_is_at_the_bound():
+    users, epsilon = 20_000, 1.0
+    features = np.repeat([0, 1], users // 2)[:, None]
+    graph, people = gv.from_arrays(np.empty((0, 2), dtype=int), features, np.arange(users) % 2, range=(0, 1))
+    found = attribute_inference(graph, people, reports_of(graph, people, epsilon, "onebit"), own=True)
+    # Five standard deviations of a share of 20,000: false alarm below 1e-6.
+    assert abs(found.balanced - guess_bound(epsilon)) < 5 * 0.5 / math.sqrt(users)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [(2, r"attributes must lie in 0\.\.1, got 2\.\.2"), ([], "one integer or several"), (0.5, "one integer")],
+)
+def test_wrong_attributes_are_refused(attributes, words):
+    graph, users = star()
+    with pytest.raises(InputError, match=words):
+        attribute_inference(graph, users, None, attributes)
+
+
+def test_reports_of_some_users_are_refused():
+    graph, users = star()
+    public = gv.Plan(mechanism="multibit", epsilon=1.0, dims=2, range=(0, 1), users=(0, 1))
+    with pytest.raises(InputError, match="reports must be those of all 4 users"):
+        attribute_inference(graph, users, users.declare(1.0, seed=0).report(public))
+    with pytest.raises(InputError, match="one round at least"):
+        attribute_inference(graph, users, [])
+
+
+def test_a_graph_without_features_has_no_attribute():
+    graph, users = gv.from_arrays(STAR, None, [0, 1, 0, 1])
+    with pytest.raises(InputError, match="mine has no features"):
+        attribute_inference(graph, users, None, 0)
+
+
+def test_a_negative_budget_has_no_bound():
+    with pytest.raises(InputError, match="epsilon must be"):
+        guess_bound(-1.0)

@@ -1,9 +1,16 @@
 """Games: how guesses are made and counted."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
+from graphveil.attacks import guess_bound
 from graphveil.attacks.game import Stakes, Tally, balanced, dice_of, likelier, likeliest
+from graphveil.channels import kary
+from graphveil.errors import InputError
 
 
 def test_stakes_know_chance_and_bound():
@@ -34,3 +41,78 @@ def test_a_ratio_decides_where_it_says_something():
 def test_balanced_accuracy_counts_rare_values_as_much_as_common_ones():
     assert balanced(np.zeros(10), np.array([0] * 9 + [1])) == 0.5
     assert balanced(np.zeros(3), np.zeros(3)) is None
+
+
+@pytest.mark.parametrize("values", [2, 3, 4])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_k_ary_response_reaches_the_bound_and_no_guess_passes_it(epsilon, values):
+    channel = kary(epsilon, values)
+    table = np.array([channel.row(symbol) for symbol in range(values)], dtype=float) / channel.total
+    guesses = itertools.product(range(values), repeat=values)
+    accuracies = [sum(table[guess[code], code] for code in range(values)) / values for guess in guesses]
+    assert max(accuracies) == pytest.approx(guess_bound(epsilon, values), rel=1e-9)
+    assert max(accuracies) <= guess_bound(epsilon, values)
+
+
+def test_a_delta_adds_what_it_lets_through():
+    # With δ the value is told, else k-ary response answers: the largest accuracy is δ + (1-δ)e^ε/(e^ε+k-1), below the bound.
+    epsilon, delta, values = 1.0, 0.1, 3
+    reached = delta + (1 - delta) * math.exp(epsilon) / (math.exp(epsilon) + values - 1)
+    bound = (math.exp(epsilon) + 2 * delta) / (math.exp(epsilon) + 2)
+    assert guess_bound(epsilon, values, delta) == pytest.approx(bound)
+    assert guess_bound(0.0, 2, 0.1) == pytest.approx(0.55)
+    assert reached == pytest.approx(bound)
+
+
+def test_a_huge_budget_bounds_nothing_and_does_not_overflow():
+    assert guess_bound(1e6, 5) == guess_bound(math.inf) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"), [((-1.0,), "epsilon"), ((1.0, 1), "values"), ((1.0, 2, 2.0), "delta")]
+)
+def test_what_is_no_budget_has_no_bound(wrong, words):
+    with pytest.raises(InputError, match=f"{words} must be"):
+        guess_bound(*wrong)
+
+
+def best_guess(epsilon, delta, prior):
+    """The largest accuracy over all (ε, δ)-private tables of guesses, as a linear program."""
+    count = len(prior)
+    cells = {(i, j): i * count + j for i in range(count) for j in range(count)}
+    gain = np.zeros(count * count)
+    for value in range(count):
+        gain[cells[value, value]] = prior[value]
+    private, sums = [], np.zeros((count, count * count))
+    for (i, j), place in cells.items():
+        sums[i, place] = 1
+        for other in range(count):
+            if other != i:
+                line = np.zeros(count * count)
+                line[place], line[cells[other, j]] = 1, -math.exp(epsilon)
+                private.append(line)
+    found = linprog(
+        -gain, A_ub=np.array(private), b_ub=np.full(len(private), delta), A_eq=sums, b_eq=np.ones(count)
+    )
+    return -found.fun
+
+
+@pytest.mark.parametrize("prior", [(0.5, 0.5), (0.9, 0.1), (0.2, 0.7, 0.1), (0.4, 0.35, 0.15, 0.1)])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_a_prior_has_the_bound_of_a_linear_program(epsilon, delta, prior):
+    """Single guesses at δ > 0 are all that is compared: an event of several guesses only adds constraints."""
+    expected = best_guess(epsilon, delta, prior)
+    assert guess_bound(epsilon, len(prior), delta, prior) == pytest.approx(expected, abs=1e-7)
+
+
+def test_equal_shares_are_the_bound_without_a_prior():
+    assert guess_bound(1.5, 5, 0.01, [0.2] * 5) == pytest.approx(guess_bound(1.5, 5, 0.01))
+    closed = (math.exp(1.5) + 4 * 0.01) / (math.exp(1.5) + 4)
+    assert guess_bound(1.5, 5, 0.01) == pytest.approx(closed)
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.6], [1.0], [1.2, -0.2]])
+def test_what_is_no_prior_has_no_bound(prior):
+    with pytest.raises(InputError, match="prior must be 2 shares of at least 0 that add up to 1"):
+        guess_bound(1.0, 2, prior=prior)

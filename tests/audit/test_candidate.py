@@ -17,6 +17,7 @@ from graphveil.audit.candidate import (
     overridden,
     report_count,
     trust_findings,
+    values_of,
     with_values,
 )
 from graphveil.audit.versions import variants
@@ -296,6 +297,12 @@ def test_links_differ_in_one():
     assert not is_compared(links, np.zeros(3), np.ones(3))
 
 
+def test_the_control_of_levels_is_about_rows_of_one_level():
+    control = mechanism("ppm", epsilon=1.0, dims=2, range=(0, 1)).blind()
+    strict, other, loose = np.array([0, 0, 1.0]), np.array([1, 1, 1.0]), np.array([0, 0, 2.0])
+    assert is_compared(control, strict, other) and not is_compared(control, strict, loose)
+
+
 def test_a_curator_is_taken_on_trust():
     (told,), leaks = trust_findings(mechanism("lapgraph", epsilon=1.0, dims=3), enumerated=True)
     assert "the curator who adds the noise" in told and "must be trusted" in told and leaks == []
@@ -331,13 +338,13 @@ def test_a_method_that_was_put_in_place_is_not_believed(monkeypatch):
     assert overridden(item, "loss")
 
 
-def test_values_are_exchanged_by_the_packages_word():
-    class Hiding(FeatureMechanism):
-        def with_values(self, private, values):
-            return private
-
-    built = Hiding("hiding", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(1 / 3),), 1.0)
-    assert with_values(built, np.zeros((2, 3)), np.ones((2, 3))).sum() == 6
+def test_values_are_exchanged_and_levels_stay():
+    plain = mechanism("onebit", epsilon=1.0, dims=3, range=(0, 1))
+    assert with_values(plain, np.zeros((2, 3)), np.ones((2, 3))).sum() == 6
+    personal = mechanism("ppm", epsilon=1.0, dims=3, range=(0, 1))
+    changed = with_values(personal, np.array([[0.0, 0.0, 0.0, 2.0]]), np.ones((1, 3)))
+    assert changed.tolist() == [[1.0, 1.0, 1.0, 2.0]]
+    assert values_of(personal, changed).tolist() == [[1.0, 1.0, 1.0]]
 
 
 def test_what_is_foreign_is_told_by_builder_and_parts():

@@ -132,12 +132,9 @@ def _noisier(epsilon, dims, range):
     return _Noisier("noisier", Claim(epsilon), PublicRange.of(range), dims, 1, (channel,), float(dims))
 
 
-class _Longer(FeatureMechanism):
+def _dearer(epsilon, dims, range):
     """It claims another budget than the one that it was asked for."""
-
-    @property
-    def strictest(self):
-        return self.claim.epsilon / 2
+    return replace(_flawed()(epsilon, dims, range), claim=Claim(2 * epsilon))
 
 
 class _Warner(FeatureMechanism):
@@ -180,7 +177,7 @@ class _Lavish(FeatureMechanism):
 
 
 FLAWS = [
-    (_flawed(_Longer), "it claims what it was asked for", "it must claim what it was asked for"),
+    (_dearer, "it claims what it was asked for", "it must claim what it was asked for"),
     (_flawed(share=2.0), "its claim holds", "its exact epsilon is"),
     (_flawed(share=0.9), "it wastes no budget", "it wastes budget"),
     (_flawed(scale=1.01), "its mean is exact", "is biased by"),

@@ -9,7 +9,7 @@ from graphveil import Plan, SeededWords
 from graphveil.audit import audit
 from graphveil.audit.classes import classes_step, graded, hostile_rows, place_of
 from graphveil.mechanisms import ClassMechanism, LabelMechanism
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import Integers
 
 RANDOM = np.random.default_rng(3)
 LINEAR = {"kind": "linear", "weights": RANDOM.integers(-9, 9, (5, 7)), "bias": RANDOM.integers(-99, 99, 5)}

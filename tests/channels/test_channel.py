@@ -342,7 +342,7 @@ def test_no_symbols_give_no_codes() -> None:
     "symbols", [np.array([0.0]), np.array([True]), np.array(["0"]), np.zeros((2, 2), dtype=int), np.array(0)]
 )
 def test_refuses_what_are_no_symbols(symbols: np.ndarray) -> None:
-    with pytest.raises(InputError, match="symbols must be a one-dimensional array of integers"):
+    with pytest.raises(InputError, match="symbols must be a list of integers"):
         onebit(1.0).respond(symbols, SeededWords(0))
 
 

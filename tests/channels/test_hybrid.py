@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphveil.channels import TOTAL, hybrid, onebit, piecewise
-from graphveil.channels.hybrid import ONE_BIT_BELOW, piecewise_share
+from graphveil.channels.piecewise import ONE_BIT_BELOW, piecewise_share
 from tests.channels.families import onebit_variance, piecewise_variance
 
 GRID = np.linspace(0, 1, 201)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphveil.channels import TOTAL, onebit, three_output
-from graphveil.channels.three_output import CAPPED_ABOVE, SILENT_BELOW, zero_share
+from graphveil.channels.onebit import CAPPED_ABOVE, SILENT_BELOW, zero_share
 from tests.channels.families import best_zero_share, worst_three_output_variance
 
 EPSILONS = pytest.mark.parametrize("epsilon", [0.1, 0.69, 0.7, 0.8, 1.0, 1.3, 1.6, 1.7, 1.72, 2.0, 4.0, 10.0])

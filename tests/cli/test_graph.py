@@ -119,7 +119,7 @@ def test_an_interrupt_leaves_nothing_and_says_so(folder, words, monkeypatch, cap
         raise KeyboardInterrupt
 
     for module in (shard_writer, sharded_town):
-        monkeypatch.setattr(module, "write_users", interrupted)
+        monkeypatch.setattr(module, "write_partition", interrupted)
     ended, out, err = run(words, capsys)
     assert (ended, out) == (130, "") and "Interrupted: nothing was written" in err
     assert not (folder / "s").exists()

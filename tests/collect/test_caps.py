@@ -66,7 +66,7 @@ def test_a_renewed_cap_counts_what_may_have_been_answered_since():
 
 def test_every_level_must_afford_its_own_cost():
     plan = Plan(mechanism="ppm", epsilon=0.5, dims=4, range=(0, 1), levels=2)
-    budgets = plan.build().level_budgets
+    budgets = plan.build().budgets
     assert can_afford(plan, roster_of([0.0], by_level=tuple(budgets)), [], 0).tolist() == [True]
     short = (budgets[0], budgets[1] / 2)
     assert can_afford(plan, roster_of([0.0], by_level=short), [], 0).tolist() == [False]

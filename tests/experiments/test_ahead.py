@@ -5,10 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from graphveil.experiments.compute import compute_remote_unit
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import find_measure
-from graphveil.experiments.runner import DEPTH, Runner, RunOptions, run_experiment, run_study
+from graphveil.experiments.runner import (
+    DEPTH,
+    Runner,
+    RunOptions,
+    compute_remote_unit,
+    run_experiment,
+    run_study,
+)
 from graphveil.experiments.store import ResultStore
 from graphveil.experiments.study import Cell, Study
 from graphveil.experiments.unit import RunUnit

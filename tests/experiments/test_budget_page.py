@@ -55,7 +55,7 @@ def test_what_two_points_need_is_said_or_that_it_is_too_much(advice):
 def test_budgets_of_one_verdict_share_a_sentence(advice):
     lines = tuple(BudgetLine(epsilon, 0.1, -1, 2, None, None) for epsilon in (1.0, 2.0))
     said = replace(advice, lines=lines).headline
-    assert said == "town: at ε = 1, 2 do not collect: asking nobody is as good."
+    assert said == "on town, at ε = 1, 2 do not collect: asking nobody is as good"
 
 
 def test_the_chart_is_over_volunteers_where_there_are_some(advice):

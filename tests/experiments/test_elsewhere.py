@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.compute import compute_remote_unit
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.runner import compute_remote_unit
 from graphveil.experiments.unit import RunUnit, run_unit
 from graphveil.graphs import load
 

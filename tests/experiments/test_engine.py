@@ -42,7 +42,7 @@ def test_workers_share_one_run_and_nothing_that_has_many():
     for shared in (Engine(workers=2), Engine.of("ray", workers=2)):
         with pytest.raises(InputError, match="a sweep has many: leave workers out"):
             shared.check_units("a sweep")
-        assert shared.inside(None) and not shared.outside(None, 5)
+        assert shared.inside(None)
     Engine.of("ray").check_units("a sweep")
 
 
@@ -53,21 +53,11 @@ def test_checkpoints_are_each_so_many_epochs(epochs):
 
 
 @pytest.mark.parametrize(
-    ("engine", "jobs", "units", "shared", "outside"),
-    [
-        (HERE, None, 9, True, False),
-        (HERE, 1, 9, True, False),
-        (HERE, 2, 0, True, False),
-        (HERE, 2, 1, False, False),
-        (HERE, 2, 1, True, True),
-        (HERE, 2, 2, False, True),
-        (Engine("ray"), 1, 0, True, False),
-        (Engine("ray"), 1, 1, False, True),
-        (Engine("ray"), None, 1, False, True),
-    ],
+    ("engine", "jobs", "inside"),
+    [(HERE, None, True), (HERE, 1, True), (HERE, 2, False), (Engine("ray"), 1, False)],
 )
-def test_units_are_computed_outside_this_process_where_that_is_worth_it(engine, jobs, units, shared, outside):
-    assert engine.outside(jobs, units, shared=shared) is outside
+def test_units_are_computed_in_this_process_where_nothing_else_is_asked_for(engine, jobs, inside):
+    assert engine.inside(jobs) is inside
 
 
 def test_no_more_processes_are_started_than_there_is_to_do():

@@ -2,10 +2,9 @@
 
 import pytest
 
-from graphveil.experiments.compute import CHECKPOINTS
 from graphveil.experiments.engine import Engine
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.runner import RunOptions, StudyWatcher, run_experiment
+from graphveil.experiments.runner import CHECKPOINTS, RunOptions, StudyWatcher, run_experiment
 from graphveil.experiments.store import results_file
 from graphveil.graphs import load
 from graphveil.scale import shard_reader, write_shards

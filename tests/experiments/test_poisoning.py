@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from graphveil.errors import InputError
+from graphveil.experiments.advice import Harm, advise_poisoning
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.poisoning import Harm, advise_poisoning
 from graphveil.experiments.unit import RunUnit, run_unit
 
 TOWN = {"epochs": 2, "data.users": 200, "data.neighbourhood": 10, "data.degree": 8.0}

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from graphveil.experiments.processes import Arriving, computed, uninterrupted
+from graphveil.experiments.engine import Arriving, computed, uninterrupted
 
 
 def test_what_is_finished_arrives_once_in_its_order():

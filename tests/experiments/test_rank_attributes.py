@@ -8,7 +8,7 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import find_measure
 from graphveil.learn.attributes import raw_estimate
 from graphveil.methods import feature_plan
-from graphveil.methods.scoring import attribute_scores, estimate_scores
+from graphveil.methods.scoring import attribute_scores
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}
 TOWN = Experiment.of("togl", "town", epsilon=4.0, runs=2, settings=SMALL)
@@ -66,9 +66,9 @@ def test_raw_features_score_alike_dense_and_sparse():
     filled = raw_estimate(csr_array(rows), 0.5, sparse=False)
     assert np.array_equal(dense.dense(), rows) and np.array_equal(sparse.dense(), rows)
     assert dense.values.tolist() == filled.values.tolist()
-    scores = [estimate_scores(answered.job, answered.topology, each) for each in (dense, sparse)]
+    scores = [attribute_scores(answered.job, answered.topology, each) for each in (dense, sparse)]
     assert scores[0] == pytest.approx(scores[1], rel=1e-3)
-    reported = attribute_scores(answered.job, answered.topology, answered.reports)
+    reported = attribute_scores(answered.job, answered.topology, answered.reports.estimate())
     assert not np.allclose(scores[0], reported)
 
 

@@ -9,7 +9,7 @@ import graphveil as gv
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment, ResultStore, RunOptions, run_experiment
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments.compute import compute_unit
+from graphveil.experiments.runner import compute_unit
 from graphveil.experiments.unit import RunUnit, parts_of, run_unit
 
 SMALL = {"users": 400, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}

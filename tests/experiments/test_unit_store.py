@@ -16,7 +16,7 @@ from graphveil.errors import EngineError, StoreError
 from graphveil.experiments import Experiment, ResultStore
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments import store as reuse
-from graphveil.experiments.processes import UnitLostError
+from graphveil.experiments.engine import UnitLostError
 from graphveil.experiments.runner import RunOptions, run_experiment, run_study
 from graphveil.experiments.store import select
 from graphveil.experiments.study import Cell, Study

@@ -8,10 +8,6 @@ CAUSE = "charged"
 
 
 class Cheap(PersonalMechanism):
-    @property
-    def level_budgets(self):
-        return tuple(budget / 10 for budget in self.budgets)
-
     def costs(self, private):
         return super().costs(private) / 10
 

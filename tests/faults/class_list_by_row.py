@@ -3,7 +3,7 @@
 import numpy as np
 
 from graphveil.mechanisms import ClassMechanism, ClassModel, PublicRange, mechanism
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import Integers
 
 CAUSE = "is not the class that the plan's model gives"
 

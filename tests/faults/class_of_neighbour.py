@@ -3,7 +3,7 @@
 import numpy as np
 
 from graphveil.mechanisms import ClassMechanism, ClassModel, PublicRange, mechanism
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import Integers
 
 CAUSE = "a user's report depends on other users' data"
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from graphveil.mechanisms import ClassMechanism, ClassModel, PublicRange, mechanism
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import Integers
 
 CAUSE = "sent in the clear"
 

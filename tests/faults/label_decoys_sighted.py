@@ -50,9 +50,6 @@ class Among(Mechanism):
     def extremes(self):
         return [0, self.classes - 1]
 
-    def joint_counts(self, private):
-        raise InputError("not enumerated")
-
 
 def build(epsilon, classes, sighted=True):
     return Among(Claim(epsilon), classes, kary(epsilon, classes), sighted)

@@ -4,14 +4,14 @@ import logging
 
 import numpy as np
 
-from graphveil.mechanisms import Mechanism, mechanism
+from graphveil.mechanisms import Enumerable, mechanism
 
 CAUSE = "what it prints or logs depends on the values"
 DRAWN = False
 LOG = logging.getLogger("client")
 
 
-class Wrapper(Mechanism):
+class Wrapper(Enumerable):
     """Not a data class, and all that it says of itself is another mechanism's word."""
 
     subject, unbiased, told = "features", True, False

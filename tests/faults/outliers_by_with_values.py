@@ -1,4 +1,4 @@
-"""Values outside the range are not clipped, and `with_values`, by which they would be tried, hides it."""
+"""Values outside the range are not clipped."""
 
 import numpy as np
 
@@ -9,9 +9,6 @@ CAUSE = "an outlier shows"
 
 
 class Hiding(FeatureMechanism):
-    def with_values(self, private, values):
-        return np.clip(values, self.public.low, self.public.high)
-
     def randomize(self, private, words=None):
         rows = private.toarray() if hasattr(private, "toarray") else np.array(private, dtype=float)
         source = SystemWords() if words is None else words

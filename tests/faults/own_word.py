@@ -1,7 +1,6 @@
 """It has no finite table, and its epsilon is what it says, without a reason."""
 
 from graphveil.channels import Claim, onebit
-from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, Mechanism, PublicRange, ReportShape
 
 CAUSE = "its epsilon is its own word"
@@ -46,9 +45,6 @@ class OwnWord(Mechanism):
 
     def extremes(self):
         return self._inside().extremes()
-
-    def joint_counts(self, private):
-        raise InputError("no table")
 
     def blind(self):
         raise NotImplementedError

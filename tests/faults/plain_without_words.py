@@ -62,9 +62,6 @@ class Plain(Mechanism):
     def extremes(self):
         return [np.full(self.size, self.public.low), np.full(self.size, self.public.high)]
 
-    def joint_counts(self, private):
-        raise InputError("not enumerated")
-
 
 def build(epsilon, dims, range):
     channel, public = onebit(epsilon / dims), PublicRange.of(range)

@@ -64,9 +64,6 @@ class SparseVector(Mechanism):
     def extremes(self):
         return self._inside().extremes()
 
-    def joint_counts(self, private):
-        raise InputError("no table")
-
     def blind(self):
         return self._inside().blind()
 

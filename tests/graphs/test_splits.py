@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from graphveil import InputError
 from graphveil.graphs import FewLabelSplit, GivenSplit, RandomSplit, Split
-from graphveil.graphs.splits import check_seed, few_label_split, random_split, recipe_of
+from graphveil.graphs.splits import check_seed, recipe_of
 
 LABELS = np.array([0, 1] * 20)
 
@@ -27,11 +27,11 @@ def mask(*users, count=4):
 
 
 def test_the_documents_split_is_half_and_two_quarters():
-    assert sizes(random_split(LABELS, 0)) == (20, 10, 10)
+    assert sizes(RandomSplit().draw(LABELS, 0)) == (20, 10, 10)
 
 
 def test_shares_can_be_chosen():
-    assert sizes(random_split(LABELS, 0, train=0.1, validation=0.2)) == (4, 8, 28)
+    assert sizes(RandomSplit(train=0.1, validation=0.2).draw(LABELS, 0)) == (4, 8, 28)
 
 
 @given(
@@ -43,12 +43,12 @@ def test_shares_can_be_chosen():
 def test_a_random_split_divides_the_users_with_a_label(labels, seed, train, validation):
     labels = np.array(labels)
     try:
-        split = random_split(labels, seed, train, validation)
+        split = RandomSplit(train, validation).draw(labels, seed)
     except InputError:
         assume(False)
     assert ((split.train.astype(int) + split.validation + split.test) == (labels != -1)).all()
     assert sizes(split)[0] == round(train * (labels != -1).sum())
-    assert same(split, random_split(labels, seed, train, validation))
+    assert same(split, RandomSplit(train, validation).draw(labels, seed))
 
 
 @given(
@@ -59,7 +59,7 @@ def test_a_random_split_divides_the_users_with_a_label(labels, seed, train, vali
 def test_a_few_label_split_has_the_same_number_of_each_class(counts, per_class, seed):
     labels = np.repeat(np.arange(len(counts)), counts)
     labels = np.concatenate([labels, [-1, -1]])
-    split = few_label_split(labels, seed, per_class, validation=1)
+    split = FewLabelSplit(per_class, validation=1).draw(labels, seed)
     assert np.bincount(labels[split.train]).tolist() == [per_class] * len(counts)
     assert sizes(split) == (per_class * len(counts), 1, sum(counts) - per_class * len(counts) - 1)
     assert not (split.train | split.validation | split.test)[labels == -1].any()
@@ -91,16 +91,19 @@ def test_given_masks_can_be_restricted_to_some_users():
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
-        (lambda: random_split(LABELS, 0, train=0.8, validation=0.2), "leave some for testing"),
-        (lambda: random_split(LABELS, 0, train=0), "train must be a number strictly between 0 and 1, got 0"),
-        (lambda: random_split(np.array([0, 1, 0]), 0, 0.6, 0.1), "the validation split is empty"),
-        (lambda: random_split(np.zeros(8, dtype=int), 0), "all training users have the same label"),
-        (lambda: random_split(np.full(8, -1), 0), "no user has a label"),
-        (lambda: random_split(LABELS, -1), "seed must be an integer of at least 0, got -1"),
-        (lambda: few_label_split(LABELS, 0, 21, 1), "class 0 has fewer than 21 users"),
-        (lambda: few_label_split(LABELS, 0, 1, 38), "validation must be below 38"),
-        (lambda: few_label_split(LABELS, 0, 1, 0), "validation must be an integer of at least 1, got 0"),
-        (lambda: few_label_split(LABELS, 0, 0, 1), "per_class must be an integer of at least 1, got 0"),
+        (lambda: RandomSplit(train=0.8, validation=0.2).draw(LABELS, 0), "leave some for testing"),
+        (
+            lambda: RandomSplit(train=0).draw(LABELS, 0),
+            "train must be a number strictly between 0 and 1, got 0",
+        ),
+        (lambda: RandomSplit(0.6, 0.1).draw(np.array([0, 1, 0]), 0), "the validation split is empty"),
+        (lambda: RandomSplit().draw(np.zeros(8, dtype=int), 0), "all training users have the same label"),
+        (lambda: RandomSplit().draw(np.full(8, -1), 0), "no user has a label"),
+        (lambda: RandomSplit().draw(LABELS, -1), "seed must be an integer of at least 0, got -1"),
+        (lambda: FewLabelSplit(21, 1).draw(LABELS, 0), "class 0 has fewer than 21 users"),
+        (lambda: FewLabelSplit(1, 38).draw(LABELS, 0), "validation must be below 38"),
+        (lambda: FewLabelSplit(1, 0).draw(LABELS, 0), "validation must be an integer of at least 1, got 0"),
+        (lambda: FewLabelSplit(0, 1).draw(LABELS, 0), "per_class must be an integer of at least 1, got 0"),
         (lambda: Split(mask(0), mask(0), mask(1)), "the masks overlap"),
         (lambda: Split(mask(0), mask(1), mask(2, count=5)), "must have the same length"),
         (lambda: GivenSplit(mask(0), mask(1), mask(2, count=5)), "must have the same shape"),
@@ -136,14 +139,14 @@ def test_a_split_can_stand_for_its_recipe():
 def test_a_random_split_of_several_labels_is_that_of_one_class_a_user():
     """It looks at who has a label and no further, so that there is nothing to stratify by."""
     rows = np.stack([LABELS, 1 - LABELS], axis=1)
-    assert same(random_split(LABELS, 3), random_split(rows, 3))
+    assert same(RandomSplit().draw(LABELS, 3), RandomSplit().draw(rows, 3))
 
 
 def test_a_split_of_few_labels_needs_one_class_a_user():
     with pytest.raises(
         InputError, match=r"one label a user: take split='random', or choose one label with label=0\.\.1"
     ):
-        few_label_split(np.stack([LABELS, LABELS], axis=1), 0, 1, 1)
+        FewLabelSplit(1, 1).draw(np.stack([LABELS, LABELS], axis=1), 0)
 
 
 def test_a_given_split_must_not_hold_rows_of_unknown_labels():

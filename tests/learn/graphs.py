@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphveil.graphs.graph import UNKNOWN, Graph, symmetric_csr
-from graphveil.graphs.splits import Split, random_split
+from graphveil.graphs.splits import RandomSplit, Split
 from graphveil.mechanisms.rows import PublicRange
 
 
@@ -15,7 +15,7 @@ def small_graph(users=60, features=30, classes=3, edges=150, seed=0, isolated=2)
     pairs = random.integers(0, users - isolated, (edges, 2))
     rows = (random.random((users, features)) < 0.2).astype(np.float32)
     labels = random.integers(0, classes, users)
-    return as_graph(pairs, labels, features, random_split(labels, seed)), rows, labels
+    return as_graph(pairs, labels, features, RandomSplit().draw(labels, seed)), rows, labels
 
 
 def as_graph(pairs, labels, features, split: Split, name="small") -> Graph:

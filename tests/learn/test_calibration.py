@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphveil.graphs.part import Group
-from graphveil.graphs.splits import random_split
+from graphveil.graphs.splits import RandomSplit
 from graphveil.learn.calibration import (
     USERS_A_BIN,
     Temperatures,
@@ -151,7 +151,7 @@ def test_judges_of_all_workers_calibrate_everybody():
     """Users are divided at random; one worker's users judge nothing."""
     rows, labels = drawn(900)
     rows, numbers = distorted(rows, 2.0), np.random.default_rng(2).random(900)
-    graph = as_graph(np.empty((0, 2), dtype=int), labels, 1, random_split(labels, 0))
+    graph = as_graph(np.empty((0, 2), dtype=int), labels, 1, RandomSplit().draw(labels, 0))
     judging = graph.validation & (np.arange(900) % 3 != 0)
     expected, temperatures = calibrated(rows, labels, numbers, Group.alone(np.flatnonzero(judging)))
 

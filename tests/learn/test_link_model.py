@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.graphs.splits import random_split
+from graphveil.graphs.splits import RandomSplit
 from graphveil.learn import Schedule, Targets
 from graphveil.learn.label_models import ROW_NORM, LinkModel, adjacency_rows, fit_link
+from graphveil.linear import SparseMatrix
 from tests.learn.graphs import as_graph, small_graph
 
 
 def whole(graph, **options):
     """The matrix of everybody's rows and columns."""
-    everybody = np.arange(graph.node_count)
-    return adjacency_rows(graph, **options).matrix(everybody, everybody)
+    return SparseMatrix.from_scipy(adjacency_rows(graph, **options))
 
 
 def targets_of(graph):
@@ -35,22 +35,6 @@ def test_a_graph_without_edges_has_empty_rows(by_degree):
     assert not whole(graph, by_degree=by_degree).to_dense().any()
 
 
-def test_some_rows_and_columns_are_those_of_the_whole():
-    graph, _, _ = small_graph()
-    users, neighbours = np.array([7, 2, 11]), np.array([3, 0, 12, 5])
-    part = adjacency_rows(graph, by_degree=True).matrix(users, neighbours)
-    expected = whole(graph, by_degree=True).to_dense()[users][:, neighbours]
-    assert torch.equal(part.to_dense(), expected)
-    assert torch.equal(part.transposed.to_dense(), expected.T)
-
-
-def test_the_neighbours_of_some_are_all_whom_they_know():
-    graph = as_graph([[0, 1], [1, 2], [3, 4]], np.zeros(6, dtype=int), 1, small_graph(users=6)[0])
-    rows = adjacency_rows(graph)
-    assert rows.neighbours(np.array([1, 3])).tolist() == [0, 2, 4]
-    assert rows.neighbours(np.array([5])).tolist() == []
-
-
 def test_gradients_equal_those_of_the_dense_model():
     graph, _, _ = small_graph()
     rows, model = whole(graph, by_degree=True), LinkModel(graph.node_count, graph.class_count)
@@ -69,7 +53,7 @@ def test_leaving_out_rows_and_columns_changes_nothing(by_degree):
     labels = random.integers(0, 3, 60)
     pairs = random.integers(0, 60, (500, 2))
     pairs = pairs[labels[pairs[:, 0]] == labels[pairs[:, 1]]]
-    graph = as_graph(pairs, labels, 1, random_split(labels, 0))
+    graph = as_graph(pairs, labels, 1, RandomSplit().draw(labels, 0))
     schedule, targets = Schedule(epochs=30), targets_of(graph)
     dense = whole(graph, by_degree=by_degree).to_dense()
     weight = torch.zeros(60, graph.class_count, requires_grad=True)
@@ -104,7 +88,7 @@ def test_it_learns_whom_a_class_knows():
     random = np.random.default_rng(0)
     labels = random.integers(0, 2, 200)
     pairs = [(user, random.integers(0, 10) + 10 * labels[user]) for user in range(20, 200) for _ in range(3)]
-    graph = as_graph(pairs, labels, 1, random_split(labels, 0))
+    graph = as_graph(pairs, labels, 1, RandomSplit().draw(labels, 0))
     fitted = fit_link(adjacency_rows(graph), 2, targets_of(graph), Schedule(epochs=100))
     predicted = fitted.scores.argmax(1).numpy()
     assert (predicted == labels)[20:][graph.test[20:]].mean() > 0.95

@@ -73,14 +73,14 @@ def test_what_is_wrong_with_a_model_is_said(change, words):
 def test_a_model_must_be_complete():
     with pytest.raises(InputError, match="a linear model needs bias, weights: bias is missing"):
         ClassModel.of({"kind": "linear", "weights": LINEAR["weights"]})
-    with pytest.raises(InputError, match="3 hidden units, first_bias 2, and second takes 2"):
+    with pytest.raises(InputError, match="must have as many hidden units, got 3"):
         ClassModel.of({**HIDDEN, "first": [[1, 2], [3, 4], [5, 6]]})
 
 
 def test_a_model_of_too_many_integers_is_refused(monkeypatch):
-    monkeypatch.setattr("graphveil.mechanisms.class_model.MAX_MODEL", 8)
+    monkeypatch.setattr("graphveil.mechanisms.classes.MAX_MODEL", 8)
     assert ClassModel.of(LINEAR).dims == 3
-    monkeypatch.setattr("graphveil.mechanisms.class_model.MAX_MODEL", 7)
+    monkeypatch.setattr("graphveil.mechanisms.classes.MAX_MODEL", 7)
     with pytest.raises(InputError, match="a model may hold at most 7 integers, got 8"):
         ClassModel.of(LINEAR)
 

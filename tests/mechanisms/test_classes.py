@@ -9,7 +9,7 @@ from scipy import sparse
 from graphveil import InputError, SeededWords, mechanism
 from graphveil.channels.sampling import Words
 from graphveil.mechanisms import ClassMechanism, ClassModel, LabelMechanism, PublicRange
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import Integers
 
 RANDOM = np.random.default_rng(0)
 MODEL = {"kind": "linear", "weights": RANDOM.integers(-50, 50, (5, 6)), "bias": RANDOM.integers(-900, 900, 5)}
@@ -178,7 +178,7 @@ def test_all_that_decides_an_answer_is_in_the_fingerprint(change):
         ({"lists": [[0, 1, 5]]}, r"lists must hold classes of the model, 0\.\.4"),
         ({"lists": [[0, -1, 2]]}, r"lists must hold classes of the model, 0\.\.4"),
         ({"lists": [[0, 1, 0]]}, "must not name a class twice for one user"),
-        ({"offsets": OFFSETS[:2]}, "offsets must be 4 x 3 integers, as many as lists has classes, got 2 x 3"),
+        ({"offsets": OFFSETS[:2]}, r"offsets must be \(4, 3\) integers as lists, got \(2, 3\)"),
         (
             {"offsets": OFFSETS + (1 << 52)},
             r"offsets must lie within ±\d+ with this model, so that scores stay within 2\^52",
@@ -203,7 +203,7 @@ def test_shapes_alone_are_refused():
     for wrong in (np.zeros((4, 5)), np.zeros(6), [[1, 2], [3]]):
         with pytest.raises(InputError, match="rows must"):
             asked.count(wrong)
-    with pytest.raises(InputError, match="lists are there for 4 users, and 3 rows were given"):
+    with pytest.raises(InputError, match="3 rows were given for the lists of 4 users"):
         asked.randomize(ROWS[:3])
 
 

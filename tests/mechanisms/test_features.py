@@ -369,7 +369,7 @@ def test_m_outside_the_dimensions_is_refused():
 
 def test_channels_a_dimension_need_all_dimensions():
     channels = (onebit(1.0), piecewise(1.0))
-    with pytest.raises(InputError, match="one for all dimensions, or one for each"):
+    with pytest.raises(InputError, match="one for all dimensions, or one each"):
         FeatureMechanism("x", Claim(2.0), PublicRange(0, 1), 3, 2, channels, 1.0)
 
 

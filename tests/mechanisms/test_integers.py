@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import Integers
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import ClaimError, InputError
-from graphveil.mechanisms import catalogue as builders
+from graphveil.mechanisms import labels as builders
 from graphveil.mechanisms import mechanism
-from graphveil.mechanisms.item import amplified
+from graphveil.mechanisms.labels import amplified
 from graphveil.mechanisms.rows import Rows
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
 
@@ -148,9 +148,7 @@ def test_a_wrong_length_is_refused(length):
 
 
 def test_a_budget_that_the_response_cannot_serve_is_refused():
-    with pytest.raises(
-        InputError, match=r"epsilon must be at most 17\.7 for item with a length of 10, got 18"
-    ):
+    with pytest.raises(InputError, match=r"epsilon must be at most 17\.7 for item of length 10, got 18"):
         item(18.0, 20, 10)
     assert item(17.69, 20, 10).holds
 

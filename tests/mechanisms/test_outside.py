@@ -95,7 +95,7 @@ def test_users_do_not_answer_one_that_was_loaded_after_they_declared(file):
     [
         ("number", "must be a name that is registered there or a function .*, got int"),
         ("no_budget", "got one that takes dims"),
-        ("ready", "is a mechanism that is built already"),
+        ("ready", "is built already"),
         ("nope", "has no 'nope': it has bits-of-a-test, build, label, channel, other, no_budget"),
     ],
 )

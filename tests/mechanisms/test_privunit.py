@@ -17,7 +17,7 @@ from scipy.stats import kstest, norm
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import ClaimError, InputError, MessageError
-from graphveil.mechanisms import PrivUnitMechanism, Reports, mechanism
+from graphveil.mechanisms import Enumerable, PrivUnitMechanism, Reports, mechanism
 from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, SphericalCap, best_cap, error_factor, privunit
 from graphveil.mechanisms.rows import PublicBall
 from tests.mechanisms.support import GivenWords
@@ -350,10 +350,7 @@ def test_it_is_marked_as_not_finite():
 
 
 def test_it_is_not_enumerated():
-    with pytest.raises(InputError, match="closed form"):
-        unit().joint_counts(np.zeros(5))
-    with pytest.raises(InputError, match="too many"):
-        unit(dims=1).possible_reports()
+    assert not isinstance(unit(dims=1), Enumerable)
 
 
 def test_extremes_are_opposite_ends_of_the_ball():
@@ -409,7 +406,7 @@ def test_without_radius_and_range_there_is_no_ball():
 
 @pytest.mark.parametrize("epsilon", [9e-9, 101.0])
 def test_budgets_out_of_reach_are_refused(epsilon):
-    with pytest.raises(InputError, match="epsilon must be between 1e-08 and 100 for privunit"):
+    with pytest.raises(InputError, match="epsilon of privunit must lie in 1e-08..100"):
         mechanism("privunit", epsilon=epsilon, dims=4, radius=1.0)
 
 
@@ -439,5 +436,5 @@ def test_a_report_that_is_too_long_is_refused_by_its_own_length():
     codes[16] += int(built.longest * 2**10)
     replace(reports, codes=codes).check()
     codes[16] += 1
-    with pytest.raises(MessageError, match="standard deviations long, and one is longer"):
+    with pytest.raises(MessageError, match="is longer than .* deviations"):
         replace(reports, codes=codes).check()

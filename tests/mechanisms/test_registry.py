@@ -16,7 +16,7 @@ from graphveil.mechanisms import (
     register,
     unregister,
 )
-from graphveil.mechanisms.registry import sampled_count
+from graphveil.mechanisms.limits import sampled_count
 from tests.mechanisms.support import EVERYTHING, FEATURES, SAMPLED, small
 
 ROW = {"dims": 4, "range": (0, 1)}

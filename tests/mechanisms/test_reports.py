@@ -178,11 +178,11 @@ def test_every_truncation_of_json_is_noticed():
     ("fields", "expected"),
     [
         ({"magic": b"GVRQ"}, "does not start with"),
-        ({"version": 1}, "version 1, this graphveil reads version 2"),
+        ({"version": 1}, "version 1, graphveil reads 2"),
         ({"flags": 7}, "flags 7"),
         ({"code_bytes": 3}, "integers of 3 and 2 bytes"),
         ({"dim_bytes": 0}, "integers of 1 and 0 bytes"),
-        ({"flags": 2}, "flags 2 and integers of 1 and 2 bytes"),
+        ({"flags": 2}, "flags 2, widths 1 and 2"),
         ({"dims": 299}, "do not fit together"),
         ({"length": 3}, "do not fit together"),
         ({"users": 2}, "do not fit together"),
@@ -228,13 +228,13 @@ def test_lengths_that_differ_are_refused():
 
 def test_lengths_that_add_up_to_something_else_are_refused():
     lengths = struct.pack("<3I", 2, 2, 3)
-    with pytest.raises(MessageError, match="6 codes where their lengths say 7"):
+    with pytest.raises(MessageError, match="6 codes, lengths say 7"):
         Reports.from_bytes(sealed(header(flags=1, length=0) + lengths + BODY), MULTIBIT)
 
 
 def test_codes_of_another_width_are_refused():
     body = struct.pack("<6H", 0, 299, 7, 8, 256, 257) + struct.pack("<6H", 0, 1, 1, 1, 0, 0)
-    with pytest.raises(MessageError, match="codes have 2 bytes, multibit sends 1"):
+    with pytest.raises(MessageError, match="multibit sends codes of 1 bytes, got uint16"):
         Reports.from_bytes(sealed(header(code_bytes=2) + body), MULTIBIT)
 
 
@@ -423,10 +423,10 @@ def test_reports_are_other_ones_where_others_are_silent():
 
 def test_more_answers_than_reports_are_refused():
     wrong = Reports(MULTIBIT, REPORTS.indptr, REPORTS.dims, REPORTS.codes, np.ones(4, dtype=bool))
-    with pytest.raises(MessageError, match="3 reports are there, and 4 users are said to have answered"):
+    with pytest.raises(MessageError, match="3 reports came of 4 users who answered"):
         wrong.check()
 
 
 def test_reports_are_joined_before_it_is_said_who_is_silent():
-    with pytest.raises(InputError, match="join, then say who is silent"):
+    with pytest.raises(InputError, match="then say who has not answered"):
         Reports.join([REPORTS, REPORTS.answered_by(np.ones(3, dtype=bool))])

@@ -177,7 +177,7 @@ def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"inputs": 3}, "a sketch of 3 values has at most as many numbers, got dims = 4: take 3"),
+        ({"inputs": 3}, "a sketch must have at most 3 numbers, got dims = 4"),
         ({"inputs": 0}, "inputs must be"),
         ({"inputs": 2.5}, "inputs must be"),
         ({"inputs": (1 << 20) + 1}, "inputs must be an integer from 1 to 1048576"),
@@ -187,7 +187,7 @@ def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
         ({"inputs": 5, "centre": 2.0}, "centre must be"),
         ({"inputs": 5, "centre": -0.1}, "centre must be"),
         ({"inputs": 5, "centre": math.nan}, "centre must be"),
-        ({"inputs": 5, "radius": 1.0}, "a sketch needs the public range of the values, and its radius is 1"),
+        ({"inputs": 5, "radius": 1.0}, "a sketch needs the public range, and its radius is 1"),
         ({"inputs": 5, "range": None}, "a sketch needs the public range of the values"),
         ({"hash_seed": 1}, "give inputs too, or leave them out"),
         ({"centre": 0.5}, "give inputs too, or leave them out"),

@@ -12,9 +12,8 @@ from graphveil.methods import METHODS, Job, Method, Outcome, check_method, metho
 from graphveil.methods.base import Base
 from graphveil.methods.check import CLASSES, USERS, trials_of
 from graphveil.methods.job import Questions, feature_plan
-from graphveil.methods.method import with_questions
+from graphveil.methods.method import train_backbone, with_questions
 from graphveil.methods.nonprivate import NonPrivate
-from graphveil.methods.training import train_backbone
 from graphveil.privacy import Respondents
 from tests.methods.suite import every_check, run_check
 from tests.volunteering import Volunteering

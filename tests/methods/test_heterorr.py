@@ -7,14 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from graphveil.channels.exact import MAX_EPSILON, MIN_EPSILON
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment
 from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.learn import Topology, signal
+from graphveil.mechanisms import mechanism
 from graphveil.methods import METHODS
-from graphveil.methods.heterorr import LEVELS
+from graphveil.methods.heterorr import (
+    LEVELS,
+    attribute_shares,
+    largest_shares,
+    read_attribute_numbers,
+    rounded_shares,
+    served_shares,
+)
 from graphveil.methods.scoring import attribute_scores, null_scores
 from graphveil.privacy.answering import Recorder, Replay
 from tests.methods.suite import every_check, run_check
@@ -145,7 +154,7 @@ def test_importance_of_a_round_is_how_far_scores_are_above_chance():
     ready = made_ready(settings={"gamma": 1.0, "keep": "all"})
     _, listener = heard(ready)
     topology, reports = Topology(ready.job.graph, ready.job.device), listener.answers[0]
-    scores = attribute_scores(ready.job, topology, reports)
+    scores = attribute_scores(ready.job, topology, reports.estimate())
     expected = signal(scores, null_scores(ready.job, topology, reports))
     assert 0 < (expected > 0).sum() < FEATURES
     found = np.array(listener.plans[1].options["shares"])
@@ -240,7 +249,7 @@ def test_hops_matter():
 
 @pytest.mark.parametrize("name", ["multibit", "laplace"])
 def test_other_mechanisms_are_refused(name):
-    with pytest.raises(InputError, match=f"which featurerr alone can do: .* take base with {name}"):
+    with pytest.raises(InputError, match="heterorr works with featurerr alone: .* take base"):
         made_ready(mechanism=name)
 
 
@@ -302,3 +311,116 @@ def test_bad_values_end_with_status_2(setting, capsys):
 )
 def test_other_settings_pass_the_suite(name, settings, check):
     run_check(name, settings, check)
+
+
+SKEWED = np.random.default_rng(0).pareto(1.0, 1433)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 1.0])
+def test_gamma_is_the_part_that_follows_importance(gamma):
+    importance, sensitivity = np.array([8.0, 0.0, 0.0]), np.array([10.0, 10.0, 30.0])
+    expected = gamma * np.array([1.0, 0.0, 0.0]) + (1 - gamma) * np.array([30.0, 30.0, 10.0]) / 70
+    np.testing.assert_allclose(attribute_shares(importance, sensitivity, gamma), expected, rtol=1e-12)
+
+
+def test_units_of_importance_and_sensitivity_do_not_matter():
+    importance, sensitivity = np.array([1.0, 2.0, 0.0]), np.array([0.0, 1.0, 5.0])
+    one = attribute_shares(importance, sensitivity, 0.4)
+    np.testing.assert_allclose(
+        attribute_shares(importance * 1e300, sensitivity * 1e-200, 0.4), one, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+def test_where_all_numbers_are_0_they_say_nothing(gamma):
+    zeros, ones = np.zeros(4), np.ones(4)
+    for importance, sensitivity in ((zeros, ones), (ones, zeros), (zeros, zeros)):
+        np.testing.assert_allclose(attribute_shares(importance, sensitivity, gamma), 0.25, rtol=1e-12)
+
+
+def test_the_largest_shares_have_all_of_the_budget():
+    kept = largest_shares(np.array([0.1, 0.4, 0.2, 0.3]), 2)
+    np.testing.assert_allclose(kept, [0, 4 / 7, 0, 3 / 7], rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_attributes_that_nothing_tells_apart_are_kept_together(count):
+    np.testing.assert_allclose(largest_shares(np.full(5, 0.2), count), 0.2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 10, 1433])
+def test_rounded_shares_are_few_and_lose_nothing(count):
+    shares = largest_shares(SKEWED / SKEWED.sum(), count)
+    rounded = rounded_shares(shares)
+    assert len(set(rounded[rounded > 0].tolist())) <= LEVELS
+    assert rounded.sum() == pytest.approx(1.0, rel=1e-12)
+    np.testing.assert_array_equal(rounded > 0, shares > 0)
+
+
+def test_rounded_shares_keep_the_order():
+    shares = np.sort(SKEWED / SKEWED.sum())
+    assert (np.diff(rounded_shares(shares)) >= 0).all()
+
+
+def test_rounded_shares_are_near_the_given_ones():
+    shares = SKEWED / SKEWED.sum()
+    step = (shares.max() / shares.min()) ** (1 / LEVELS)
+    ratios = rounded_shares(shares) / shares
+    assert ratios.max() <= step * (1 + 1e-9) and ratios.min() >= (1 - 1e-9) / step
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 19.0, 21.0, 200.0, 12 * MAX_EPSILON * (1 - 1e-9)])
+def test_every_share_can_be_served(epsilon):
+    skewed = np.array([1.0, 1e-3, *np.geomspace(1e-2, 1e-12, 9), 0.0])
+    shares = served_shares(skewed / skewed.sum(), epsilon)
+    budgets = shares[shares > 0] * epsilon
+    assert shares.sum() == pytest.approx(1.0, rel=1e-12)
+    assert budgets.min() >= MIN_EPSILON and budgets.max() <= MAX_EPSILON
+    mechanism("featurerr", epsilon=epsilon, dims=12, range=(0, 1), shares=rounded_shares(shares).tolist())
+
+
+def test_shares_that_can_be_served_stay():
+    shares = np.array([0.5, 0.3, 0.2, 0.0])
+    np.testing.assert_array_equal(served_shares(shares, 10.0), shares)
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text):
+        file = tmp_path / "numbers.csv"
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return file
+
+    return write
+
+
+@pytest.mark.parametrize("text", ["1\n0\n2.5\n", "1\n0\n2.5", "1\r\n0\r\n2.5\r\n", " 1 \n0\n25e-1\n\n\n"])
+def test_one_number_a_line_is_read(written, text):
+    assert read_attribute_numbers(written(text), 3, "importance").tolist() == [1.0, 0.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1\n-1\n2\n", "numbers.csv, line 2 is '-1'"),
+        ("1\n2\nnan\n", "numbers.csv, line 3 is 'nan'"),
+        ("inf\n2\n3\n", "numbers.csv, line 1 is 'inf'"),
+        ("weight\n1\n2\n", "numbers.csv, line 1 is 'weight'"),
+        ("1,2\n3\n4\n", "numbers.csv, line 1 is '1,2'"),
+        ("1\n\n2\n", "numbers.csv, line 2 is ''"),
+        ("1\n2\n", "numbers.csv has 2 lines"),
+        ("1\n2\n3\n4\n", "numbers.csv has 4 lines"),
+        ("", "numbers.csv has 0 lines"),
+        (b"\xff\xfe\x00", "numbers.csv is not UTF-8 text"),
+    ],
+)
+def test_an_error_names_the_file_the_line_and_what_was_expected(written, text, said):
+    with pytest.raises(InputError) as refused:
+        read_attribute_numbers(written(text), 3, "importance")
+    assert said in str(refused.value)
+    assert "importance is a file of 3 numbers of at least 0, one a line" in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"gone\.txt cannot be read .*: sensitivity is a file of 2 numbers"):
+        read_attribute_numbers(tmp_path / "gone.txt", 2, "sensitivity")

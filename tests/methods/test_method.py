@@ -1,16 +1,20 @@
+"""What a method is given and asks: jobs, questions and what they cost, settings, names."""
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from graphveil import mechanism
 from graphveil.errors import InputError, PrivacyError, UnknownNameError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.unit import RunUnit, open_unit
-from graphveil.graphs.convert import from_arrays
+from graphveil.experiments.unit import RunUnit, check_cost, open_unit
+from graphveil.graphs import Users, from_arrays
 from graphveil.learn import BACKBONES
 from graphveil.methods import BACKBONE_NAMES, METHODS, Job, Settings, feature_plan
 from graphveil.methods.base import BaseSettings
-from graphveil.privacy import Nobody
+from graphveil.methods.job import Questions
+from graphveil.privacy import Nobody, Plan
 
 ROWS = np.eye(8)
 
@@ -52,7 +56,7 @@ def test_how_many_values_are_sampled_can_be_set():
 
 def test_a_graph_without_features_is_refused():
     graph, users = tiny(features=None, range=None)
-    with pytest.raises(InputError, match="has no features to report"):
+    with pytest.raises(InputError, match="has no features: take another graph"):
         feature_plan(job_of(graph, users))
 
 
@@ -130,3 +134,117 @@ def test_a_first_question_that_is_foretold_is_the_one_that_is_asked(name):
     with pytest.raises(FirstAskedError) as asked:
         ready.method.run(replace(ready.job, users=UntilFeatures(ready.job.users)))
     assert asked.value.args[0] == ready.job.questions.features[0]
+
+
+def plan(known=True, **options):
+    rows = np.eye(40, 4)
+    graph, _ = from_arrays([[0, 1]], rows, np.arange(40) % 2, range=(0, 1), binary=known)
+    settings = METHODS.find("base").settings.of({})
+    job = Job.of(graph, Nobody(), settings, 0, epsilon=0.01, mechanism="piecewise", mechanism_options=options)
+    return feature_plan(job)
+
+
+def test_binary_graphs_get_two_points():
+    built = plan().build()
+    assert built.channels[0].input_count == 2
+    assert built.largest / built.scale == pytest.approx(200.5 / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("options", [{"points": 65}, {"binary": False}, {"binary": False, "points": 65}])
+def test_the_continuous_form_can_be_asked_for(options):
+    built = plan(**options).build()
+    assert built.channels[0].input_count == 65
+    assert built.largest / built.scale == pytest.approx(400 / 2, rel=0.01)
+
+
+def test_points_beside_binary_values_are_refused_as_they_have_no_effect():
+    with pytest.raises(InputError, match="binary values have two input points"):
+        mechanism("piecewise", epsilon=1.0, dims=4, range=(0, 1), binary=True, points=65)
+    assert mechanism("piecewise", epsilon=1.0, dims=4, range=(0, 1), binary=True, points=2).epsilon <= 1.0
+
+
+def test_values_that_are_not_binary_cannot_be_called_so():
+    with pytest.raises(InputError, match="are not binary"):
+        plan(False, binary=True)
+    with pytest.raises(InputError, match="must be true or false"):
+        plan(binary="yes")
+
+
+def features(epsilon, **more):
+    return Plan(mechanism="multibit", epsilon=epsilon, dims=4, range=(0, 1), **more)
+
+
+def personal(budgets):
+    return Plan(mechanism="ppm", epsilon=budgets[0], dims=4, range=(0, 1), options={"budgets": budgets})
+
+
+NORM = Plan(mechanism="piecewise", epsilon=0.5, of="norm", dims=1, range=(0, 2))
+LABELS = Plan(mechanism="krr", epsilon=2.0, classes=3)
+LINKS = Plan(mechanism="link-rr", epsilon=4.0, dims=10)
+
+
+def test_claims_add_up_by_subject():
+    asked = Questions((features(1.0), features(0.25, round=2)), NORM, LABELS, LINKS)
+    assert {subject: claim.epsilon for subject, claim in asked.claims.items()} == {
+        "features": 1.75,
+        "label": 2.0,
+        "links": 4.0,
+    }
+    assert asked.cost.epsilon == 7.75
+
+
+def test_nothing_asked_costs_nothing():
+    assert Questions().claims == {} and Questions().cost.epsilon == 0.0
+    assert Questions().level_budgets is None
+
+
+def test_what_a_level_costs_adds_up_over_rounds():
+    asked = Questions((personal([0.5, 1.0, 2.0]), personal([0.25, 0.5, 1.0])))
+    assert asked.level_budgets == pytest.approx((0.75, 1.5, 3.0))
+
+
+def test_every_plan_has_one_mechanism():
+    asked = Questions((features(1.0),))
+    assert asked.mechanisms[0] is asked.features[0].build()
+
+
+def group(users, epsilon=2.0, classes=2):
+    return Plan(
+        mechanism="krr",
+        of="class",
+        epsilon=epsilon,
+        classes=classes,
+        dims=4,
+        range=(0, 1),
+        users=users,
+        model={"kind": "linear", "weights": [[0] * 4] * 3, "bias": [0] * 3},
+        lists=[list(range(classes))] * len(users),
+    )
+
+
+def test_groups_of_different_users_cost_the_most_that_one_of_them_spends():
+    asked = Questions((features(2.0, users=(0, 1)),), classes=(group((2, 3)), group((4, 5), classes=3)))
+    assert {subject: claim.epsilon for subject, claim in asked.claims.items()} == {"features": 2.0}
+    assert asked.cost.epsilon == 2.0
+    ledger = asked.open_ledger(Users(np.zeros((6, 4)), np.zeros(6, dtype=np.int64)))
+    assert ledger.budget.tolist() == [2.0] * 6
+
+
+def test_groups_that_overlap_cost_both():
+    assert Questions(classes=(group((2, 3)), group((3, 4), classes=3))).cost.epsilon == 4.0
+    assert Questions((features(2.0),), classes=(group((2, 3)),)).claims["features"].epsilon == 4.0
+
+
+def test_groups_that_overlap_are_refused_before_anybody_is_asked():
+    spec = Experiment.of("base", "town", epsilon=2.0)
+    check_cost(RunUnit(spec), Questions(classes=(group((2, 3)), group((4, 5), classes=3))))
+    with pytest.raises(
+        PrivacyError, match="asks for epsilon 4 about features, more than the 2 that it was given"
+    ):
+        check_cost(RunUnit(spec), Questions(classes=(group((2, 3)), group((3, 4), classes=3))))
+
+
+def test_a_label_is_paid_besides_by_those_who_are_asked_for_both():
+    labels = LABELS.model_copy(update={"users": (3, 9)})
+    assert Questions(labels=labels, classes=(group((2, 3)),)).cost.epsilon == 4.0
+    assert Questions(labels=labels, classes=(group((2, 4)),)).cost.epsilon == 2.0

@@ -51,7 +51,7 @@ def test_the_bound_is_what_the_public_range_allows():
 
 def test_a_graph_without_features_has_no_norms():
     graph, _ = from_arrays([[0, 1]], None, [0, 1] * 4, users=8)
-    with pytest.raises(InputError, match="no norms to learn"):
+    with pytest.raises(InputError, match="mine has no features"):
         largest_norm(graph)
 
 

@@ -56,7 +56,7 @@ def test_it_is_not_among_the_names_that_are_listed(file):
         ("Nameless", "Nameless has no name: give its class one"),
         ("Abstract", "Abstract cannot be made without arguments: .*abstract"),
         ("Needy", "Needy cannot be made without arguments: .*what"),
-        ("number", "number is not a method but a int: name a subclass of graphveil.methods.Method"),
+        ("number", "number is a int, not a method: name a subclass of graphveil.methods.Method"),
         ("nope", "has no 'nope': it has mine, Mine, Nameless, Abstract, Needy"),
     ],
 )
@@ -100,7 +100,7 @@ def test_an_object_does_not_take_the_place_of_the_library_s_own():
 
 
 def test_what_is_no_method_is_not_taken():
-    with pytest.raises(InputError, match="is not a method but a int"):
+    with pytest.raises(InputError, match="is a int, not a method"):
         METHODS.take(3)
     with pytest.raises(UnknownNameError):
         METHODS.find("int")

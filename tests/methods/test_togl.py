@@ -15,11 +15,11 @@ from graphveil.experiments.unit import RunUnit, open_unit, run_unit
 from graphveil.graphs import load
 from graphveil.learn import Topology
 from graphveil.mechanisms import mechanism
-from graphveil.mechanisms.ppm import level_loss
+from graphveil.mechanisms.personal import level_loss
 from graphveil.methods import METHODS
 from graphveil.methods.method import BACKBONE_NAMES
 from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores, null_scores
-from graphveil.methods.togl import ToglSettings, split_of
+from graphveil.methods.togl import FirstRound, ToglSettings, split_of
 from graphveil.privacy.answering import Recorder, Replay
 from graphveil.privacy.record import Cost
 from tests.methods.suite import every_check, run_check
@@ -130,7 +130,9 @@ def test_no_share_for_the_best_asks_them_like_all_others():
 def test_a_pool_has_the_best_attributes_by_the_analysis():
     ready = made_ready(settings={"pool": 5, "rho": 0.7})
     _, listener = heard(ready)
-    found = attribute_scores(ready.job, Topology(ready.job.graph, ready.job.device), listener.answers[0])
+    found = attribute_scores(
+        ready.job, Topology(ready.job.graph, ready.job.device), listener.answers[0].estimate()
+    )
     assert set(listener.plans[1].options["pool"]) == set(np.argsort(-found, kind="stable")[:5].tolist())
 
 
@@ -272,12 +274,12 @@ def test_validation_labels_do_not_enter_the_analysis():
     turned = graph.with_labels(np.where(graph.validation, 1 - graph.labels, graph.labels))
     other = replace(job, graph=turned)
     np.testing.assert_array_equal(
-        attribute_scores(job, topology, first), attribute_scores(other, topology, first)
+        attribute_scores(job, topology, first.estimate()), attribute_scores(other, topology, first.estimate())
     )
     np.testing.assert_array_equal(null_scores(job, topology, first), null_scores(other, topology, first))
     trained = graph.with_labels(np.where(graph.train, np.roll(graph.labels, 7) % 2, graph.labels))
-    different = attribute_scores(replace(job, graph=trained), topology, first)
-    assert not np.allclose(attribute_scores(job, topology, first), different)
+    different = attribute_scores(replace(job, graph=trained), topology, first.estimate())
+    assert not np.allclose(attribute_scores(job, topology, first.estimate()), different)
 
 
 def test_the_control_chooses_its_pool_from_blind_reports():
@@ -296,7 +298,7 @@ def test_null_scores_are_those_of_attributes_that_say_nothing():
     first = ready.job.users.report(TOGL.questions(ready.job).features[0])
     null = null_scores(ready.job, topology, first)
     assert len(null) == NULL_ROUNDS * 16 < NULL_SCORES
-    found = attribute_scores(ready.job, topology, first)
+    found = attribute_scores(ready.job, topology, first.estimate())
     assert abs(found.mean() - null.mean()) < 6 * null.std() / np.sqrt(len(found))
 
 
@@ -418,3 +420,20 @@ def test_other_numbers_and_words_are_refused_in_a_sentence(setting, words, capsy
     small = ("--set", "data.users=300", "--set", "epochs=1")
     assert status(["run", "togl", "--data", "town", "--epsilon", "4", *small, "--set", setting]) == 2
     assert f"Error: {words}" in capsys.readouterr().err
+
+
+TOWN = Experiment.of(
+    "togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25}
+)
+
+
+def plans(whole):
+    return FirstRound(whole).questions(open_unit(RunUnit(TOWN)).job).features
+
+
+def test_it_asks_once_with_the_share_of_the_first_round():
+    assert [plan.epsilon for plan in plans(whole=False)] == [1.0]
+
+
+def test_the_whole_budget_is_for_that_one_question():
+    assert [plan.epsilon for plan in plans(whole=True)] == [4.0]

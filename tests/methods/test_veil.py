@@ -563,7 +563,7 @@ def test_reports_of_single_items_cannot_teach():
 
 def test_links_are_not_predicted():
     graph, users = LINK.divide(*town(), seed=0)
-    refused("veil predicts .*, not .*: take another task, or one of", graph, users)
+    refused("veil predicts .*, not .*: take another task, or base", graph, users)
 
 
 def test_several_labels_a_user_are_refused():

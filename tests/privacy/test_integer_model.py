@@ -5,7 +5,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.mechanisms import PublicRange
-from graphveil.mechanisms.class_model import MAX_SCORE
+from graphveil.mechanisms.classes import MAX_SCORE
 from graphveil.privacy import integer_model
 
 RANDOM = np.random.default_rng(5)

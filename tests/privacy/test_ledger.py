@@ -136,7 +136,7 @@ def test_costs_of_ones_own_are_booked_and_no_more_than_the_plan_claims():
     assert ledger.spent.tolist() == [1.0, 2.0, 4.0]
     assert ledger.total().epsilon == 4.0
     for wrong in ([1.0, 2.0], [1.0, 2.0, 5.0], [-1.0, 0.0, 0.0], [np.nan, 0.0, 0.0]):
-        with pytest.raises(InputError, match="costs must be 3 numbers from 0 to 4"):
+        with pytest.raises(InputError, match="costs must be 3 numbers in 0..4"):
             ledger.charge(plan, wrong)
     assert len(ledger.charges) == 1
 
@@ -202,7 +202,7 @@ def test_the_refusal_is_the_same_whatever_levels_users_have():
 
 
 def test_a_plan_with_other_levels_than_were_declared_is_refused():
-    with pytest.raises(InputError, match="the plan has budgets for 3 levels, and 2 were declared"):
+    with pytest.raises(InputError, match="the plan has budgets for 3 levels, 2 were declared"):
         leveled((1, 2), budgets=(1.0, 9.0)).charge(PERSONAL)
 
 

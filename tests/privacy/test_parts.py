@@ -80,7 +80,7 @@ def test_a_part_asks_what_the_whole_asks(change, words):
 
 def test_reports_must_answer_the_part_that_they_come_with():
     one, other = PLAN.part([4]), PLAN.part([0])
-    with pytest.raises(MessageError, match="a part that they do not answer"):
+    with pytest.raises(MessageError, match="do not answer the part"):
         join_parts(PLAN, [(one, reported(other))])
     with pytest.raises(InputError, match="at least one part"):
         join_parts(PLAN, [])

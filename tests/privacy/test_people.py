@@ -38,7 +38,7 @@ def test_ids_are_found_at_their_numbers_and_strangers_are_passed_over():
 def test_somebody_with_two_numbers_is_refused_whether_the_owner_knows_them_or_not():
     twice = people_digests(COLLECTION, [*NAMES, "bob"])
     for known in (["bob"], ["ann"], []):
-        with pytest.raises(MessageError, match="some are there twice"):
+        with pytest.raises(MessageError, match="some people are there twice"):
             people_numbers(COLLECTION, known, twice)
 
 

@@ -10,7 +10,7 @@ from graphveil.experiments.papers import FigureInput
 from graphveil.graphs import load
 from graphveil.graphs.links import divide_edges
 from graphveil.mechanisms import register, unregister
-from graphveil.mechanisms.link_builders import build_link_rr
+from graphveil.mechanisms.links import build_link_rr
 from reproduce.figures import walk_distance as module
 from reproduce.figures.walk_distance import (
     Asked,

@@ -6,15 +6,14 @@ import time
 
 import pytest
 
-from graphveil.experiments.engine import HERE
-from graphveil.experiments.processes import UnitLostError, computed, processes
+from graphveil.experiments.engine import HERE, UnitLostError, computed, processes
 
 # Ample on any machine; a worker that watches its parent ends at once.
 DEADLINE = 60.0
 
 PARENT = """
 import os, time
-from graphveil.experiments.processes import processes
+from graphveil.experiments.engine import processes
 
 if __name__ == "__main__":
     with processes(2) as pool:

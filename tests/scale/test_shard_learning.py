@@ -7,8 +7,8 @@ import pytest
 from pyarrow import parquet
 
 from graphveil.errors import InputError
-from graphveil.experiments.compute import compute_unit
 from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.runner import compute_unit
 from graphveil.experiments.unit import RunUnit
 from graphveil.graphs import Users, load
 from graphveil.graphs.collective import SINGLE_PROCESS

@@ -14,7 +14,7 @@ from graphveil.errors import BudgetError, EngineError, PrivacyError, RefusalErro
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.scale import user_server as server_module
-from graphveil.scale.user_server import Address, UserClient, UserServer, reports_at
+from graphveil.scale.user_server import Address, UserClient, UserServer
 
 PLAN = Plan(mechanism="krr", epsilon=1.0, classes=5)
 USERS = 6
@@ -135,7 +135,7 @@ def test_whoever_is_silent_has_no_row_and_is_named():
 def test_reports_of_several_codes_are_cut_as_they_are_long():
     plan = Plan(mechanism="multibit", epsilon=1.0, dims=9, sampled=2, range=(0.0, 1.0))
     whole = plan.build().randomize(np.zeros((3, 9)))
-    some = reports_at(whole, np.array([2, 0]))
+    some = whole.of_asked(np.array([2, 0]))
     assert some.dims.tolist() == [*whole.dims[4:6], *whole.dims[0:2]]
     assert some.codes.tolist() == [*whole.codes[4:6], *whole.codes[0:2]]
 

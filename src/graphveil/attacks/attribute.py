@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -23,9 +23,9 @@ from graphveil.attacks.game import (
     features_mechanism,
     likelier,
     naturals,
-    words_of,
 )
 from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users, draw_levels
@@ -39,6 +39,7 @@ from graphveil.mechanisms import (
     Reports,
 )
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.personal import strictest_budget
 from graphveil.mechanisms.rows import Rows
 
 # Steps of expectation and maximization that fit how common values are.
@@ -84,18 +85,17 @@ class AttributeAttack(MechanismAttack):
     prior: Prior = "fair"
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
-        return features_mechanism(self, name, epsilon, graph, options)
+        return features_mechanism(name, epsilon, graph, options)
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
         mechanism, graph, pair = target.mechanism, target.graph, target.pair
-        assert graph.public_range is not None
         rows, users = target.users.raw.rows(), len(target.users)
-        strictest = np.ones(users, dtype=np.int64) if mechanism.personal else None
+        strictest = np.ones(users, dtype=np.int64) if isinstance(mechanism, PersonalMechanism) else None
         # The same words again below: the same attributes are answered, and all else is drawn for the planted rows.
         targets = _answered_places(mechanism, _report(mechanism, rows, strictest, seed), dice)
         upper = 0.5 if self.prior == "fair" else _fitted_upper(target, strictest, seed)
         bits = dice.random(users) < upper
-        ends = np.where(bits, graph.public_range.high, graph.public_range.low)
+        ends = np.where(bits, graph.feature_range.high, graph.feature_range.low)
         planted = _with_values(rows, targets, ends, mechanism.shape.dimensions)
 
         def guess(control: bool) -> NDArray[np.bool_]:
@@ -104,7 +104,7 @@ class AttributeAttack(MechanismAttack):
             return likelier(ratios + np.log(upper / (1 - upper)), dice)
 
         prior = None if self.prior == "fair" else (1 - upper, upper)
-        stakes = Stakes(2, mechanism.strictest, mechanism.claim.delta, prior)
+        stakes = Stakes(2, strictest_budget(mechanism), mechanism.claim.delta, prior)
         return Deal(stakes, bits, guess, lambda: _natural(target, seed, dice))
 
 
@@ -121,8 +121,9 @@ def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[st
         "vote of neighbours, as printed": (votes[0], votes[1]),
         "own report, where it says nothing neighbours": (first[0], first[1]),
     }
-    if _answers(mechanism, real, levels) is not None:
-        own = [_own_guesses(mechanism, each, graph, users, levels, dice) for each in (real, control)]
+    answers = [_answers(mechanism, each, levels) for each in (real, control)]
+    own = [_own_guesses(target, each, dice) for each in answers if each is not None]
+    if own:
         found["own report, Bayes"] = (own[0], own[1])
     return naturals(found)
 
@@ -132,8 +133,7 @@ def _fitted_upper(target: Reporting, levels: Numbers | None, seed: int) -> float
     reports = _report(target.mechanism, target.users.raw.rows(), levels, seed, FITTING)
     answers = _answers(target.mechanism, reports, levels)
     if answers is None:
-        assert target.graph.public_range is not None
-        low, high = target.graph.public_range.low, target.graph.public_range.high
+        low, high = astuple(target.graph.feature_range)
         share = (float(reports.estimate().dense().mean()) - low) / (high - low)
     else:
         share = 0.0
@@ -155,7 +155,9 @@ def _levels(mechanism: Mechanism, users: Users, seed: int) -> Numbers | None:
 def _report(
     mechanism: Mechanism, rows: Any, levels: Numbers | None, seed: int, stream: int = REPORTS
 ) -> Reports:
-    return mechanism.randomize(rows if levels is None else PersonalRows(levels, rows), words_of(seed, stream))
+    return mechanism.randomize(
+        rows if levels is None else PersonalRows(levels, rows), SeededWords(seed, stream)
+    )
 
 
 def _with_values(rows: Any, places: Numbers, values: Floats, dimensions: int) -> Any:
@@ -238,11 +240,10 @@ def report_ratios(
         return item_ratios(mechanism, reports, targets, rows)
     answers = _answers(mechanism, reports, levels)
     if answers is None:
-        assert graph.public_range is not None
         decoded = reports.estimate().dense()[np.arange(len(targets)), targets]
         # As if noise were normal: which end is nearer is decided by the sign, and a prior is weighed against the size.
-        width = graph.public_range.high - graph.public_range.low
-        return np.asarray((decoded - graph.public_range.centre) * width / max(float(decoded.var()), RAREST))
+        public, variance = graph.feature_range, max(float(decoded.var()), RAREST)
+        return np.asarray((decoded - public.centre) * (public.high - public.low) / variance)
     about = answers.dims == targets[answers.users]
     ratios = np.zeros(len(targets))
     for number, channel in enumerate(answers.channels):
@@ -278,32 +279,24 @@ def item_ratios(mechanism: ItemMechanism, reports: Reports, targets: Numbers, ro
     return np.asarray(np.log(other + surplus * drawn(True)) - np.log(other + surplus * drawn(False)))
 
 
-def _own_guesses(
-    mechanism: Mechanism,
-    reports: Reports,
-    graph: Graph,
-    users: Users,
-    levels: Numbers | None,
-    dice: np.random.Generator,
-) -> float | None:
+def _own_guesses(target: Reporting, answers: _Answers, dice: np.random.Generator) -> float | None:
     """How well Bayes tells from users' own reports on which side of the middle the values are that they answer.
 
     How common values are is fitted to the reports.
     """
-    answers = _answers(mechanism, reports, levels)
-    assert graph.public_range is not None and answers is not None
+    users = target.users
     ratios = np.zeros(len(answers.codes))
     for number, channel in enumerate(answers.channels):
         mine = answers.numbers == number
         ratios[mine] = _side_ratios(channel, answers.codes[mine])[answers.codes[mine]]
     guessed = likelier(ratios, dice)
-    values = Rows(users.raw.rows(), mechanism.shape.dimensions)
+    values = Rows(users.raw.rows(), target.mechanism.shape.dimensions)
     # As many values a row as the longest report answers: looked up all at once.
     lengths = np.bincount(answers.users, minlength=len(users))
     slots = np.arange(len(answers.users)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     asked = np.zeros((len(users), int(lengths.max())), dtype=np.int32)
     asked[answers.users, slots] = answers.dims
-    truth = values.take(asked)[answers.users, slots] > graph.public_range.centre
+    truth = values.take(asked)[answers.users, slots] > target.graph.feature_range.centre
     return balanced(guessed, truth)
 
 
@@ -379,9 +372,7 @@ def attribute_inference(
     if rounds is not None:
         estimates = [one.estimate() if isinstance(one, Reports) else one for one in rounds]
         if not estimates or any(one.shape[0] != graph.node_count for one in estimates):
-            raise InputError(
-                f"reports must be those of all {graph.node_count} users, in their order, one round at least"
-            )
+            raise InputError(f"reports must be those of all {graph.node_count} users, one round at least")
         seen = [_report_votes(one, graph) for one in estimates]
     adjacency, counts = _adjacency(graph), []
     for start in range(0, len(chosen), BLOCK):
@@ -408,14 +399,14 @@ def attribute_inference(
 def _report_votes(estimate: Estimate, graph: Graph) -> Callable[[Numbers], Votes]:
     """Return reports as votes: +1 above the middle of the public range, -1 below, 0 where nothing was reported."""
     matrix = estimate.to_scipy().copy()
-    matrix.data = np.sign(matrix.data + (estimate.offset - _middle(graph)))
+    matrix.data = np.sign(matrix.data + (estimate.offset - graph.feature_range.centre))
     columns = matrix.tocsc()
     return lambda attributes: columns[:, attributes].toarray().astype(np.int32)
 
 
 def _raw_votes(rows: Any, graph: Graph) -> Callable[[Numbers], Votes]:
     """Return raw rows as votes: everybody says the truth about every attribute."""
-    middle, sparse = _middle(graph), hasattr(rows, "tocsc")
+    middle, sparse = graph.feature_range.centre, hasattr(rows, "tocsc")
     columns: Any = rows.tocsc() if sparse else np.asarray(rows)
 
     def votes(attributes: Numbers) -> Votes:
@@ -432,16 +423,8 @@ def _adjacency(graph: Graph) -> Any:
     return csr_array((ones, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
 
 
-def _middle(graph: Graph) -> float:
-    if graph.public_range is None:
-        raise InputError(
-            f"{graph.name} has no features, so there is no attribute to infer: take another graph"
-        )
-    return graph.public_range.centre
-
-
 def _chosen_attributes(attributes: Any, graph: Graph) -> Numbers:
-    _middle(graph)
+    _ = graph.feature_range
     chosen = np.atleast_1d(np.asarray(np.arange(graph.feature_count) if attributes is None else attributes))
     if chosen.ndim != 1 or not chosen.size or chosen.dtype.kind not in "iu":
         raise InputError(f"attributes must be one integer or several, got {attributes!r}")

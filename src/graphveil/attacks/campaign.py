@@ -16,7 +16,8 @@ from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.graphs.load import LOADERS
 from graphveil.graphs.splits import check_seed
-from graphveil.mechanisms.registry import check_budget, load_entry
+from graphveil.mechanisms.limits import check_budget
+from graphveil.mechanisms.registry import load_entry
 from graphveil.number_format import NO_VALUE, budget, percent
 from graphveil.plugins import is_reference
 from graphveil.statistics import Summary, at_least, exact_interval, t_interval

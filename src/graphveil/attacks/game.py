@@ -12,13 +12,12 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.sampling import SeededWords
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
@@ -160,11 +159,6 @@ class MechanismAttack(Attack[Reporting]):
         """The mechanism, as it would ask the users of a graph."""
 
 
-def words_of(seed: int, stream: int = REPORTS) -> SeededWords:
-    """What reports of a run are drawn from; the same words each time, so that a control differs in nothing else."""
-    return SeededWords(seed, stream)
-
-
 def dice_of(seed: int) -> np.random.Generator:
     """What secrets, targets and ties of a run are drawn from: never the words of reports."""
     return np.random.default_rng([seed, SECRETS])
@@ -204,20 +198,22 @@ def naturals(found: Mapping[str, tuple[float | None, float | None]]) -> dict[str
     }
 
 
-def features_mechanism(
-    attack: MechanismAttack, name: str, epsilon: float, graph: Graph, options: dict[str, Any]
-) -> Mechanism:
+def features_mechanism(name: str, epsilon: float, graph: Graph, options: dict[str, Any]) -> Mechanism:
     """A mechanism that reports features of a graph, as a method would ask for them."""
-    if graph.public_range is None:
-        raise InputError(
-            f"{graph.name} has no features, so there is nothing for {attack.name} to attack: take another graph"
-        )
     known = {
         "dims": graph.feature_count,
-        "range": (graph.public_range.low, graph.public_range.high),
+        "range": astuple(graph.feature_range),
         "binary": graph.binary and "points" not in options or None,
     }
     return mechanism(name, epsilon=epsilon, **accepted_by(name, known), **options)
+
+
+def check_one_class(graph: Graph) -> None:
+    """Refuse a graph whose users do not have one class each."""
+    if graph.multilabel or graph.class_count < 2:
+        raise InputError(
+            f"users of {graph.name} do not have one class each: choose a label with data.label=0"
+        )
 
 
 def accepted_by(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,7 +254,5 @@ def guess_bound(
 def _checked_prior(prior: Sequence[float], count: int) -> list[float]:
     shares = [float(share) for share in prior]
     if len(shares) != count or min(shares) < 0 or abs(math.fsum(shares) - 1) > ROUNDING:
-        raise InputError(
-            f"prior must be {count} shares of at least 0 that add up to 1, got {', '.join(f'{share:g}' for share in shares)}"
-        )
+        raise InputError(f"prior must be {count} shares of at least 0 that add up to 1, got {shares}")
     return shares

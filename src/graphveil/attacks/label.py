@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.attacks.game import (
+    REPORTS,
     Deal,
     MechanismAttack,
     Natural,
@@ -16,12 +17,12 @@ from graphveil.attacks.game import (
     Reporting,
     Stakes,
     balanced,
+    check_one_class,
     likeliest,
     naturals,
-    words_of,
 )
 from graphveil.attacks.model import Lesson, ModelAttack
-from graphveil.errors import InputError
+from graphveil.channels.sampling import SeededWords
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import LabelMechanism, Mechanism, mechanism
 from graphveil.mechanisms.base import Subject
@@ -45,11 +46,7 @@ class LabelAttack(MechanismAttack):
     )
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
-        if graph.multilabel or graph.class_count < 2:
-            raise InputError(
-                f"label inference guesses one of several classes, and users of {graph.name} have not one class each: take another "
-                "graph, or choose one label with data.label=0"
-            )
+        check_one_class(graph)
         return mechanism(name, epsilon=epsilon, classes=graph.class_count, **options)
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
@@ -58,7 +55,9 @@ class LabelAttack(MechanismAttack):
         classes = dice.integers(0, len(logs), len(target.users))
 
         def guess(control: bool) -> Numbers:
-            return likeliest(logs[:, pair[control].randomize(classes, words_of(seed)).codes].T, dice)
+            return likeliest(
+                logs[:, pair[control].randomize(classes, SeededWords(seed, REPORTS)).codes].T, dice
+            )
 
         stakes = Stakes(len(logs), target.mechanism.claim.epsilon)
         return Deal(stakes, classes, guess, lambda: _natural(target, seed, dice))
@@ -68,7 +67,9 @@ def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[st
     """Real classes; in the control one's own report is blind, and neighbours' are what they are."""
     assert isinstance(target.mechanism, LabelMechanism)
     labels, transition = target.users.raw.labels, target.mechanism.transition
-    real, blind = (each.randomize(labels, words_of(seed)).codes.astype(np.int64) for each in target.pair)
+    real, blind = (
+        each.randomize(labels, SeededWords(seed, REPORTS)).codes.astype(np.int64) for each in target.pair
+    )
     known = labels >= 0
     logs, around = np.log(transition), neighbour_scores(transition, target.graph, real)
     found = {}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.attacks.game import (
+    REPORTS,
     Deal,
     MechanismAttack,
     Numbers,
@@ -16,9 +17,9 @@ from graphveil.attacks.game import (
     Stakes,
     features_mechanism,
     likeliest,
-    words_of,
 )
 from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import (
@@ -31,7 +32,7 @@ from graphveil.mechanisms import (
     mechanism,
 )
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.ppm_answers import Way
+from graphveil.mechanisms.personal_losses import Way
 from graphveil.mechanisms.registry import takes_levels
 from graphveil.mechanisms.rows import Rows
 
@@ -70,7 +71,7 @@ class LevelAttack(MechanismAttack):
         if entry(name).subject == "level":
             return mechanism(name, epsilon=epsilon, **{"levels": LEVELS, **options})
         self.check(name)
-        return features_mechanism(self, name, epsilon, graph, options)
+        return features_mechanism(name, epsilon, graph, options)
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
         mechanism, stakes = target.mechanism, level_stakes(target.mechanism)
@@ -80,7 +81,9 @@ class LevelAttack(MechanismAttack):
         def guess(control: bool) -> Numbers:
             reported = others if control else levels
             private = reported if rows is None else PersonalRows(reported, rows)
-            likely = report_likelihoods(mechanism, mechanism.randomize(private, words_of(seed)), rows)
+            likely = report_likelihoods(
+                mechanism, mechanism.randomize(private, SeededWords(seed, REPORTS)), rows
+            )
             return likeliest(likely, dice) + 1
 
         return Deal(stakes, levels, guess)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphveil import denoise
 from graphveil.attacks.game import (
+    REPORTS,
     Deal,
     MechanismAttack,
     Natural,
@@ -23,11 +24,10 @@ from graphveil.attacks.game import (
     balanced,
     likelier,
     naturals,
-    words_of,
 )
 from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.sampling import Words
+from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, pair_codes, symmetric_csr
 from graphveil.graphs.links import divide_edges
@@ -81,9 +81,7 @@ class LinkAttack(MechanismAttack):
         known: dict[str, Any] = {"dims": graph.node_count}
         if options.get(PRIVATE_EDGES) is not None:
             if not accepted_by(name, {"public": ()}):
-                raise InputError(
-                    f"{name} takes no {PRIVATE_EDGES}, all links are private: leave it out, or take edgerr"
-                )
+                raise InputError(f"{name} takes no {PRIVATE_EDGES}: leave it out, or take edgerr")
             edges = divide_edges(graph, options[PRIVATE_EDGES], seed)
             known |= {"public": edges.public.ravel(), "private_users": edges.private_users}
         built = mechanism(name, epsilon=epsilon, **known, **own)
@@ -104,7 +102,7 @@ def _deal_local(target: Reporting, seed: int, dice: np.random.Generator) -> Deal
 
     @cache
     def published(control: bool) -> PublishedLinks:
-        return PublishedLinks(mechanism, pair[control].randomize(planted.lists, words_of(seed)))
+        return PublishedLinks(mechanism, pair[control].randomize(planted.lists, SeededWords(seed, REPORTS)))
 
     def guess(control: bool) -> NDArray[np.bool_]:
         ratios = pair_ratios(mechanism, published(control), planted.pairs, planted.around)
@@ -125,7 +123,7 @@ def _deal_curated(target: Reporting, seed: int, dice: np.random.Generator) -> De
         dealt.append(Planted.of(target, paired_off(mechanism, dice)[:TOGETHER], dice))
 
     def guess(control: bool) -> NDArray[np.bool_]:
-        words = words_of(seed)
+        words = SeededWords(seed, REPORTS)
         ratios = [curator_ratios(mechanism, pair[control], each, words) for each in dealt]
         return likelier(np.concatenate(ratios), dice)
 
@@ -133,7 +131,7 @@ def _deal_curated(target: Reporting, seed: int, dice: np.random.Generator) -> De
         real = Planted.of(target, paired_off(mechanism, dice), dice)
 
         def published(control: bool) -> PublishedLinks:
-            return PublishedLinks(mechanism, pair[control].randomize(real.lists, words_of(seed, NATURAL)))
+            return PublishedLinks(mechanism, pair[control].randomize(real.lists, SeededWords(seed, NATURAL)))
 
         return _natural(mechanism, real, published, dice)
 

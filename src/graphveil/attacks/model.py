@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.attacks.game import Attack, Deal, Natural, Numbers, Stakes
+from graphveil.attacks.game import Attack, Deal, Natural, Numbers, Stakes, check_one_class
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.graphs.splits import GivenSplit
@@ -75,11 +75,7 @@ class Lesson:
     def of(cls, target: Learned, seed: int, dice: np.random.Generator) -> Lesson:
         """A run's split; refused where it has too few training users."""
         graph, users = target.learner.split(seed)
-        if graph.multilabel or graph.class_count < 2:
-            raise InputError(
-                f"an attack on a model asks for one class a user, which users of {graph.name} have not: take another graph, or choose "
-                "one label with data.label=0"
-            )
+        check_one_class(graph)
         training = dice.permutation(np.flatnonzero(graph.train))
         if len(training) < 4 * FEWEST:
             raise InputError(

@@ -12,7 +12,7 @@ from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import FeatureMechanism, Mechanism
-from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.base import Subject, row_mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.privunit import CODE_STEP, CODES, MIDDLE, PrivUnitMechanism
@@ -72,15 +72,15 @@ class ForgingUsers:
             # Where the target is not open, the last place: what the graph thinks the least likely.
             named = (lists == self._target).argmax(axis=1)
             places = np.where((lists == self._target).any(axis=1), named, built.places_open - 1)
-            return _with_codes(reports, liars, places[:, None])
+            return _replaced(reports, liars, places[:, None])
         if isinstance(built, LabelMechanism):
-            return _with_codes(reports, liars, np.full((len(liars), 1), self._target))
+            return _replaced(reports, liars, np.full((len(liars), 1), self._target))
         # The target class is made out to have the longest rows.
         direction = np.ones(1) if plan.of == "norm" else self._direction
         if type(built) is FeatureMechanism:
             return self._worst_codes(built, reports, liars, direction)
         if type(built) is PrivUnitMechanism:
-            return _with_codes(
+            return _replaced(
                 reports, liars, np.broadcast_to(longest_codes(built, direction), (len(liars), built.size))
             )
         self.forged = False
@@ -90,9 +90,7 @@ class ForgingUsers:
         """What says nothing: any class, or what the blinded mechanism draws."""
         built = reports.mechanism
         if isinstance(built, (ClassMechanism, LabelMechanism)):
-            return _with_codes(
-                reports, liars, self._random.integers(0, built.shape.alphabet, (len(liars), 1))
-            )
+            return _replaced(reports, liars, self._random.integers(0, built.shape.alphabet, (len(liars), 1)))
         return self._false_rows(plan, reports, liars, blind=True)
 
     def _worst_codes(
@@ -117,17 +115,12 @@ class ForgingUsers:
         ends = np.array([[each.outputs.argmin(), each.outputs.argmax()] for each in built.channels])
         channel = dims if len(built.channels) > 1 else np.zeros_like(dims)
         codes = ends[channel, (direction[dims] > 0).astype(np.int64)]
-        forged = _with_codes(reports, liars, codes)
-        if reports.dims is None:
-            return forged
-        named = reports.dims.copy()
-        named[reports.indptr[liars][:, None] + np.arange(length)] = dims
-        return replace(forged, dims=named)
+        return _replaced(reports, liars, codes, dims)
 
     def _false_rows(
         self, plan: Plan, reports: Reports, liars: NDArray[np.int64], *, blind: bool = False
     ) -> Reports:
-        """What the mechanism itself, or its blinded twin, makes of the row that speaks most for the target class."""
+        """What the mechanism itself, or blinded, makes of the row that speaks most for the target class."""
         assert plan.range is not None
         low, high = plan.range
         row = np.where(self._direction > 0, high, low)
@@ -135,15 +128,8 @@ class ForgingUsers:
             row = np.array([high])
         drawing = reports.mechanism.blind() if blind else reports.mechanism
         drawn = drawing.randomize(np.broadcast_to(row, (len(liars), len(row))), self._words)
-        length = reports.mechanism.shape.length
-        at = reports.indptr[liars][:, None] + np.arange(length)
-        codes = reports.codes.copy()
-        codes[at] = drawn.codes.reshape(len(liars), length)
-        if reports.dims is None or drawn.dims is None:
-            return replace(reports, codes=codes)
-        dims = reports.dims.copy()
-        dims[at] = drawn.dims.reshape(len(liars), length)
-        return replace(reports, codes=codes, dims=dims)
+        codes, dims = drawn.codes.reshape(len(liars), -1), drawn.dims
+        return _replaced(reports, liars, codes, None if dims is None else dims.reshape(codes.shape))
 
 
 def longest_codes(built: PrivUnitMechanism, direction: Floats) -> NDArray[np.int64]:
@@ -159,10 +145,18 @@ def longest_codes(built: PrivUnitMechanism, direction: Floats) -> NDArray[np.int
     return np.clip(steps, -MIDDLE, CODES - 1 - MIDDLE).astype(np.int64) + MIDDLE
 
 
-def _with_codes(reports: Reports, liars: NDArray[np.int64], chosen: NDArray[np.int64]) -> Reports:
-    codes = reports.codes.copy()
-    codes[reports.indptr[liars][:, None] + np.arange(chosen.shape[1])] = chosen
-    return replace(reports, codes=codes)
+def _replaced(
+    reports: Reports, liars: NDArray[np.int64], codes: NDArray[Any], dims: NDArray[Any] | None = None
+) -> Reports:
+    """Return the reports with the codes of liars replaced, a row each, and the values that they name, where reports name some."""
+    at = reports.indptr[liars][:, None] + np.arange(codes.shape[1])
+    sent = reports.codes.copy()
+    sent[at] = codes
+    if reports.dims is None or dims is None:
+        return replace(reports, codes=sent)
+    named = reports.dims.copy()
+    named[at] = dims
+    return replace(reports, codes=sent, dims=named)
 
 
 def class_direction(rows: Any, labels: NDArray[np.int64], target: int) -> Floats:
@@ -232,7 +226,7 @@ def influence_of(plan: Plan) -> Influence:
 def _reach(built: Mechanism, width: float) -> float:
     """How far the estimate of one report lies from the middle at most, in widths of what a value can be."""
     if not isinstance(built, PrivUnitMechanism):
-        return built.largest / width
+        return row_mechanism(built).largest / width
     # A number of a sketch lies between -1 and 1.
     return min(built.largest, built.reach) / (width if built.sketch is None else 2.0)
 

@@ -58,8 +58,7 @@ from graphveil.channels.sampling import SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.features import FeatureMechanism
-from graphveil.mechanisms.item import ItemMechanism
-from graphveil.mechanisms.labels import SymbolMechanism
+from graphveil.mechanisms.labels import ItemMechanism, SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
 from graphveil.mechanisms.reports import Reports
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -46,8 +47,7 @@ from graphveil.channels.sampling import SeededWords, code_type
 from graphveil.errors import GraphveilError, InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import level_of
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import is_own
 from graphveil.mechanisms.reports import HEADER, Reports
 
@@ -393,11 +393,14 @@ def check_charges(version: Version) -> None:
     mechanism = version.mechanism
     for title, private in {**version.valid, **version.invalid}.items():
         held = batch(private, USERS)
-        for name in ("count", "costs", "altered"):
+        calls: dict[str, Callable[[Any], Any]] = {"count": mechanism.count, "altered": mechanism.altered}
+        if isinstance(mechanism, PersonalMechanism):
+            calls["costs"] = mechanism.costs
+        for name, call in calls.items():
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("error")
                 try:
-                    result = getattr(mechanism, name)(held)
+                    result = call(held)
                 except Exception as error:  # noqa: BLE001
                     told = f"{name} fails on {title} ({type(error).__name__}), which tells the value"
                     raise LeakError(told, Rank.FORMAT) from None
@@ -405,34 +408,30 @@ def check_charges(version: Version) -> None:
                 raise LeakError(
                     f"count finds {result} users where there are {USERS}, with {title}", Rank.FORMAT
                 )
-            if name == "costs" and (wrong := _wrong_costs(mechanism, private, result)):
-                raise LeakError(f"{wrong}, with {title}", Rank.FORMAT)
-    budgets = mechanism.level_budgets
-    if budgets is None:
+            if isinstance(mechanism, PersonalMechanism) and name == "costs":
+                wrong = _wrong_costs(mechanism.budgets, private, result)
+                if wrong is not None:
+                    raise LeakError(f"{wrong}, with {title}", Rank.FORMAT)
+    if not isinstance(mechanism, PersonalMechanism):
         return
-    if max(budgets) < mechanism.claim.epsilon:
-        told = "no level is charged the epsilon that is claimed: level_budgets are too small"
+    if max(mechanism.budgets) < mechanism.claim.epsilon:
+        told = "no level is charged the epsilon that is claimed: the budgets are too small"
         raise LeakError(told, Rank.FORMAT)
-    if isinstance(mechanism, PersonalMechanism):
-        # The loss is recomputed by the package's own code, whatever a subclass says of itself.
-        for level, budget in enumerate(budgets, start=1):
-            if PersonalMechanism.pair_loss(mechanism, level, level).exceeds(budget):
-                told = f"users of level {level} are charged {budget:g}, and their reports give away more"
-                raise LeakError(told, Rank.FORMAT)
+    # The loss is recomputed by the package's own code, whatever a subclass says of itself.
+    for level, budget in enumerate(mechanism.budgets, start=1):
+        if PersonalMechanism.pair_loss(mechanism, level, level).exceeds(budget):
+            told = f"users of level {level} are charged {budget:g}, and their reports give away more"
+            raise LeakError(told, Rank.FORMAT)
 
 
-def _wrong_costs(mechanism: Mechanism, private: Any, costs: Any) -> str | None:
-    budgets = mechanism.level_budgets
-    each = costs is not None and np.shape(costs) == (USERS,)
-    if budgets is None:
-        same = costs is None or (each and (np.asarray(costs) == mechanism.claim.epsilon).all())
-        return None if same else "costs differ from the claim although nobody chooses a level"
-    if not each:
-        return "costs must be one number a user where users choose a level"
-    level = level_of(private) if np.isfinite(np.asarray(private)[-1]) else 1
-    due = budgets[min(max(level, 1), len(budgets)) - 1]
-    charged = (np.asarray(costs) >= due).all()
-    return None if charged else "users are charged less than the budget of their level"
+def _wrong_costs(budgets: tuple[float, ...], private: Any, costs: Any) -> str | None:
+    if np.shape(costs) != (USERS,):
+        return "costs must be one number a user"
+    level = np.clip(np.nan_to_num(np.asarray(private)[-1], nan=1.0), 1, len(budgets))
+    due = budgets[int(level) - 1]
+    if (np.asarray(costs) < due).any():
+        return "users are charged less than the budget of their level"
+    return None if (np.asarray(costs) == due).all() else "costs differ from the budget of the level"
 
 
 # Users of one look at a control.
@@ -474,7 +473,7 @@ def sighted_reports(version: Version) -> list[str]:
     first: Any = None
     for title, private in inputs.items():
         rows = batch(private, BLIND_USERS)
-        if control.personal:
+        if isinstance(control, PersonalMechanism):
             # The same users with other values: a level is answered as usual.
             rows = with_values(control, batch(next(iter(inputs.values())), BLIND_USERS), rows[:, :-1])
         reports = reports_of(control, rows, SeededWords(BLIND_SEED))

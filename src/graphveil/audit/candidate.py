@@ -25,12 +25,11 @@ from graphveil.channels.exact import Loss
 from graphveil.errors import GraphveilError, InputError
 from graphveil.files import read_text
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
+from graphveil.mechanisms.limits import check_budget, check_dims
+from graphveil.mechanisms.links import LinkMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, level_of
 from graphveil.mechanisms.registry import (
-    check_budget,
-    check_dims,
     entry,
     hides_member,
     is_own,
@@ -291,7 +290,7 @@ def report_count(mechanism: Mechanism) -> float:
     return math.exp(min(logarithm, 700.0)) * (1 - 1e-9)
 
 
-STATED = ("loss", "epsilon", "delta", "holds", "compares", "pair_epsilon", "strictest", "extremes", "settled")
+STATED = ("loss", "epsilon", "delta", "holds", "compares", "pair_epsilon", "extremes", "settled")
 # What says which answers a report consists of.
 SHAPE = ("answers", "shape")
 # Tables with more entries than this are the package's, and their loss is believed.
@@ -323,17 +322,24 @@ def is_curated(mechanism: Mechanism) -> bool:
 
 
 def values_of(mechanism: Mechanism, private: Any) -> Any:
-    """The values among what users hold, by the package's word: all but a level in the last column."""
-    if not overridden(mechanism, "values_of"):
-        return mechanism.values_of(private)
-    return np.asarray(private)[..., :-1] if mechanism.personal else private
+    """The values among what users hold: all but a level in the last column."""
+    return np.asarray(private)[..., :-1] if isinstance(mechanism, PersonalMechanism) else private
 
 
 def with_values(mechanism: Mechanism, private: Any, values: Any) -> Any:
-    """The same users with other values, by the package's word."""
-    if not overridden(mechanism, "with_values"):
-        return mechanism.with_values(private, values)
-    return np.column_stack([values, np.asarray(private)[:, -1]]) if mechanism.personal else values
+    """The same users with other values; levels stay."""
+    levels = isinstance(mechanism, PersonalMechanism)
+    return np.column_stack([values, np.asarray(private)[:, -1]]) if levels else values
+
+
+def decoder(mechanism: Mechanism) -> Mechanism:
+    """What decodes each report by itself: the mechanism, unless it learns from all reports how many chose each level."""
+    return mechanism.settled() if isinstance(mechanism, PersonalMechanism) else mechanism
+
+
+def beyond_audit(mechanism: Mechanism) -> tuple[str, ...]:
+    """What no audit of a mechanism can see, in sentences."""
+    return mechanism.beyond_audit if isinstance(mechanism, LinkMechanism) else ()
 
 
 def reason(mechanism: Mechanism, name: str) -> str | None:
@@ -377,7 +383,15 @@ class CheckedLoss:
 def claims_independence(mechanism: Mechanism) -> bool:
     """Whether the answers of a report are to be independent: always, unless the package says otherwise of its own, or
     decoys are among them (`has_decoys`)."""
-    return (mechanism.independent or overridden(mechanism, "independent")) and not has_decoys(mechanism)
+    if isinstance(mechanism, LinkMechanism) and not overridden(mechanism, "independent"):
+        return mechanism.independent and not has_decoys(mechanism)
+    return not has_decoys(mechanism)
+
+
+def answers_alone(mechanism: Mechanism) -> bool:
+    """Whether a report consists of independent answers, and of nothing else."""
+    levels = isinstance(mechanism, PersonalMechanism)
+    return mechanism.finite and claims_independence(mechanism) and not levels
 
 
 def has_decoys(mechanism: Mechanism) -> bool:
@@ -398,12 +412,16 @@ def is_blind(channel: FiniteChannel) -> bool:
 
 def draws_by_reports(mechanism: Mechanism) -> bool:
     """Whether the number of random words may follow from what is reported: never, unless the package says so of its own."""
-    return mechanism.words_by_reports and not overridden(mechanism, "words_by_reports")
+    own = isinstance(mechanism, LinkMechanism) and mechanism.words_by_reports
+    return own and not overridden(mechanism, "words_by_reports")
 
 
 def is_compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
     """Whether a claim is about two inputs: by the package's word, or as its subject has it."""
-    if not overridden(mechanism, "compares"):
+    if isinstance(mechanism, PersonalMechanism) and mechanism.blinded:
+        # The control still randomizes levels: it hides rows of one level from each other.
+        return level_of(one) == level_of(other)
+    if isinstance(mechanism, LinkMechanism) and not overridden(mechanism, "compares"):
         return mechanism.compares(one, other)
     if mechanism.subject != "links":
         return True
@@ -421,8 +439,9 @@ def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, i
 
 def pair_claim(mechanism: Mechanism, one: Any, other: Any) -> float:
     """The ε that is claimed for two inputs, by the package's word; else the claim."""
-    stated = not overridden(mechanism, "pair_epsilon")
-    return mechanism.pair_epsilon(one, other) if stated else mechanism.claim.epsilon
+    if isinstance(mechanism, PersonalMechanism) and not overridden(mechanism, "pair_epsilon"):
+        return mechanism.pair_epsilon(one, other)
+    return mechanism.claim.epsilon
 
 
 def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str]]:

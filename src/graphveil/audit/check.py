@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.behaviour import check_answered, sighted_reports, sighted_tables
-from graphveil.audit.candidate import Candidate
+from graphveil.audit.candidate import Candidate, decoder, values_of, with_values
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller
 from graphveil.audit.examine import examine
 from graphveil.audit.findings import leaks_of, show
@@ -24,6 +24,7 @@ from graphveil.audit.reports import Probe, Version, batch, public_range
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.personal import PersonalMechanism, strictest_budget
 from graphveil.mechanisms.registry import mechanism as build_by_name
 from graphveil.mechanisms.reports import Reports
 from graphveil.suites import Check, run_checks
@@ -136,7 +137,7 @@ def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMecha
     yield "it claims what it was asked for", check_asked
     yield "its claim holds", check_holds
     # Levels cost some of everybody's budget, and are told by the same part from each other only: no claim is used up.
-    if mechanism.claim.delta == 0 and not mechanism.personal:
+    if mechanism.claim.delta == 0 and not isinstance(mechanism, PersonalMechanism):
         yield "it wastes no budget", check_waste
     if mechanism.unbiased and tried.enumerable:
         yield "its mean is exact", check_exact_mean
@@ -167,7 +168,7 @@ def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMecha
 
 def check_asked(tried: TriedMechanism) -> None:
     """The claim is the budget that was asked for."""
-    asked = tried.mechanism.strictest == tried.candidate.epsilon
+    asked = strictest_budget(tried.mechanism) == tried.candidate.epsilon
     tried.say(asked, f"it must claim what it was asked for, not {tried.mechanism.claim}")
 
 
@@ -189,8 +190,8 @@ def check_waste(tried: TriedMechanism) -> None:
 
 def _moments(joint: JointDistribution) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
     """For each input the shares of all reports, and what each report is decoded to."""
-    mechanism = joint.mechanism.settled()
-    decoded = mechanism.estimate(mechanism.possible_reports()).dense()
+    mechanism = joint.mechanism
+    decoded = decoder(mechanism).estimate(mechanism.possible_reports()).dense()
     for private, shares in zip(joint.inputs, joint.shares, strict=True):
         yield private, shares, decoded
 
@@ -210,7 +211,7 @@ def check_variance(tried: TriedMechanism) -> None:
     """Drawn estimates of a small mechanism have the variance that the tables say."""
     if tried.joint is None:
         return
-    mechanism, draws = tried.joint.mechanism.settled(), tried.draws
+    mechanism, draws = decoder(tried.joint.mechanism), tried.draws
     for private, shares, decoded in _moments(tried.joint):
         mean = shares @ decoded
         variance = shares @ (decoded - mean) ** 2
@@ -248,7 +249,7 @@ def truth(mechanism: Mechanism, private: Any) -> NDArray[np.float64]:
         indicator: NDArray[np.float64] = np.zeros(mechanism.shape.dimensions)
         indicator[int(private)] = 1.0
         return indicator
-    values = mechanism.values_of(np.asarray(private, dtype=np.float64)[None])[0]
+    values = values_of(mechanism, np.asarray(private, dtype=np.float64)[None])[0]
     return np.atleast_1d(values)
 
 
@@ -331,9 +332,9 @@ def check_altered(tried: TriedMechanism) -> None:
     if public is None or ANYWHERE not in tried.probe.batches:
         return  # not all of its range can be held
     rows = tried.probe.batches[ANYWHERE][:5]
-    values = np.array(mechanism.values_of(rows), dtype=np.float64)
+    values = np.array(values_of(mechanism, rows), dtype=np.float64)
     values[1:3] = public.high + 1e6
-    before, after = mechanism.altered(rows), mechanism.altered(mechanism.with_values(rows, values))
+    before, after = mechanism.altered(rows), mechanism.altered(with_values(mechanism, rows, values))
     message = f"2 of 5 rows outside the range must be counted for their owner, got {after} after {before}"
     tried.say(after >= 2 and after >= before, message)
 

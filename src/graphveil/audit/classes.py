@@ -18,9 +18,7 @@ from graphveil.audit.findings import LeakError, Rank, Step, Title, leaks_of
 from graphveil.audit.reports import CountedWords, Version, checked_reports, off_grid
 from graphveil.audit.versions import sparse_paths
 from graphveil.channels.sampling import SeededWords, WordArray, Words
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
 
 # Users whose class is computed again, fewer where models are large, and how many products that may take.
 USERS, MIN_USERS, MAX_PRODUCTS = 96, 24, 1 << 22

@@ -45,10 +45,11 @@ from graphveil.audit.reports import (
 from graphveil.channels.exact import Loss, Worst, exp_below
 from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError, InputError
-from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.base import Enumerable, Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.lapgraph import PublishedGraph
 from graphveil.mechanisms.links import LinkMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 
 # Users a block of draws, and entries of the table that finds a report's place.
@@ -65,7 +66,7 @@ _log = np.frompyfunc(lambda count: math.log(count) if count else -math.inf, 1, 1
 class JointDistribution:
     """A small mechanism with the exact distribution of its whole reports under each input."""
 
-    mechanism: Mechanism
+    mechanism: Enumerable
     inputs: list[Any]
     counts: list[NDArray[np.object_]]
     total: int
@@ -77,6 +78,8 @@ class JointDistribution:
             raise InputError(
                 f"{mechanism.name} inherits an enumeration that is of other answers than its own"
             )
+        if not isinstance(mechanism, Enumerable):
+            raise InputError(f"the reports of {mechanism.name} cannot be enumerated")
         mechanism.possible_reports()
         inputs = [] if overridden(mechanism, "extremes") else distinct(mechanism.extremes())
         enumerated = [mechanism.joint_counts(private) for private in inputs]
@@ -222,7 +225,7 @@ def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
     if not inputs:
         # Somebody else's extremes are not believed.
         return distinct(list(Version(mechanism, getattr(mechanism, "public", None)).valid.values()))
-    if mechanism.subject != "features" or mechanism.personal or len(inputs) < 2:
+    if mechanism.subject != "features" or isinstance(mechanism, PersonalMechanism) or len(inputs) < 2:
         return []
     rows = [np.where(np.arange(len(inputs[0])) % 2, inputs[0], inputs[1])]
     if hasattr(mechanism, "public"):

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphveil.audit.answers import answers_step
 from graphveil.audit.behaviour import behaviour_step, control_step
-from graphveil.audit.candidate import Candidate, CheckedLoss, is_foreign, trust_findings
+from graphveil.audit.candidate import Candidate, CheckedLoss, beyond_audit, is_foreign, trust_findings
 from graphveil.audit.classes import classes_step
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller, graphs_step, sampler_step
 from graphveil.audit.findings import (
@@ -41,7 +41,7 @@ from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.number_format import counted
 
 FOREIGN = (
@@ -102,7 +102,7 @@ def not_covered(
             "The curator: what it keeps, how long it takes and how many random words it draws, which depend on what users hold."
         )
         gaps.append("Whole graphs: a small number of cells stands for them, one input a row.")
-    gaps += mechanism.beyond_audit
+    gaps += beyond_audit(mechanism)
     if refused:
         gaps.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
     return [*gaps, *ALWAYS]
@@ -376,7 +376,7 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
         )
     if mechanism.shape.names_dimensions:
         sentences.append(
-            f"Which values: {mechanism.shape.length - mechanism.personal} of {mechanism.shape.dimensions} are chosen without looking at them."
+            f"Which values: {mechanism.shape.length - isinstance(mechanism, PersonalMechanism)} of {mechanism.shape.dimensions} are chosen without looking at them."
         )
     if sound.get(Title.CLASSES, False):
         sentences.append(
@@ -395,13 +395,13 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
 
 def _main_sentence(mechanism: Mechanism, exact: StatedPrivacy, foreign: bool) -> str:
     what = {
-        "features": f"A user's whole row{' and level' if mechanism.personal else ''} ({describe_size(mechanism)} reported)",
+        "features": f"A user's whole row{' and level' if isinstance(mechanism, PersonalMechanism) else ''} ({describe_size(mechanism)} reported)",
         "label": "A user's label",
         "level": "A user's privacy level",
         "links": "Each link of a user" if mechanism.trust == "local" else "Each link, once published",
     }[mechanism.subject]
     word = "exact epsilon" if mechanism.finite else "epsilon by its closed form"
-    if mechanism.beyond_audit:
+    if beyond_audit(mechanism):
         word = "epsilon as far as what is not covered below holds,"
     but = "" if CheckedLoss.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import claims_independence
+from graphveil.audit.candidate import answers_alone
 from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import Leak, LeakError, Rank, log_false_alarm
 from graphveil.audit.lower_bound import log_tail, unlikely
@@ -83,8 +83,7 @@ def check_answers(version: Version, values: int, least: int = MIN_USERS) -> None
 def has_independent_answers(mechanism: Mechanism) -> bool:
     """Whether a report consists of several answers that are said to be independent."""
     count = sum(answer.count for answer in mechanism.answers)
-    alone = mechanism.finite and claims_independence(mechanism) and not mechanism.personal
-    return alone and count == mechanism.shape.length > 1
+    return answers_alone(mechanism) and count == mechanism.shape.length > 1
 
 
 def equal_rows(version: Version) -> dict[str, Floats]:

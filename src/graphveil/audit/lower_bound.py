@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphveil.audit.candidate import CheckedLoss, compared_pairs, is_compared
+from graphveil.audit.candidate import CheckedLoss, compared_pairs, decoder, is_compared
 from graphveil.audit.findings import BrokenError, Leak, LeakError, Rank, Step, Title, show
 from graphveil.audit.reports import (
     Floats,
@@ -202,7 +202,7 @@ class EventTally:
     ) -> None:
         self.mechanism, self.direction = mechanism, direction
         # What decodes by all reports together is to decode each by itself.
-        self.decoder = mechanism.settled()
+        self.decoder = decoder(mechanism)
         self.thresholds = np.zeros(0) if thresholds is None else thresholds
         values = mechanism.shape.alphabet if mechanism.shape.uneven else place_count(mechanism)
         # Where reports are uneven, a code says no more than that it is there.

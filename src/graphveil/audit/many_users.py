@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.answers import ReportRanges, range_tails
 from graphveil.audit.behaviour import check_others
-from graphveil.audit.candidate import Candidate, claims_independence
+from graphveil.audit.candidate import Candidate, answers_alone
 from graphveil.audit.findings import LeakError, OutOfTimeError, Rank, Step, Title, leaks_of, log_false_alarm
 from graphveil.audit.independence import check_noise
 from graphveil.audit.lower_bound import log_tail
@@ -37,6 +37,7 @@ from graphveil.audit.versions import NOISE_COMPARED, AuditSchedule
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 
 # Users of the call, fewer where reports are long; no power of two, and beyond 2^17.
@@ -195,7 +196,7 @@ def walked_candidate(candidate: Candidate) -> Mechanism:
 def walked_row(version: Version) -> Any:
     """What everybody holds: values at both ends of the range in turn, so that a value shows which is sent as it is."""
     inputs = list(version.valid.values())
-    if version.mechanism.subject != "features" or version.mechanism.personal:
+    if version.mechanism.subject != "features" or isinstance(version.mechanism, PersonalMechanism):
         return inputs[0]
     low, high = (np.asarray(row) for row in inputs[:2])
     return np.where(np.arange(len(low)) % 2 == 0, low, high)
@@ -276,7 +277,7 @@ class CodeSides:
         """Choose the sides by a first look."""
         mechanism, values = reports.mechanism, np.atleast_1d(row)
         nowhere = np.zeros(max(mechanism.shape.places, mechanism.shape.length), dtype=np.int64)
-        independent = mechanism.finite and claims_independence(mechanism) and not mechanism.personal
+        independent = answers_alone(mechanism)
         if independent and mechanism.shape.uneven and mechanism.shape.alphabet == mechanism.shape.length:
             # A code says which of so many answers is yes.
             return cls(

@@ -25,6 +25,7 @@ from graphveil.errors import GraphveilError, InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 
@@ -52,7 +53,7 @@ class Version:
         mechanism = self.mechanism
         if mechanism.subject == "features":
             rows = _feature_rows(mechanism.shape.row_length, self.public or PublicRange(0.0, 1.0))
-            return rows if not mechanism.personal else _with_levels(mechanism, rows)
+            return rows if not isinstance(mechanism, PersonalMechanism) else _with_levels(mechanism, rows)
         if mechanism.subject == "links":
             return _lists(mechanism.shape.dimensions)
         return {f"{mechanism.subject} {symbol}": symbol for symbol in symbols_of(mechanism)}
@@ -70,7 +71,7 @@ class Version:
             for value in (math.nan, math.inf, -math.inf, 1e300)
         }
         rows["rows with some NaN"] = np.where(np.arange(len(inside)) % 2 == 0, math.nan, inside)
-        if mechanism.subject == "links" or not mechanism.personal:
+        if mechanism.subject == "links" or not isinstance(mechanism, PersonalMechanism):
             return rows
         inputs = {f"level 1 and {title}": np.append(row, 1.0) for title, row in rows.items()}
         levels = (-1.0, 0.0, 1e6, 1.5, math.nan, math.inf)

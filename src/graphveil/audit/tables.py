@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import CheckedLoss, overridden, pair_claim, understates
+from graphveil.audit.candidate import CheckedLoss, pair_claim, understates
 from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import Step, Title, exact_words, power, show
 from graphveil.channels.channel import FiniteChannel
@@ -26,8 +26,7 @@ from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.channels.sampling import AliasTable
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.personal import level_of
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
 from graphveil.number_format import rounded_up
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
@@ -40,9 +39,7 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     loss = stated.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
-    # The claim, or the smallest of what users choose from, where the package says so.
-    strictest = claim.epsilon if overridden(mechanism, "strictest") else mechanism.strictest
-    if strictest > asked:
+    if (strictest := strictest_budget(mechanism)) > asked:
         leaks.append(
             f"it was asked for epsilon {asked:g} and claims {strictest:g}: it spends more than it is given"
         )
@@ -182,7 +179,7 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         return Step(Title.JOINT, f"left out ({reason}): {what} rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
-    if mechanism.personal:
+    if isinstance(mechanism, PersonalMechanism):
         return pairs_step(joint, size)
     result = f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: "
     claim, leaks = mechanism.claim, []
@@ -250,7 +247,7 @@ def describe_size(mechanism: Mechanism) -> str:
         return (
             f"one of {mechanism.places_open} classes by a public model of {mechanism.shape.row_length} values"
         )
-    if mechanism.personal:
+    if isinstance(mechanism, PersonalMechanism):
         return f"a level and up to {mechanism.shape.length - 1} of {mechanism.shape.dimensions} values"
     if mechanism.shape.names_dimensions:
         return f"{mechanism.shape.length} of {mechanism.shape.dimensions} values"

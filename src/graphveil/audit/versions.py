@@ -43,7 +43,7 @@ from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.personal import PersonalRows
+from graphveil.mechanisms.personal import PersonalMechanism, PersonalRows
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
@@ -397,7 +397,7 @@ def _representations(version: Version) -> Iterator[tuple[NDArray[Any], dict[str,
         whole = chance.integers(int(low), int(high) + 1, shape).astype(np.float64)
         some.append((whole, {**_integers(), **sparse_paths()}))
     for rows, paths in some:
-        if not mechanism.personal:
+        if not isinstance(mechanism, PersonalMechanism):
             yield rows, paths
             continue
         levels = chance.integers(1, len(getattr(mechanism, "budgets", (1,))) + 1, users)

@@ -6,19 +6,16 @@ True
 
 from graphveil.channels.channel import Channel, FiniteChannel
 from graphveil.channels.counting import CountingChannel, counting
-from graphveil.channels.esw import esw
 from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.gaussian import analytic_gaussian, gaussian
 from graphveil.channels.graded import condensed, featurerr
-from graphveil.channels.hybrid import hybrid
 from graphveil.channels.kary import KaryChannel, kary
 from graphveil.channels.laplace import laplace
-from graphveil.channels.onebit import duchi, onebit
-from graphveil.channels.piecewise import piecewise, pm_sub
+from graphveil.channels.onebit import duchi, onebit, three_output
+from graphveil.channels.piecewise import hybrid, piecewise, pm_sub
 from graphveil.channels.product import ProductChannel
 from graphveil.channels.sampling import SeededWords, SystemWords, Words
-from graphveil.channels.square_wave import square_wave
-from graphveil.channels.three_output import three_output
+from graphveil.channels.square_wave import esw, square_wave
 from graphveil.channels.unary import latent, ome
 
 __all__ = [

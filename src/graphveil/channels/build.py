@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import wraps
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,20 +30,21 @@ MAX_POINTS = FINE_POINTS
 LATTICE_BITS = 57
 
 P = ParamSpec("P")
+C = TypeVar("C", bound=FiniteChannel)
 
 
 # Channels that are kept for the next time they are asked for: so many entries of tables, which take up to 32 bytes each.
 _channels = SizedCache(1 << 21)
 
 
-def family(constructor: Callable[P, FiniteChannel]) -> Callable[P, FiniteChannel]:
+def family(constructor: Callable[P, C]) -> Callable[P, C]:
     """Mark a constructor of channels: what it builds is verified exactly, and cached for the process."""
 
-    def built(*args: P.args, **kwargs: P.kwargs) -> FiniteChannel:
+    def built(*args: P.args, **kwargs: P.kwargs) -> C:
         return verified(constructor(*args, **kwargs))
 
     @wraps(constructor)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> FiniteChannel:
+    def checked(*args: P.args, **kwargs: P.kwargs) -> C:
         given = (*args, *sorted(kwargs.items()))
         # What cannot be a key cannot be a setting either: the constructor says why.
         if not all(isinstance(each, Hashable) for each in (*args, *kwargs.values())):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import mul
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,13 +156,9 @@ class FiniteChannel(ABC):
         """Draw one output symbol for every input symbol, from the operating system's words unless told otherwise."""
         symbols = np.asarray(symbols)
         if symbols.dtype.kind not in "iu" or symbols.ndim != 1:
-            raise InputError(
-                f"symbols must be a one-dimensional array of integers, got {symbols.dtype} of {symbols.ndim} dimensions"
-            )
+            raise InputError(f"symbols must be a list of integers, got {symbols.dtype} {symbols.shape}")
         if symbols.size and not 0 <= int(symbols.min()) <= int(symbols.max()) < self.input_count:
-            raise InputError(
-                f"symbols must lie in 0..{self.input_count - 1}: the mechanism encodes something else"
-            )
+            raise InputError(f"symbols must lie in 0..{self.input_count - 1}: encode values first")
         source = SystemWords() if words is None else words
         codes = np.empty(symbols.size, dtype=self.code_type)
         for start in range(0, symbols.size, BLOCK):
@@ -185,6 +181,12 @@ class FiniteChannel(ABC):
         mean = (1 - share) * below[0] + share * above[0]
         square = (1 - share) * below[1] + share * above[1]
         return float(mean), float(square - mean**2)
+
+    @property
+    def probabilities(self) -> Values:
+        """The probability of each output (column) for each input symbol (row)."""
+        rows = [self.row(symbol) for symbol in range(self.input_count)]
+        return np.array(rows, dtype=np.float64) / float(self.total)
 
     @cached_property
     def root_mean_square(self) -> float:
@@ -334,7 +336,10 @@ def _half_sums(table: Counts) -> tuple[Counts, Counts]:
     return (table >> 31).sum(axis=1), (table & 0x7FFFFFFF).sum(axis=1)
 
 
-def verified(channel: FiniteChannel) -> FiniteChannel:
+C = TypeVar("C", bound=FiniteChannel)
+
+
+def verified(channel: C) -> C:
     """The channel itself, if its claim holds; every constructor ends in this."""
     if not channel.holds:
         worst = channel.worst

@@ -53,9 +53,7 @@ class CountingChannel(FiniteChannel):
         object.__setattr__(self, "weights", frozen(np.array(self.weights, dtype=np.int64)))
         total = 2 * sum(self.weights.tolist()) - int(self.weights[0])
         if self.weights.min() < 1 or total != TOTAL:
-            raise InputError(
-                f"the counts of all noise must be at least 1 and sum to 2^62, they sum to {total}"
-            )
+            raise InputError(f"counts of noise must be at least 1 and sum to 2^62, they sum to {total}")
 
     @property
     def input_count(self) -> int:
@@ -143,7 +141,7 @@ class CountingChannel(FiniteChannel):
 
 
 @family
-def counting(epsilon: float, size: int) -> FiniteChannel:
+def counting(epsilon: float, size: int) -> CountingChannel:
     """A number of 0..size-1 with two-sided geometric noise, clipped: numbers that differ by one are told apart by e^ε.
 
     Source: Ghosh, Roughgarden and Sundararajan (2009), the truncated geometric mechanism.

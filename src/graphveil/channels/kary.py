@@ -107,7 +107,7 @@ class KaryChannel(FiniteChannel):
 
 
 @family
-def kary(epsilon: float, size: int) -> FiniteChannel:
+def kary(epsilon: float, size: int) -> KaryChannel:
     """k-ary randomized response: the own symbol with probability e^ε/(e^ε+k-1), each other with 1/(e^ε+k-1).
 
     Source: Kairouz, Bonawitz and Ramage (2016), "Discrete distribution estimation under local privacy"; for k = 2

@@ -14,10 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphveil.cli.advise import advise_app
+from graphveil.cli.analyses import advise_app, attack_app, attributes
 from graphveil.cli.answer import answer
-from graphveil.cli.attack import attack_app
-from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
 from graphveil.cli.collect import collect_app
 from graphveil.cli.console import INTERRUPTED, first_example, on_interrupt, plain_help, say

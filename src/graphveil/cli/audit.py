@@ -19,7 +19,8 @@ from graphveil.cli.console import Console, print_result, say, show_table
 from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
-from graphveil.mechanisms.registry import check_budget, check_dims, entry, load_entry, names
+from graphveil.mechanisms.limits import check_budget, check_dims
+from graphveil.mechanisms.registry import entry, load_entry, names
 from graphveil.methods.terms import option
 from graphveil.number_format import rounded_up
 from graphveil.privacy.plan import Plan

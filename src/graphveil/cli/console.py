@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import typer
 from rich.console import Console as RichConsole
@@ -216,20 +216,13 @@ def one_bar() -> Iterator[Callable[[str, float], None]]:
         yield bars.step
 
 
-class Store(Protocol):
-    """A store that finds kept records."""
-
-    def sentences(self) -> list[str]:
-        """Return what has to be said about what was found."""
-
-
 @contextmanager
-def say_reused(store: Store) -> Iterator[None]:
-    """Say at the end, an interrupted one too, what of a store was reused."""
+def say_reused(sentences: Callable[[], Iterable[str]]) -> Iterator[None]:
+    """Say at the end, an interrupted one too, what was reused."""
     try:
         yield
     finally:
-        for sentence in store.sentences():
+        for sentence in sentences():
             say(sentence, err=True)
 
 

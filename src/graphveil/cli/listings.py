@@ -14,7 +14,7 @@ from graphveil.checks import check_number
 from graphveil.cli.console import Console, print_result, say, show_facts, show_table, warn
 from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
-from graphveil.experiments.mechanism_figure import EPSILON, mechanism_drawing
+from graphveil.experiments.drawings import EPSILON, mechanism_drawing
 from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, check_output
 from graphveil.graphs.catalogue import Listing, catalogue, describe

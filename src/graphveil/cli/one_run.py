@@ -21,8 +21,8 @@ from graphveil.experiments.artefacts import (
     predict_experiment,
     record_file,
 )
+from graphveil.experiments.drawings import RUN_FIGURES
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.experiments.unit import RunUnit, learn_unit
 from graphveil.files import FIGURES, check_output, write_whole
 from graphveil.graphs.load import large_shards

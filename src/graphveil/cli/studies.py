@@ -10,7 +10,6 @@ from typing import Annotated, TypeVar
 from graphveil.cli.console import (
     RUNS_KEPT,
     Bars,
-    Console,
     interrupted,
     on_interrupt,
     one_bar,
@@ -19,7 +18,6 @@ from graphveil.cli.console import (
     resume_words,
     say,
     say_reused,
-    show_table,
 )
 from graphveil.cli.options import (
     AllRuns,
@@ -71,16 +69,12 @@ class BarWatcher(StudyWatcher):
     def end(self, sentences: Sequence[str]) -> None:
         self.reused += sentences
 
-    def sentences(self) -> list[str]:
-        """Return what is to be said about runs that were found."""
-        return self.reused
-
 
 @contextmanager
 def study_bars(sentence: str = RUNS_KEPT) -> Iterator[BarWatcher]:
     """Show bars on stderr until the studies within are run, and then what was reused; an interrupt ends the command with a sentence."""
     watcher = BarWatcher()
-    with on_interrupt(sentence), say_reused(watcher), progress_bars() as bars:
+    with on_interrupt(sentence), say_reused(lambda: watcher.reused), progress_bars() as bars:
         watcher.bars, watcher.inside = bars, bars.step
         yield watcher
 
@@ -184,18 +178,10 @@ def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
         result = run_experiment(experiment, options, bars)
     if reused := len(result.units) - bars.computed:
         say(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)
-    if as_json:
-        say(result.to_json())
-    else:
-        console = Console()
-        show_table(result_table(result))
-        for sentence in result_sentences(result):
-            console.print(sentence)
+    print_result(result.to_dict(), as_json, result_table(result), *result_sentences(result))
     if result.interrupted:
-        state = (
-            f"{len(result.units)} of {unit_count(experiment)} runs, control and structure counted too, are"
-        )
-        raise interrupted(f"{state} finished and kept; {goes_on} from there")
+        state = f"{len(result.units)} of {unit_count(experiment)} runs, control and structure counted too"
+        raise interrupted(f"{state}, are finished and kept; {goes_on} from there")
 
 
 def run_budgets(

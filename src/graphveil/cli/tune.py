@@ -89,7 +89,10 @@ def tune(
     with on_interrupt("no trial is finished, and the same command begins anew"):
         store = ResultStore(any_version=computing.any_version)
         title, total = f"{experiment.method} on {experiment.data}", min(trials, space.size)
-        with say_reused(store), progress_bars(title, total, steps=engine.inside(computing.jobs)) as bars:
+        with (
+            say_reused(store.sentences),
+            progress_bars(title, total, steps=engine.inside(computing.jobs)) as bars,
+        ):
 
             def watch(tuned: TuningResult) -> None:
                 bars.count(len(tuned.trials), what=f"{title}, best {points(tuned.best.score)}")

@@ -32,6 +32,7 @@ from graphveil.client.agreement import Agreement, Offer
 from graphveil.client.signing import verified
 from graphveil.errors import InputError, RefusalError
 from graphveil.mechanisms import Mechanism, entry
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy import Plan, Question, SignedQuestion, attributes_in_reach
 
 # A range of norms is a root, which other languages may compute a bit differently.
@@ -150,7 +151,7 @@ def _fits_range(plan: Plan, offer: Offer) -> bool:
 
 def _check_levels(mechanism: Mechanism, agreement: Agreement) -> None:
     """Books that have a column for each level need to know what each costs."""
-    agreed, asked = agreement.cap.by_level, mechanism.level_budgets
+    agreed, asked = agreement.cap.by_level, level_budgets(mechanism)
     if agreed is not None and asked is not None and len(agreed) not in (1, len(asked)):
         raise RefusalError(
             "levels", f"the question counts on {len(asked)} privacy levels, agreed were {len(agreed)}"

@@ -10,6 +10,7 @@ import numpy as np
 from graphveil.errors import InputError, RefusalError
 from graphveil.mechanisms import NeighbourLists, PersonalRows
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.rows import listed, rectangle
 from graphveil.privacy import Plan
 from graphveil.privacy.people import PERSON_BYTES, people_numbers
@@ -68,7 +69,7 @@ class Held:
         if held[plan.subject] is None:
             raise InputError(f"this device holds no {plan.subject}: give it, or answer no questions about it")
         if plan.subject == "features":
-            if not plan.build().personal:
+            if not isinstance(plan.build(), PersonalMechanism):
                 return self.row
             return PersonalRows([1 if self.level is None else self.level], self.row)
         if plan.subject == "links":

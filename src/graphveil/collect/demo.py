@@ -30,7 +30,7 @@ from graphveil.collect.storage import Collection, create_collection
 from graphveil.collect.study import StudyOutcome, StudyTerms, learn_collection, learned_alone
 from graphveil.errors import ServerError
 from graphveil.experiments.experiment import Experiment
-from graphveil.graphs.splits import random_split
+from graphveil.graphs.splits import RandomSplit
 from graphveil.graphs.town import Town
 from graphveil.mechanisms import Reports
 from graphveil.number_format import counted, percent
@@ -189,7 +189,7 @@ class Demonstration:
             users=size.devices, features=32, neighbourhood=size.neighbourhood, degree=size.degree, seed=1
         )
         edges, rows, labels = town.generate()
-        split = random_split(labels, 0, 0.1, 0.1)
+        split = RandomSplit(0.1, 0.1).draw(labels, 0)
         masks = {part: np.array(getattr(split, part)) for part in ("train", "validation", "test")}
         ids = np.array([f"person-{number}" for number in range(size.devices)])
         self.rows, self._books, self._size = rows.astype(np.float64), books, size

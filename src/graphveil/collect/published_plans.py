@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.mechanisms import Reports
-from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan
 
 Nodes = NDArray[np.int64]
@@ -57,18 +56,9 @@ def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int)
     answered = np.zeros(len(now), dtype=bool)
     answered[came[chosen]] = True
     mechanism = wanted.build() if wanted.of == "class" else reports.mechanism
-    return replace(_rows(reports, chosen), mechanism=mechanism, answered=answered)
+    return replace(reports.rows(chosen), mechanism=mechanism, answered=answered)
 
 
 def asked_of(plan: Plan, count: int) -> Nodes:
     """The numbers of those whom a plan asks, of so many users, in its order."""
     return np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
-
-
-def _rows(reports: Reports, chosen: Nodes) -> Reports:
-    """The reports of some users, in this order."""
-    lengths = reports.lengths[chosen]
-    pointers = row_pointers(lengths)
-    at = np.repeat(reports.indptr[chosen] - pointers[:-1], lengths) + np.arange(int(pointers[-1]))
-    dims = None if reports.dims is None else reports.dims[at]
-    return replace(reports, indptr=pointers, dims=dims, codes=reports.codes[at], answered=None)

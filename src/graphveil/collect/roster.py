@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Select, insert, select, update
 
 from graphveil.collect import keys
 from graphveil.collect.schema import ROSTER, SECONDS_A_DAY
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy import Plan
 from graphveil.privacy.ledger import DUST
 
@@ -277,7 +278,7 @@ def _charged(asked: CapQuestion, roster: Roster, now: int) -> Truths:
 
 def _cost(plan: Plan, level: int, by_level: tuple[float, ...] | None) -> float:
     """What a plan costs a user of this level; a plan for other levels than were agreed to costs more than anybody has."""
-    budgets = plan.build().level_budgets
+    budgets = level_budgets(plan.build())
     if by_level is None or budgets is None or len(by_level) == 1:
         return plan.claim.epsilon
     return float(budgets[level]) if len(budgets) == len(by_level) else np.inf

@@ -11,8 +11,8 @@ from graphveil.lazy import lazy_names
 if TYPE_CHECKING:
     from graphveil.denoise.blocks import ROWS_AT_ONCE, certain_estimate, propagated_once, with_constant
     from graphveil.denoise.energy import (
-        Components,
         HopEnergies,
+        dirichlet_energy,
         energy_over_hops,
         find_components,
     )
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
         HOA,
         NFR,
         AdaptiveResidual,
-        Aggregator,
         GroupLasso,
         KProp,
         Residual,
-        Shrinkage,
         forgetful_mean,
         user_weights,
     )

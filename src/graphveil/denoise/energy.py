@@ -91,6 +91,11 @@ class HopEnergies:
         return np.divide(self.hoa, self.ska, out=np.full_like(self.hoa, np.inf), where=self.ska > 0)
 
 
+def dirichlet_energy(values: Any, graph: Graph) -> float:
+    """The energy of n x c values: dense, a sparse matrix, or an estimate (without its offset, as it is learned from)."""
+    return float(energy_over_hops(values, graph, 0).ska[0])
+
+
 def energy_over_hops(
     values: Any, graph: Graph, hops: int, *, sketch: int | None = None, seed: int = 0
 ) -> HopEnergies:

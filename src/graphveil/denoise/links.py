@@ -1,4 +1,4 @@
-"""What the server makes of reported links: which pairs, how plausible they are, common neighbours, and the graph taken for true."""
+"""Reported links as the server sees them: which pairs, how plausible they are, common neighbours, and the graph taken for true."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ class PrivateGraph:
 
 
 def private_graph(reports: Reports, variant: Variant, seed: int) -> PrivateGraph:
-    """What is left of reported links, by a rule that follows from public numbers and from the reports alone.
+    """The graph that is left of reported links, by a rule that follows from public numbers and from the reports alone.
 
     ``plain`` is randomized response as it is, thinned at random to as many pairs as there are links in expectation (EdgeRand's
     density correction). The others weigh each pair by the probability p that it is linked (BLINK: Bayes from a prior and

@@ -53,7 +53,7 @@ class Aggregator(nn.Module, ABC):
         return (self.operator(matrix) @ dense.float()).to(dense.dtype)
 
     def extra_repr(self) -> str:
-        """What the module's repr shows."""
+        """Return what the module's repr shows."""
         return str(self.hops)
 
 
@@ -145,7 +145,7 @@ class AdaptiveResidual(nn.Module):
         return followed / distances.clamp_min(torch.finfo(distances.dtype).tiny)
 
     def extra_repr(self) -> str:
-        """What the module's repr shows."""
+        """Return what the module's repr shows."""
         return f"{self.hops}, weight={self.weight:g}, unit={self.unit:g}"
 
 
@@ -188,7 +188,7 @@ ONE_SIZE = 1e-5
 
 
 class Shrinkage(nn.Module):
-    """What NFR and group lasso share: a threshold of at least 0, which comes from public constants.
+    """A denoiser with a threshold of at least 0, which comes from public constants.
 
     Features and estimates are n users x d features, and stay so.
     """
@@ -198,13 +198,13 @@ class Shrinkage(nn.Module):
         self.threshold = check_number(threshold, "threshold", least=0, infinite=True)
 
     def extra_repr(self) -> str:
-        """What the module's repr shows."""
+        """Return what the module's repr shows."""
         return f"{self.threshold:g}"
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a soft threshold does to some numbers: those that are not 0 have sizes from ``least`` to ``most``, and a share is ``dropped``."""
+    """The effect of a soft threshold on some numbers: those that are not 0 have sizes from ``least`` to ``most``, and a share is ``dropped``."""
 
     threshold: float
     least: float
@@ -218,7 +218,7 @@ class Effect:
 
     @property
     def sentence(self) -> str:
-        """What it does, and which thresholds would do something else."""
+        """A sentence about it, and about thresholds that would do something else."""
         if self.most == 0:
             return "all numbers are 0, and stay so whatever the threshold"
         if self.most - self.least <= ONE_SIZE * self.most:
@@ -242,7 +242,7 @@ class NFR(Shrinkage):
     """
 
     def effective(self, x: Tensor | Estimate) -> Effect:
-        """What this threshold does to features (any shape) or decoded reports, and which thresholds would select some."""
+        """Return what this threshold does to features (any shape) or decoded reports, and which thresholds would select some."""
         values = x.values if isinstance(x, Estimate) else x.detach().cpu().numpy()
         sizes = np.abs(np.asarray(values, dtype=np.float64))
         sizes = sizes[sizes > 0]

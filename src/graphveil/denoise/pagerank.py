@@ -116,7 +116,7 @@ class PageRankDenoiser:
         }
 
     def plan(self, estimate: Estimate, graph: Graph) -> PageRankPlan:
-        """What ``auto`` takes: the least work. A push is counted with the most edges that it may visit."""
+        """The algorithm that ``auto`` takes: the least work. A push is counted with the most edges that it may visit."""
         largest, norm, volume = self._sizes(estimate, graph)
         least = int(graph.degrees[graph.degrees > 0].min(initial=graph.node_count))
         hops = {

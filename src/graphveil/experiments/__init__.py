@@ -9,13 +9,13 @@ from graphveil.experiments.artefacts import (
     predict_experiment,
     read_embedding,
 )
+from graphveil.experiments.drawings import RUN_FIGURES
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.experiment_file import read_settings
 from graphveil.experiments.model import Model, load_model, save, train_model
 from graphveil.experiments.report import write_report
 from graphveil.experiments.result import Result, StoredResult
 from graphveil.experiments.results import read_results
-from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.experiments.runner import RunOptions, StudyWatcher, run, run_experiment, sweep
 from graphveil.experiments.store import ResultStore
 from graphveil.experiments.study_result import StudyResult

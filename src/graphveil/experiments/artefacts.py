@@ -15,8 +15,8 @@ from pydantic import ValidationError, create_model
 from graphveil import learn
 from graphveil.checks import check_whole
 from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments.drawings import embedding_map
 from graphveil.experiments.experiment import DATA_PREFIX, Experiment, Given, take_data
-from graphveil.experiments.run_figures import embedding_map
 from graphveil.experiments.table import csv_text, parquet_bytes
 from graphveil.experiments.unit import OpenUnit, RunUnit, learn_unit, open_unit, predicted_classes
 from graphveil.files import (

@@ -30,7 +30,7 @@ from graphveil.learn.attributes import (
 )
 from graphveil.mechanisms import Reports
 from graphveil.methods.job import Job, Progress
-from graphveil.methods.scoring import attribute_scores, estimate_scores, null_scores
+from graphveil.methods.scoring import attribute_scores, null_scores
 from graphveil.methods.tasks import LINK
 from graphveil.methods.togl import FirstRound, Togl
 from graphveil.number_format import NONE, budget, counted, percent, rounded
@@ -65,7 +65,7 @@ class FirstRoundAnswers:
     @property
     def scores(self) -> Scores:
         """What the server makes of the reports."""
-        return attribute_scores(self.job, self.topology, self.reports)
+        return attribute_scores(self.job, self.topology, self.reports.estimate())
 
     @property
     def correlations(self) -> Scores:
@@ -409,7 +409,7 @@ def _raw_scores(answers: FirstRoundAnswers) -> Scores:
         shape = (graph.node_count, 2 * graph.feature_count)
         learn.refuse_above(job.max_memory, shape, "the ranking without privacy", "take the task node")
     estimate = raw_estimate(answers.ready.users.raw.rows(), graph.public_range.centre, sparse=sparse)
-    return estimate_scores(open_job, answers.topology, estimate)
+    return attribute_scores(open_job, answers.topology, estimate)
 
 
 def _short(name: str) -> str:

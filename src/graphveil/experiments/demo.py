@@ -9,11 +9,11 @@ from typing import Any
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.findings import exact_epsilon, plain
+from graphveil.experiments.drawings import graph_figure
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import Chart, Drawing, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.result import Result
-from graphveil.experiments.run_figures import graph_figure
 from graphveil.experiments.runner import Runner, RunOptions, StudyWatcher
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, UnitResult, learn_unit

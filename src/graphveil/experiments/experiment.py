@@ -21,7 +21,7 @@ from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_see
 from graphveil.graphs.store import file_digest
 from graphveil.graphs.users import Users, level_source
 from graphveil.mechanisms import entry
-from graphveil.mechanisms.personal_builders import level_budgets
+from graphveil.mechanisms.personal_builders import checked_budgets
 from graphveil.mechanisms.registry import load_entry, origin, takes_levels
 from graphveil.methods import BACKBONE_NAMES, METHODS, Settings
 from graphveil.methods.method import Method, backbone_digest, check_backbone, require
@@ -219,7 +219,7 @@ class Experiment:
         count, budgets = self.levels.levels, self.levels.budgets
         if count is None and budgets is None:
             count = self.resolved_method.can.levels
-        return level_budgets(self.budgets.epsilon, count, budgets)
+        return checked_budgets(self.budgets.epsilon, count, budgets)
 
     @property
     def mechanism_options(self) -> dict[str, Any]:

@@ -1,13 +1,12 @@
 """Figures as SVG elements or PNG files: colours, line styles, and charts of lines. The same content gives the same bytes.
 
-Nothing that matplotlib keeps for the whole process is changed, or left open: sizes and colours are said where they are used. A figure is
+Nothing that matplotlib keeps for the whole process is left changed, or open: sizes and colours are said where they are used. A figure is
 drawn in the colours of the day. In an SVG element every one of them becomes a CSS variable, so that it follows the mode of the page or the
 picture viewer that shows it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import math
 import re
@@ -173,8 +172,6 @@ NEEDLESS = re.compile(
 )
 FONTS = re.compile(r"'DejaVu Sans'[^;\"]*sans-serif")
 BLACK = ("black", "k", "#000000")
-# Names that matplotlib draws at random end so.
-RANDOM_NAME = re.compile(r'\bid="(\w*[0-9a-f]{10})"')
 
 
 class Drawing:
@@ -187,13 +184,12 @@ class Drawing:
         self, size: tuple[float, float], panels: int = 1, rows: int = 1, *, shared: bool = True
     ) -> None:
         # Loaded where something is drawn: most commands draw nothing.
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
-
-        from graphveil.experiments.svg_canvas import LetterCanvas
 
         self.figure = Figure(figsize=size, facecolor=PAPER.day)
         # What texts are measured by, in a PNG too.
-        LetterCanvas(self.figure)
+        FigureCanvasSVG(self.figure)
         grid = self.figure.subplots(rows, panels, sharey=shared and panels > 1, squeeze=False)
         self.axes: list[Any] = list(grid.flat)
         for axes in self.axes:
@@ -253,11 +249,15 @@ class Drawing:
 
     def svg(self) -> str:
         """The SVG element, as large as it must be, in the colours that the page around it sets."""
-        self._arrange()
-        buffer = io.StringIO()
-        self.figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
+        from matplotlib import rc_context
+
+        buffer, texts = io.StringIO(), self._arrange()
+        # Letters stay letters: they can be read aloud, searched and copied. Names of parts follow from what is drawn, where matplotlib
+        # draws them at random, and from the texts, so that two figures on a page share none.
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": texts}):
+            self.figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
         text = buffer.getvalue()
-        return following_mode(with_fixed_names(_lean(text[text.index("<svg") :])))
+        return following_mode(_lean(text[text.index("<svg") :]))
 
     def svg_file(self) -> str:
         """The same with a style of its own: what stands in a file, or in a notebook."""
@@ -275,12 +275,13 @@ class Drawing:
         """Write it to a file: pixels to a .png, else SVG."""
         write_whole(file, self.png() if file.suffix == ".png" else self.svg_file())
 
-    def _arrange(self) -> None:
-        """Show names as they are, dollar signs too, with everything in them visible, and fit the panels into the figure."""
+    def _arrange(self) -> str:
+        """Show names as they are, dollar signs too, with everything in them visible, and fit the panels into the figure; return the names."""
         from matplotlib import rcParams
         from matplotlib.text import Text
 
-        for text in self.figure.findobj(Text):
+        texts = self.figure.findobj(Text)
+        for text in texts:
             text.set_parse_math(False)
             text.set_text(visible_lines(text.get_text()))
             # Black is what matplotlib gives where nobody asked for a colour.
@@ -288,6 +289,7 @@ class Drawing:
                 text.set_color(INK.day)
         # matplotlib counts the room in its own size of text.
         self.figure.tight_layout(pad=PADDING * TEXT_SIZE / rcParams["font.size"])
+        return "\n".join(text.get_text() for text in texts)
 
 
 def _lean(svg: str) -> str:
@@ -307,25 +309,6 @@ def band(points: Sequence[Summary], factor: float = 100.0) -> tuple[list[float],
     lows = [factor * (point.mean if point.low is None else point.low) for point in points]
     highs = [factor * (point.mean if point.high is None else point.high) for point in points]
     return lows, [factor * point.mean for point in points], highs
-
-
-def with_fixed_names(svg: str) -> str:
-    """An SVG element whose parts have names that follow from its content, where matplotlib draws them at random.
-
-    Two figures on a page share no name, since the content of each is in its names.
-
-    >>> with_fixed_names('<g id="m0123456789"/><use href="#m0123456789"/>') == with_fixed_names(
-    ...     '<g id="mabcdef0123"/><use href="#mabcdef0123"/>'
-    ... )
-    True
-    """
-    places = {name: place for place, name in enumerate(dict.fromkeys(RANDOM_NAME.findall(svg)))}
-    if not places:
-        return svg
-    known = re.compile("|".join(places))
-    content = known.sub(lambda match: f"part{places[match[0]]}", svg)
-    mark = hashlib.sha256(content.encode()).hexdigest()[:10]
-    return known.sub(lambda match: f"part-{mark}-{places[match[0]]}", svg)
 
 
 # Letters of a panel's title in one line.

@@ -22,9 +22,9 @@ from pydantic import (
 
 from graphveil.errors import InputError
 from graphveil.experiments.artefacts import Predictions, check_predictions, check_same_score, predictions_of
+from graphveil.experiments.drawings import RUN_FIGURES, score_figure
 from graphveil.experiments.experiment import Experiment, Given, Part
 from graphveil.experiments.model import Model, check_model, train_model
-from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import STAGES, OpenUnit, RunUnit, UnitResult, learn_unit, predicted_classes
 from graphveil.files import FIGURES, check_output

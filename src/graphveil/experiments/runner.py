@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -13,25 +15,35 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
-from graphveil.experiments.compute import compute_remote_unit, compute_unit, remove_checkpoints
-from graphveil.experiments.engine import HERE, Engine
+from graphveil.experiments.engine import (
+    HERE,
+    Arriving,
+    Engine,
+    Pool,
+    UnitLostError,
+    computed,
+    processes,
+    uninterrupted,
+)
 from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest, take_data
 from graphveil.experiments.experiment_file import experiment_fields
 from graphveil.experiments.measures import PARTS, Reading
-from graphveil.experiments.processes import Arriving, Pool, UnitLostError, computed, processes, uninterrupted
 from graphveil.experiments.result import Result
-from graphveil.experiments.store import RESULTS, ResultStore
+from graphveil.experiments.store import RESULTS, ResultStore, results_file, this_version
 from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
 from graphveil.experiments.study_result import CellOutput, StudyResult
-from graphveil.experiments.unit import RunUnit, UnitResult, load_data, parts_of
+from graphveil.experiments.unit import RunUnit, UnitResult, load_data, parts_of, run_unit
 from graphveil.graphs.load import content_digest, data_digest, large_shards
 from graphveil.graphs.users import Users
+from graphveil.lazy import scale
 from graphveil.methods import METHODS, Method
 from graphveil.methods.job import Progress
 from graphveil.plugins import held
 
 # So many units a worker are begun before their turn.
 DEPTH = 4
+# The folder of unfinished trainings, beside the file of results.
+CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True)
@@ -345,6 +357,37 @@ class Runner:
             data_digest=digest,
             given=given,
         )
+
+
+def checkpoint_folder(unit: RunUnit, workers: int | None = None) -> Path:
+    """Return where the trainings of an unfinished unit are kept: in a folder named by all that they depend on."""
+    inputs = (unit.key, unit.digest, this_version().source, workers)
+    name = hashlib.sha256(repr(inputs).encode()).hexdigest()[:32]
+    return results_file().parent / CHECKPOINTS / name
+
+
+def remove_checkpoints(units: Iterable[RunUnit], workers: int | None = None) -> None:
+    """Remove the checkpoints of units that are done, or are to begin anew; and the folder of all of them after the last."""
+    home = results_file().parent / CHECKPOINTS
+    if home.is_dir():
+        for unit in units:
+            shutil.rmtree(checkpoint_folder(unit, workers), ignore_errors=True)
+        with suppress(OSError):
+            home.rmdir()
+
+
+def compute_unit(unit: RunUnit, progress: Progress | None = None, engine: Engine = HERE) -> UnitResult:
+    """Compute a unit, in this process or by the engine's workers; a large sharded graph is read where it lies."""
+    if engine.workers is None and (unit.given is not None or large_shards(unit.spec.data) is None):
+        return run_unit(unit, progress)
+    result: UnitResult = scale().compute_in_parts(unit, engine, progress)
+    return result
+
+
+def compute_remote_unit(unit: RunUnit, digest: str | None) -> UnitResult:
+    """Compute a unit in another process, where the data must be those of the digest."""
+    unit.check_elsewhere(digest)
+    return compute_unit(unit)
 
 
 def unit_count(experiment: Experiment) -> int:

@@ -19,8 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphveil.checks import check_whole
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.compute import check_elsewhere
-from graphveil.experiments.engine import HERE, Engine
+from graphveil.experiments.engine import HERE, Arriving, Engine, computed
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
@@ -31,7 +30,6 @@ from graphveil.experiments.experiment import (
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
-from graphveil.experiments.processes import Arriving, computed
 from graphveil.experiments.store import ResultStore
 from graphveil.experiments.unit import RunUnit, Validation, validate_unit
 from graphveil.files import toml_value, write_whole
@@ -386,7 +384,7 @@ class _Search:
     ) -> Iterator[tuple[Point, TuningTrial | GraphveilError]]:
         """Yield points with what came of them, in the order in which they finish; this process alone suggests and keeps."""
         spec, todo = self.result.spec, self.result.total - len(self.result.trials)
-        if not engine.outside(jobs, todo):
+        if engine.inside(jobs) or not todo:
             for _ in range(todo):
                 yield _try(spec, self.next(), self.given, self.digest, inside)
             return
@@ -420,7 +418,7 @@ def _try(
     spec: Experiment, point: Point, given: Given | None, digest: str | None, inside: Progress | None = None
 ) -> tuple[Point, TuningTrial | GraphveilError]:
     """Return a point with all its runs, here or in another process; what graphveil refuses is returned, so that the search can go on."""
-    check_elsewhere(RunUnit(spec), digest)
+    RunUnit(spec).check_elsewhere(digest)
     chosen = spec.having(settings={**spec.settings, **point})
     runs: list[Validation] = []
 

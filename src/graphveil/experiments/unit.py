@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import GraphveilError, InputError, PrivacyError
-from graphveil.experiments.experiment import Experiment, Given, Part, input_digest
+from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.links import divide_edges
 from graphveil.graphs.load import data_digest
@@ -230,6 +230,12 @@ class RunUnit:
     def digest(self) -> str | None:
         """A digest of the data that another process is to read; None where they are sent along."""
         return input_digest(self.spec, self.part) if self.given is None else None
+
+    def check_elsewhere(self, digest: str | None) -> None:
+        """Load its names in the process that computes it, and refuse other data than those of the digest."""
+        self.spec.load_code()
+        if digest is not None:
+            check_same(self.spec, digest, self.part)
 
 
 def run_unit(unit: RunUnit, progress: Progress | None = None) -> UnitResult:

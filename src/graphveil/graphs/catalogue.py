@@ -67,7 +67,7 @@ def catalogue() -> list[Listing]:
 
 
 def describe(source: str) -> Listing:
-    """What is known of one graph, by name or path; its file is verified where it is here."""
+    """Describe one graph, by name or path; its file is verified where it is here."""
     if source in DATASETS:
         listing = _registered(DATASETS[source])
         if listing.file is not None:
@@ -119,7 +119,7 @@ def _own(path: Path, where: str) -> Listing:
 
 
 def _sharded(path: Path) -> Listing:
-    """What the manifest of a sharded graph says."""
+    """The line of a sharded graph, from its manifest."""
     manifest = scale().read_manifest(path)
     return Listing(
         manifest.name,
@@ -136,7 +136,7 @@ def _sharded(path: Path) -> Listing:
 
 
 def _made(source: str) -> Listing:
-    """What a function from outside gives."""
+    """The line of a graph that a function from outside gives."""
     graph, _ = load_outside(source, 0, {})
     public, origin = graph.public_range, LOADERS.origin(source)
     return Listing(

@@ -118,22 +118,13 @@ def to_pyg(graph: Graph, users: Users | None = None) -> Data:
 
 
 def from_networkx(
-    network: Any,
-    *,
-    features: str | list[str] | None = None,
-    label: str | None = None,
-    range: Any = None,
-    binary: bool = False,
-    split: Any = "random",
-    seed: int = 0,
-    metric: str | None = None,
-    name: str = "mine",
+    network: Any, *, features: str | list[str] | None = None, label: str | None = None, **options: Any
 ) -> tuple[Graph, Users]:
     """A graph from networkx. Users are numbered in the order of its nodes; nodes that are text or integers are their ids.
 
     ``features`` is the node attribute that holds a list of numbers, or a list of attributes that hold a number each.
     ``label`` is the node attribute that holds the label: whatever it holds is numbered in sorted order, and a node
-    without it has no label.
+    without it has no label. Other options (``range``, ``binary``, ``split``, ``seed``, ``metric``, ``name``) are those of `from_arrays`.
     """
     nodes = list(network.nodes)
     number = {node: place for place, node in enumerate(nodes)}
@@ -142,15 +133,9 @@ def from_networkx(
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
         None if features is None else _node_features(network, nodes, features),
         None if label is None else _node_labels(network, nodes, label),
-        range=range,
-        binary=binary,
         users=len(nodes),
-        split=split,
-        seed=seed,
-        metric=metric,
         feature_names=features if isinstance(features, list) else None,
-        ids=_node_ids(nodes),
-        name=name,
+        **{"ids": _node_ids(nodes), **options},
     )
 
 

@@ -95,7 +95,7 @@ def _split(labels: NDArray[np.int64], recipe: SplitRecipe, seed: int, metric: Me
 
 
 def _known(labels: NDArray[np.int64], split: Split) -> NDArray[np.int64]:
-    """What the server knows of the labels."""
+    """The labels that the server knows."""
     known = split.train | split.validation
     return np.where(known[:, None] if labels.ndim == 2 else known, labels, UNKNOWN)
 

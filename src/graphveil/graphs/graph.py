@@ -1,4 +1,4 @@
-"""Graph: what the server may know."""
+"""Graph: what the server may know, with the raw rows of volunteers."""
 
 from __future__ import annotations
 
@@ -85,6 +85,15 @@ class Graph:
             _check_ids(self.ids, self.node_count)
         for array in (self.indptr, self.indices, self.labels, self.train, self.validation, self.test):
             array.setflags(write=False)
+
+    @property
+    def feature_range(self) -> PublicRange:
+        """The public range of features; refused where there are none."""
+        if self.public_range is None:
+            raise InputError(
+                f"{self.name} has no features: take another graph, or structure, which needs none"
+            )
+        return self.public_range
 
     @property
     def node_count(self) -> int:
@@ -248,7 +257,7 @@ def labelled(labels: NDArray[np.int64]) -> Mask:
 
 
 def usual_metric(labels: NDArray[Any] | None) -> Metric:
-    """What measures a graph where nothing is said: accuracy, and f1 where users have several labels each."""
+    """The metric of a graph that names none: accuracy, and f1 where users have several labels each."""
     return "f1" if labels is not None and labels.ndim == 2 and labels.shape[1] > 1 else "accuracy"
 
 

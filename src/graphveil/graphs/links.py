@@ -1,4 +1,4 @@
-"""Links to predict: which are known, which are held out, and pairs that are no links."""
+"""Links: those to predict (known, held out, and pairs that are none), and those that are private where others are public."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LinkPairs:
 
 @dataclass(frozen=True, eq=False)
 class KnownLinks:
-    """What the server knows where links are to be predicted: pairs to learn from, and pairs to choose a model by."""
+    """The server's knowledge where links are to be predicted: pairs to learn from, and pairs to choose a model by."""
 
     train: LinkPairs
     validation: LinkPairs
@@ -114,7 +114,7 @@ def known_links(graph: Graph, seed: int) -> Graph:
 
 
 def no_known_links() -> KnownLinks:
-    """What is known where links are to be predicted and none is known yet."""
+    """The knowledge before any link is known."""
     nothing = np.empty((0, 2), dtype=np.int64)
     return KnownLinks(LinkPairs(nothing, nothing), LinkPairs(nothing, nothing))
 

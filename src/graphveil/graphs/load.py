@@ -245,7 +245,7 @@ def data_digest(source: str, options: Mapping[str, Any]) -> str:
 
 
 def outside_digest(source: str) -> str | None:
-    """What a graph from outside depends on; None for those that graphveil knows and for files of data."""
+    """The digest of a graph from outside; None for those that graphveil knows and for files of data."""
     if not is_outside(source):
         return None
     if is_reference(source):

@@ -63,7 +63,11 @@ class RandomSplit(SplitRecipe):
     reads_labels: ClassVar[bool] = False
 
     def draw(self, labels: Labels, seed: int) -> Split:
-        return random_split(labels, seed, self.train, self.validation)
+        check_split_shares(self.train, self.validation)
+        order = _shuffled(labels, seed, 1)
+        first = round(self.train * len(order))
+        second = first + round(self.validation * len(order))
+        return _masks(labels, order[:first], order[first:second], order[second:])
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,23 @@ class FewLabelSplit(SplitRecipe):
     validation: int = VALIDATION_COUNT
 
     def draw(self, labels: Labels, seed: int) -> Split:
-        return few_label_split(labels, seed, self.per_class, self.validation)
+        if labels.ndim == 2:
+            one = f"choose one label with label=0..{labels.shape[1] - 1}"
+            raise InputError(f"split='few' needs one label a user: take split='random', or {one}")
+        count = check_whole(self.per_class, "per_class", least=1)
+        held = check_whole(self.validation, "validation", least=1)
+        order = _shuffled(labels, seed, 2)
+        # A stable sort by class keeps the random order within each class.
+        by_class = order[np.argsort(labels[order], kind="stable")]
+        classes, starts, counts = np.unique(labels[by_class], return_index=True, return_counts=True)
+        short = classes[counts < count]
+        if short.size:
+            raise InputError(f"class {int(short[0])} has fewer than {count} users: ask for fewer a class")
+        train_users = by_class[(starts[:, None] + np.arange(count)).ravel()]
+        rest = order[~np.isin(order, train_users)]
+        if len(rest) <= held:
+            raise InputError(f"validation must be below {len(rest)}, who do not train, got {held}")
+        return _masks(labels, train_users, rest[:held], rest[held:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,40 +124,6 @@ class GivenSplit(SplitRecipe):
     def of(self, kept: Mask) -> GivenSplit:
         """The same masks for some of the users."""
         return GivenSplit(self.train[:, kept], self.validation[:, kept], self.test[:, kept])
-
-
-def random_split(
-    labels: Labels, seed: int, train: float = TRAIN_SHARE, validation: float = VALIDATION_SHARE
-) -> Split:
-    """A random split of all users with a label, by shares; what is left tests."""
-    check_split_shares(train, validation)
-    order = _shuffled(labels, seed, 1)
-    first = round(train * len(order))
-    second = first + round(validation * len(order))
-    return _masks(labels, order[:first], order[first:second], order[second:])
-
-
-def few_label_split(
-    labels: Labels, seed: int, per_class: int = PER_CLASS, validation: int = VALIDATION_COUNT
-) -> Split:
-    """``per_class`` training users of each class, ``validation`` others in all; the rest tests."""
-    if labels.ndim == 2:
-        one = f"choose one label with label=0..{labels.shape[1] - 1}"
-        raise InputError(f"split='few' needs one label a user: take split='random', or {one}")
-    check_whole(per_class, "per_class", least=1)
-    check_whole(validation, "validation", least=1)
-    order = _shuffled(labels, seed, 2)
-    # A stable sort by class keeps the random order within each class.
-    by_class = order[np.argsort(labels[order], kind="stable")]
-    classes, starts, counts = np.unique(labels[by_class], return_index=True, return_counts=True)
-    short = classes[counts < per_class]
-    if short.size:
-        raise InputError(f"class {int(short[0])} has fewer than {per_class} users: ask for fewer a class")
-    train_users = by_class[(starts[:, None] + np.arange(per_class)).ravel()]
-    rest = order[~np.isin(order, train_users)]
-    if len(rest) <= validation:
-        raise InputError(f"validation must be below {len(rest)}, who do not train, got {validation}")
-    return _masks(labels, train_users, rest[:validation], rest[validation:])
 
 
 def check_split(split: Split, labels: Labels) -> Split:

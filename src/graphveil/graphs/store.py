@@ -232,7 +232,7 @@ def _tidy(known: Dataset, raw: Raw) -> Raw:
 
 
 def _failure(known: Dataset, problem: str) -> InputError:
-    """What went wrong with a dataset, where it was looked for, and what to do."""
+    """The error of a dataset: the problem, where it was looked for, and what to do."""
     places, file = settings(), f"{known.name}.npz"
     data = "GRAPHVEIL_DATA is not set"
     if places.data is not None:

@@ -137,7 +137,7 @@ def interest_rates(plan: Town, random: np.random.Generator) -> NDArray[np.float3
 def draw_interests(
     rates: NDArray[np.float32], labels: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """What users of these kinds are interested in, where each kind has these rates."""
+    """Interests of users of these kinds, where each kind has these rates."""
     return _drawn((len(labels), rates.shape[1]), lambda block: rates[labels[block]], random)
 
 

@@ -1,4 +1,4 @@
-"""Users: what only they hold, and simulated users, who answer plans and nothing else."""
+"""Users: their private data, simulated users, who answer plans and nothing else, and the levels and volunteers of a simulation."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from graphveil.graphs.links import LinkPairs, Pairs
 from graphveil.graphs.metrics import ClassScore, area_under_curve, class_scores, confusion_counts, measure
 from graphveil.graphs.splits import check_seed
 from graphveil.mechanisms import NeighbourLists, PersonalRows, Reports, entry, names
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.rows import row_norms
 from graphveil.plugins import unknown_name
 from graphveil.privacy import Ledger, Plan, answer
@@ -54,7 +55,7 @@ class Holder(Protocol):
     """An object that knows what users hold."""
 
     def asked(self, plan: Plan) -> Any:
-        """What a plan asks for, of those that it asks, in its order."""
+        """Return what a plan asks for, of those that it asks, in its order."""
 
 
 class SimulatedUsers:
@@ -134,7 +135,7 @@ Neighbours = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Private:
-    """What users hold, in the clear: for the code that runs experiments, which hands it on by name or not at all.
+    """The users' data in the clear: for the code that runs experiments, which hands it on by name or not at all.
 
     ``neighbours`` are the users' own lists, as row pointers and neighbours.
     """
@@ -152,7 +153,7 @@ class Private:
         return self.features
 
     def asked(self, plan: Plan) -> Any:
-        """What a plan asks for, of those that it asks, in its order; refused where nobody has it."""
+        """Return what a plan asks for, of those that it asks, in its order; refused where nobody has it."""
         if plan.subject == "links":
             return self._lists(plan)
         if plan.subject == "label" and self.labels.ndim == 2:
@@ -161,7 +162,7 @@ class Private:
         if held is None:
             unknown = f"these users answer no question about {plan.subject}"
             raise InputError(_MISSING.get(plan.subject, unknown))
-        if not plan.build().personal:
+        if not isinstance(plan.build(), PersonalMechanism):
             return self._of(plan, held)
         if self.levels is None:
             raise InputError(_MISSING["level"])

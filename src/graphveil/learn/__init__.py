@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     )
     from graphveil.learn.attributes import (
         SPLITS,
-        Target,
         TargetRound,
         expected_error,
         expected_target,

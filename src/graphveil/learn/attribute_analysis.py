@@ -158,8 +158,7 @@ def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scor
     for pairs in (linked, unlinked):
         places, shape = (pairs[:, 0], pairs[:, 1]), (values.shape[0],) * 2
         ones = coo_array((np.ones(len(pairs)), places), shape=shape).tocsr()
-        arrays = ones.indptr, ones.indices, ones.data
-        groups.append((len(pairs), SparseMatrix.from_csr(*arrays, shape, device=values.device)))
+        groups.append((len(pairs), SparseMatrix.from_scipy(ones, device=values.device)))
     shares = np.array([len(linked), len(unlinked)]) / (len(linked) + len(unlinked))
     between, within = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     room = torch.empty(0)

@@ -1,4 +1,4 @@
-"""What to ask in a second round: from scores of attributes to a pool of them, and how often it is asked."""
+"""Attributes: which to ask for in a second round, how often, and how alike rankings of them are over runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Target:
 
     @property
     def options(self) -> dict[str, object]:
-        """What a plan says of it."""
+        """The options of a plan that asks so."""
         return {"pool": list(self.pool), "from_pool": self.from_pool} if self.pool else {}
 
 
@@ -129,7 +129,7 @@ def expected_target(
 
 @dataclass(frozen=True)
 class TargetRound:
-    """What is public of one round at some budget: how many values are asked, and the mean square of an answer."""
+    """The public numbers of one round at some budget: how many values are asked, and the mean square of an answer."""
 
     asked: int
     mean_square: float

@@ -1,4 +1,4 @@
-"""Backbones whose input stays sparse: two layers, or one linear map after propagation; with PyG's parameter names."""
+"""Backbones whose input stays sparse: two layers, or one linear map after propagation, with PyG's parameter names; and any module of torch from outside, by name."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ TOPOLOGY = "topology"
 
 
 def outside_backbone(name: str, member: Any) -> Callable[..., Backbone]:
-    """What was found in a file or a package, as a function that makes a backbone."""
+    """Turn what a file or a package holds into a function that makes a backbone."""
     if isinstance(member, nn.Module):
         raise InputError(f"{name} is built already: name its class, or a function that makes it")
     if not callable(member) or (isinstance(member, type) and not issubclass(member, nn.Module)):

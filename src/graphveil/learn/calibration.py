@@ -72,7 +72,7 @@ def bins_of(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray
 
 
 def bin_edges(numbers: NDArray[np.float64], users_a_bin: int = USERS_A_BIN) -> NDArray[np.float64]:
-    """What divides the users who judge into bins of about the same size: none where they are few."""
+    """The edges that divide the users who judge into bins of about the same size: none where they are few."""
     count = min(MOST_BINS, max(1, len(numbers) // users_a_bin))
     return np.unique(np.quantile(numbers, np.arange(1, count) / count)) if count > 1 else np.empty(0)
 

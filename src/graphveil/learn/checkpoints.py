@@ -150,7 +150,7 @@ class Training:
             (self.folder / f"epoch-{epoch}.pt").unlink(missing_ok=True)
 
     def finished(self) -> dict[str, Any] | None:
-        """What a training ended with, if all workers have kept it."""
+        """The result of a training, if all workers have kept it."""
         file = self.folder / "end.pt"
         there = int(self.collective.sum(np.array([int(file.exists())]))[0])
         if there < self.collective.size:

@@ -1,4 +1,4 @@
-"""What answers about classes make of a posterior: tables of answers, evidence spread along edges and weighed."""
+"""Posteriors from answers about classes: tables of answers, evidence spread along edges and weighed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROUNDS = 30
 
 @dataclass(frozen=True, eq=False)
 class ClassAnswers:
-    """What was asked of some users and answered by them: lists of classes (users x K), and the place that each reported.
+    """Questions to some users and their answers: lists of classes (users x K), and the place that each reported.
 
     ``certainty`` is how likely the likeliest class of each was; ``least`` is what any answer has for a chance by the channel.
     """
@@ -309,7 +309,7 @@ def _best_spread(
 
 
 def _features(prior: Floats, evidence: Floats, rows: Floats, operators: dict[str, Any]) -> Floats:
-    """What may count for a class of a user (n x C x kinds), centred: the first two add up to the spread's own logarithms."""
+    """Numbers that may count for a class of a user (n x C x kinds), centred: the first two add up to the spread's own logarithms."""
     mean, both = operators["mean"], operators["both"]
     before, moved = np.log(prior), rows - prior
     near = mean @ evidence

@@ -16,6 +16,7 @@ from torch.nn import functional
 from graphveil.errors import InputError
 from graphveil.linear.sparse import Composition, Device, Input, Scaled, SparseMatrix
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
+from graphveil.mechanisms.base import row_mechanism
 from graphveil.settings import available_gigabytes
 
 Floats = NDArray[np.float64]
@@ -49,7 +50,7 @@ def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
     It comes from the mechanism alone: the root mean square of one entry, and how many entries a row has.
     """
     norm = share * math.sqrt(mechanism.shape.dimensions)
-    return norm / (mechanism.spread * math.sqrt(mechanism.shape.length))
+    return norm / (row_mechanism(mechanism).spread * math.sqrt(mechanism.shape.length))
 
 
 def estimate_input(
@@ -89,9 +90,9 @@ def raw_input(features: Any, device: Device = "cpu") -> SparseMatrix | Tensor:
     """Raw features (n x d) as they are: a sparse matrix stays sparse. Only for a method that claims no privacy."""
     if hasattr(features, "tocsr"):
         matrix = features.tocsr()
-        if not matrix.has_sorted_indices:
-            matrix = matrix.sorted_indices()
-        return SparseMatrix.from_csr(matrix.indptr, matrix.indices, matrix.data, matrix.shape, device=device)
+        return SparseMatrix.from_scipy(
+            matrix if matrix.has_sorted_indices else matrix.sorted_indices(), device=device
+        )
     return torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32)).to(device)
 
 
@@ -155,7 +156,7 @@ def rounds_input(
     first, *others = (_weighed(each, scale * weight) for each, weight in zip(estimates, weights, strict=True))
     whole = sum(others, start=first)
     whole.sort_indices()
-    return SparseMatrix.from_csr(whole.indptr, whole.indices, whole.data, whole.shape, device=device)
+    return SparseMatrix.from_scipy(whole, device=device)
 
 
 def _norm_square(mechanism: Targetable, weights: Floats) -> float:

@@ -1,4 +1,4 @@
-"""Models of structure alone: a network on masked labels and ids, and LINK, a linear model on adjacency rows."""
+"""Models of labels and graph alone: label propagation, a network on masked labels and ids, LINK on adjacency rows, and blends of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
@@ -22,7 +23,7 @@ from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.targets import Targets, add_up
 from graphveil.learn.topology import Among, Topology, dropout
 from graphveil.learn.training import Adam, Best, Fitted, Progress, Schedule
-from graphveil.linear.sparse import Device, SparseMatrix
+from graphveil.linear.sparse import SparseMatrix
 
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
 LABEL_SCALE = 16.0
@@ -71,7 +72,7 @@ class LabelNetwork(nn.Module):
         return torch.cat(columns, dim=1)
 
     def near_ids(self, topology: Topology) -> Tensor:
-        """What the ids in reach add to the hidden layer of every user: n x hidden, or n x 1 zeros without ids."""
+        """The part of the ids in reach in the hidden layer of every user: n x hidden, or n x 1 zeros without ids."""
         if self.ids is None:
             return self.read.bias.new_zeros(topology.graph.node_count, 1)
         near = self.ids * self.id_norm
@@ -120,7 +121,7 @@ def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among |
 
 @dataclass(frozen=True)
 class MaskedInputs:
-    """What networks on labels read: the rows of everybody (n x (1 + Kc)); and of each mask whom it hides, their rows, and where
+    """The inputs of networks on labels: the rows of everybody (n x (1 + Kc)); and of each mask whom it hides, their rows, and where
     these stand among the rows of all workers."""
 
     everything: Tensor
@@ -239,51 +240,18 @@ class LinkModel(nn.Module):
         return scores
 
 
-@dataclass(frozen=True, eq=False)
-class AdjacencyRows:
-    """The adjacency matrix as input (n x n): pointers, and a neighbour and a value an entry."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float64]
-
-    def matrix(
-        self, users: NDArray[np.int64], neighbours: NDArray[np.int64], device: Device = "cpu"
-    ) -> SparseMatrix:
-        """The rows of some users, with the columns of some neighbours."""
-        counts = np.diff(self.indptr)[users]
-        ends = np.cumsum(counts)
-        entries = np.repeat(self.indptr[users] - (ends - counts), counts) + np.arange(counts.sum())
-        column = np.full(len(self.indptr) - 1, -1, dtype=np.int64)
-        column[neighbours] = np.arange(len(neighbours))
-        columns = column[self.indices[entries]]
-        kept = columns >= 0
-        pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])[np.append(0, ends)]
-        shape = len(users), len(neighbours)
-        values = self.values[entries][kept]
-        return SparseMatrix.from_csr(pointers, columns[kept], values, shape, device=device)
-
-    def neighbours(self, users: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Whom any of these users knows."""
-        known = np.zeros(len(self.indptr) - 1, dtype=bool)
-        mine = np.zeros(len(self.indptr) - 1, dtype=bool)
-        mine[users] = True
-        known[self.indices[np.repeat(mine, np.diff(self.indptr))]] = True
-        return np.flatnonzero(known)
-
-
-def adjacency_rows(graph: Graph, *, by_degree: bool = False) -> AdjacencyRows:
-    """The adjacency matrix, scaled to a public row norm; ``by_degree`` gives every row the same norm."""
+def adjacency_rows(graph: Graph, *, by_degree: bool = False) -> Any:
+    """The adjacency matrix (n x n, scipy's CSR), scaled to a public row norm; ``by_degree`` gives every row the same norm."""
     degrees = graph.degrees.astype(np.float64)
     if by_degree:
         values = ROW_NORM / np.repeat(np.sqrt(degrees), graph.degrees)
     else:
         values = np.full(len(graph.indices), ROW_NORM / math.sqrt(max(degrees.mean(), 1.0)))
-    return AdjacencyRows(graph.indptr, graph.indices, values)
+    return csr_array((values, graph.indices, graph.indptr), shape=(graph.node_count,) * 2)
 
 
 def fit_link(
-    rows: AdjacencyRows, classes: int, targets: Targets, schedule: Schedule, progress: Progress | None = None
+    rows: Any, classes: int, targets: Targets, schedule: Schedule, progress: Progress | None = None
 ) -> Fitted:
     """Train a `LinkModel` of so many classes and return the scores of all users at the lowest validation loss.
 
@@ -291,9 +259,12 @@ def fit_link(
     users are multiplied before the end.
     """
     device, train, judges = targets.labels.device, targets.train_rows, targets.validation_rows
-    neighbours = rows.neighbours(train.cpu().numpy())
-    learned, held_out = (rows.matrix(who.cpu().numpy(), neighbours, device) for who in (train, judges))
-    model = LinkModel(len(neighbours), classes).to(device)
+    # Whom any training user knows.
+    known = rows[:, np.unique(rows[train.cpu().numpy()].indices)]
+    learned, held_out = (
+        SparseMatrix.from_scipy(known[who.cpu().numpy()], device=device) for who in (train, judges)
+    )
+    model = LinkModel(known.shape[1], classes).to(device)
     labels = targets.labels[train]
 
     def look(epoch: int) -> tuple[Tensor, Callable[[], Tensor]]:
@@ -302,9 +273,8 @@ def fit_link(
 
     best = Best(of_rows(targets, judges), schedule, progress)
     fitted = _fit_best(model, best, Adam(model, schedule.lr, schedule.weight_decay), look)
-    everybody = rows.matrix(np.arange(len(targets.labels)), neighbours, device)
     with torch.no_grad():
-        return replace(fitted, scores=model(everybody))
+        return replace(fitted, scores=model(SparseMatrix.from_scipy(known, device=device)))
 
 
 # A little of the classes' shares goes to everybody, so that a user whom no label reaches has probabilities too.

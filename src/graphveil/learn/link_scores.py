@@ -1,4 +1,4 @@
-"""Scores of pairs of users from a public graph alone, and boosted trees over several of them."""
+"""Scores of pairs of users: from a public graph alone, by its spectrum, by boosted trees, and by Hadamard products of embeddings (LDP-GE)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
+from graphveil import linear
 from graphveil.graphs.graph import Graph, Mask
 from graphveil.graphs.links import KnownLinks, LinkPairs, Pairs
 from graphveil.graphs.metrics import area_under_curve
-from graphveil.linear.kernels import weighted_products, weights_gradient
 
 Scores = NDArray[np.float64]
 # Users whose rows are held at the same time, and pairs that are scored at the same time.
@@ -273,7 +273,8 @@ def fit_links(
     for epoch in range(schedule.epochs):
         for linked, unlinked in _batches(links.train, [seed, epoch]):
             slopes = _slopes(rows, weights, linked, unlinked)
-            gradient = weights_gradient(rows, linked, slopes) - weights_gradient(rows, unlinked, slopes)
+            up, down = (linear.weights_gradient(rows, pairs, slopes) for pairs in (linked, unlinked))
+            gradient = up - down
             step += 1
             mean = DECAY * mean + (1 - DECAY) * gradient
             squares = DECAY_SQUARES * squares + (1 - DECAY_SQUARES) * gradient**2
@@ -297,7 +298,7 @@ def _start(rows: Rows, public: int, validation: LinkPairs) -> Rows:
     if not public:
         return own
     mixed, linked = validation.mixed(0)
-    reported, known = weighted_products(rows, mixed, own), weighted_products(rows, mixed, shared)
+    reported, known = (linear.weighted_products(rows, mixed, each) for each in (own, shared))
     size = np.std(reported) / max(float(np.std(known)), TINY)
     areas = {share: area_under_curve(reported + share * size * known, linked) for share in PUBLIC_SHARES}
     share = max(areas, key=lambda share: areas[share])
@@ -316,7 +317,7 @@ def _batches(pairs: LinkPairs, seed: list[int]) -> Iterator[tuple[Pairs, Pairs]]
 
 def _slopes(rows: Rows, weights: Rows, linked: Pairs, unlinked: Pairs) -> Rows:
     """How the mean loss of these comparisons changes with their differences."""
-    gaps = weighted_products(rows, linked, weights) - weighted_products(rows, unlinked, weights)
+    gaps = linear.weighted_products(rows, linked, weights) - linear.weighted_products(rows, unlinked, weights)
     slopes: Rows = (-1 / (1 + np.exp(np.minimum(gaps, 80))) / len(gaps)).astype(np.float32)
     return slopes
 
@@ -324,9 +325,9 @@ def _slopes(rows: Rows, weights: Rows, linked: Pairs, unlinked: Pairs) -> Rows:
 def _spread(rows: Rows, weights: Rows, pairs: LinkPairs) -> float:
     """The standard deviation of scores of training pairs."""
     some = np.concatenate([side[:LINKS_A_STEP] for side in (pairs.linked, pairs.unlinked)])
-    return float(np.std(weighted_products(rows, some, weights)))
+    return float(np.std(linear.weighted_products(rows, some, weights)))
 
 
 def _auc(rows: Rows, weights: Rows, pairs: LinkPairs) -> float:
     mixed, linked = pairs.mixed(0)
-    return area_under_curve(weighted_products(rows, mixed, weights), linked)
+    return area_under_curve(linear.weighted_products(rows, mixed, weights), linked)

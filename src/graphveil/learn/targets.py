@@ -1,4 +1,4 @@
-"""What a model learns towards: one class, several labels, several tasks, links; known or reported."""
+"""The goals that models learn towards: one class, several labels, several tasks, links; known or reported."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SMALLEST = 1e-12
 
 
 class Goal(Protocol):
-    """What a training loop needs to know: losses, and how good a model is, from what it gives for all users."""
+    """The goal of a training loop: losses, and how good a model is, from what it gives for all users."""
 
     def train_loss(self, scores: Tensor) -> Tensor:
-        """What training makes small."""
+        """The loss that training makes small."""
 
     def validation_loss(self, scores: Tensor) -> Tensor:
-        """What is smallest at the best epoch."""
+        """The loss that is smallest at the best epoch."""
 
     def validation_score(self, scores: Tensor) -> float:
         """How good that is, 0..1."""
@@ -39,7 +39,7 @@ class Goal(Protocol):
 
 @dataclass(frozen=True)
 class Targets:
-    """What the server may learn from: labels (n numbers, -1 where it knows none) and who trains and validates (n x bool).
+    """Labels that the server may learn from (n numbers, -1 where it knows none) and who trains and validates (n x bool).
 
     Scores have a row a user and a column a class, n x c; ``transition`` is c x c.
     ``transition`` says how reported labels come about: the probability of reporting j (column) for the true class i (row).

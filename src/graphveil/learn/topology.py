@@ -1,4 +1,4 @@
-"""A graph made ready for layers, each form built when it is first asked for; and dropout among its users."""
+"""A graph made ready for layers, with or without weights of its links, each form built when first asked for; and dropout among its users."""
 
 from __future__ import annotations
 
@@ -166,12 +166,17 @@ class WeightedTopology(Topology):
     """
 
     def __init__(self, pattern: linear.PairPattern, weights: Tensor) -> None:
-        self.pattern, self.weights, self.device = pattern, weights.detach(), pattern.device
+        self.pattern, self.weights, self.device = pattern, weights, pattern.device
 
     @cached_property
-    def gcn(self) -> SparseMatrix:
-        """D^-1/2 (A + I) D^-1/2."""
-        return self.pattern.matrix(self.pattern.gcn(self.weights))
+    def gcn(self) -> Any:
+        """D^-1/2 (A + I) D^-1/2; with a gradient for the weights where they require one, which a GCN alone can use."""
+        values = self.pattern.gcn(self.weights)
+        return (
+            linear.LearnedMatrix(self.pattern, values)
+            if values.requires_grad
+            else self.pattern.matrix(values)
+        )
 
     @cached_property
     def unlooped(self) -> SparseMatrix:
@@ -193,20 +198,3 @@ class WeightedTopology(Topology):
         """The links with a weight in both directions and a loop at every user (2 x entries)."""
         there = self.pattern.entries(self.weights, 1.0) > 0
         return torch.stack([self.pattern.columns[there], self.pattern.rows[there]]).long()
-
-
-class LearnedTopology(WeightedTopology):
-    """The same for a GCN alone, with a gradient for the weights."""
-
-    def __init__(self, pattern: linear.PairPattern, weights: Tensor) -> None:
-        super().__init__(pattern, weights)
-        self.learned = weights
-
-    @property
-    def gcn(self) -> linear.LearnedMatrix:  # type: ignore[override]
-        """D^-1/2 (A + I) D^-1/2."""
-        return self._gcn
-
-    @cached_property
-    def _gcn(self) -> linear.LearnedMatrix:
-        return linear.LearnedMatrix(self.pattern, self.pattern.gcn(self.learned))

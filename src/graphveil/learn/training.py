@@ -1,4 +1,4 @@
-"""The training loop: full batch, Adam, and the model of the lowest validation loss."""
+"""The training loops: full batch, Adam, and the model of the lowest validation loss; alone or with the weights of links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.learn.backbones import Backbone
 from graphveil.learn.inputs import thinned
 from graphveil.learn.targets import Goal, SeveralTargets, Targets, add_up
-from graphveil.learn.topology import LearnedTopology, Topology, WeightedTopology
+from graphveil.learn.topology import Topology, WeightedTopology
 from graphveil.linear.sparse import Input
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ class Best:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What was found so far, as numbers and tensors by name."""
+        """All that was found so far, as numbers and tensors by name."""
         lists = {name: getattr(self, name) for name in _FOUND}
         return {**lists, "found": None if self.found is None else _by_name(self.found)}
 
@@ -297,7 +297,7 @@ _FOUND = ("losses", "better", "train_losses")
 
 
 def _fitted(held: dict[str, Any], rows: int) -> Fitted:
-    """What `_by_name` has written of so many users; anything else is a ValueError or a TypeError."""
+    """Read what `_by_name` has written of so many users; anything else is a ValueError or a TypeError."""
     tensors = [held["scores"], *(held[name] for name in ("hidden", "link_weights") if held[name] is not None)]
     tensors += (held["weights"] or {}).values()
     if not all(isinstance(each, Tensor) and each.is_floating_point() for each in tensors):
@@ -415,7 +415,7 @@ def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: 
 
 @dataclass(frozen=True)
 class LinkObjective:
-    """What weights w of reported pairs cost besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair.
+    """The cost of weights w of reported pairs besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair.
 
     ``reported`` has a number for each of m pairs, and so have weights and gradients.
     """
@@ -496,6 +496,6 @@ def weight_gradient(
     """
     model.eval()
     asked = weights.detach().requires_grad_()
-    topology = LearnedTopology(pattern, asked)
+    topology = WeightedTopology(pattern, asked)
     loss = targets.train_loss(model(inputs, topology)) * int(targets.train.sum())
     return torch.autograd.grad(loss, asked)[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from graphveil.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from graphveil.linear.kernels import Push, weighted_products
+    from graphveil.linear.kernels import Push, weighted_products, weights_gradient
     from graphveil.linear.pairs import LearnedMatrix, PairPattern, PairProducts
     from graphveil.linear.propagation import (
         gcn_matrix,

@@ -1,4 +1,6 @@
-"""Backward push: personalized PageRank of a few entries, without touching those that hardly change.
+"""Compiled loops: weighted products of long rows, and backward push.
+
+Backward push is personalized PageRank of a few entries, without touching those that hardly change:
 
     Z = Σ_{l≥0} α(1-α)^l P^l X,   P = D^(r-1) A D^-r
 

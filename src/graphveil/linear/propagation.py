@@ -71,7 +71,7 @@ def pagerank_edge_matrix(edge_index: Any, nodes: int, r: float) -> SparseMatrix:
 
 
 def _pagerank_scales(degrees: np.ndarray, r: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What rows and columns are multiplied by, and who has a loop: those without neighbours."""
+    """The factors of rows and columns, and who has a loop: those without neighbours."""
     degree = np.maximum(degrees, 1).astype(np.float64)
     rows = degree ** (r - 1)
     return rows, rows if r == 0.5 else degree**-r, degrees == 0

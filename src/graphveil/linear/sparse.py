@@ -1,4 +1,4 @@
-"""Sparse matrices times narrow dense ones: where the time goes; and edges as PyG has them."""
+"""Linear maps: sparse matrices times narrow dense ones, where the time goes, their polynomials, and one map after another; edges as PyG has them."""
 
 from __future__ import annotations
 
@@ -113,6 +113,11 @@ class SparseMatrix:
             turned.indptr, turned.indices, values[order], (shape[1], shape[0]), device, dtype
         )
         return cls(forward, backward, torch.from_numpy(order).to(device))
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, *, device: Device = "cpu") -> SparseMatrix:
+        """From a CSR matrix of scipy."""
+        return cls.from_csr(matrix.indptr, matrix.indices, matrix.data, matrix.shape, device=device)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,16 +1,13 @@
 """Mechanisms: encode and respond on the client, decode on the server, around channels."""
 
 from graphveil.mechanisms import catalogue
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.degree_links import DegreeLinkMechanism
+from graphveil.mechanisms.base import Answer, Enumerable, Estimate, Mechanism, ReportShape, RowMechanism
+from graphveil.mechanisms.classes import ClassMechanism, ClassModel
+from graphveil.mechanisms.degree_links import DegreeLinkMechanism, SampledLinkMechanism
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
-from graphveil.mechanisms.item import ItemMechanism
-from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism
+from graphveil.mechanisms.labels import ItemMechanism, LabelMechanism, LevelMechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.personal import PersonalRows, estimate_level_shares
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, PersonalRows, estimate_level_shares
 from graphveil.mechanisms.privunit import PrivUnitMechanism
 from graphveil.mechanisms.registry import (
     Entry,
@@ -24,7 +21,6 @@ from graphveil.mechanisms.registry import (
 )
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicBall, PublicRange
-from graphveil.mechanisms.sampled_links import SampledLinkMechanism
 
 __all__ = [
     "Answer",
@@ -32,6 +28,7 @@ __all__ = [
     "ClassModel",
     "DegreeLinkMechanism",
     "Entry",
+    "Enumerable",
     "Estimate",
     "FeatureMechanism",
     "ItemMechanism",
@@ -47,6 +44,7 @@ __all__ = [
     "PublicRange",
     "ReportShape",
     "Reports",
+    "RowMechanism",
     "SampledLinkMechanism",
     "budget_shares",
     "catalogue",

@@ -17,6 +17,7 @@ from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.sampling import Words, code_type
 from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms.reports import Reports, even_pointers
+from graphveil.mechanisms.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,19 +145,8 @@ class Mechanism(ABC):
     unbiased: bool
     # Whether a report is made of finite channels' answers, so that its probabilities are tables of integers.
     finite: ClassVar[bool] = True
-    # Whether users hold a privacy level besides their row, so that the claim depends on the two inputs (`pair_epsilon`).
-    personal: ClassVar[bool] = False
-    # Whether the answers of a report are drawn independently of each other.
-    independent: ClassVar[bool] = True
-    # Whether how many random words are drawn follows from what is reported, and not from public settings alone.
-    words_by_reports: ClassVar[bool] = False
     # Who adds the noise.
     trust: ClassVar[Trust] = "local"
-
-    @property
-    def beyond_audit(self) -> tuple[str, ...]:
-        """What no audit of it can see, in sentences."""
-        return ()
 
     @property
     @abstractmethod
@@ -195,81 +185,9 @@ class Mechanism(ABC):
     def extremes(self) -> list[Any]:
         """Private inputs of one user that a whole report tells apart best; candidates for an audit."""
 
-    @abstractmethod
-    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        """How often each possible whole report of one user occurs, in a fixed order, out of the returned total; exact.
-
-        Refused with an InputError where there are too many different reports, or infinitely many.
-        """
-
-    def compares(self, one: Any, other: Any) -> bool:
-        """Whether the claim is about these two inputs of one user: any two, unless less than a whole input is protected."""
-        return True
-
-    @property
-    def strictest(self) -> float:
-        """The ε that it was asked for: the claim, unless users choose budgets; then the smallest of these."""
-        return self.claim.epsilon
-
-    @property
-    def level_budgets(self) -> tuple[float, ...] | None:
-        """What a report costs a user of each level, where users choose one: public."""
-        return None
-
-    def pair_epsilon(self, one: Any, other: Any) -> float:
-        """The ε that is claimed for two inputs: the same for any two, unless users choose budgets."""
-        return self.claim.epsilon
-
-    def costs(self, private: Any) -> NDArray[np.float64] | None:
-        """The ε that each of these users spends; None: everybody the claim."""
-        return None
-
-    def values_of(self, private: Any) -> Any:
-        """The values among what some users hold: all of it, unless they hold a level besides."""
-        return private
-
-    def with_values(self, private: Any, values: Any) -> Any:
-        """The same users with other values: whatever else they hold stays."""
-        return values
-
-    def settled(self) -> Mechanism:
-        """The same mechanism where it decodes each report by itself: itself, unless it learns that from all reports."""
-        return self
-
     def check_reports(self, reports: Reports) -> None:
         """Refuse, with a MessageError, what no client can have sent, as far as its format does not tell."""
         return
-
-    def possible_reports(self) -> Reports:
-        """Every possible whole report, each as if a user of its own had sent it, in the order of `joint_counts`.
-
-        All strings of codes, the last code changing fastest; a mechanism that names dimensions says how it orders them.
-        """
-        if self.shape.names_dimensions:
-            raise InputError(f"the possible reports of {self.name} are not enumerated")
-        length, alphabet = self.shape.length, self.shape.alphabet
-        if length * math.log(alphabet) > math.log(MAX_OUTCOMES):
-            raise InputError(
-                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
-            )
-        codes = np.indices((alphabet,) * length).reshape(length, -1).T
-        return Reports(
-            self, even_pointers(len(codes), length), None, codes.ravel().astype(code_type(alphabet))
-        )
-
-    def describe_outcome(self, index: int) -> str:
-        """Which whole report stands at this place of `joint_counts`, in words."""
-        return f"code {index}"
-
-    @property
-    def spread(self) -> float:
-        """The root mean square of an entry of an estimate (offset aside); known in public, and used to scale inputs."""
-        raise InputError(f"{self.name} reports no features: it has no scale")
-
-    @property
-    def largest(self) -> float:
-        """B, the largest magnitude of an entry of an estimate (offset aside); public."""
-        raise InputError(f"{self.name} reports no features: it has no largest value")
 
     @property
     def loss(self) -> Loss:
@@ -316,6 +234,60 @@ class Mechanism(ABC):
     def described(self) -> dict[str, Any]:
         """What distinguishes two mechanisms besides their name, claim and answers, as `canonical` takes it."""
         return {"dims": self.shape.dimensions}
+
+
+class Enumerable(Mechanism):
+    """A mechanism whose whole reports can be listed with their exact probabilities, where there are few enough of them."""
+
+    @abstractmethod
+    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
+        """How often each possible whole report of one user occurs, in a fixed order, out of the returned total; exact.
+
+        Refused with an InputError where there are too many different reports.
+        """
+
+    def possible_reports(self) -> Reports:
+        """Every possible whole report, each as if a user of its own had sent it, in the order of `joint_counts`.
+
+        All strings of codes, the last code changing fastest; a mechanism that names dimensions says how it orders them.
+        """
+        if self.shape.names_dimensions:
+            raise InputError(f"the possible reports of {self.name} are not enumerated")
+        length, alphabet = self.shape.length, self.shape.alphabet
+        if length * math.log(alphabet) > math.log(MAX_OUTCOMES):
+            raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
+        codes = np.indices((alphabet,) * length).reshape(length, -1).T
+        return Reports(
+            self, even_pointers(len(codes), length), None, codes.ravel().astype(code_type(alphabet))
+        )
+
+    def describe_outcome(self, index: int) -> str:
+        """Which whole report stands at this place of `joint_counts`, in words."""
+        return f"code {index}"
+
+
+class RowMechanism(Mechanism):
+    """A mechanism that estimates the values of a row, on a scale that is public."""
+
+    @property
+    @abstractmethod
+    def spread(self) -> float:
+        """The root mean square of an entry of an estimate (offset aside), all inputs equally likely; public."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """B, the largest magnitude of an entry of an estimate (offset aside); public."""
+
+    def count(self, private: Any) -> int:
+        return Rows(private, self.shape.row_length).users
+
+
+def row_mechanism(mechanism: Mechanism) -> RowMechanism:
+    """The same mechanism, which must be one for rows: its estimates have a scale."""
+    if not isinstance(mechanism, RowMechanism):
+        raise InputError(f"{mechanism.name} reports no values of rows: it has no scale")
+    return mechanism
 
 
 M = TypeVar("M", bound=Mechanism)

@@ -1,33 +1,163 @@
-"""The class that a public model gives to the own row, among those that are left open, by k-ary response.
+"""The class that a public model gives to a row, among those that are left open, by k-ary response.
 
-Whatever the model is, and whatever is left open, the answer is one symbol through one channel: its ε is the channel's.
+Whatever the model is, and whatever is left open, the answer is one symbol through one channel: its ε is the channel's. The model
+travels in a plan. A row becomes integers on a stated grid, scores are sums of integers, and no sum of magnitudes reaches 2^53, so that
+whoever computes with doubles, in whatever order, computes without rounding: every client computes the same class.
+docs/wire-format.md says it once more, for clients in other languages.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.channels.channel import digest
 from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import Words
+from graphveil.checks import check_whole, short
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.base import Answer, Enumerable, Estimate, ReportShape, Subject
 from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.limits import MAX_DIMS, MAX_MODEL
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import Floats, PublicRange, Rows
+
+LITTLE_ENDIAN = np.dtype("<i8")
+
+
+class Integers:
+    """Integers of 64 bits in one or two dimensions, held as bytes: equal where the numbers are, read-only for good.
+
+    >>> table = Integers.of([[3, 1], [0, 2]], "lists", 2)
+    >>> table.shape, table.array[0].tolist()
+    ((2, 2), [3, 1])
+    """
+
+    def __init__(self, shape: tuple[int, ...], data: bytes) -> None:
+        self.shape, self.data = shape, data
+
+    @classmethod
+    def of(
+        cls, numbers: Any, name: str, axes: int, most: int | None = None, *, rowless: bool = False
+    ) -> Integers:
+        """A table of whole numbers of a list, lists of lists or an array; at most so many. Neither words nor true nor false.
+
+        An array without rows is refused unless it may be ``rowless``: it has a row a user, and there may be none.
+        """
+        if type(numbers) is Integers:
+            array = numbers.array
+        elif isinstance(numbers, np.ndarray):
+            array = numbers
+        else:
+            array = _array(numbers, name, axes, most)
+        if array.ndim != axes or array.dtype.kind not in "iu" or 0 in array.shape[int(rowless) :]:
+            raise _refusal(numbers, name, axes)
+        if most is not None and array.size > most:
+            raise _too_many(name, array.size, most)
+        if type(numbers) is Integers:
+            return numbers
+        if array.dtype.kind == "u" and int(array.max(initial=0)) > np.iinfo(np.int64).max:
+            raise _refusal(numbers, name, axes)
+        return cls(tuple(array.shape), np.ascontiguousarray(array, dtype=LITTLE_ENDIAN).tobytes())
+
+    def anew(self) -> Integers:
+        """The same table from its bytes alone: whoever made this one may have changed what it has computed already."""
+        data, shape = bytes(self.data), tuple(int(length) for length in self.shape)
+        if len(data) != LITTLE_ENDIAN.itemsize * math.prod(shape):
+            raise InputError(f"a table of shape {shape} does not have {len(data)} bytes: somebody changed it")
+        return Integers(shape, data)
+
+    @cached_property
+    def array(self) -> NDArray[np.int64]:
+        """The numbers; no flag makes them writeable, because bytes are not."""
+        return np.frombuffer(self.data, LITTLE_ENDIAN).reshape(self.shape)
+
+    @cached_property
+    def floats(self) -> NDArray[np.float64]:
+        """The numbers as doubles, for products: exact up to 2^53."""
+        held = self.array.astype(np.float64)
+        held.setflags(write=False)
+        return held
+
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of the numbers, row after row, little-endian."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def largest(self) -> int:
+        """The largest magnitude."""
+        return max(-int(self.array.min(initial=0)), int(self.array.max(initial=0)))
+
+    def rows(self, places: Any) -> Integers:
+        """Some of the rows."""
+        chosen = self.array[np.asarray(places, dtype=np.int64)]
+        return Integers(tuple(chosen.shape), chosen.tobytes())
+
+    def tolist(self) -> list[Any]:
+        """As JSON has them."""
+        return list(self.array.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Integers) and (self.shape, self.data) == (other.shape, other.data)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.sha256))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Integers, (self.shape, self.data)
+
+    def __repr__(self) -> str:
+        return f"Integers({' x '.join(map(str, self.shape))})"
+
+
+def _array(numbers: Any, name: str, axes: int, most: int | None) -> NDArray[Any]:
+    """Lists as an array, looked at all at once; what is no integer is refused and not converted."""
+    if not isinstance(numbers, (list, tuple)) or not len(numbers):
+        raise _refusal(numbers, name, axes)
+    entries: Iterable[Any] = numbers
+    if axes == 2:
+        if not all(isinstance(row, (list, tuple)) for row in numbers) or len(set(map(len, numbers))) != 1:
+            raise _refusal(numbers, name, axes)
+        if most is not None and len(numbers) * len(numbers[0]) > most:
+            raise _too_many(name, len(numbers) * len(numbers[0]), most)
+        entries = chain.from_iterable(numbers)
+    if not set(map(type, entries)) <= {int}:
+        raise _refusal(numbers, name, axes)
+    try:
+        return np.array(numbers, dtype=np.int64)
+    except OverflowError:
+        raise _refusal(numbers, name, axes) from None
+
+
+def _too_many(name: str, count: int, most: int) -> InputError:
+    return InputError(f"{name} may hold at most {most} integers, got {count}")
+
+
+def _refusal(numbers: Any, name: str, axes: int) -> InputError:
+    what = "a list of integers" if axes == 1 else "lists of one length of integers"
+    shown = (
+        f"an array of shape {numbers.shape} of {numbers.dtype}"
+        if isinstance(numbers, np.ndarray)
+        else short(numbers)
+    )
+    return InputError(f"{name} must be {what} of at most 63 bits, got {shown}")
+
 
 # Classes in all lists of a plan, as many as offsets.
 MAX_OPEN = 1 << 24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassMechanism(Mechanism):
+class ClassMechanism(Enumerable):
     """Every user evaluates ``model`` on the own row and reports where in the own list the class with the highest score stands.
 
     ``lists`` has a row of different classes for each user, or one row for everybody; ``offsets`` are added to their scores.
@@ -45,13 +175,9 @@ class ClassMechanism(Mechanism):
     def __post_init__(self) -> None:
         listed = self.lists.array
         if listed.ndim != 2 or listed.shape[1] != self.places_open:
-            raise InputError(
-                f"lists must have {self.places_open} classes for each user, as many as the plan's classes, got {listed.shape[-1]}"
-            )
+            raise InputError(f"lists must have {self.places_open} classes a user, got {listed.shape[-1]}")
         if listed.size > MAX_OPEN:
-            raise InputError(
-                f"lists may hold at most {MAX_OPEN} classes in all, got {listed.size}: ask in several plans"
-            )
+            raise InputError(f"lists may hold at most {MAX_OPEN} classes, got {listed.size}: ask in parts")
         if int(listed.min(initial=0)) < 0 or int(listed.max(initial=0)) >= self.model.classes:
             raise InputError(f"lists must hold classes of the model, 0..{self.model.classes - 1}")
         ordered = np.sort(listed, axis=1)
@@ -61,8 +187,7 @@ class ClassMechanism(Mechanism):
             return
         if self.offsets.shape != self.lists.shape:
             raise InputError(
-                f"offsets must be {' x '.join(map(str, self.lists.shape))} integers, as many as lists has classes, got "
-                f"{' x '.join(map(str, self.offsets.shape))}"
+                f"offsets must be {self.lists.shape} integers as lists, got {self.offsets.shape}"
             )
         if self.offsets.largest > self.model.largest_offset:
             raise InputError(
@@ -154,9 +279,7 @@ class ClassMechanism(Mechanism):
     def _for(self, table: Integers, users: int) -> NDArray[np.int64]:
         """A row of the table for each user; one row is everybody's."""
         if table.shape[0] not in (1, users):
-            raise InputError(
-                f"lists are there for {table.shape[0]} users, and {users} rows were given: give theirs"
-            )
+            raise InputError(f"{users} rows were given for the lists of {table.shape[0]} users: give theirs")
         return np.broadcast_to(table.array, (users, table.shape[1]))
 
     def _telling_rows(self) -> Floats:
@@ -172,3 +295,220 @@ class ClassMechanism(Mechanism):
     def __repr__(self) -> str:
         asked = f"{self.places_open} of {self.model.classes} classes"
         return f"ClassMechanism({self.name}, epsilon={self.claim.epsilon:g}, {asked} by a {self.model.kind} model)"
+
+
+# Points of the grid that values are put on.
+MAX_LEVELS = 1 << 16
+# The largest magnitude of a number in a model, and of a score. Magnitudes are added up as doubles, which are off by far
+# less than the factor of two that is left to 2^53, below which doubles hold every integer.
+MAX_SCORE = 1 << 52
+MAX_SHIFT = 52
+COMMON = ("kind", "bias", "levels", "zero", "unit")
+FIELDS = {
+    "linear": (*COMMON, "weights"),
+    "hidden": (*COMMON, "first", "first_bias", "second", "shift"),
+}
+
+
+@dataclass(frozen=True)
+class ClassModel:
+    """Scores of classes for a row: linear in its integers, or behind one hidden layer of rectified sums.
+
+    A value is clipped to the public range and put on ``levels`` points; ``zero`` is the point that counts as 0. What is no
+    number counts as the middle. With ``unit`` all that is added to sums (biases, and a user's offsets) is multiplied by the
+    length of the row of integers, rounded down, and by 1 where that is 0: the same class as that of the row divided by its
+    length, without a division. Sums of the hidden layer are shifted right by ``shift`` bits.
+
+    >>> ClassModel.of({"kind": "linear", "weights": [[2, 0], [0, 1]], "bias": [0, 5]}).dims
+    2
+    """
+
+    weights: Integers
+    bias: Integers
+    first: Integers | None = None
+    first_bias: Integers | None = None
+    shift: int = 0
+    levels: int = 256
+    zero: int = 0
+    unit: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole(self.levels, "levels of the model", least=2, most=MAX_LEVELS)
+        check_whole(self.zero, "zero of the model", least=0, most=self.levels - 1)
+        check_whole(self.shift, "shift of the model", least=0, most=MAX_SHIFT)
+        if not isinstance(self.unit, bool):
+            raise InputError(f"unit of the model must be true or false, got {short(self.unit)}")
+        self._check_shapes()
+        if self.size > MAX_MODEL:
+            raise InputError(f"a model may hold at most {MAX_MODEL} integers, got {self.size}")
+        largest = max(part.largest for part in self._parts)
+        if largest > MAX_SCORE:
+            raise InputError(f"the integers of a model must lie in -2^52..2^52, got {largest}")
+        if self._largest_score > MAX_SCORE:
+            raise InputError(
+                f"the scores of the model may reach {self._largest_score:.3g}, at most 2^52 = {MAX_SCORE:.3g} can be computed "
+                "exactly everywhere: take smaller weights, fewer levels, or a larger shift"
+            )
+
+    @classmethod
+    def of(cls, told: Any) -> ClassModel:
+        """A model from what a plan says of it."""
+        if type(told) is ClassModel:
+            return told
+        if not isinstance(told, dict) or told.get("kind") not in tuple(FIELDS):
+            raise InputError(f'a model needs a "kind", {" or ".join(FIELDS)}, got {short(told)}')
+        kind, known = told["kind"], FIELDS[told["kind"]]
+        needed = [name for name in known if name not in ("kind", "levels", "zero", "unit", "shift")]
+        for name in told:
+            if name not in known:
+                raise InputError(f"a {kind} model has no {short(name)}: it takes {', '.join(known)}")
+        for name in needed:
+            if name not in told:
+                raise InputError(f"a {kind} model needs {', '.join(needed)}: {name} is missing")
+
+        def part(name: str, axes: int) -> Integers:
+            return Integers.of(told[name], f"{name} of the model", axes, MAX_MODEL)
+
+        plain = {name: told[name] for name in ("levels", "zero", "unit", "shift") if name in told}
+        if kind == "linear":
+            return cls(part("weights", 2), part("bias", 1), **plain)
+        return cls(part("second", 2), part("bias", 1), part("first", 2), part("first_bias", 1), **plain)
+
+    def parts(self) -> dict[str, Any]:
+        """What a plan says of it, with tables as they are."""
+        common = {"kind": self.kind, "levels": self.levels, "zero": self.zero, "unit": self.unit}
+        if self.first is None:
+            return {**common, "weights": self.weights, "bias": self.bias}
+        hidden = {"first": self.first, "first_bias": self.first_bias, "shift": self.shift}
+        return {**common, **hidden, "second": self.weights, "bias": self.bias}
+
+    def anew(self) -> ClassModel:
+        """The same model, made and checked anew: whoever made this one may have changed it since."""
+        told = ClassModel.parts(self).items()
+        return ClassModel.of(
+            {name: Integers.anew(part) if isinstance(part, Integers) else part for name, part in told}
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a plan says of it, as JSON has it."""
+        told = self.parts().items()
+        return {name: part.tolist() if isinstance(part, Integers) else part for name, part in told}
+
+    @property
+    def kind(self) -> Literal["linear", "hidden"]:
+        """Whether there is a hidden layer."""
+        return "linear" if self.first is None else "hidden"
+
+    @property
+    def classes(self) -> int:
+        """How many classes have a score."""
+        return self.weights.shape[0]
+
+    @property
+    def dims(self) -> int:
+        """How many values a row has."""
+        return (self.weights if self.first is None else self.first).shape[1]
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the model in canonical bytes."""
+        parts = {
+            "weights": self.weights,
+            "bias": self.bias,
+            "first": self.first,
+            "first_bias": self.first_bias,
+        }
+        arrays = {name: part.array for name, part in parts.items() if part is not None}
+        numbers = {"levels": self.levels, "zero": self.zero, "unit": self.unit, "shift": self.shift}
+        return digest({"kind": self.kind, **numbers, **arrays})
+
+    @property
+    def largest_offset(self) -> int:
+        """The largest magnitude of an offset with which no score is too large."""
+        return int((MAX_SCORE - self._largest_score) // self._longest)
+
+    def integers(self, rows: Floats, public: PublicRange) -> Floats:
+        """Rows on the grid, as doubles that are integers: ⌊(x-LOW)/(HIGH-LOW)·(levels-1) + 1/2⌋ - zero of what is clipped."""
+        with np.errstate(all="ignore"):
+            grid = np.clip(rows, public.low, public.high)
+            grid -= public.low
+            grid /= public.high - public.low
+            grid *= self.levels - 1
+            grid += 0.5
+            np.floor(grid, out=grid)
+        grid[np.isnan(rows)] = self.levels // 2
+        grid -= self.zero
+        return grid
+
+    def scores(self, integers: Floats) -> tuple[Floats, Floats]:
+        """The score of every class for every row (users x classes), and what offsets are multiplied by (users x 1)."""
+        length = np.ones((len(integers), 1))
+        if self.unit:
+            length = np.maximum(_lengths(integers), 1.0)[:, None]
+        hidden = integers
+        if self.first is not None and self.first_bias is not None:
+            hidden = integers @ self.first.floats.T
+            hidden += self.first_bias.floats * length
+            np.maximum(hidden, 0.0, out=hidden)
+            if self.shift:
+                np.floor(np.ldexp(hidden, -self.shift), out=hidden)
+        scores = hidden @ self.weights.floats.T
+        scores += self.bias.floats * length
+        return scores, length
+
+    @property
+    def size(self) -> int:
+        """How many integers it has."""
+        return sum(part.array.size for part in self._parts)
+
+    @property
+    def _parts(self) -> list[Integers]:
+        parts = (self.weights, self.bias, self.first, self.first_bias)
+        return [part for part in parts if part is not None]
+
+    def _check_shapes(self) -> None:
+        if (self.first is None) != (self.first_bias is None) or (self.first is None and self.shift):
+            raise InputError("a hidden model has first, first_bias and shift, a linear one none of them")
+        classes, inner = self.weights.shape
+        if self.bias.shape != (classes,) or classes < 2:
+            raise InputError(
+                f"a model needs 2 or more classes with a bias each, got {self.weights.shape} weights"
+            )
+        if self.first is not None and self.first_bias is not None:
+            units = self.first.shape[0]
+            if inner != units or self.first_bias.shape != (units,):
+                raise InputError(f"first, first_bias and second must have as many hidden units, got {units}")
+        if self.dims > MAX_DIMS:
+            raise InputError(f"a model may take at most {MAX_DIMS} features, got {self.dims}")
+
+    @property
+    def _top(self) -> int:
+        """The largest magnitude of a value on the grid."""
+        return max(self.zero, self.levels - 1 - self.zero)
+
+    @property
+    def _longest(self) -> int:
+        """The largest number that offsets are multiplied by."""
+        return max(1, math.isqrt(self.dims * self._top**2)) if self.unit else 1
+
+    @cached_property
+    def _largest_score(self) -> float:
+        """No magnitudes that are added up for a score, or in the hidden layer, come to more than this."""
+        if self.first is None or self.first_bias is None:
+            return float(self._added(self.weights, np.full(self.dims, float(self._top)), self.bias).max())
+        inner = self._added(self.first, np.full(self.dims, float(self._top)), self.first_bias)
+        outer = self._added(self.weights, np.floor(inner / 2.0**self.shift), self.bias)
+        return float(max(inner.max(), outer.max()))
+
+    def _added(self, weights: Integers, values: Floats, bias: Integers) -> Floats:
+        added: Floats = np.abs(weights.floats) @ values + np.abs(bias.floats) * self._longest
+        return added
+
+
+def _lengths(integers: Floats) -> Floats:
+    """⌊√(sum of squares)⌋ of rows of integers; the squares add up to less than 2^53, and the root is corrected by one."""
+    squares: NDArray[np.int64] = np.einsum("ij,ij->i", integers, integers).astype(np.int64)
+    root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    root -= root * root > squares
+    root += (root + 1) * (root + 1) <= squares
+    return root.astype(np.float64)

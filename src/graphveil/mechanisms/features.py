@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import Codes, FiniteChannel, Values
 from graphveil.channels.exact import Claim
+from graphveil.channels.graded import MAX_BINS, featurerr
 from graphveil.channels.sampling import SystemWords, Words, code_type
-from graphveil.checks import check_number, is_whole, short
+from graphveil.checks import check_number, check_shares, check_whole, is_whole, short
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Estimate, Mechanism, ReportShape, Subject
-from graphveil.mechanisms.limits import MAX_SAMPLED
+from graphveil.mechanisms.base import (
+    MAX_OUTCOMES,
+    Answer,
+    Enumerable,
+    Estimate,
+    ReportShape,
+    RowMechanism,
+    Subject,
+)
+from graphveil.mechanisms.limits import MAX_SAMPLED, check_dims, check_tables
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import (
     PublicRange,
@@ -55,22 +64,15 @@ class Asking:
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= self.size:
-            raise InputError(
-                f"sampled must lie in 1..{self.size}, the number of dimensions, got {self.count}"
-            )
+            raise InputError(f"sampled must lie in 1..{self.size}, the dimensions, got {self.count}")
         if MAX_SAMPLED < self.count < self.size:
-            raise InputError(
-                f"sampled must be at most {MAX_SAMPLED}, or all {self.size} values, got {self.count}: ask for fewer"
-            )
+            raise InputError(f"sampled must be at most {MAX_SAMPLED}, or all {self.size}, got {self.count}")
         inside = len(self.pool)
         if len(set(self.pool)) != inside or not all(0 <= place < self.size for place in self.pool):
-            raise InputError(f"pool must hold different dimensions from 0 to {self.size - 1}")
+            raise InputError(f"pool must hold different dimensions below {self.size}")
         least, most = max(0, self.count - (self.size - inside)), min(self.count, inside)
         if not least <= self.from_pool <= most:
-            raise InputError(
-                f"from_pool must lie in {least}..{most} where {self.count} of {self.size} values are asked and the pool "
-                f"holds {inside}, got {self.from_pool!r}"
-            )
+            raise InputError(f"from_pool must lie in {least}..{most} for this pool, got {self.from_pool!r}")
 
     @classmethod
     def of(cls, size: int, count: int, pool: Any = None, from_pool: Any = None) -> Asking:
@@ -84,9 +86,7 @@ class Asking:
         ):
             raise InputError(f"pool must be a list of dimensions, got {short(pool)}")
         if len(pool) > size:
-            raise InputError(
-                f"pool must hold different dimensions from 0 to {size - 1}, got {len(pool)} of them"
-            )
+            raise InputError(f"pool must hold different dimensions below {size}, got {len(pool)} of them")
         if not all(map(is_whole, pool)):
             raise InputError(f"pool must be a list of dimensions, got {short(pool)}")
         expected = len(pool) if from_pool is None else from_pool
@@ -193,7 +193,7 @@ class Asking:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureMechanism(Mechanism):
+class FeatureMechanism(RowMechanism, Enumerable):
     """Sample m of d values without regard to them, randomize each by a channel, report nothing else.
 
     With m = d all values are answered and no dimensions are named. ``scale`` multiplies what a channel decodes to: d/m
@@ -219,9 +219,7 @@ class FeatureMechanism(Mechanism):
         if (self.asking.size, self.asking.count) != (self.size, self.sampled):
             raise InputError(f"favoured must be about {self.sampled} of {self.size} values")
         if len(self.channels) != 1 and not (len(self.channels) == self.size == self.sampled):
-            raise InputError(
-                "channels must be one for all dimensions, or one for each where all are answered"
-            )
+            raise InputError("channels must be one for all dimensions, or one each where all are answered")
 
     @cached_property
     def asking(self) -> Asking:
@@ -244,13 +242,11 @@ class FeatureMechanism(Mechanism):
 
     @property
     def largest(self) -> float:
-        """B, the largest magnitude of an entry of an estimate (offset aside); public."""
         top = max(float(np.abs(channel.outputs).max()) for channel in self.channels)
         return self.public.half_width * self.scale * top * float(self.asking.factors.max())
 
     @cached_property
     def spread(self) -> float:
-        """The root mean square of an entry of an estimate (offset aside), all inputs equally likely; public."""
         squares = [answer.count * answer.channel.root_mean_square**2 for answer in self.answers]
         answer = math.sqrt(sum(squares) / self.sampled * self.asking.mean_square_factor)
         return self.public.half_width * self.scale * answer
@@ -264,9 +260,6 @@ class FeatureMechanism(Mechanism):
         values = self.public.to_unit(rows.take(dims)).ravel()
         codes = self.channels[0].respond(self.encode(values, self.channels[0], source), source)
         return Reports(self, even_pointers(rows.users, self.sampled), dims.ravel(), codes)
-
-    def count(self, private: Any) -> int:
-        return Rows(private, self.size).users
 
     def altered(self, private: Any) -> int:
         return int(Rows(private, self.size).outside(self.public, self.binary).sum())
@@ -292,6 +285,11 @@ class FeatureMechanism(Mechanism):
                 symbols = self.encode(part.ravel(), channel, words)
                 codes[start:stop, places] = channel.respond(symbols, words).reshape(part.shape)
         return codes.ravel()
+
+    @property
+    def _of_values(self) -> tuple[FiniteChannel, ...]:
+        """The channel of each value."""
+        return self.channels * (self.size // len(self.channels))
 
     @cached_property
     def _places(self) -> dict[FiniteChannel, NDArray[np.int64]]:
@@ -326,17 +324,14 @@ class FeatureMechanism(Mechanism):
 
     def check_reports(self, reports: Reports) -> None:
         if reports.dims is not None and not self.asking.allows(reports.dims.reshape(-1, self.sampled)):
-            raise MessageError(
-                f"a report of {self.name} must name as many values of the pool as its plan says"
-            )
+            raise MessageError(f"a report of {self.name} must name as many values of the pool as planned")
 
     def extremes(self) -> list[Values]:
         """Rows that a whole report tells apart best: all values at a channel's most separated inputs, both ways."""
-        worst = [channel.worst for channel in self.channels] * (self.size // len(self.channels))
-        spread = self.channels * (self.size // len(self.channels))
+        channels = self._of_values
         chosen = [
-            [(w.likelier, w.rarer, channel.inputs) for w, channel in zip(worst, spread, strict=True)],
-            [(0, channel.input_count - 1, channel.inputs) for channel in spread],
+            [(channel.worst.likelier, channel.worst.rarer, channel.inputs) for channel in channels],
+            [(0, channel.input_count - 1, channel.inputs) for channel in channels],
         ]
         rows = [
             np.array([inputs[pick[side]] for *pick, inputs in pairs]) for pairs in chosen for side in (0, 1)
@@ -345,7 +340,7 @@ class FeatureMechanism(Mechanism):
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
         symbols = self._grid_symbols(np.asarray(private, dtype=np.float64))
-        channels = self.channels * (self.size // len(self.channels))
+        channels = self._of_values
         rows = [
             np.array(channel.row(symbol), dtype=object)
             for channel, symbol in zip(channels, symbols, strict=True)
@@ -361,7 +356,7 @@ class FeatureMechanism(Mechanism):
     def possible_reports(self) -> Reports:
         """Every possible whole report in the order of `joint_counts`: by the dimensions asked, then by the codes."""
         subsets, *_ = self._subsets()
-        channels = self.channels * (self.size // len(self.channels))
+        channels = self._of_values
         shapes = [[channels[place].output_count for place in subset] for subset in subsets]
         codes = np.concatenate([np.indices(shape).reshape(self.sampled, -1).T for shape in shapes])
         pointers = even_pointers(len(codes), self.sampled)
@@ -375,9 +370,7 @@ class FeatureMechanism(Mechanism):
     def _subsets(self) -> tuple[list[tuple[int, ...]], list[int], int]:
         """All choices of dimensions with their weights, where there are few enough whole reports to enumerate."""
         if self.asking.choices * self.shape.alphabet**self.sampled > MAX_OUTCOMES:
-            raise InputError(
-                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
-            )
+            raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
         return self.asking.subsets()
 
     def describe_outcome(self, index: int) -> str:
@@ -391,16 +384,14 @@ class FeatureMechanism(Mechanism):
     def _grid_symbols(self, row: Values) -> list[int]:
         """The input symbols of a row whose values lie on the grid: encoded without chance."""
         unit = self.public.to_unit(row)
-        channels = self.channels * (self.size // len(self.channels))
+        channels = self._of_values
         symbols = [
             int(np.abs(channel.inputs - value).argmin())
             for channel, value in zip(channels, unit, strict=True)
         ]
         for channel, symbol, value in zip(channels, symbols, unit, strict=True):
             if abs(channel.inputs[symbol] - value) > 1e-9:
-                raise InputError(
-                    f"reports are enumerated for values on the grid, got {value:g} between two symbols"
-                )
+                raise InputError(f"only values on the grid are enumerated, got {value:g} between two symbols")
         return symbols
 
     def blind(self) -> FeatureMechanism:
@@ -452,3 +443,37 @@ def budget_shares(
         raise InputError("importance and sensitivity must be at least 0, and not all shares may be 0")
     normalised: NDArray[np.float64] = shares / shares.sum()
     return normalised
+
+
+def build_featurerr(
+    epsilon: float, dims: int, range: Any, shares: Any = None, bins: int = 10, debiased: bool = False
+) -> FeatureMechanism:
+    """FEATURERR: value i answered at θ_i·ε by a graded response over k bins.
+
+    ``shares`` θ (public, see `budget_shares`) default to 1/d each; a share of 0 gets a blind answer. As printed the bins
+    decode to their upper edges and the estimate is biased; ``debiased`` divides the response out.
+    """
+    check_dims(dims)
+    weights = np.full(dims, 1 / dims) if shares is None else check_shares(shares, "shares", int(dims))
+    size, different = check_whole(bins, "bins", least=2, most=MAX_BINS), set(weights.tolist())
+    check_tables(
+        "featurerr", len(different), size, size, "round the shares to fewer values, or take fewer bins"
+    )
+    distinct = {
+        weight: featurerr(epsilon * weight if weight else epsilon / dims, size, raw=not debiased)
+        for weight in different
+    }
+    if 0.0 in distinct:
+        distinct[0.0] = distinct[0.0].blind()
+    channels = tuple(distinct[weight] for weight in weights.tolist())
+    return FeatureMechanism(
+        "featurerr",
+        Claim(epsilon),
+        PublicRange.of(range),
+        int(dims),
+        int(dims),
+        channels if len(distinct) > 1 else channels[:1],
+        1.0,
+        unbiased=debiased and 0.0 not in distinct,
+        binned=not debiased,
+    )

@@ -19,8 +19,8 @@ from graphveil.checks import check_number
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer, Estimate, Trust, verified
 from graphveil.mechanisms.exact_sampling import geometric, layers
+from graphveil.mechanisms.limits import check_dims
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.registry import check_dims
 from graphveil.mechanisms.reports import Reports, row_pointers
 
 # Users of one graph: it has fewer than 2^47 pairs, which `geometric.hits` can number.
@@ -64,9 +64,7 @@ class PublishedGraph(LinkMechanism):
     def _everybody(self, private: NeighbourLists) -> NeighbourLists:
         """The lists, where they are everybody's; which is a question of their owners alone."""
         if not np.array_equal(private.owners, np.arange(self.size)):
-            raise InputError(
-                f"{self.name} is a curator's: it takes the lists of all {self.size} users, in their order"
-            )
+            raise InputError(f"{self.name} is a curator's: it takes the lists of all {self.size} users")
         return private
 
     def __repr__(self) -> str:
@@ -298,5 +296,4 @@ def build_lapgraph(epsilon: float, dims: int, share: float = SHARE) -> LapGraph:
     check_number(share, "share", above=0, below=1)
     spent = float(share) * epsilon
     counting, channel = kary(spent, 2), kary(epsilon - spent, 2)
-    assert isinstance(counting, KaryChannel) and isinstance(channel, KaryChannel)
     return verified(LapGraph("lapgraph", Claim(epsilon), int(dims), channel, counting=counting))

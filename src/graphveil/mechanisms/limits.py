@@ -3,16 +3,17 @@
 A plan comes over the network, and its author may want a client to run out of memory or time. A plan within these limits takes a
 client at most `MAX_MEMORY` bytes and a few seconds to build, verify and answer, and its report has at most `MAX_REPORT` bytes.
 Limits of one family's table stand beside the family: `graphveil.channels.build.MAX_POINTS`,
-`graphveil.channels.esw.MAX_LEVELS`, `graphveil.channels.graded.MAX_BINS`, `graphveil.channels.kary.MAX_SYMBOLS`.
+`graphveil.channels.square_wave.MAX_LEVELS`, `graphveil.channels.graded.MAX_BINS`, `graphveil.channels.kary.MAX_SYMBOLS`.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from graphveil.checks import MAX_NUMBER, short
+from graphveil.checks import MAX_NUMBER, check_number, check_whole, short
 from graphveil.errors import InputError
 
 # What one plan makes a client hold at most, in bytes: tests measure the heaviest ones.
@@ -74,9 +75,7 @@ def check_settings(settings: dict[str, Any]) -> None:
             raise InputError(f"--range must be two numbers (LOW, HIGH), got {short(value)}")
         listed += _size(key, value, 0)
         if listed > MAX_LISTED:
-            raise InputError(
-                f"the settings of a mechanism may list at most {MAX_LISTED} numbers in all: {key} has too many"
-            )
+            raise InputError(f"settings may list at most {MAX_LISTED} numbers in all: {key} has too many")
 
 
 def _size(key: str, value: Any, depth: int) -> int:
@@ -109,36 +108,40 @@ def _check_entry(key: str, value: Any) -> None:
         raise InputError(f"{key} must be a word of at most {MAX_WORD} characters, got {len(value)} of them")
 
 
-def check_named_users(users: int) -> None:
-    """Refuse a plan that names too many users one by one."""
-    if users > MAX_NAMED_USERS:
-        raise InputError(
-            f"a plan may name at most {MAX_NAMED_USERS} users, got {users}: ask 'all', or ask in several plans"
-        )
-
-
-def check_level_cases(levels: int, sizes: int) -> None:
-    """Refuse levels that answer so many different numbers of values that verifying all pairs of them takes long."""
-    if levels * levels * sizes > MAX_LEVEL_CASES:
-        raise InputError(
-            f"{levels} levels that answer {sizes} different numbers of values are too many to verify: take fewer levels, "
-            "or give sampled, one number of values for all"
-        )
-
-
 def check_tables(name: str, tables: int, inputs: int, outputs: int, advice: str) -> None:
     """Refuse a mechanism of more tables, or of larger ones, than can be built and verified while somebody waits."""
     if tables > MAX_TABLES:
         raise InputError(f"{name} may have at most {MAX_TABLES} different tables, got {tables}: {advice}")
     if tables * inputs * outputs > MAX_ENTRIES:
+        raise InputError(f"{name} would have {tables} tables of {inputs} x {outputs} entries: {advice}")
+
+
+def check_budget(epsilon: Any, delta: Any = None, name: str = "--epsilon") -> None:
+    """Refuse an ε that is not positive and finite, and a δ outside [0, 1); ``name`` is what the ε is called there."""
+    check_number(epsilon, name, above=0)
+    if delta is not None:
+        check_number(delta, "--delta", least=0, below=1)
+
+
+def check_dims(dims: Any, sampled: Any = None, what: str = "features", most: int = MAX_DIMS) -> None:
+    """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
+    check_whole(dims, "--dims", least=1)
+    if dims > most:
+        raise InputError(f"--dims must be at most {most} {what}, got {short(dims)}: ask about fewer")
+    if sampled is not None:
+        check_whole(sampled, "sampled", least=1, most=int(dims), why="the number of dimensions")
+
+
+def check_two_points(points: Any) -> None:
+    """Refuse a number of input points where values are binary, so that there are two: it would have no effect."""
+    if points not in (None, 2):
         raise InputError(
-            f"{name} would have {tables} tables of {inputs} x {outputs} entries, more than {MAX_ENTRIES} in all: {advice}"
+            f"binary values have two input points, so points = {short(points)} has no effect: leave it out, or say "
+            "binary=False (on the command line --set mechanism.binary=false)"
         )
 
 
-def check_report(name: str, size: int) -> None:
-    """Refuse a mechanism whose report of one user may have more bytes than a client sends."""
-    if size > MAX_REPORT:
-        raise InputError(
-            f"a report of {name} may have at most {MAX_REPORT} bytes, and with these settings it may have {size}: ask for less"
-        )
+def sampled_count(epsilon: float, dims: int, rate: float | None) -> int:
+    """m = max(1, min(d, ⌊ε·rate⌋)); all d without a rate."""
+    # A product that rounding has put just below an integer counts as that integer: 7·2.18 asks for 7, not 6.
+    return dims if rate is None else max(1, min(dims, math.floor(epsilon * rate * (1 + 2.0**-40))))

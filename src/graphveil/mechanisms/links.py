@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.exact import TOTAL, Claim, Loss
-from graphveil.channels.kary import KaryChannel
+from graphveil.channels.kary import KaryChannel, kary
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Estimate, Mechanism, ReportShape, Subject
+from graphveil.mechanisms.base import (
+    MAX_OUTCOMES,
+    Answer,
+    Enumerable,
+    Estimate,
+    Mechanism,
+    ReportShape,
+    Subject,
+)
 from graphveil.mechanisms.exact_sampling import happened
-from graphveil.mechanisms.reports import Reports, row_pointers
+from graphveil.mechanisms.limits import check_dims
+from graphveil.mechanisms.reports import Reports, gathered, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows, listed
 
 # Which of the two users of a pair answer for it.
@@ -39,9 +48,7 @@ class NeighbourLists:
 
     def of(self, places: NDArray[np.int64]) -> NeighbourLists:
         """The lists of some of these users."""
-        lengths = np.diff(self.indptr)[places]
-        pointers = row_pointers(lengths)
-        at = np.arange(pointers[-1]) + np.repeat(self.indptr[places] - pointers[:-1], lengths)
+        pointers, at = gathered(self.indptr, places)
         return NeighbourLists(self.owners[places], pointers, self.neighbours[at])
 
 
@@ -88,7 +95,7 @@ def told_by_both_ends(mechanism: Mechanism) -> Claim:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkMechanism(Mechanism):
+class LinkMechanism(Enumerable):
     """Every user answers, for each user with a smaller number, whether there is a link; each answer by randomized response.
 
     Who answers is a public rule: of two users the one with the larger number, and nobody else. So one link is answered
@@ -118,6 +125,10 @@ class LinkMechanism(Mechanism):
     channel: KaryChannel
     subject: Subject = "links"
     unbiased: bool = True
+    # Whether the answers of a report are drawn independently of each other.
+    independent: ClassVar[bool] = True
+    # Whether how many random words are drawn follows from what is reported, and not from public settings alone.
+    words_by_reports: ClassVar[bool] = False
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -140,6 +151,11 @@ class LinkMechanism(Mechanism):
     def compares(self, one: Any, other: Any) -> bool:
         """Whether two lists differ in one link."""
         return int((np.asarray(one) != np.asarray(other)).sum()) == 1
+
+    @property
+    def beyond_audit(self) -> tuple[str, ...]:
+        """What no audit of it can see, in sentences."""
+        return ()
 
     @property
     def ends(self) -> Ends:
@@ -312,3 +328,9 @@ class LinkMechanism(Mechanism):
 
     def __repr__(self) -> str:
         return f"LinkMechanism({self.name}, epsilon={self.claim.epsilon:g} a link, {self.size} users)"
+
+
+def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
+    """A list of neighbours among ``dims`` users, every pair answered by the user with the larger number."""
+    check_dims(dims, what="users")
+    return LinkMechanism("link-rr", Claim(epsilon), int(dims), kary(epsilon, 2))

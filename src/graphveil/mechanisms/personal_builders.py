@@ -28,10 +28,17 @@ from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import verified
 from graphveil.mechanisms.features import Asking
-from graphveil.mechanisms.limits import MAX_LEVELS, MAX_SAMPLED, check_level_cases, check_tables
-from graphveil.mechanisms.ppm import PersonalMechanism
-from graphveil.mechanisms.ppm_answers import Way
-from graphveil.mechanisms.registry import check_dims, check_two_points, sampled_count
+from graphveil.mechanisms.limits import (
+    MAX_LEVEL_CASES,
+    MAX_LEVELS,
+    MAX_SAMPLED,
+    check_dims,
+    check_tables,
+    check_two_points,
+    sampled_count,
+)
+from graphveil.mechanisms.personal import PersonalMechanism
+from graphveil.mechanisms.personal_losses import Way
 from graphveil.mechanisms.rows import PublicRange
 
 # m' = max(1, min(d, ⌊ε·rate⌋)) values are answered at a budget ε (PPGNN).
@@ -54,7 +61,7 @@ INSIDE_POINTS = 65
 TAIL_CELLS = 512
 
 
-def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
+def checked_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
     """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
     if budgets is None:
         count = check_whole(4 if levels is None else levels, "--levels", least=2, most=MAX_LEVELS)
@@ -62,17 +69,11 @@ def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...
     numbers = _listed(budgets)
     rising = all(one < other for one, other in pairwise(numbers))
     if len(numbers) < 2 or not rising or not all(0 < budget < math.inf for budget in numbers):
-        raise InputError(
-            f"--budgets must be at least two positive finite numbers that rise, got {short(budgets)}"
-        )
+        raise InputError(f"--budgets must be two or more positive numbers that rise, got {short(budgets)}")
     if numbers[0] != epsilon:
-        raise InputError(
-            f"--budgets must start with epsilon, the strictest level's budget: got {numbers[0]:g} and epsilon {epsilon:g}"
-        )
+        raise InputError(f"--budgets must start with epsilon, {epsilon:g}, got {numbers[0]:g}")
     if levels is not None and levels != len(numbers):
-        raise InputError(
-            f"--levels must be the number of budgets, {len(numbers)}, or left out, got {short(levels)}"
-        )
+        raise InputError(f"--levels must be the number of budgets, {len(numbers)}, got {short(levels)}")
     return numbers
 
 
@@ -122,19 +123,35 @@ def _check_work(name: str, inner: str, tables: int, binary: bool, points: Any) -
     )
 
 
-def _check_personal(dims: Any, gamma: Any, sampled: Any) -> None:
-    check_dims(dims, sampled)
-    check_number(gamma, "--gamma", above=0, below=1)
-
-
-def _named_more_often(
-    dims: int, ways: tuple[tuple[Way, ...], ...], pool: Any, from_pool: float | None
-) -> Asking | None:
-    """What a personal mechanism asks where a plan names a pool."""
+def _built(
+    name: str,
+    dims: int,
+    range: Any,
+    budgets: tuple[float, ...],
+    level_channel: Channel,
+    ways: tuple[tuple[Way, ...], ...],
+    binary: bool,
+    pool: Any,
+    from_pool: float | None,
+    shares: Any = None,
+) -> PersonalMechanism:
+    """The mechanism whose users of each level (row) answer beside each randomized level (column) in these ways."""
     # They are drawn one after the other here, also where all are.
     count = check_whole(max(way.count for beside in ways for way in beside), "sampled", most=MAX_SAMPLED)
-    asking = Asking.of(dims, count, pool, from_pool)
-    return None if asking.even else asking
+    asking = Asking.of(int(dims), count, pool, from_pool)
+    return PersonalMechanism(
+        name,
+        Claim(budgets[-1]),
+        PublicRange.of(range),
+        int(dims),
+        budgets,
+        level_channel,
+        ways,
+        unbiased=name == "ppm-printed" and asking.everything,
+        binary=binary and ways[0][0].channel.input_count == 2,
+        shares=shares,
+        favoured=None if asking.even else asking,
+    )
 
 
 def build_ppm(
@@ -158,37 +175,29 @@ def build_ppm(
     signs of the family ``inner``. ``sampled`` sets m' for all levels. ``shares`` are public shares of the levels, where
     these are known.
     """
-    _check_personal(dims, gamma, sampled)
-    all_budgets = level_budgets(epsilon, levels, budgets)
+    check_dims(dims, sampled)
+    check_number(gamma, "--gamma", above=0, below=1)
+    all_budgets = checked_budgets(epsilon, levels, budgets)
     count, family = len(all_budgets), inside(inner, binary, points)
     level_budget = gamma * epsilon
     level_channel = esw(level_budget, count)
-    assert isinstance(level_channel, Channel)
     named = np.clip(level_channel.outputs, 1, count).astype(int)
     asked = [sampled or sampled_count(all_budgets[level - 1], int(dims), PERSONAL_RATE) for level in named]
     # Rounded down, so that the level's and the values' budgets never add up to more than the whole.
     left = [math.nextafter(budget - level_budget, 0.0) for budget in all_budgets]
-    check_level_cases(count, len(set(asked)))
-    per_value = {(budget, size): min(MAX_EPSILON, budget / size) for budget in left for size in set(asked)}
+    sizes = set(asked)
+    if count * count * len(sizes) > MAX_LEVEL_CASES:
+        raise InputError(
+            f"{count} levels that answer {len(sizes)} different numbers of values are too many to verify: take fewer levels, "
+            "or give sampled, one number of values for all"
+        )
+    per_value = {(budget, size): min(MAX_EPSILON, budget / size) for budget in left for size in sizes}
     _check_work("ppm", inner, len(set(per_value.values())), binary, points)
     tables = {value: family(value) for value in set(per_value.values())}
     way = {(budget, size): Way(size, tables[value]) for (budget, size), value in per_value.items()}
     ways = tuple(tuple(way[budget, size] for size in asked) for budget in left)
-    public, claim = PublicRange.of(range), Claim(all_budgets[-1])
-    kept = binary and ways[0][0].channel.input_count == 2
     return verified(
-        PersonalMechanism(
-            "ppm",
-            claim,
-            public,
-            int(dims),
-            all_budgets,
-            level_channel,
-            ways,
-            binary=kept,
-            shares=shares,
-            favoured=_named_more_often(int(dims), ways, pool, from_pool),
-        )
+        _built("ppm", dims, range, all_budgets, level_channel, ways, binary, pool, from_pool, shares)
     )
 
 
@@ -211,8 +220,9 @@ def build_ppm_printed(
     The level is answered by ESW at γε_τ, m = max(1, min(d, ⌊(1-γ)ε_τ/2.2⌋)) values by the family ``inner`` at
     (1-γ)ε_τ/m, sent as magnitudes. Values are protected at each level's budget; the level is not.
     """
-    _check_personal(dims, gamma, sampled)
-    all_budgets = level_budgets(epsilon, levels, budgets)
+    check_dims(dims, sampled)
+    check_number(gamma, "--gamma", above=0, below=1)
+    all_budgets = checked_budgets(epsilon, levels, budgets)
     count, family = len(all_budgets), inside(inner, binary, points)
     _check_work("ppm-printed", inner, count, binary, points)
     waves = [esw(gamma * budget, count) for budget in all_budgets]
@@ -230,16 +240,4 @@ def build_ppm_printed(
     own = Channel(
         "esw at each own budget", table, np.arange(1.0, count + 1), widest, Claim(gamma * all_budgets[-1])
     )
-    favoured = _named_more_often(int(dims), tuple(ways), pool, from_pool)
-    return PersonalMechanism(
-        "ppm-printed",
-        Claim(all_budgets[-1]),
-        PublicRange.of(range),
-        int(dims),
-        all_budgets,
-        own,
-        tuple(ways),
-        unbiased=favoured is None or favoured.everything,
-        binary=binary and ways[0][0].channel.input_count == 2,
-        favoured=favoured,
-    )
+    return _built("ppm-printed", dims, range, all_budgets, own, tuple(ways), binary, pool, from_pool)

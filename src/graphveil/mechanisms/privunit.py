@@ -15,7 +15,7 @@ from graphveil.channels.exact import TOTAL, Claim, Loss, exp_below, target
 from graphveil.channels.sampling import SystemWords, Words
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import Answer, Estimate, Mechanism, ReportShape, Subject, verified
+from graphveil.mechanisms.base import Answer, Estimate, ReportShape, RowMechanism, Subject, verified
 from graphveil.mechanisms.exact_sampling import (
     MAX_THRESHOLD,
     density,
@@ -24,7 +24,7 @@ from graphveil.mechanisms.exact_sampling import (
     tail,
     tail_bounds,
 )
-from graphveil.mechanisms.limits import MAX_DIMS
+from graphveil.mechanisms.limits import MAX_DIMS, check_dims
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import Floats, PublicBall, PublicRange, Rows
 
@@ -63,9 +63,7 @@ class Sketch:
         # 0 and 0.0 are the same centre, and have the same fingerprint.
         object.__setattr__(self, "centre", centre)
         if self.size > self.inputs:
-            raise InputError(
-                f"a sketch of {self.inputs} values has at most as many numbers, got dims = {self.size}: take {self.inputs}"
-            )
+            raise InputError(f"a sketch must have at most {self.inputs} numbers, got dims = {self.size}")
 
     def of(self, block: Floats) -> Floats:
         """The sketches of some rows (users x inputs), as users x size."""
@@ -164,7 +162,7 @@ class SphericalCap:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivUnitMechanism(Mechanism):
+class PrivUnitMechanism(RowMechanism):
     """PrivUnitG: normal noise whose part along the row's direction u is likelier to lie in the cap around u.
 
     A row at distance s from the centre of the public ball (radius r) is first rounded at random to the sphere, along its
@@ -265,10 +263,7 @@ class PrivUnitMechanism(Mechanism):
         for start in range(0, len(codes), rows):
             steps = (codes[start : start + rows].astype(np.float64) - MIDDLE) * CODE_STEP
             if (np.einsum("ij,ij->i", steps, steps) > self.longest**2).any():
-                raise MessageError(
-                    f"a report of {self.name} is at most {self.longest:.4g} standard deviations long, and one is longer: no client "
-                    "sends it"
-                )
+                raise MessageError(f"no report of {self.name} is longer than {self.longest:.4g} deviations")
 
     def squared_error(self, distance: float) -> float:
         """E‖estimate - row‖² for a row at this distance from the centre of the ball; rounding to codes included."""
@@ -284,9 +279,6 @@ class PrivUnitMechanism(Mechanism):
             block = rows.dense(start, stop)
             codes[start:stop] = self._respond(block if self.sketch is None else self.sketch.of(block), source)
         return Reports(self, even_pointers(rows.users, self.size), None, codes.ravel())
-
-    def count(self, private: Any) -> int:
-        return Rows(private, self.shape.row_length).users
 
     def altered(self, private: Any) -> int:
         rows = Rows(private, self.shape.row_length)
@@ -332,14 +324,6 @@ class PrivUnitMechanism(Mechanism):
         rows[0][0] += self.ball.radius
         rows[1][0] -= self.ball.radius
         return rows
-
-    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        raise InputError(
-            f"the reports of {self.name} have no table to enumerate: its epsilon comes from a closed form, see `loss`"
-        )
-
-    def possible_reports(self) -> Reports:
-        raise InputError(f"the possible reports of {self.name} are too many to enumerate")
 
     def blind(self) -> PrivUnitMechanism:
         """The control: p = 1-q makes the density flat, and the row is not even looked at; the scale stays."""
@@ -396,8 +380,50 @@ def privunit(epsilon: float, dims: int, ball: PublicBall, sketch: Sketch | None 
     True
     """
     if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
-        raise InputError(
-            f"epsilon must be between {MIN_EPSILON:g} and {MAX_EPSILON:g} for privunit, got {epsilon:g}"
-        )
+        raise InputError(f"epsilon of privunit must lie in {MIN_EPSILON:g}..{MAX_EPSILON:g}, got {epsilon:g}")
     cap = best_cap(epsilon, dims)
     return verified(PrivUnitMechanism("privunit", Claim(epsilon), dims, ball, cap, sketch=sketch))
+
+
+def build_privunit(
+    epsilon: float,
+    dims: int,
+    range: Any = None,
+    radius: float | None = None,
+    inputs: int | None = None,
+    hash_seed: int | None = None,
+    centre: float | None = None,
+) -> PrivUnitMechanism:
+    """PrivUnitG for rows in the public ball of that radius around 0, or else in the ball around the range.
+
+    A range alone gives the ball around its centre that holds all rows within it; a radius says more, and goes before. With
+    ``inputs``, rows have so many values, of which a sketch of ``dims`` numbers is reported: see `Sketch`.
+    """
+    check_dims(dims)
+    public = None if range is None else PublicRange.of(range)
+    if inputs is not None:
+        return _sketched(epsilon, int(dims), public, radius, (inputs, hash_seed, centre))
+    if hash_seed is not None or centre is not None:
+        raise InputError("hash_seed and centre say how rows are sketched: give inputs too, or leave them out")
+    if radius is not None:
+        return privunit(
+            epsilon, int(dims), PublicBall(float(radius) if isinstance(radius, np.floating) else radius)
+        )
+    if public is None:
+        raise InputError(
+            "privunit needs radius or range: the public radius of a ball around 0 that rows lie in, or the public range "
+            "(LOW, HIGH) of their values"
+        )
+    return privunit(epsilon, int(dims), PublicBall.around(public, int(dims)))
+
+
+def _sketched(
+    epsilon: float, dims: int, public: PublicRange | None, radius: Any, told: tuple[Any, Any, Any]
+) -> PrivUnitMechanism:
+    """PrivUnitG for sketches, which lie on the unit sphere."""
+    if public is None or radius is not None:
+        raise InputError("a sketch needs the public range, and its radius is 1: leave radius out")
+    inputs, seed, centre = told
+    around = 0.0 if public.low <= 0 <= public.high else public.low
+    sketch = Sketch(inputs, dims, 0 if seed is None else seed, public, around if centre is None else centre)
+    return privunit(epsilon, dims, PublicBall(1.0), sketch)

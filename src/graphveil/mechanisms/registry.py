@@ -16,11 +16,18 @@ import numpy as np
 
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Claim
-from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism, Subject, Trust
 from graphveil.mechanisms.features import Asking, FeatureMechanism
-from graphveil.mechanisms.limits import MAX_DIMS, MAX_WORD, check_report, check_settings
+from graphveil.mechanisms.limits import (
+    MAX_REPORT,
+    MAX_WORD,
+    check_budget,
+    check_dims,
+    check_settings,
+    check_two_points,
+    sampled_count,
+)
 from graphveil.mechanisms.reports import message_limit
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.plugins import File, Origin, Registry
@@ -138,15 +145,11 @@ class Entry:
 def _outside_entry(name: str, member: Any) -> Entry:
     """What was found in a file or a package, as a mechanism that can be named: an entry, or a function that builds one."""
     if len(name) > MAX_WORD:
-        raise InputError(
-            f"the name of a mechanism has at most {MAX_WORD} characters, got {len(name)}: give a shorter path"
-        )
+        raise InputError(f"names have at most {MAX_WORD} characters, got {len(name)}: give a shorter path")
     if isinstance(member, Entry):
         return replace(member, name=name)
     if isinstance(member, Mechanism):
-        raise InputError(
-            f"{name} is a mechanism that is built already, for one budget: name the function that builds it"
-        )
+        raise InputError(f"{name} is built already, for one budget: name the function that builds it")
     accepted = _parameters(member) if callable(member) else []
     if "epsilon" not in accepted:
         raise InputError(
@@ -270,8 +273,9 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
             raise InputError(f"{name} needs {key}: {_NEEDED.get(key, 'give it')}")
     built = registered.build(epsilon=float(epsilon), **settings)
     # A curator writes everybody's reports, and no client sends them.
-    if built.trust == "local":
-        check_report(name, message_limit(built))
+    size = message_limit(built)
+    if built.trust == "local" and size > MAX_REPORT:
+        raise InputError(f"a report of {name} may have {size} bytes, at most {MAX_REPORT} are sent")
     return built
 
 
@@ -282,39 +286,6 @@ _NEEDED = {
     "levels": "the number of privacy levels",
     "length": "the public number of items that a row may hold at most",
 }
-
-
-def check_budget(epsilon: Any, delta: Any = None, name: str = "--epsilon") -> None:
-    """Refuse an ε that is not positive and finite, and a δ outside [0, 1); ``name`` is what the ε is called there."""
-    check_number(epsilon, name, above=0)
-    if delta is not None:
-        check_number(delta, "--delta", least=0, below=1)
-
-
-def check_dims(dims: Any, sampled: Any = None, what: str = "features", most: int = MAX_DIMS) -> None:
-    """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
-    check_whole(dims, "--dims", least=1)
-    if dims > most:
-        raise InputError(
-            f"--dims must be at most {most} {what}, got {short(dims)}: ask about fewer at a time"
-        )
-    if sampled is not None:
-        check_whole(sampled, "sampled", least=1, most=int(dims), why="the number of dimensions")
-
-
-def check_two_points(points: Any) -> None:
-    """Refuse a number of input points where values are binary, so that there are two: it would have no effect."""
-    if points not in (None, 2):
-        raise InputError(
-            f"binary values have two input points, so points = {short(points)} has no effect: leave it out, or say "
-            "binary=False (on the command line --set mechanism.binary=false)"
-        )
-
-
-def sampled_count(epsilon: float, dims: int, rate: float | None) -> int:
-    """m = max(1, min(d, ⌊ε·rate⌋)); all d without a rate."""
-    # A product that rounding has put just below an integer counts as that integer: 7·2.18 asks for 7, not 6.
-    return dims if rate is None else max(1, min(dims, math.floor(epsilon * rate * (1 + 2.0**-40))))
 
 
 def feature_family(

@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,35 +95,42 @@ class Reports:
         """What is there if only these of all who were asked have answered."""
         if self.answered is not None or who.shape != (self.users,):
             raise InputError(f"who answers must be said once, of all {self.asked} users who were asked")
-        kept = np.repeat(who, self.lengths)
-        dims = None if self.dims is None else self.dims[kept]
-        return Reports(self.mechanism, row_pointers(self.lengths[who]), dims, self.codes[kept], who.copy())
+        return replace(self.rows(np.flatnonzero(who)), answered=who.copy())
+
+    def rows(self, users: NDArray[np.int64] | list[int]) -> Reports:
+        """The reports of some of the users who report, by their rows, in this order."""
+        indptr, at = gathered(self.indptr, np.asarray(users, dtype=np.int64))
+        return Reports(self.mechanism, indptr, None if self.dims is None else self.dims[at], self.codes[at])
 
     def row(self, user: int) -> Reports:
         """The report of one user."""
-        part = slice(int(self.indptr[user]), int(self.indptr[user + 1]))
-        dims = None if self.dims is None else self.dims[part]
-        return Reports(self.mechanism, np.array([0, part.stop - part.start]), dims, self.codes[part])
+        return self.rows([user])
+
+    def of_asked(self, places: NDArray[np.int64]) -> Reports:
+        """What is there of some of those who were asked, by their places among all of them, in this order."""
+        row = np.full(self.asked, -1, dtype=np.int64)
+        row[self.places] = np.arange(self.users)
+        rows = row[places]
+        answered = rows >= 0
+        return replace(self.rows(rows[answered]), answered=None if answered.all() else answered)
 
     @classmethod
-    def join(cls, parts: list[Reports]) -> Reports:
-        """Reports of different users who have answered, one after the other."""
+    def join(cls, parts: list[Reports], mechanism: Mechanism | None = None) -> Reports:
+        """Reports of different users who have answered, one after the other.
+
+        All must be of one mechanism, unless it is said which ``mechanism`` asks all of them.
+        """
         if not parts:
             raise InputError("there must be at least one report to join")
         if any(part.answered is not None for part in parts):
-            raise InputError(
-                "reports with users who have not answered cannot be joined: join, then say who is silent"
-            )
+            raise InputError("join reports first, then say who has not answered")
         first = parts[0].mechanism
-        if any(part.mechanism.fingerprint != first.fingerprint for part in parts[1:]):
+        if mechanism is None and any(part.mechanism.fingerprint != first.fingerprint for part in parts[1:]):
             raise MessageError("reports of different mechanisms cannot be joined: decode them apart")
         lengths = np.concatenate([part.lengths for part in parts])
-        dims = (
-            None
-            if parts[0].dims is None
-            else np.concatenate([part.dims for part in parts if part.dims is not None])
-        )
-        return cls(first, row_pointers(lengths), dims, np.concatenate([part.codes for part in parts]))
+        dims = [part.dims for part in parts if part.dims is not None]
+        codes = np.concatenate([part.codes for part in parts])
+        return cls(mechanism or first, row_pointers(lengths), np.concatenate(dims) if dims else None, codes)
 
     def to_bytes(self) -> bytes:
         """The reports as one message in the wire format: those that are there. Whoever collects them knows whose they are."""
@@ -158,32 +165,22 @@ class Reports:
     def from_bytes(cls, message: bytes, mechanism: Mechanism) -> Reports:
         """Read a message; whatever is wrong with it is said in a MessageError."""
         if len(message) < HEADER.size + CHECKSUM.size:
-            raise MessageError(
-                f"the message is truncated: {len(message)} bytes, a header alone takes {HEADER.size}"
-            )
+            raise MessageError(f"the message is truncated: {len(message)} bytes, a header has {HEADER.size}")
         magic, version, flags, width, dim_width, users, count, size, length, mark = HEADER.unpack_from(
             message
         )
         if magic != MAGIC:
-            raise MessageError(
-                f"the message does not start with {MAGIC!r}: it is damaged or not a graphveil report"
-            )
+            raise MessageError(f"the message does not start with {MAGIC!r}: damaged, or no graphveil report")
         if version != VERSION:
-            raise MessageError(
-                f"the message has version {version}, this graphveil reads version {VERSION}: update it"
-            )
+            raise MessageError(f"the message has version {version}, graphveil reads {VERSION}: update it")
         widths_fit = width in (1, 2, 4) and dim_width in ((1, 2, 4) if flags & NAMED else (0,))
         if not widths_fit or flags & ~(NAMED | EVEN):
-            raise MessageError(
-                f"the message has flags {flags} and integers of {width} and {dim_width} bytes: it is damaged"
-            )
+            raise MessageError(f"the message is damaged: flags {flags}, widths {width} and {dim_width}")
         sizes = (0 if flags & EVEN else 4 * users, dim_width * count, width * count)
         expected = HEADER.size + sum(sizes) + CHECKSUM.size
         if len(message) != expected:
             fault = "truncated" if len(message) < expected else "damaged"
-            raise MessageError(
-                f"the message is {fault}: {len(message)} bytes where its header says {expected}"
-            )
+            raise MessageError(f"the message is {fault}: {len(message)} bytes, its header says {expected}")
         if CHECKSUM.unpack_from(message, expected - CHECKSUM.size)[0] != zlib.crc32(
             message[: -CHECKSUM.size]
         ):
@@ -195,9 +192,7 @@ class Reports:
             )
         # A header may promise any number of users: nothing is made for them before its numbers fit each other.
         if size != mechanism.shape.places or (flags & EVEN and users * length != count):
-            raise MessageError(
-                f"the message is damaged: {users} users, {count} codes and {size} dimensions do not fit together"
-            )
+            raise MessageError(f"the message is damaged: {users} users, {count} codes and {size} dimensions")
         if flags & EVEN and mechanism.shape.uneven:
             raise MessageError(f"a message of {mechanism.name} must say how long each report is")
         if users > count and not mechanism.shape.uneven:
@@ -238,17 +233,11 @@ class Reports:
         except (ValueError, RecursionError) as error:
             raise MessageError(f"the message is no JSON ({error}): it is damaged or truncated") from None
         if not isinstance(fields, dict) or fields.get("format") != JSON_FORMAT:
-            raise MessageError(
-                f'the message has no "format": "{JSON_FORMAT}": it is damaged or not a graphveil report'
-            )
+            raise MessageError(f'the message has no "format": "{JSON_FORMAT}": it is damaged or not a report')
         if fields.get("version") != VERSION:
-            raise MessageError(
-                f"the message has version {fields.get('version')}, this graphveil reads {VERSION}"
-            )
+            raise MessageError(f"the message has version {fields.get('version')}, graphveil reads {VERSION}")
         if fields.get("mechanism") != mechanism.fingerprint:
-            raise MessageError(
-                f"the message was made by another mechanism than {mechanism.name} with these settings"
-            )
+            raise MessageError(f"the message was made by another mechanism than {mechanism.name}")
         try:
             lengths = _integers(fields["lengths"], np.dtype(np.uint32)).astype(np.int64)
             dims = None if fields["dims"] is None else _integers(fields["dims"], np.dtype(np.int32))
@@ -266,17 +255,13 @@ class Reports:
         """Refuse what no client of this mechanism can have sent."""
         mechanism = self.mechanism
         if self.answered is not None and int(self.answered.sum()) != self.users:
-            raise MessageError(
-                f"{self.users} reports are there, and {int(self.answered.sum())} users are said to have answered"
-            )
+            raise MessageError(f"{self.users} reports came of {int(self.answered.sum())} users who answered")
         if self.codes.ndim != 1 or int(self.indptr[-1]) != self.codes.size:
+            raise MessageError(f"reports hold {self.codes.size} codes, lengths say {self.indptr[-1]}")
+        kind = code_type(mechanism.shape.alphabet)
+        if self.codes.dtype != kind:
             raise MessageError(
-                f"the reports hold {self.codes.size} codes where their lengths say {self.indptr[-1]}"
-            )
-        if self.codes.dtype != code_type(mechanism.shape.alphabet):
-            raise MessageError(
-                f"the codes have {self.codes.dtype.itemsize} bytes, {mechanism.name} sends "
-                f"{code_type(mechanism.shape.alphabet).itemsize}"
+                f"{mechanism.name} sends codes of {kind.itemsize} bytes, got {self.codes.dtype}"
             )
         if mechanism.shape.uneven:
             if self.codes.size and not _rising(self.codes.astype(np.int64), self.indptr).all():
@@ -352,6 +337,15 @@ def _rising(numbers: NDArray[Any], indptr: NDArray[np.int64]) -> NDArray[np.bool
 def row_pointers(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each row starts, and where the last one ends."""
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def gathered(
+    indptr: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row pointers of some rows, in this order, and where their entries stand among those of all rows."""
+    lengths = np.diff(indptr)[rows]
+    pointers = row_pointers(lengths)
+    return pointers, np.repeat(indptr[rows] - pointers[:-1], lengths) + np.arange(int(pointers[-1]))
 
 
 def even_pointers(users: int, length: int) -> NDArray[np.int64]:

@@ -107,9 +107,7 @@ class PublicRange:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
-            raise InputError(
-                f"--range must be two finite numbers LOW < HIGH, got ({self.low!r}, {self.high!r})"
-            )
+            raise InputError(f"--range must be two finite numbers LOW < HIGH, got ({self.low}, {self.high})")
         if not (self.low < self.centre < self.high and 0 < self.half_width < np.inf):
             raise InputError(
                 f"range ({self.low!r}, {self.high!r}) cannot be computed with: its ends are too close together or too "
@@ -299,9 +297,7 @@ def rectangle(data: Any) -> NDArray[Any]:
     try:
         lengths = {len(row) for row in _no_word(data)}
     except TypeError:
-        raise InputError(
-            "rows must form a rectangle, users x values: got something that is no list of lists"
-        ) from None
+        raise InputError("rows must form a rectangle, users x values: got no list of lists") from None
     if len(lengths) > 1:
         raise InputError("rows must form a rectangle: every row needs the same number of values")
     array = np.empty((len(data), *lengths), dtype=object)

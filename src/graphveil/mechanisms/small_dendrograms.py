@@ -112,9 +112,7 @@ class Sketches:
 
     def __post_init__(self) -> None:
         if self.users > MAX_LEAVES:
-            raise InputError(
-                f"{self.users} users have too many dendrograms to write out: take at most {MAX_LEAVES}"
-            )
+            raise InputError(f"{self.users} users have too many dendrograms: take at most {MAX_LEAVES}")
 
     @cached_property
     def domain(self) -> Pairs:

@@ -6,14 +6,13 @@ from graphveil.methods.heterorr import Heterorr
 from graphveil.methods.job import Job, feature_plan, questions_of
 from graphveil.methods.ldpge import Ldpge, LdpgeRaw
 from graphveil.methods.lpgnn import Lpgnn
-from graphveil.methods.method import BACKBONE_NAMES, METHODS, Capabilities, Method, Settings
+from graphveil.methods.method import BACKBONE_NAMES, METHODS, Capabilities, Method, Settings, train_backbone
 from graphveil.methods.nonprivate import NonPrivate
 from graphveil.methods.ppgnn import Ppgnn
 from graphveil.methods.solitude import Solitude
 from graphveil.methods.structure import Posterior, Structure, StructureSettings, structure_posterior
 from graphveil.methods.tasks import Outcome
 from graphveil.methods.togl import Togl
-from graphveil.methods.training import train_backbone
 from graphveil.methods.upgnet import Upgnet
 from graphveil.methods.veil import Veil
 

@@ -6,9 +6,8 @@ from pydantic import Field
 
 from graphveil import learn
 from graphveil.methods.job import Job
-from graphveil.methods.method import TRAINING_GRID, Capabilities, Method, ScaledSettings
+from graphveil.methods.method import TRAINING_GRID, Capabilities, Method, ScaledSettings, train_backbone
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 
 class BaseSettings(ScaledSettings):

@@ -18,43 +18,36 @@ from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.files import read_text
 from graphveil.mechanisms import Reports
-from graphveil.mechanisms.edgerr_builders import TREE_SHARE
+from graphveil.mechanisms.edgerr import TREE_SHARE
 from graphveil.mechanisms.features import budget_shares
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
-from graphveil.methods.method import TRAINING_GRID, Capabilities, Method
+from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Grid, Method, train_backbone
 from graphveil.methods.private_links import LinkUse
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 if TYPE_CHECKING:
     from graphveil.learn.topology import Topology
 
 
 def read_attribute_numbers(file: str | Path, count: int, what: str) -> NDArray[np.float64]:
-    """The numbers in a file, one a line (a CSV file of one column is such a file): so many, finite and of at least 0.
+    """Return the numbers in a file, one a line (a CSV file of one column is such a file): so many, finite and of at least 0.
 
     ``what`` says in errors what the numbers are. The file is public, and so is what an error shows of it. Empty lines at the
     end do not count.
     """
-    path = Path(file)
     expected = f"{what} is a file of {count} numbers of at least 0, one a line in the order of the attributes"
-    lines = read_text(path, expected).rstrip().splitlines()
-    numbers = [_number(line, f"{path}, line {place}", expected) for place, line in enumerate(lines, start=1)]
+    numbers = []
+    for place, line in enumerate(read_text(Path(file), expected).rstrip().splitlines(), start=1):
+        try:
+            numbers.append(float(line))
+        except ValueError:
+            numbers.append(math.nan)
+        if not 0 <= numbers[-1] < math.inf:
+            raise InputError(f"{file}, line {place} is {line.strip()[:40]!r}: {expected}")
     if len(numbers) != count:
-        raise InputError(f"{path} has {len(numbers)} lines: {expected}")
+        raise InputError(f"{file} has {len(numbers)} lines: {expected}")
     return np.array(numbers)
-
-
-def _number(line: str, where: str, expected: str) -> float:
-    try:
-        number = float(line)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        shown = line.strip()
-        raise InputError(f"{where} is {shown[:40]!r}: {expected}")
-    return number
 
 
 Numbers = NDArray[np.float64]
@@ -238,7 +231,7 @@ class Heterorr(Method):
         },
     )
     # The document prints no grid: these are ours.
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = TRAINING_GRID | {
+    grid: ClassVar[Grid] = TRAINING_GRID | {
         "analysis": ("fda", "sma"),
         "gamma": (0.0, 0.25, 0.5, 0.75, 1.0),
         "keep": ("auto", "all"),
@@ -257,10 +250,11 @@ class Heterorr(Method):
 
     def questions(self, job: Job) -> Questions:
         """Ask a round that finds what matters, where there is one, and FEATURERR with the rest; its shares cost nothing."""
-        settings, budget = job.settings, job.budgets.epsilon
-        assert budget is not None
+        settings, budget = job.settings, job.epsilon
         _check_mechanism(job)
-        options = {"bins": _bins(job), "debiased": settings.decoding == "debiased"}
+        usual = BINARY_BINS if job.graph.binary else USUAL_BINS
+        bins = usual if settings.bins == AUTO else settings.bins
+        options = {"bins": bins, "debiased": settings.decoding == "debiased"}
         if settings.importance != ROUND:
             return questions_of(job, feature_plan(job, options=options))
         first = settings.importance_share * budget
@@ -294,21 +288,21 @@ class Heterorr(Method):
 
 
 def divided_budget(job: Job, topology: Topology, first: list[Reports], epsilon: float) -> Numbers:
-    """The share of ε that every attribute gets, from what is public and from the round before, if there was one."""
+    """Return the share of ε that every attribute gets, from what is public and from the round before, if there was one.
+
+    By the reports of a round attributes matter as far as their scores are above those of ones that say nothing.
+    """
     settings: HeterorrSettings = job.settings
-    importance = _found(job, topology, first[0]) if first else _public_numbers(job, "importance")
+    if first:
+        job.say("scoring attributes", 0.0)
+        scores = attribute_scores(job, topology, first[0].estimate())
+        importance = learn.signal(scores, null_scores(job, topology, first[0]))
+    else:
+        importance = _public_numbers(job, "importance")
     shares = attribute_shares(importance, _public_numbers(job, "sensitivity"), settings.gamma)
     if settings.keep != "all":
-        count = job.graph.class_count if settings.keep == "auto" else settings.keep
-        shares = largest_shares(shares, count)
+        shares = largest_shares(shares, job.graph.class_count if settings.keep == AUTO else settings.keep)
     return rounded_shares(served_shares(shares, epsilon))
-
-
-def _found(job: Job, topology: Topology, reports: Reports) -> Numbers:
-    """How much attributes matter by the reports of a round: how far their scores are above those of ones that say nothing."""
-    job.say("scoring attributes", 0.0)
-    scores = attribute_scores(job, topology, reports)
-    return learn.signal(scores, null_scores(job, topology, reports))
 
 
 def _public_numbers(job: Job, which: Which) -> Numbers:
@@ -319,47 +313,30 @@ def _public_numbers(job: Job, which: Which) -> Numbers:
 
 def _file_of(settings: HeterorrSettings, which: Which) -> Path | None:
     """The file that a setting names; None where it is one of the words that it may be."""
-    source = settings.importance if which == "importance" else settings.sensitivity
+    source: str = getattr(settings, which)
     if source in WORDS[which]:
         return None
     if not Path(source).is_file():
         words = ", ".join(WORDS[which])
-        raise InputError(
-            f"{which} must be {words} or a file of one number an attribute, and {source!r} is no file: name one that is there"
-        )
+        raise InputError(f"{which} must be {words} or a file of one number an attribute, got {source!r}")
     return Path(source)
 
 
 def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.int64]) -> linear.Input:
     """What is learned from: answers about attributes that had a share, and those of the round before where they can be added."""
-    settings: HeterorrSettings = job.settings
+    settings, device = job.settings, job.device
     debiased = settings.decoding == "debiased"
     if first and debiased and settings.learn_from == "both":
-        return learn.joined_input(first[0], reports, kept, settings.share, job.device)
+        return learn.joined_input(first[0], reports, kept, settings.share, device)
     return learn.divided_input(
-        reports,
-        kept,
-        settings.share,
-        by_precision=debiased,
-        device=job.device,
-        max_memory=job.max_memory,
+        reports, kept, settings.share, by_precision=debiased, device=device, max_memory=job.max_memory
     )
-
-
-def _bins(job: Job) -> int:
-    bins = job.settings.bins
-    if bins != "auto":
-        return int(bins)
-    return BINARY_BINS if job.graph.binary else USUAL_BINS
 
 
 def _check_mechanism(job: Job) -> None:
     """Refuse other mechanisms, which cannot divide a budget, and options that are settings here."""
     if job.budgets.mechanism != MECHANISM:
-        raise InputError(
-            f"heterorr divides a budget over attributes, which {MECHANISM} alone can do: leave the mechanism out, or take base "
-            f"with {job.budgets.mechanism}"
-        )
+        raise InputError(f"heterorr works with {MECHANISM} alone: leave --mechanism out, or take base")
     if job.mechanism_options:
         given = ", ".join(f"mechanism.{key}" for key in job.mechanism_options)
         raise InputError(f"heterorr sets {MECHANISM} itself, by bins and decoding: leave out {given}")

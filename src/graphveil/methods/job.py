@@ -6,7 +6,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports, entry
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.methods.private_links import PrivateLinks, link_plan
 from graphveil.methods.private_targets import ReportedNorms, label_plan, norm_plan
 from graphveil.methods.tasks import Task, Trained, task_of
@@ -85,7 +86,7 @@ class Questions:
     @property
     def level_budgets(self) -> tuple[float, ...] | None:
         """What the features cost a user of each level, where users choose one: all rounds added up."""
-        rounds = [mechanism.level_budgets for mechanism in self.mechanisms]
+        rounds = [level_budgets(mechanism) for mechanism in self.mechanisms]
         budgets = [by_level for by_level in rounds if by_level is not None]
         return tuple(sum(spent) for spent in zip(*budgets, strict=True)) if budgets else None
 
@@ -181,6 +182,12 @@ class Job:
         return task_of(self.graph) if self.predicts is None else self.predicts
 
     @property
+    def epsilon(self) -> float:
+        """The budget for features, where they are asked for."""
+        assert self.budgets.epsilon is not None
+        return self.budgets.epsilon
+
+    @property
     def device(self) -> str:
         """Where to learn: cpu or cuda."""
         return self.machine.device
@@ -194,6 +201,18 @@ class Job:
         """Tell how far the work is, if anybody listens."""
         if self.progress is not None:
             self.progress(what, share)
+
+    def raw_rows(self) -> Any:
+        """Return the raw features, for a method that claims no privacy."""
+        if self.raw is None:
+            raise InputError(
+                "this method learns from raw features, and these were not given: pass them as job.raw"
+            )
+        return self.raw
+
+    def tell_epoch(self, done: int, most: int, loss: float) -> None:
+        """Tell how far a training is."""
+        self.say("training", done / most)
 
     @contextmanager
     def stage(self, name: str, doing: str = "") -> Iterator[None]:
@@ -237,10 +256,6 @@ def feature_plan(job: Job, epsilon: float | None = None, **more: Any) -> Plan:
         Other fields of the plan, as ``users``, ``round`` or ``sampled``; ``options`` are added to the job's.
     """
     graph, budgets, levels = job.graph, job.budgets, job.levels
-    if graph.public_range is None:
-        raise InputError(
-            f"{graph.name} has no features to report: take a method that needs none, like structure"
-        )
     whole, by_level, delta = budgets.epsilon, levels.budgets, budgets.delta
     asked = whole if epsilon is None else epsilon
     if asked is not None and whole is not None and asked != whole:
@@ -255,7 +270,7 @@ def feature_plan(job: Job, epsilon: float | None = None, **more: Any) -> Plan:
     fields = taken(
         {
             "dims": graph.feature_count,
-            "range": (graph.public_range.low, graph.public_range.high),
+            "range": astuple(graph.feature_range),
             "binary": _binary(job),
             "delta": delta,
             "levels": levels.levels,

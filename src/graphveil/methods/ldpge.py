@@ -11,23 +11,25 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from graphveil import denoise, learn, linear
-from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate
+from graphveil.mechanisms.base import row_mechanism
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of
 from graphveil.methods.method import (
     RAW_ROWS,
     TRAINING_GRID,
     Capabilities,
+    Grid,
     Method,
     ScaledSettings,
     Settings,
+    Tuned,
+    train_backbone,
     with_questions,
 )
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 # The document searches by a tool and does not say where; α and r are ours.
-PAGERANK_GRID: dict[str, tuple[Any, ...]] = TRAINING_GRID | {
+PAGERANK_GRID: Grid = TRAINING_GRID | {
     "alpha": (0.01, 0.03, 0.05, 0.1, 0.2, 0.3),
     "r": (0.1, 0.3, 0.5, 0.7),
 }
@@ -95,9 +97,14 @@ class PageRankMethod(Method):
             self._refuse(job)
 
     def learn(self, job: Job) -> Outcome:
-        if self.can_with(job.settings, job.task.name).dense:
+        settings: PageRankSettings = job.settings
+        if self.can_with(settings, job.task.name).dense:
             return self._links(job)
-        return self._trained(job)
+        inputs = self.network_input(job)
+        with job.stage("denoise"):
+            matrix = linear.pagerank_matrix(job.graph, settings.r, device=job.device)
+            hops = _pagerank(settings, settings.series_error).operator(matrix)
+        return train_backbone(job, linear.Composition(hops, inputs))
 
     def embed(self, job: Job) -> NDArray[np.float32]:
         """Z itself: nothing is learned for it, so it needs no labels and no links that are held out."""
@@ -105,15 +112,6 @@ class PageRankMethod(Method):
         estimate = self.rows_to_spread(with_questions(self, job))
         job.say("propagating", 0.0)
         return self._propagated(job, estimate)
-
-    def _trained(self, job: Job) -> Outcome:
-        settings: PageRankSettings = job.settings
-        inputs = self.network_input(job)
-        with job.stage("denoise"):
-            matrix = linear.pagerank_matrix(job.graph, settings.r, device=job.device)
-            hops = _pagerank(settings, settings.series_error).operator(matrix)
-            spread = linear.Composition(hops, inputs)
-        return train_backbone(job, spread)
 
     def _links(self, job: Job) -> Outcome:
         settings: PageRankSettings = job.settings
@@ -123,21 +121,9 @@ class PageRankMethod(Method):
         with job.stage("denoise", "propagating"):
             rows = self._propagated(job, denoise.with_constant(estimate))
         with job.stage("train"):
-            fitted = learn.fit_links(
-                rows,
-                1,
-                job.graph.links,
-                schedule,
-                job.seed,
-                lambda done, most, _: job.say("training", done / most),
-            )
-        return Outcome(
-            None,
-            1 - fitted.auc,
-            fitted.auc,
-            pair_scores=learn.InnerProducts(rows, fitted.weights),
-            embedding=rows,
-        )
+            fitted = learn.fit_links(rows, 1, job.graph.links, schedule, job.seed, job.tell_epoch)
+        scores = learn.InnerProducts(rows, fitted.weights)
+        return Outcome(None, 1 - fitted.auc, fitted.auc, pair_scores=scores, embedding=rows)
 
     def _propagated(self, job: Job, estimate: Estimate) -> NDArray[np.float32]:
         return _pagerank(job.settings, job.settings.r_max).rows(estimate, job.graph.unweighted(), job.device)
@@ -189,7 +175,7 @@ class Ldpge(PageRankMethod):
     mechanism = "hds"
     settings = LdpgeSettings
     can = Capabilities(norms=True, first_round_known=True, new_users=True, parts=True)
-    tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {
+    tuned: ClassVar[Tuned] = {
         "node": {
             "cora": {"k": 1},
             "citeseer": {"k": 10, "alpha": 0.1, "input_share": 1 / 8, "weight_decay": 0.01},
@@ -231,20 +217,19 @@ class Ldpge(PageRankMethod):
         """Decoded reports, in units of the largest possible one."""
         reports = job.ask(*job.questions.features)
         estimate = reports.estimate()
-        return replace(estimate, values=estimate.values / reports.mechanism.largest, offset=0.0)
+        return replace(
+            estimate, values=estimate.values / row_mechanism(reports.mechanism).largest, offset=0.0
+        )
 
 
-# Settings for some graphs.
-ByData = dict[str, dict[str, Any]]
-
-
-def shared(by_data: ByData) -> ByData:
-    """What ldpge is set to on some graphs, as far as it is a setting here."""
-    both = {
-        data: {key: value for key, value in chosen.items() if key in PageRankSettings.model_fields}
-        for data, chosen in by_data.items()
+def _shared(by_data: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return what ldpge is set to on some graphs, as far as it is a setting here."""
+    shared = {data: chosen.keys() & PageRankSettings.model_fields.keys() for data, chosen in by_data.items()}
+    return {
+        data: {key: by_data[data][key] for key in by_data[data] if key in keys}
+        for data, keys in shared.items()
+        if keys
     }
-    return {data: chosen for data, chosen in both.items() if chosen}
 
 
 class LdpgeRaw(PageRankMethod):
@@ -258,7 +243,7 @@ class LdpgeRaw(PageRankMethod):
     summary = "ldpge's propagation and learning on raw features: no privacy, its column at ε = ∞"
     settings = PageRankSettings
     grid = PAGERANK_GRID
-    tuned: ClassVar[dict[str, ByData]] = {task: shared(chosen) for task, chosen in Ldpge.tuned.items()}
+    tuned: ClassVar[Tuned] = {task: _shared(chosen) for task, chosen in Ldpge.tuned.items()}
     can = Capabilities("raw", why_not={"parts": RAW_ROWS})
 
     def network_input(self, job: Job) -> linear.Input:
@@ -273,10 +258,6 @@ class LdpgeRaw(PageRankMethod):
 
 
 def _scaled(job: Job) -> Any:
-    if job.raw is None:
-        raise InputError(
-            "ldpge-raw learns from raw features, and these were not given: whoever runs it passes job.raw"
-        )
     public = job.graph.public_range
     largest = 1.0 if public is None else max(abs(public.low), abs(public.high))
-    return job.raw * (1 / largest)
+    return job.raw_rows() * (1 / largest)

@@ -7,9 +7,8 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
+from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method, train_backbone
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 
 class LpgnnSettings(BaseSettings):

@@ -1,9 +1,12 @@
-"""What a method is: one way to learn from a graph and from what its users report; its settings, what it can do, and methods by name."""
+"""What a method is: one way to learn from a graph and from what its users report.
+
+Its settings, what it can do, how its backbone is trained, and methods by name.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -12,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graphveil import denoise, learn
+from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
 from graphveil.methods.job import STAGES, Job, Questions, feature_plan, questions_of
 from graphveil.methods.private_links import LinkUse, link_plan, with_private_links
 from graphveil.methods.private_targets import with_norms, with_private_labels
-from graphveil.methods.tasks import TASKS, Outcome
+from graphveil.methods.tasks import TASKS, Outcome, Trained
 from graphveil.plugins import Registry, digest, is_reference, package, plugins, unknown_name
 
 # Where installed packages offer theirs.
@@ -45,23 +48,26 @@ def backbone_digest(name: str) -> str | None:
     return None if point is None else package(point).digest
 
 
+# The values of each setting that are searched, and settings by task and data.
+Grid = dict[str, tuple[Any, ...]]
+Tuned = dict[str, dict[str, dict[str, Any]]]
 # What a setting says that leaves the choice open.
 AUTO: Final = "auto"
 # The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
 BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
 # All that UPGNET, PPGNN and TOGL search in training, put together: each has powers of ten of its own, PPGNN the larger
 # dropouts, PPGNN and TOGL no dropout and no weight decay. PPGNN's learning rate of 0 is left out: it learns nothing.
-TRAINING_GRID: dict[str, tuple[Any, ...]] = {
+TRAINING_GRID: Grid = {
     "lr": (1e-4, 1e-3, 1e-2, 1e-1),
     "weight_decay": (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
     "dropout": (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75),
 }
 # What methods that average over hops search besides: UPGNET's, of which PPGNN takes those up to 16.
-HOPS_GRID: dict[str, tuple[Any, ...]] = {"hops": (0, 2, 4, 8, 16, 32, 64)}
+HOPS_GRID: Grid = {"hops": (0, 2, 4, 8, 16, 32, 64)}
 # What is searched besides where labels are private.
-LABEL_GRID: dict[str, tuple[Any, ...]] = {"drop_hops": (2, 4, 8, 16, 32)}
+LABEL_GRID: Grid = {"drop_hops": (2, 4, 8, 16, 32)}
 # What is searched besides where users choose a privacy level: PPGNN's γ, an option of its mechanisms.
-LEVEL_GRID: dict[str, tuple[Any, ...]] = {"mechanism.gamma": (0.1, 0.3, 0.5, 0.7, 0.9)}
+LEVEL_GRID: Grid = {"mechanism.gamma": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
 
 class Settings(BaseModel):
@@ -85,6 +91,10 @@ class Settings(BaseModel):
     drop_hops: int = Field(
         8, ge=0, description="how many hops private labels are propagated before they are learned"
     )
+
+    def schedule(self, **more: Any) -> learn.Schedule:
+        """Return how a model is trained with these settings."""
+        return learn.Schedule(self.epochs, self.lr, self.weight_decay, self.patience, **more)
 
     @classmethod
     def of(cls, given: dict[str, Any] | None) -> Settings:
@@ -196,9 +206,9 @@ class Method(ABC):
     backbone: ClassVar[str] = "gcn"
     links: ClassVar[LinkUse] = LinkUse()
     # What `graphveil tune` searches: what the documents search, and what is ours.
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
+    grid: ClassVar[Grid] = {}
     # Settings that are better than the general ones on some data, by task: chosen on what validates there.
-    tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {"node": {}, "link": {}}
+    tuned: ClassVar[Tuned] = {"node": {}, "link": {}}
 
     @abstractmethod
     def learn(self, job: Job) -> Outcome:
@@ -263,15 +273,100 @@ def with_questions(method: Method, job: Job) -> Job:
     return job if job.questions != Questions() else replace(job, questions=method.questions(job))
 
 
-# Why a method lacks a capability, where it says nothing of its own, and what to do; {able} are methods that have it.
+def train_backbone(
+    job: Job,
+    inputs: linear.Input,
+    topology: learn.Topology | None = None,
+    *,
+    input_dropout: float = 0.0,
+    group_lasso: float = 0.0,
+) -> Outcome:
+    """Train the job's backbone on these inputs; the seed decides its first weights and its dropout.
+
+    Where the settings leave the scale of the input open, the inputs are tried in several sizes. Messages pass along the graph's
+    edges, or along another topology where one is given.
+    """
+    settings: Settings = job.settings
+    topology = learn.Topology(job.graph, job.device) if topology is None else topology
+    schedule = settings.schedule(input_dropout=input_dropout, group_lasso=group_lasso)
+    if job.training.trained is not None:
+        with job.stage("train"):
+            return job.task.outcome(job, _applied(job, job.training.trained, inputs, topology))
+    with job.stage("train"):
+        fitted, also = at_best_scale(
+            settings, lambda factor, schedule: _trained(job, inputs, topology, schedule, factor), schedule
+        )
+    outcome = job.task.outcome(job, fitted)
+    kept = fitted.weights and Trained(fitted.weights, fitted.factor, inputs.shape[1])
+    return replace(outcome, also=outcome.also | also, trained=kept or None)
+
+
+def _applied(job: Job, trained: Trained, inputs: linear.Input, topology: learn.Topology) -> learn.Fitted:
+    """What a backbone that was trained before makes of these inputs; nothing is learned, and nobody's label is looked at."""
+    if inputs.shape[1] != trained.columns:
+        raise InputError(
+            f"the model takes {trained.columns} columns, got {inputs.shape[1]}: apply it to the same features"
+        )
+    with learn.seeded(job.seed):
+        model = _backbone(job, trained.columns)
+    return learn.apply(model, trained.weights, linear.scaled(inputs, trained.factor), topology)
+
+
+def at_best_scale(
+    settings: Settings,
+    train: Callable[[float, learn.Schedule], learn.Fitted],
+    schedule: learn.Schedule,
+) -> tuple[learn.Fitted, dict[str, float]]:
+    """A training on inputs times a factor: 1 where the settings name the scale, else the best; and the share that was chosen."""
+    if not isinstance(settings, ScaledSettings) or settings.input_share != AUTO:
+        return train(1.0, schedule), {}
+    fitted, factor = learn.best_scale(train, schedule)
+    return fitted, {"input_share": factor * settings.share}
+
+
+def _trained(
+    job: Job, inputs: linear.Input, topology: learn.Topology, schedule: learn.Schedule, factor: float
+) -> learn.Fitted:
+    """A training of the backbone on inputs times a factor, from the same first weights for each."""
+    with learn.seeded(job.seed):
+        fitted = learn.fit(
+            _backbone(job, inputs.shape[1]),
+            linear.scaled(inputs, factor),
+            topology,
+            job.task.goal(job, topology),
+            schedule,
+            job.tell_epoch,
+            keep_weights=job.training.keep,
+            checkpoints=job.training.checkpoints,
+        )
+    return replace(fitted, factor=factor)
+
+
+def _backbone(job: Job, columns: int) -> learn.Backbone:
+    """The job's backbone with its first weights, for an input of so many columns."""
+    settings: Settings = job.settings
+    model = learn.build_backbone(
+        job.backbone,
+        columns,
+        settings.hidden,
+        job.task.output_count(job),
+        activation=settings.activation,
+        dropout=settings.dropout,
+    ).to(job.device)
+    if isinstance(model, learn.OutsideBackbone):
+        model.max_memory = job.max_memory
+    return model
+
+
+# Why a method lacks a capability, where it says nothing of its own, and what to do; {able} are other methods that have it.
 REFUSALS = {
     "norms": (
         "learns classes alone, so --norm-epsilon has no meaning for it",
-        "leave it out, or take one of {able}",
+        "leave it out{or_able}",
     ),
     "panel": (
         "does not learn from volunteers' raw features, so --panel has no meaning for it",
-        "leave it out, or take one of {able}",
+        "leave --panel out{or_able}",
     ),
     "several_labels": (
         "learns one class a user, and users of {graph} have several labels each",
@@ -303,8 +398,11 @@ def require(method: Method, needed: str, settings: Any = None, task: str = "node
     can = method.can if settings is None else method.can_with(settings, task)
     if getattr(can, needed):
         return
-    able = ", ".join(name for name, other in METHODS.items() if getattr(other.can, needed))
-    why, instead = (part.format(able=able, **facts) for part in REFUSALS[needed])
+    able = ", ".join(
+        name for name, other in METHODS.items() if getattr(other.can, needed) and other is not method
+    )
+    facts |= {"able": able, "or_able": f", or take one of {able}" if able else ""}
+    why, instead = (part.format(**facts) for part in REFUSALS[needed])
     raise InputError(f"{method.name} {can.why_not.get(needed, why)}: {instead}")
 
 
@@ -314,9 +412,7 @@ def check_job(method: Method, job: Job) -> None:
     if task.name not in method.can.tasks:
         own = " and ".join(TASKS.find(name).summary for name in method.can.tasks)
         able = ", ".join(name for name, other in METHODS.items() if task.name in other.can.tasks)
-        raise InputError(
-            f"{method.name} predicts {own}, not {task.summary}: take another task, or one of {able}"
-        )
+        raise InputError(f"{method.name} predicts {own}, not {task.summary}: take another task, or {able}")
     task.check_budgets(budgets)
     task.check(method.name, graph)
     if graph.multilabel and task.learns_labels:
@@ -339,12 +435,11 @@ def check_parts(method: Method, job: Job) -> None:
     """Refuse what several workers with a part of the graph each cannot learn."""
     if job.budgets.private_links or job.graph.panel is not None or job.budgets.norm_epsilon is not None:
         raise InputError(
-            "private links, volunteers and norms are not learned in parts: leave them out, or leave --workers out"
+            "workers cannot learn private links, volunteers or norms in parts: leave --workers out"
         )
     if job.backbone not in BY_PRODUCTS:
         raise InputError(
-            f"{job.backbone} weighs each edge itself, which needs every edge in one place, and each worker holds a part of the graph: "
-            f"take one of {', '.join(BY_PRODUCTS)}, or leave --workers out"
+            f"{job.backbone} weighs each edge itself, which workers with a part each cannot: take one of {', '.join(BY_PRODUCTS)}"
         )
     require(method, "parts", job.settings, job.task.name)
 
@@ -358,9 +453,7 @@ def _outside_method(name: str, member: Any) -> Method:
             raise InputError(f"{name} cannot be made without arguments: {error}") from None
     if not isinstance(member, Method):
         kind = member.__name__ if isinstance(member, type) else type(member).__name__
-        raise InputError(
-            f"{name} is not a method but a {kind}: name a subclass of graphveil.methods.Method, or an instance of one"
-        )
+        raise InputError(f"{name} is a {kind}, not a method: name a subclass of graphveil.methods.Method")
     own = getattr(member, "name", None)
     if not isinstance(own, str) or not own:
         raise InputError(f'{name} has no name: give its class one, like name = "mine"')

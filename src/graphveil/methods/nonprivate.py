@@ -7,11 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from graphveil import learn
-from graphveil.errors import InputError
 from graphveil.methods.job import Job
-from graphveil.methods.method import RAW_ROWS, TRAINING_GRID, Capabilities, Method, Settings
+from graphveil.methods.method import RAW_ROWS, TRAINING_GRID, Capabilities, Method, Settings, train_backbone
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 
 class NonPrivateSettings(Settings):
@@ -32,8 +30,4 @@ class NonPrivate(Method):
     grid = TRAINING_GRID
 
     def learn(self, job: Job) -> Outcome:
-        if job.raw is None:
-            raise InputError(
-                "nonprivate learns from raw features, and these were not given: whoever runs it passes job.raw"
-            )
-        return train_backbone(job, learn.raw_input(job.raw, job.device))
+        return train_backbone(job, learn.raw_input(job.raw_rows(), job.device))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,8 @@ from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
+from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Grid, Method, train_backbone
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 Floats = NDArray[np.float64]
 
@@ -50,9 +49,7 @@ class Ppgnn(Method):
     mechanism = "ppm"
     settings = PpgnnSettings
     can = Capabilities(levels=6, norms=True, new_users=True, parts=True)
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = (
-        TRAINING_GRID | HOPS_GRID | {"weights": ("inverse-variance", "printed")}
-    )
+    grid: ClassVar[Grid] = TRAINING_GRID | HOPS_GRID | {"weights": ("inverse-variance", "printed")}
 
     def learn(self, job: Job) -> Outcome:
         settings: PpgnnSettings = job.settings

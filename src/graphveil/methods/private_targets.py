@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.labels import LabelMechanism
@@ -98,11 +97,7 @@ class ReportedNorms:
 
 def largest_norm(graph: Graph) -> float:
     """The largest norm that the public range allows: √d · max(|low|, |high|)."""
-    public = graph.public_range
-    if public is None:
-        raise InputError(
-            f"{graph.name} has no features, so there are no norms to learn: leave --norm-epsilon out"
-        )
+    public = graph.feature_range
     return float(np.sqrt(graph.feature_count) * max(abs(public.low), abs(public.high)))
 
 

@@ -13,7 +13,7 @@ from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms import Estimate, FeatureMechanism, PersonalMechanism, Reports
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.tasks import LINK
+from graphveil.methods.tasks import LINK, graph_targets
 
 if TYPE_CHECKING:
     from graphveil.learn.attribute_analysis import Scores
@@ -37,12 +37,7 @@ class ScoringSettings(BaseSettings):
     )
 
 
-def attribute_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
-    """The score of every attribute from reports of round 1, for the job's task or tasks."""
-    return estimate_scores(job, topology, reports.estimate())
-
-
-def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
+def attribute_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
     """The score of every attribute from estimates of all users' values, for the job's task or tasks."""
     settings, graph = job.settings, job.graph
     hops = denoise.KProp(settings.analysis_hops).operator(topology.mean)
@@ -53,7 +48,11 @@ def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
         return learn.pair_fisher_scores(values, train.linked, train.unlinked)
     # Without hops, whoever is silent has no values to be compared with others.
     heard = (np.diff(estimate.indptr) > 0) | (settings.analysis_hops > 0)
-    labels, train, validation = _labels(job, topology), graph.train & heard, graph.validation & heard
+    labels, train, validation = graph.labels, graph.train & heard, graph.validation & heard
+    targets = graph_targets(job, topology)
+    if isinstance(targets, learn.DropTargets) and targets.spread_labels is not None:
+        # Private labels count as Drop cleans them.
+        labels = targets.spread_labels.cpu().numpy()
     analysis = learn.ANALYSES[settings.analysis]
     if graph.multilabel:
         # Each label is a task of two classes; an attribute counts by what it says about all of them.
@@ -89,17 +88,5 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
         estimate = replace(drawn, answered=reports.answered).estimate()
         if apart and job.norms is None:
             estimate = estimate.first(NULL_SCORES)
-        rounds.append(estimate_scores(job, topology, estimate))
+        rounds.append(attribute_scores(job, topology, estimate))
     return np.concatenate(rounds)
-
-
-def _labels(job: Job, topology: Topology) -> Any:
-    """The labels that attributes are scored by: where they are private, as Drop cleans them."""
-    graph, settings = job.graph, job.settings
-    if job.label_mechanism is None or settings.label_loss != "drop":
-        return graph.labels
-    hops = denoise.KProp(settings.drop_hops).operator(topology.unlooped)
-    labels, known = (
-        learn.tensor(array, job.device) for array in (graph.labels, graph.train | graph.validation)
-    )
-    return learn.spread_labels(labels, known, graph.class_count, hops).cpu().numpy()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import Capabilities, Method
+from graphveil.methods.method import Capabilities, Grid, Method, at_best_scale, train_backbone
 from graphveil.methods.private_links import LinkUse
 from graphveil.methods.tasks import Outcome, node_targets
-from graphveil.methods.training import PULL, SHRINK, at_best_scale, train_backbone, weighed_links
 
 
 class SolitudeSettings(BaseSettings):
@@ -21,10 +21,10 @@ class SolitudeSettings(BaseSettings):
 
     hops: int = Field(3, ge=0, description="hops of KProp on the reports")
     lambda1: float = Field(
-        PULL, ge=0, description="private links: how much a weight is held to how plausible its pair is"
+        10.0, ge=0, description="private links: how much a weight is held to how plausible its pair is"
     )
     lambda2: float = Field(
-        SHRINK,
+        0.8,
         ge=0,
         description="private links: how much weights are shrunk; below lambda2/(2 lambda1) they are 0",
     )
@@ -71,7 +71,7 @@ class Solitude(Method):
         },
     )
     # Ours.
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
+    grid: ClassVar[Grid] = {
         "lr": (1e-3, 1e-2, 1e-1),
         "weight_decay": (1e-4, 1e-3, 1e-2),
         "dropout": (0.2, 0.5, 0.8),
@@ -89,39 +89,43 @@ class Solitude(Method):
         return train_backbone(job, _spread(job, inputs, topology), topology)
 
     def _with_links(self, job: Job, inputs: linear.Input) -> Outcome:
-        settings, graph = job.settings, job.graph
-        links = weighed_links(job, settings.lambda1, settings.lambda2)
-        schedule = learn.Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience)
+        """Ask for links, keep reported pairs that are plausible enough, and learn their weights together with a GCN."""
+        settings, plan = job.settings, job.questions.links
+        assert plan is not None
+        links = denoise.ReportedLinks.of(job.ask(plan, doing="asking for links"))
+        job.say("weighing links", 0.0)
+        plausible = learn.tensor(links.plausibilities().astype(np.float32))
+        objective = learn.LinkObjective(plausible, settings.lambda1, settings.lambda2)
+        kept = objective.rest() > 0
+        pattern = linear.PairPattern(links.pairs[kept.numpy()], links.users, job.device)
+        objective = replace(objective, reported=objective.reported[kept].to(job.device))
+        topology = learn.WeightedTopology(pattern, objective.rest())
 
         def train(factor: float, schedule: learn.Schedule) -> learn.Fitted:
+            columns = (job.graph.feature_count, settings.hidden, job.task.output_count(job))
             with learn.seeded(job.seed):
-                model = learn.GCN(
-                    graph.feature_count,
-                    settings.hidden,
-                    job.task.output_count(job),
-                    settings.activation,
-                    settings.dropout,
-                ).to(job.device)
                 fitted, weights = learn.fit_with_links(
-                    model,
+                    learn.GCN(*columns, settings.activation, settings.dropout).to(job.device),
                     lambda topology: linear.scaled(_spread(job, inputs, topology), factor),
-                    links.topology,
-                    node_targets(job, links.topology),
-                    links.objective,
+                    topology,
+                    node_targets(job, topology),
+                    objective,
                     learn.Turns(settings.alternate, settings.graph_lr),
                     schedule,
-                    lambda done, most, _: job.say("training", done / most),
+                    job.tell_epoch,
                 )
             return replace(fitted, link_weights=weights)
 
         with job.stage("train"):
-            fitted, also = at_best_scale(settings, train, schedule)
+            fitted, also = at_best_scale(settings, train, settings.schedule())
         weights = fitted.link_weights
         assert weights is not None
-        detail = f"{links.reported} pairs reported, {links.pattern.size} kept, {float(weights.sum()):.0f} by weight"
+        detail = (
+            f"{len(links.pairs)} pairs reported, {pattern.size} kept, {float(weights.sum()):.0f} by weight"
+        )
         if job.backbone == "gcn":
             return replace(job.task.outcome(job, fitted, detail), also=also)
-        learned = learn.WeightedTopology(links.pattern, weights)
+        learned = learn.WeightedTopology(pattern, weights)
         return train_backbone(job, _spread(job, inputs, learned), learned)
 
 

@@ -291,9 +291,7 @@ class _Candidates:
         if self.graph.multilabel:
             self.labels = learn.with_known(self.labels, self.targets.train)
         self.judges = Group.of(job.graph, job.graph.validation)
-        self.schedule = learn.Schedule(
-            job.settings.epochs, job.settings.lr, job.settings.weight_decay, job.settings.patience
-        )
+        self.schedule = job.settings.schedule()
 
     def degrees(self, progress: learn.Progress) -> Tensor:
         degrees = learn.tensor(self.graph.degrees, self.device)

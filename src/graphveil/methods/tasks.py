@@ -227,9 +227,7 @@ class LinkTask(Task):
         if budgets.private_labels:
             raise InputError("where links are predicted, labels are not used: leave out --label-epsilon")
         if budgets.norm_epsilon is not None:
-            raise InputError(
-                "norms of features are learned beside classes, not beside links: leave --norm-epsilon out, or take the task node"
-            )
+            raise InputError("norms are learned beside classes, not beside links: leave --norm-epsilon out")
 
     def check(self, method: str, graph: Graph) -> None:
         return

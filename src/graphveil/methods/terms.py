@@ -14,7 +14,7 @@ from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError, option_name
 from graphveil.graphs.users import DISTRIBUTIONS, SILENCES, draw_levels, level_source
 from graphveil.mechanisms import entry, names
-from graphveil.mechanisms.registry import check_budget
+from graphveil.mechanisms.limits import check_budget
 from graphveil.plugins import unknown_name
 
 # Where to learn: auto takes a GPU if there is one.

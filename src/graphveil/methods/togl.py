@@ -15,10 +15,9 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.registry import takes_levels
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
-from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Method
+from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Grid, Method, Tuned, train_backbone
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
@@ -80,12 +79,9 @@ class Togl(Method):
     mechanism = "piecewise"
     settings = ToglSettings
     can = Capabilities(levels=6, norms=True, first_round_known=True, new_users=True)
-    tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {
-        "node": {"pubmed": {"hops": 8}},
-        "link": {},
-    }
+    tuned: ClassVar[Tuned] = {"node": {"pubmed": {"hops": 8}}, "link": {}}
     # K and ρ are the document's, which takes K' = 3 where it denoises; "auto" and the other K' are ours.
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = TRAINING_GRID | {
+    grid: ClassVar[Grid] = TRAINING_GRID | {
         "analysis": ("fda", "sma"),
         "analysis_hops": (0, 1, 2, 3, 4, 5),
         "hops": (0, 3, 4, 8),
@@ -100,7 +96,7 @@ class Togl(Method):
         """Refuse mechanisms that cannot ask some attributes more often."""
         if job.settings.m_from == "total" and takes_levels(job.budgets.mechanism):
             raise InputError(
-                f"m_from must be round with {job.budgets.mechanism}, whose levels ask for different numbers of values"
+                f"m_from must be round with {job.budgets.mechanism}, whose levels ask for different numbers"
             )
         for plan in job.questions.features:
             _targetable(plan)
@@ -110,9 +106,8 @@ class Togl(Method):
 
     def questions(self, job: Job) -> Questions:
         """Ask in two rounds; the attributes of the second are not known before the first, and cost nothing."""
-        assert job.budgets.epsilon is not None
-        first, more = split_of(job) * job.budgets.epsilon, _asked(job)
-        second = feature_plan(job, job.budgets.epsilon - first, round=2, **more)
+        first, more = split_of(job) * job.epsilon, _asked(job)
+        second = feature_plan(job, job.epsilon - first, round=2, **more)
         return questions_of(job, feature_plan(job, first, **more), second)
 
     def learn(self, job: Job) -> Outcome:
@@ -133,7 +128,7 @@ class Togl(Method):
         """What round 2 asks, from the reports of round 1."""
         settings: ToglSettings = job.settings
         asked = _targetable(second).asking.count
-        scores = attribute_scores(job, topology, first)
+        scores = attribute_scores(job, topology, first.estimate())
         if settings.pool == "top":
             return learn.printed_target(scores, asked, 0.5 if settings.rho == AUTO else float(settings.rho))
         rho = None if settings.rho == AUTO else float(settings.rho)
@@ -150,11 +145,10 @@ def split_of(job: Job) -> float:
     settings: ToglSettings = job.settings
     if settings.split != AUTO:
         return float(settings.split)
-    graph, epsilon = job.graph, job.budgets.epsilon
-    assert epsilon is not None
+    graph = job.graph
 
     def at(share: float) -> learn.TargetRound | None:
-        mechanism = feature_plan(job, share * epsilon, **_asked(job)).build()
+        mechanism = feature_plan(job, share * job.epsilon, **_asked(job)).build()
         if not _can_target(mechanism):
             return None
         return learn.TargetRound(

@@ -10,11 +10,11 @@ from pydantic import Field, model_validator
 
 from graphveil import denoise, learn, linear
 from graphveil.mechanisms import Estimate, Mechanism, Reports
+from graphveil.mechanisms.base import row_mechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method
+from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Capabilities, Method, train_backbone
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.training import train_backbone
 
 
 class UpgnetSettings(BaseSettings):
@@ -138,21 +138,19 @@ def _nfr_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.I
 
 def _shrunk(job: Job, reports: Reports) -> Estimate:
     """The decoded reports after the regularizer; dropout and what shrinks weights act later, in training."""
-    settings, estimate = job.settings, reports.estimate()
+    settings, mechanism, estimate = job.settings, row_mechanism(reports.mechanism), reports.estimate()
     if settings.regularizer == "nfr":
-        return denoise.NFR(settings.tau * reports.mechanism.largest).on_reports(estimate)
+        return denoise.NFR(settings.tau * mechanism.largest).on_reports(estimate)
     if settings.regularizer == "group-lasso":
         # τ times the norm that a column has in expectation, with reports spread evenly over the columns.
         entries = len(estimate.values) / estimate.shape[1]
-        return denoise.GroupLasso(settings.tau * reports.mechanism.spread * math.sqrt(entries)).on_reports(
-            estimate
-        )
+        return denoise.GroupLasso(settings.tau * mechanism.spread * math.sqrt(entries)).on_reports(estimate)
     return estimate
 
 
 def _hoa_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:
     """H-N: all hops at once in blocks of columns, each entry shrunk and scaled, and the result kept."""
-    settings, mechanism, estimate = job.settings, reports.mechanism, reports.estimate()
+    settings, mechanism, estimate = job.settings, row_mechanism(reports.mechanism), reports.estimate()
     mean_degree = max(float(job.graph.degrees.mean()), 1.0)
     shrink = denoise.NFR(settings.tau * mechanism.largest * mean_degree**-settings.hops)
     scale = learn.report_scale(mechanism, settings.share)
@@ -167,7 +165,7 @@ def _hoa_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.I
 
 def _adaptive(job: Job, mechanism: Mechanism) -> denoise.AdaptiveResidual:
     """Adaptive residuals, for which a report has the norm 1 in expectation."""
-    unit = mechanism.spread * math.sqrt(mechanism.shape.length)
+    unit = row_mechanism(mechanism).spread * math.sqrt(mechanism.shape.length)
     return denoise.AdaptiveResidual(job.settings.hops, job.settings.residual_weight, unit)
 
 

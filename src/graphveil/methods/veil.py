@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -108,9 +108,8 @@ class Veil(Method):
     def can_with(self, settings: Any, task: str = "node") -> Capabilities:
         if settings.teach in (AUTO, "panel"):
             return self.can
-        return replace(
-            self.can, panel=False, why_not={"panel": f"uses no volunteers with teach={settings.teach}"}
-        )
+        why = f"uses no volunteers with teach={settings.teach}"
+        return replace(self.can, panel=False, why_not={"panel": why})
 
     def public_files(self, settings: Any) -> tuple[Path, ...]:
         return () if settings.weights is None else (settings.weights,)
@@ -120,7 +119,7 @@ class Veil(Method):
         settings: VeilSettings = job.settings
         if settings.teach == "panel" and job.graph.panel is None:
             raise InputError(
-                "teach=panel needs volunteers: give --panel N, a graph file with a column panel, or take teach=private"
+                "teach=panel needs volunteers: give --panel N, or a graph file with a column panel"
             )
         if (settings.teach == "public") != (settings.weights is not None):
             raise InputError(
@@ -128,14 +127,12 @@ class Veil(Method):
             )
         if settings.weights is not None:
             read_weights(settings.weights, job.graph)
-        if job.graph.feature_count == 0:
-            raise InputError(f"{job.graph.name} has no features to ask about: take structure")
+        _ = job.graph.feature_range
         if teacher_of(job) == "private" and not job.unasked:
             mechanism = job.questions.features[0].build()
             if not isinstance(mechanism, (FeatureMechanism, PrivUnitMechanism)) or not mechanism.unbiased:
                 raise InputError(
-                    f"veil learns its model from unbiased reports of rows, which {job.budgets.mechanism} does not give: take privunit, "
-                    "multibit or piecewise, or another teacher"
+                    f"{job.budgets.mechanism} gives no unbiased reports of rows to learn from: take privunit, multibit or piecewise"
                 )
 
     def questions(self, job: Job) -> Questions:
@@ -145,8 +142,8 @@ class Veil(Method):
             return asked
         half = job.graph.node_count // 2
         first, second = range(half), range(half, job.graph.node_count)
-        public = (job.graph.public_range.low, job.graph.public_range.high)
-        blank = _blank_model(job.graph.class_count, job.graph.feature_count, public)
+        public = job.graph.feature_range
+        blank = _blank_model(job.graph.class_count, job.graph.feature_count, (public.low, public.high))
         lists = np.tile(np.arange(open_of(job)[0]), (len(second), 1))
         classes = class_plan(job, blank, np.array(second), lists, None)
         if teacher_of(job) != "private":
@@ -228,9 +225,8 @@ def teacher_of(job: Job) -> str:
 
 def open_of(job: Job) -> tuple[int, bool]:
     """How many classes are left open for a user, and whether what the graph says of them is added on the device."""
-    epsilon, classes = job.budgets.epsilon, job.graph.class_count
-    assert epsilon is not None
-    usual, offset = usually_open(epsilon, classes)
+    classes = job.graph.class_count
+    usual, offset = usually_open(job.epsilon, classes)
     return usual if job.settings.open == AUTO else min(int(job.settings.open), classes), offset
 
 
@@ -266,8 +262,7 @@ def _taught(job: Job, known: PublicKnowledge) -> tuple[PublicModel | None, Whole
     if teacher == "panel":
         with job.stage("train", "learning from volunteers"):
             return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
-    assert job.budgets.epsilon is not None
-    few = job.budgets.epsilon <= FEW_BUDGET
+    few = job.epsilon <= FEW_BUDGET
     # Chosen for sketches alone: where a few values are told, and noise is large, it matters most that classes are right.
     drawn = None if few and job.budgets.mechanism != "privunit" else job.seed
     teachers = teaching_users(
@@ -333,8 +328,7 @@ def _teaching_plan(job: Job, users: Whole) -> Plan:
     if job.budgets.mechanism != "privunit":
         return feature_plan(job, users=chosen)
     graph, around = job.graph, Around.of(job.graph)
-    assert job.budgets.epsilon is not None
-    usual = SMALL_SKETCH if job.budgets.epsilon <= FEW_BUDGET else SKETCH
+    usual = SMALL_SKETCH if job.epsilon <= FEW_BUDGET else SKETCH
     size = usual if job.settings.sketch == AUTO else int(job.settings.sketch)
     coin = int(np.random.default_rng([job.seed, COINS, 2]).integers(1 << 53))
     sketch = {"inputs": graph.feature_count, "hash_seed": coin, "centre": around.centre}
@@ -406,22 +400,13 @@ def _ask(job: Job, known: PublicKnowledge, model: PublicModel, users: Whole) -> 
         logs = np.log(np.maximum(mean_of_all(job.graph, targets), SMALLEST))[lists] - logs
     plan = class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
     reports = job.ask(plan, doing="asking for classes")
-    assert job.budgets.epsilon is not None
-    least = 1 / (math.exp(job.budgets.epsilon) + count - 1)
-    who = reports.places
-    return learn.ClassAnswers(
-        users[who],
-        lists[who],
-        reports.codes.astype(np.int64),
-        known.prior[users[who]].max(axis=1),
-        least,
-    )
+    least = 1 / (math.exp(job.epsilon) + count - 1)
+    who, codes = users[reports.places], reports.codes.astype(np.int64)
+    return learn.ClassAnswers(who, lists[reports.places], codes, known.prior[who].max(axis=1), least)
 
 
 def class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: Floats | None) -> Plan:
     """The question for a class, with what each user is asked beyond the model."""
-    public = job.graph.public_range
-    assert public is not None
     offsets = None
     if logs is not None:
         most = model.model.largest_offset
@@ -433,7 +418,7 @@ def class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: F
         round=2 if teacher_of(job) == "private" else 1,
         users=tuple(users.tolist()),
         dims=job.graph.feature_count,
-        range=(public.low, public.high),
+        range=astuple(job.graph.feature_range),
         classes=lists.shape[1],
         model=model.model,
         lists=lists,

@@ -7,7 +7,7 @@ gain_models.json; the runs that they were fitted to and the fit are in reproduce
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Literal
@@ -86,11 +86,6 @@ class PublicNumbers:
             float(entropy.mean()),
             1 - posterior.validation_score,
         )
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Their names, in order."""
-        return tuple(field.name for field in fields(cls))
 
 
 @dataclass(frozen=True)

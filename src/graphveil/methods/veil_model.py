@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from graphveil.files import read_arrays
 from graphveil.graphs.collective import Collective
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import PrivUnitMechanism, Reports
-from graphveil.mechanisms.class_model import ClassModel
+from graphveil.mechanisms.classes import ClassModel
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy.integer_model import integer_model
 
@@ -64,10 +64,9 @@ class Around:
     @classmethod
     def of(cls, graph: Graph) -> Around:
         """The middle of the range where features are few or 0 is no end of it; else 0, where most values are."""
-        public = graph.public_range
-        assert public is not None
-        ends = (public.low, public.high)
-        return cls(public, 0.0 if graph.feature_count > FEW_FEATURES and 0.0 in ends else public.centre)
+        public = graph.feature_range
+        sparse = graph.feature_count > FEW_FEATURES and 0.0 in (public.low, public.high)
+        return cls(public, 0.0 if sparse else public.centre)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -112,7 +111,6 @@ def taught_by_reports(
     """The model that unbiased reports of some users of all workers teach: the class whose mean row is nearest."""
     users, collective = users[reports.places], graph.collective
     estimate = reports.mechanism.estimate(reports)
-    sketched = isinstance(reports.mechanism, PrivUnitMechanism)
     matrix = estimate.dense() if estimate.indices is None else estimate.to_scipy()
     noise = _second_moments(matrix, collective)
     chosen = "self" if about == "auto" else about
@@ -121,13 +119,12 @@ def taught_by_reports(
         other = learn.learn_means(matrix, targets("neighbours")[users], noise, collective)
         if clearly_more(other.signal, found.signal):
             chosen, found = "neighbours", other
-    if sketched:
-        count = int(collective.sum(np.array([len(users)]))[0])
-        return _of_sketches(reports, found, noise, count, graph, chosen)
+    if isinstance(reports.mechanism, PrivUnitMechanism):
+        noise_left = noise / max(int(collective.sum(np.array([len(users)]))[0]), 1)
+        return _of_sketches(reports.mechanism, found, noise_left, chosen)
     offset = 0.0 if estimate.indices is None else estimate.offset
     found = replace(found, centre=found.centre + offset)
-    public = graph.public_range
-    assert public is not None
+    public = graph.feature_range
     width = public.high - public.low
     share = np.clip((found.centre - public.low) / width, LEAST_SHARE, 1 - LEAST_SHARE)
     spread = share * (1 - share) * width**2 / (1 if graph.binary else 3)
@@ -135,14 +132,11 @@ def taught_by_reports(
     return Around(public, 0.0).model(taught, chosen)
 
 
-def _of_sketches(
-    reports: Reports, means: Any, noise: Floats, count: int, graph: Graph, about: str
-) -> PublicModel:
+def _of_sketches(mechanism: PrivUnitMechanism, means: Any, noise: Floats, about: str) -> PublicModel:
     """The same, where rows were sketched: weights of sketches become weights of rows, whose length is nearly the same."""
-    mechanism = reports.mechanism
-    assert isinstance(mechanism, PrivUnitMechanism) and mechanism.sketch is not None
+    assert mechanism.sketch is not None
     # What is left of a unit row's square when the mean row is taken away, over all its numbers.
-    square = float((means.centre**2 - noise / max(count, 1)).sum())
+    square = float((means.centre**2 - noise).sum())
     spread = np.full(mechanism.size, max(1 - square, 0.1) / mechanism.size)
     taught = learn.teach_by_means(means, spread, unit=True)
     lifted = replace(taught, weights=mechanism.sketch.lifted(taught.weights))
@@ -191,14 +185,5 @@ def read_weights(file: str | Path, graph: Graph) -> PublicModel:
     unit = held.get("unit", np.array(False))
     if unit.shape != () or unit.dtype.kind != "b":
         raise InputError(f"{path}: unit must be true or false, got {unit.dtype} of shape {unit.shape}")
-    public = graph.public_range
-    assert public is not None
-    model, scale = integer_model(
-        weights,
-        bias,
-        (public.low, public.high),
-        first=first,
-        first_bias=held.get("first_bias"),
-        unit=bool(unit),
-    )
-    return PublicModel(model, scale)
+    more: dict[str, Any] = {"first": first, "first_bias": held.get("first_bias"), "unit": bool(unit)}
+    return PublicModel(*integer_model(weights, bias, astuple(graph.feature_range), **more))

@@ -10,6 +10,7 @@ import numpy as np
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import ClaimError, ClippedWarning, InputError, PrivacyError
 from graphveil.mechanisms import Mechanism, NeighbourLists, Reports, entry
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.rows import row_norms
 from graphveil.privacy.ledger import Ledger
 from graphveil.privacy.plan import Plan
@@ -95,7 +96,8 @@ def answer(
     if plan.of == "norm":
         private = row_norms(private)
     _check_fit(plan, mechanism, private, ledger)
-    ledger.charge(plan, _spent(mechanism.costs(private), plan, len(ledger.asked(plan))))
+    costs = mechanism.costs(private) if isinstance(mechanism, PersonalMechanism) else None
+    ledger.charge(plan, _spent(costs, plan, len(ledger.asked(plan))))
     if blind and plan.subject == "features":
         mechanism = mechanism.blind()
     with np.errstate(all="ignore"):
@@ -139,9 +141,7 @@ def _check_fit(plan: Plan, mechanism: Mechanism, private: Any, ledger: Ledger) -
     asked = ledger.asked(plan)
     held = mechanism.count(private)
     if held != asked.size:
-        raise InputError(
-            f"the plan asks {asked.size} users of this ledger, and {held} rows were given: give theirs, in that order"
-        )
+        raise InputError(f"the plan asks {asked.size} users, and {held} rows were given: give theirs")
     if plan.subject == "links":
         # Rows of a matrix would not say whose they are, and both ends of a link would answer for it.
         if not isinstance(private, NeighbourLists):

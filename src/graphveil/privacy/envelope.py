@@ -80,16 +80,12 @@ class Envelope:
         if len(data) > limit:
             raise MessageError(f"the envelope has {len(data)} bytes, at most {limit} are read")
         if len(data) < HEADER.size + CHECKSUM.size:
-            raise MessageError(
-                f"the envelope is truncated: {len(data)} bytes, an empty one takes {HEADER.size + CHECKSUM.size}"
-            )
+            raise MessageError(f"the envelope is truncated: {len(data)} bytes, it takes {envelope_size(0)}")
         magic, version, zero, report, pseudonym, mark, length = HEADER.unpack_from(data)
         if magic != MAGIC:
             raise MessageError(f"the envelope does not start with {MAGIC!r}: it is damaged or none")
         if version != VERSION or any(zero):
-            raise MessageError(
-                f"the envelope has version {version}, this graphveil reads version {VERSION}: update it"
-            )
+            raise MessageError(f"the envelope has version {version}, graphveil reads {VERSION}: update it")
         expected = HEADER.size + length + CHECKSUM.size
         if len(data) != expected:
             fault = "truncated" if len(data) < expected else "damaged"
@@ -165,9 +161,7 @@ class Question:
         if set(told) != set(names):
             raise MessageError(f"a question has the fields {', '.join(sorted(names))}, and no others")
         if told["format"] != FORMAT:
-            raise MessageError(
-                f"the question has the format {short(told['format'])}, this graphveil reads {FORMAT}: update it"
-            )
+            raise MessageError(f"the question has format {short(told['format'])}, not {FORMAT}: update it")
         if not isinstance(told["plan"], dict):
             raise MessageError("the plan of a question must be a JSON object")
         fields = {name: told[name] for name in cls.__dataclass_fields__}

@@ -10,8 +10,7 @@ import numpy as np
 
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.mechanisms.class_model import MAX_SHIFT, ClassModel
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import MAX_SHIFT, ClassModel, Integers
 from graphveil.mechanisms.rows import Floats, PublicRange
 
 # Bits of the largest weight, and of the largest score, so that offsets of the same size fit besides.

@@ -15,6 +15,7 @@ from graphveil.channels.exact import MARGIN, Claim
 from graphveil.checks import check_whole
 from graphveil.errors import BudgetError, InputError, PrivacyError
 from graphveil.mechanisms.base import Mechanism, Subject
+from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy.plan import Plan
 
 # Every channel leaves 2^-40 of its claim unspent, so claims whose sum passes a budget by less have not overdrawn it.
@@ -142,9 +143,8 @@ class Ledger:
         who = np.array(plan.users, dtype=np.int64)
         strangers = who[(who < self.first) | (who >= self.first + self.users)]
         if strangers.size:
-            raise InputError(
-                f"users must lie in {self.first}..{self.first + self.users - 1}, the plan asks user {int(strangers.max())}"
-            )
+            last = self.first + self.users - 1
+            raise InputError(f"users must lie in {self.first}..{last}, the plan asks user {strangers.max()}")
         return who
 
     def carry_over(self, costs: Sequence[float], delta: float) -> None:
@@ -154,9 +154,7 @@ class Ledger:
         """
         by_level = _level_budgets(costs)
         if by_level.shape != self._by_level.shape or not delta >= 0:
-            raise InputError(
-                f"what was charged before must be {len(self._by_level)} costs and a delta of at least 0"
-            )
+            raise InputError(f"what was charged must be {len(self._by_level)} costs and a delta of 0 or more")
         with self._lock:
             self._booked = _added(self._booked, by_level[:, None])
             self._booked_delta = _added(self._booked_delta, delta)
@@ -172,7 +170,7 @@ class Ledger:
         charged = np.full(who.size, claim.epsilon) if costs is None else np.asarray(costs)
         if charged.shape != who.shape or not ((charged >= 0) & (charged <= claim.epsilon)).all():
             raise InputError(
-                f"costs must be {who.size} numbers from 0 to {claim.epsilon:g}, one for each user that is asked"
+                f"costs must be {who.size} numbers in 0..{claim.epsilon:g}, one for each user asked"
             )
         exact, at = plan.build().epsilon, who - self.first
         allowed = (self._public[at] + self._by_level[:, None]) * (1 + DUST)
@@ -211,14 +209,12 @@ class Ledger:
 
     def costs_by_level(self, plan: Plan) -> Floats:
         """What a plan costs a user of each level that was declared."""
-        budgets = plan.build().level_budgets
+        budgets = level_budgets(plan.build())
         count = len(self._by_level)
         if budgets is None or count == 1:
             return np.full(count, plan.claim.epsilon)
         if len(budgets) != count:
-            raise InputError(
-                f"the plan has budgets for {len(budgets)} levels, and {count} were declared: ask with as many"
-            )
+            raise InputError(f"the plan has budgets for {len(budgets)} levels, {count} were declared")
         return np.array(budgets)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -300,11 +296,7 @@ def _own_levels(levels: Any, users: int, count: int) -> NDArray[np.int64]:
         return np.ones(users, dtype=np.int64)
     array = np.asarray(levels)
     if levels is None or array.shape != (users,) or array.dtype.kind not in "iu":
-        raise InputError(
-            f"levels must be {users} integers, one a user, where by_level gives budgets for them"
-        )
+        raise InputError(f"levels must be {users} integers, one a user, where there is by_level")
     if users and not 1 <= int(array.min()) <= int(array.max()) <= count:
-        raise InputError(
-            f"levels must lie in 1..{count}: by_level must have a budget for every level that users may choose"
-        )
+        raise InputError(f"levels must lie in 1..{count}, for which by_level has budgets")
     return array.astype(np.int64)

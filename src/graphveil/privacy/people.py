@@ -55,9 +55,7 @@ def people_numbers(collection: str, names: Iterable[str], people: bytes) -> NDAr
     order = np.lexsort((halves[:, 1], halves[:, 0]))
     ordered = halves[order]
     if (ordered[1:] == ordered[:-1]).all(axis=1).any():
-        raise MessageError(
-            "the people of a collection must be different, and some are there twice: a link to them would be answered twice"
-        )
+        raise MessageError("some people are there twice: a link to them would be answered twice")
     wanted = b"".join({person_digest(collection, name) for name in names})
     places = [_place(ordered, *each) for each in np.frombuffer(wanted, dtype="<u8").reshape(-1, 2)]
     return np.sort(order[[place for place in places if place is not None]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -27,19 +28,18 @@ from graphveil.checks import short
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Mechanism, Reports, entry, mechanism
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism
-from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism, ClassModel, Integers
 from graphveil.mechanisms.labels import LabelMechanism
-from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users
+from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_NAMED_USERS, MAX_WORD
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import Entry
-from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
 # What a mechanism is told by fields of the plan, so that no option can say it a second time.
 FIELDS = ("name", "epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels", "of")
 # What a plan says where it asks for a class, and must not say elsewhere; and what it cannot say there.
 OF_CLASS, NOT_OF_CLASS = ("model", "lists", "offsets"), ("delta", "sampled", "binary", "levels")
+NEEDED = ("model", "lists", "classes", "dims", "range")
 # A plan that names a million users is still below this; more is not read.
 MAX_BYTES = 1 << 24
 # Fields and options of a plan, and how many wrong ones an error names.
@@ -68,15 +68,11 @@ def _plain_option(value: Any, depth: int = 0) -> Any:
         if set(map(type, value)) <= {int, float}:
             return list(value)
         if len(value) > MAX_KEYS:
-            raise ValueError(
-                f"an option may list at most {MAX_KEYS} things that are no numbers, got {len(value)}"
-            )
+            raise ValueError(f"an option may list at most {MAX_KEYS} things but numbers, got {len(value)}")
         return [_plain_option(each, depth + 1) for each in value]
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    raise ValueError(
-        f"options must be numbers, words or lists of them, got {type(value).__name__} {depth} lists deep"
-    )
+    raise ValueError(f"options must be numbers, words or lists, got {type(value).__name__} {depth} deep")
 
 
 def _plain_options(options: Any) -> Any:
@@ -93,7 +89,8 @@ def _users(users: Any) -> Any:
         return "all"
     if not isinstance(users, (list, tuple)):
         raise InputError(f"users must be 'all' or a list of numbers, got {short(users)}")
-    check_named_users(len(users))
+    if len(users) > MAX_NAMED_USERS:
+        raise InputError(f"a plan may name at most {MAX_NAMED_USERS} users, got {len(users)}: ask in parts")
     if not set(map(type, users)) <= {int}:
         raise ValueError("users must be 'all' or whole numbers")
     if len(set(users)) != len(users) or not 0 <= min(users, default=0) <= max(users, default=0) < MAX_USERS:
@@ -157,9 +154,7 @@ class Plan(BaseModel):
 
     def __init__(self, /, **fields: Any) -> None:
         if len(fields) > MAX_KEYS:
-            raise InputError(
-                f"the plan cannot be served: it has {len(fields)} fields, at most {MAX_KEYS} are read"
-            )
+            raise InputError(f"the plan cannot be served: {len(fields)} fields, at most {MAX_KEYS} are read")
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -172,14 +167,12 @@ class Plan(BaseModel):
                 raise ValueError(f"options must not hold {key!r}, which the plan says itself")
         self._check_class()
         mechanism = self.build()
-        if self.of == "norm" and (self.subject != "features" or self.dims != 1 or mechanism.personal):
-            raise ValueError(
-                "a norm is one value: ask for it by a mechanism for features without levels, with dims = 1"
-            )
+        if self.of == "norm" and (
+            self.subject != "features" or self.dims != 1 or isinstance(mechanism, PersonalMechanism)
+        ):
+            raise ValueError("a norm is one value: ask by a mechanism for features without levels, dims = 1")
         if mechanism.trust == "curator" and self.users != "all":
-            raise ValueError(
-                f"{self.mechanism} is a curator's mechanism, which takes what everybody holds: ask 'all' users"
-            )
+            raise ValueError(f"{self.mechanism} is a curator's mechanism: ask 'all' users")
         return self
 
     def _check_class(self) -> None:
@@ -187,17 +180,13 @@ class Plan(BaseModel):
         if self.of != "class":
             given = [name for name in OF_CLASS if getattr(self, name) is not None]
             if given:
-                raise ValueError(
-                    f"{' and '.join(given)} belong to a question for a class: say of = 'class', or leave out"
-                )
+                raise ValueError(f"{' and '.join(given)} belong to a question for a class: say of = 'class'")
             return
         if entry(self.mechanism).subject != "label":
             raise ValueError(f"a class is answered like a label, by krr: {self.mechanism} cannot")
-        for name in ("model", "lists", "classes", "dims", "range"):
+        for name in NEEDED:
             if getattr(self, name) is None:
-                raise ValueError(
-                    f"a question for a class needs a model, lists, classes, dims and a range: {name} is missing"
-                )
+                raise ValueError(f"a question for a class needs {', '.join(NEEDED)}: {name} is missing")
         for name in NOT_OF_CLASS:
             if getattr(self, name) is not None:
                 raise ValueError(f"a question for a class takes no {name}: leave it out")
@@ -209,17 +198,13 @@ class Plan(BaseModel):
                 f"{self.lists.shape[0]} lists"
             )
         if self.dims != self.model.dims:
-            raise ValueError(
-                f"the model takes rows of {self.model.dims} values, the plan says dims = {self.dims}"
-            )
+            raise ValueError(f"the model takes rows of {self.model.dims} values, dims is {self.dims}")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
         """Read a plan that came over the network."""
         if len(text) > MAX_BYTES:
-            raise InputError(
-                f"the plan cannot be served: it has {len(text)} bytes, at most {MAX_BYTES} are read"
-            )
+            raise InputError(f"the plan cannot be served: {len(text)} bytes, at most {MAX_BYTES} are read")
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
@@ -259,17 +244,13 @@ class Plan(BaseModel):
         places = {user: place for place, user in enumerate(self.users)}
         strangers = [user for user in users if user not in places]
         if strangers:
-            raise InputError(
-                f"the plan does not ask user {short(strangers[0])}: a part has users of the whole"
-            )
+            raise InputError(f"the plan does not ask user {short(strangers[0])}: ask users of the whole")
         return self._at([places[user] for user in users])
 
     def parts(self) -> Iterator[Plan]:
         """The plan of each user, one after the other, in its order."""
         if self.users == "all":
-            raise InputError(
-                "the plan asks 'all' users and does not say how many: name them, or ask for a part"
-            )
+            raise InputError("the plan asks 'all' users: name them, or ask for a part")
         for place in range(len(self.users)):
             yield self._at([place])
 
@@ -340,9 +321,7 @@ def _built_class(
     def build() -> ClassMechanism:
         label = _built(registered, told)
         if not isinstance(label, LabelMechanism):
-            raise InputError(
-                f"a class is answered by k-ary response: {registered.name} answers in another way, take krr"
-            )
+            raise InputError(f"a class is answered by krr, {registered.name} answers in another way")
         # What sees private rows shares no object with the caller.
         own = None if offsets is None else Integers.anew(offsets)
         return ClassMechanism(label, PublicRange.of(public), _own_model(model), Integers.anew(lists), own)
@@ -433,9 +412,7 @@ def join_parts(plan: Plan, answered: Iterable[tuple[Plan, Reports]]) -> Reports:
     for part, reports in answered:
         own = _places(plan, part, places)
         if reports.mechanism.fingerprint != part.build().fingerprint:
-            raise MessageError(
-                "reports were given for a part that they do not answer: give each with its own plan"
-            )
+            raise MessageError("reports do not answer the part they come with: give each with its own plan")
         if reports.asked != own.size:
             raise MessageError(f"{reports.asked} reports were given for a part of {own.size} users")
         reports.check()
@@ -465,19 +442,7 @@ def _ordered(plan: Plan, places: NDArray[np.int64], told: list[Reports]) -> Repo
     assert plan.users != "all"
     if len(np.unique(places)) != len(places):
         raise MessageError("a user has answered two parts: everybody answers once")
-    order = np.argsort(places)
-    lengths = np.concatenate([reports.lengths for reports in told])
-    starts = row_pointers(lengths)[:-1][order]
-    pointers = row_pointers(lengths[order])
-    at = np.repeat(starts - pointers[:-1], lengths[order]) + np.arange(int(pointers[-1]))
-    dims = [reports.dims for reports in told if reports.dims is not None]
-    codes = np.concatenate([reports.codes for reports in told])[at]
+    whole = Reports.join([replace(reports, answered=None) for reports in told], plan.build())
     answered = np.zeros(len(plan.users), dtype=bool)
     answered[places] = True
-    return Reports(
-        plan.build(),
-        pointers,
-        np.concatenate(dims)[at] if dims else None,
-        codes,
-        None if answered.all() else answered,
-    )
+    return replace(whole.rows(np.argsort(places)), answered=None if answered.all() else answered)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.features import Asking, FeatureMechanism
-from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.privacy.plan import Plan
 
 Truths = NDArray[np.bool_]

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.base import Trust
-from graphveil.mechanisms.links import told_by_both_ends
-from graphveil.mechanisms.ppm import level_loss
+from graphveil.mechanisms.links import LinkMechanism, told_by_both_ends
+from graphveil.mechanisms.personal import level_loss
 from graphveil.mechanisms.registry import origin
 from graphveil.number_format import counted, rounded_up
 from graphveil.plugins import is_reference
@@ -371,7 +371,7 @@ def _is_ideal(charge: Charge) -> bool:
 
 
 def _beyond_audit(charge: Charge) -> tuple[str, ...]:
-    return () if charge.built is None else charge.built.beyond_audit
+    return charge.built.beyond_audit if isinstance(charge.built, LinkMechanism) else ()
 
 
 def _trust(charges: Sequence[Charge]) -> Trust:

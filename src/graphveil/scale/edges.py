@@ -36,19 +36,41 @@ def whole_rows(pointers: Pointers, most: int) -> Iterator[tuple[int, int]]:
         begin = end
 
 
+def taking(chunks: Iterator[Targets]) -> Callable[[int], Targets]:
+    """A function that returns the next so many of all targets, which come in chunks of any size."""
+    rest = np.empty(0, dtype=np.int32)
+
+    def take(count: int) -> Targets:
+        nonlocal rest
+        parts = [rest]
+        while sum(map(len, parts)) < count:
+            parts.append(next(chunks))
+        joined = np.concatenate(parts)
+        rest = joined[count:]
+        return joined[:count]
+
+    return take
+
+
 def write_edges(
-    file: Path, first: int, pointers: Pointers, targets: Callable[[int, int], Targets], group: int = GROUP
-) -> None:
-    """Write the links of users ``first``, ``first + 1``, …; ``targets(begin, end)`` are entries of theirs, sorted for each user."""
+    file: Path, first: int, pointers: Pointers, take: Callable[[int], Targets], group: int = GROUP
+) -> int:
+    """Write the links of users ``first``, ``first + 1``, …; how many of them lead to other users than these.
+
+    ``take(count)`` returns the next neighbours, sorted for each user.
+    """
+    cut, end_user = 0, first + len(pointers) - 1
     with writing_table(file, plain=True) as write:
         for begin, end in whole_rows(pointers, group):
-            found = targets(int(pointers[begin]), int(pointers[end]))
+            found = take(int(pointers[end] - pointers[begin]))
+            cut += int(((found < first) | (found >= end_user)).sum())
             owners = np.arange(first + begin, first + end, dtype=np.int32)
             sources = np.repeat(owners, np.diff(pointers[begin : end + 1]))
             if found.size or begin == 0:
                 write({"source": sources, "target": found})
         if len(pointers) == 1:
             write({"source": np.empty(0, np.int32), "target": np.empty(0, np.int32)})
+    return cut
 
 
 def check_order(file: Path, first: int, pointers: Pointers, targets: Targets) -> None:

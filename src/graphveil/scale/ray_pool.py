@@ -19,7 +19,7 @@ import ray
 from ray import exceptions
 
 from graphveil.errors import EngineError
-from graphveil.experiments.processes import Pool, UnitLostError, Value
+from graphveil.experiments.engine import Pool, UnitLostError, Value
 from graphveil.plugins import expect, expected
 from graphveil.scale.environment import algebra_threads, check_same, set_algebra_threads, versions
 from graphveil.scale.ray_session import RETRIES, connected

@@ -18,8 +18,7 @@ import ray
 import ray._private.worker as ray_worker
 
 from graphveil.errors import EngineError
-from graphveil.experiments.engine import AUTO, host_and_port
-from graphveil.experiments.processes import uninterrupted
+from graphveil.experiments.engine import AUTO, host_and_port, uninterrupted
 from graphveil.scale.scratch import RAY, Scratch
 
 # Within it somebody listens at an address, or nobody does.

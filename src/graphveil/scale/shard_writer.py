@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,7 @@ from graphveil.graphs.graph import Graph, Mask
 from graphveil.graphs.tables import Column, write_table, writing_table
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.reports import row_pointers
-from graphveil.scale.distribute import distribute
-from graphveil.scale.edges import GROUP, Adjacency, write_edges
+from graphveil.scale.edges import Adjacency, Targets, taking, write_edges
 from graphveil.scale.manifest import (
     EDGES,
     USERS,
@@ -77,7 +77,7 @@ def write_shards(
     public = PublicUsers(graph.labels, graph.train, graph.validation, graph.test, graph.ids)
     whole = graph.public_range
     with new_folder(Path(out)) as folder:
-        parts = write_public(folder, layout, adjacency, public)
+        parts = write_public(folder, layout, graph.degrees, in_shard_order(graph, layout), public)
         if users is not None:
             write_held(folder, layout, users.raw.features, users.raw.labels)
         Manifest(
@@ -104,29 +104,55 @@ def id_kind(ids: NDArray[Any] | None) -> IdKind | None:
 
 
 def write_public(
-    folder: Path, layout: Layout, adjacency: Adjacency, public: PublicUsers, most: int = GROUP
+    folder: Path,
+    layout: Layout,
+    degrees: NDArray[np.int64],
+    neighbours: Iterator[Targets],
+    public: PublicUsers,
 ) -> tuple[Partition, ...]:
-    """The public tables of all partitions; what the manifest says of them. ``most`` entries are in memory at a time."""
-    parts = []
-    degrees = adjacency.degrees
-    with distribute(folder, layout, adjacency, most) as scattered:
-        for partition in range(layout.partitions):
-            users = layout.users(partition)
-            pointers = row_pointers(degrees[users])
-            first = int(layout.first[partition])
-            targets = scattered.partition(partition, pointers)
-            place = part_folder(folder, partition)
-            write_edges(place / EDGES, first, pointers, targets.targets)
-            write_users(place / USERS, users, degrees[users], public.of(users))
-            cut = int(scattered.cut[partition])
-            parts.append(Partition(first=first, users=len(users), entries=int(pointers[-1]), cut=cut))
-    return tuple(parts)
+    """Write the public tables of all partitions; what the manifest says of them.
+
+    Parameters
+    ----------
+    degrees
+        How many neighbours each user has, by original numbers.
+    neighbours
+        The neighbours of all users as shard numbers, in shard order, some at a time.
+    """
+    take = taking(neighbours)
+    return tuple(
+        write_partition(
+            folder, partition, int(layout.first[partition]), users, degrees[users], take, public.of(users)
+        )
+        for partition in range(layout.partitions)
+        for users in [layout.users(partition)]
+    )
 
 
-def write_users(
-    file: Path, original: NDArray[np.int64], degrees: NDArray[np.int64], public: PublicUsers
-) -> None:
-    """The table of a partition's users."""
+def in_shard_order(graph: Graph, layout: Layout) -> Iterator[Targets]:
+    """The neighbours of all users of a graph in memory as shard numbers, in shard order, partition by partition."""
+    for partition in range(layout.partitions):
+        users = layout.users(partition)
+        counts = graph.degrees[users]
+        starts = row_pointers(counts)
+        at = np.repeat(graph.indptr[users] - starts[:-1], counts) + np.arange(int(starts[-1]))
+        # One number for both ends: sorted, it is by user and then by neighbour.
+        codes = np.sort((np.repeat(np.arange(len(users)), counts) << 32) | layout.number[graph.indices[at]])
+        yield (codes & 0xFFFFFFFF).astype(np.int32)
+
+
+def write_partition(
+    folder: Path,
+    partition: int,
+    first: int,
+    original: NDArray[np.int64],
+    degrees: NDArray[np.int64],
+    take: Callable[[int], Targets],
+    public: PublicUsers,
+) -> Partition:
+    """Write the public tables of a partition whose users have the shard numbers ``first``, ``first + 1``, …"""
+    place, pointers = part_folder(folder, partition), row_pointers(degrees)
+    cut = write_edges(place / EDGES, first, pointers, take)
     split = TRAIN * public.train + VALIDATION * public.validation + TEST * public.test
     columns: dict[str, Column] = {
         "original": original.astype(np.int64),
@@ -136,7 +162,8 @@ def write_users(
     }
     if public.ids is not None:
         columns["id"] = public.ids
-    write_table(file, columns)
+    write_table(place / USERS, columns)
+    return Partition(first=first, users=len(original), entries=int(pointers[-1]), cut=cut)
 
 
 def write_held(folder: Path, layout: Layout, features: Any, labels: NDArray[np.int64]) -> None:

@@ -24,19 +24,11 @@ from graphveil.graphs.splits import check_seed
 from graphveil.graphs.tables import writing_table
 from graphveil.graphs.town import Town, draw_interests, interest_rates, pick_anywhere, pick_nearby
 from graphveil.mechanisms.reports import row_pointers
-from graphveil.scale.edges import Targets, write_edges
-from graphveil.scale.manifest import (
-    EDGES,
-    USERS,
-    Manifest,
-    Partition,
-    new_folder,
-    part_folder,
-    simulated_file,
-)
+from graphveil.scale.edges import Targets, taking
+from graphveil.scale.manifest import Manifest, Partition, new_folder, simulated_file
 from graphveil.scale.partitioners import MAX_PARTITIONS
 from graphveil.scale.shard_reader import Shards, open_shards
-from graphveil.scale.shard_writer import PublicUsers, write_users
+from graphveil.scale.shard_writer import PublicUsers, write_partition
 from graphveil.scale.simulated_users import GROUP, held_columns
 
 # The streams of a seed; `Town.generate` has the key 7.
@@ -168,15 +160,13 @@ def _write(town: ShardedTown, folder: Path, partition: int, simulated: bool) -> 
     first, end = town.users(partition)
     labels = town.labels(partition)
     pointers, targets = town.links(partition)
-    place = part_folder(folder, partition)
-    write_edges(place / EDGES, first, pointers, lambda begin, end: targets[begin:end])
-    original = np.arange(first, end, dtype=np.int64)
-    write_users(place / USERS, original, np.diff(pointers), town.public(partition, labels))
+    original, take = np.arange(first, end, dtype=np.int64), taking(iter([targets]))
+    public = town.public(partition, labels)
+    written = write_partition(folder, partition, first, original, np.diff(pointers), take, public)
     if simulated:
         rows = town.interests(partition, labels)
         with writing_table(simulated_file(folder, partition)) as write:
             for begin in range(0, max(len(labels), 1), GROUP):
                 behind = begin + GROUP
                 write(held_columns(rows(begin, behind), labels[begin:behind]))
-    cut = int(((targets < first) | (targets >= end)).sum())
-    return Partition(first=first, users=end - first, entries=len(targets), cut=cut)
+    return written

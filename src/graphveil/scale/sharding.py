@@ -1,42 +1,54 @@
 """Shard a graph that is in a file, without ever holding it as a whole.
 
-In memory are a few numbers for each user (about 80 bytes), and some links or rows at a time, as many as ``max_memory`` allows.
+In memory are a few numbers for each user (about 80 bytes), and some links or rows at a time, as many as ``max_memory`` allows. A file is
+an .npz file, whose large arrays are unpacked into a folder and read some rows at a time; or a table of links (.csv, or .parquet with the
+columns source and target). Integers in a table are the numbers of users. Text is taken for ids, and so are integers where the caller says
+so: users are then numbered by the order of their ids.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from pyarrow import types
 
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
-from graphveil.graphs.divide import divide
+from graphveil.files import MAX_GIGABYTES, array_members, readable, unpack
+from graphveil.graphs.divide import check_binary, checked_features, divide, public_range
 from graphveil.graphs.graph import MAX_NODES, UNKNOWN, Graph
-from graphveil.graphs.npz import Raw
+from graphveil.graphs.npz import CSR_KEYS, KNOWN_KEYS, Raw, raw_of
 from graphveil.graphs.splits import recipe_of
 from graphveil.graphs.store import verify
+from graphveil.graphs.tables import Columns, PairTable, text_array, writing_table
 from graphveil.graphs.users import Users
-from graphveil.scale.edge_lists import edge_list, read_labels
-from graphveil.scale.feature_stream import write_streamed
-from graphveil.scale.manifest import SORTING, Manifest, new_folder
-from graphveil.scale.npz_source import NpzSource, npz_source
+from graphveil.mechanisms.rows import PublicRange
+from graphveil.scale.link_database import LinkDatabase
+from graphveil.scale.manifest import SORTING, Manifest, new_folder, simulated_file
 from graphveil.scale.partitioners import METIS_ENTRIES, Layout, assign, check_partitions
 from graphveil.scale.shard_reader import Shards, open_shards
 from graphveil.scale.shard_writer import PublicUsers, id_kind, write_held, write_public
-from graphveil.scale.sorting import sorted_links
+from graphveil.scale.simulated_users import held_columns
 
 GIGABYTES = 1.0
-# What sorting takes for each entry: both ends, the same again while it is sorted, a mask, and what numpy makes on the way.
-BYTES_AN_ENTRY = 48
 # What METIS takes for each entry: 20 million entries took about 1 GB.
 METIS_BYTES = 60
-LEAST_ENTRIES = 1 << 16
+# Links of an .npz file that are read at a time, and tables of partitions that are open at a time; more partitions take more passes.
+ROWS, OPEN = 1 << 20, 200
+# Arrays of an .npz file that are never read as a whole.
+LARGE = ("edges", "x", "x_indices", "x_data")
+LINKS, LABELS = ("source", "target"), ("user", "label")
+# What to do where a table cannot be read.
+MEND = "mend it; where ids look like numbers at first and like words later, take --ids"
+NO_LINKS = np.empty((0, 2), dtype=np.int64)
 
 
 def shard_files(
@@ -56,37 +68,64 @@ def shard_files(
 ) -> Shards:
     """Shard an .npz file, or a table of links (.csv, .parquet), into a new folder, and open it.
 
-    ``seed`` draws the split (``split``, as `load` takes it) and the partitions. ``range`` is the public range of features, where
-    the file has none. Of a table, ``labels`` is another one with the columns user and label, ``users`` how many there are (else
-    as many as the largest number says), and ``ids`` takes integers for ids. ``max_memory`` are the gigabytes that links and rows may
-    take at a time. Without ``simulated`` nothing is written of what users hold.
+    Parameters
+    ----------
+    partitions, partitioner
+        How many partitions, and how users are divided among them.
+    seed
+        Draws the split and the partitions.
+    split
+        As `load` takes it.
+    range
+        The public range of features, where the file has none.
+    labels
+        Beside a table of links, another one with the columns user and label.
+    users
+        How many users a table has; else as many as the largest number says.
+    ids
+        Whether integers of a table are ids.
+    max_memory
+        The gigabytes that links and rows may take at a time.
+    simulated
+        Whether to write what users hold.
     """
     limit = check_number(GIGABYTES if max_memory is None else max_memory, "--max-memory", above=0)
     check_partitions(partitions, partitioner)
-    most = max(LEAST_ENTRIES, int(limit * 1e9) // BYTES_AN_ENTRY)
     file = Path(source).expanduser()
-    with _opened(file, range, labels, users, ids, most // 2) as opened, new_folder(Path(out)) as folder:
-        with _scratch(folder) as scratch:
+    with new_folder(Path(out)) as folder:
+        with LinkDatabase(folder / SORTING, limit) as database:
+            if file.suffix.lower() == ".npz":
+                if labels is not None or users is not None or ids:
+                    raise InputError(
+                        f"{file} says itself how many users there are and what their labels and ids are: leave out --labels, --users and --ids"
+                    )
+                opened = _open_npz(file, range, database)
+                instead = "number users from 0 on, and give y a number for each (-1 where no label is known)"
+            else:
+                if range is not None:
+                    raise InputError(f"{file} is a table of links, without features: leave out --range")
+                opened = _open_table(file, labels, users, ids, database)
+                instead = "number users from 0 on, say how many there are (--users), or take their numbers as ids (--ids)"
             least = 0 if opened.raw.labels is None else len(opened.raw.labels)
-            words = {"named": f"{file}: edges", "instead": _instead(file)}
-            adjacency = sorted_links(opened.pairs, opened.users, scratch, most, least=least, **words)
-            if not adjacency.users:
+            count = database.count_users(opened.users, least, f"{file}: edges", instead)
+            if not count:
                 raise InputError(f"{file} has no links and names nobody: give a file with links")
-            graph, held = _sides(opened, adjacency.users, split, seed)
+            adjacency = database.sort(count)
+            graph, held = _sides(file.stem, opened, count, split, seed)
             fits = min(METIS_ENTRIES, int(limit * 1e9) // METIS_BYTES)
             assignment, by = assign(adjacency, partitions, partitioner, seed, fits)
             layout = Layout.of(assignment, partitions)
             public = PublicUsers(graph.labels, graph.train, graph.validation, graph.test, graph.ids)
-            parts = write_public(folder, layout, adjacency, public, most)
-        features = opened.features
-        if simulated and features is not None:
-            step = max(1, int(limit * 1e9) // (4 * features.bytes_a_row))
-            write_streamed(folder, layout, features, held.raw.labels, step)
-        elif simulated and graph.class_count:
-            write_held(folder, layout, None, held.raw.labels)
+            parts = write_public(folder, layout, adjacency.degrees, database.in_shard_order(layout), public)
+            features = opened.features
+            if simulated and features is not None:
+                step = max(1, int(limit * 1e9) // (4 * features.bytes_a_row))
+                _write_features(folder, layout, features, held.raw.labels, step)
+            elif simulated and graph.class_count:
+                write_held(folder, layout, None, held.raw.labels)
         Manifest(
-            name=opened.name,
-            users=adjacency.users,
+            name=file.stem,
+            users=count,
             entries=adjacency.entries,
             features=0 if features is None else features.columns,
             range=None if features is None else (features.public.low, features.public.high),
@@ -97,83 +136,276 @@ def shard_files(
             ids=id_kind(graph.ids),
             partitioner=by,
             partitions=parts,
-            source={"file": file.name, "split": _told(split), "split_seed": seed, "partition_seed": seed},
+            source={
+                "file": file.name,
+                "split": split if split is None or isinstance(split, str) else repr(split),
+                "split_seed": seed,
+                "partition_seed": seed,
+            },
         ).write(folder)
     return open_shards(folder)
 
 
-@contextmanager
-def _opened(
-    file: Path, range: Any, labels: str | Path | None, users: int | None, ids: bool, step: int
-) -> Iterator[NpzSource]:
-    if file.suffix.lower() == ".npz":
-        if labels is not None or users is not None or ids:
+@dataclass(frozen=True, eq=False)
+class GraphFile:
+    """A graph whose links are in a database: all that is small of it (``raw``), and its features in files.
+
+    ``users`` is None where only links tell how many there are.
+    """
+
+    raw: Raw
+    users: int | None
+    features: FeatureFiles | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureFiles:
+    """Features in .npy files: dense (``x``), or sparse, where ``pointers`` say where each user's row begins."""
+
+    path: Path
+    files: Mapping[str, Path]
+    users: int
+    columns: int
+    public: PublicRange
+    binary: bool
+    pointers: NDArray[np.int64] | None = None
+
+    @property
+    def bytes_a_row(self) -> int:
+        """What a row takes in memory, on average."""
+        if self.pointers is None:
+            return self.columns * _mapped(self.files["x"]).dtype.itemsize
+        entry = sum(_mapped(self.files[key]).dtype.itemsize for key in ("x_indices", "x_data"))
+        return 8 + entry * int(self.pointers[-1]) // max(self.users, 1)
+
+    def rows(self, begin: int, end: int) -> Any:
+        """The checked rows of some users, an array or a sparse matrix."""
+        if self.pointers is None:
+            rows: Any = _slice(self.files["x"], begin, end)
+        else:
+            from scipy.sparse import csr_array
+
+            pointers = self.pointers[begin : end + 1]
+            values, own = (_slice(self.files[key], *pointers[[0, -1]]) for key in ("x_data", "x_indices"))
+            try:
+                rows = csr_array((values, own, pointers - pointers[0]), shape=(end - begin, self.columns))
+                rows.check_format()
+            except (ValueError, TypeError, OverflowError) as error:
+                raise InputError(
+                    f"{self.path} has sparse features that do not fit together ({error})"
+                ) from None
+        checked = checked_features(rows, end - begin)
+        if self.binary:
+            check_binary(checked, self.public)
+        return checked
+
+
+def _mapped(file: Path) -> NDArray[Any]:
+    array: NDArray[Any] = np.load(file, mmap_mode="r")
+    return array
+
+
+def _slice(file: Path, begin: int, end: int) -> NDArray[Any]:
+    """A copy of some rows; the file is mapped anew each time, so that no more than they stay in memory."""
+    return np.array(_mapped(file)[begin:end], order="C")
+
+
+def _open_npz(path: Path, told_range: Any, database: LinkDatabase) -> GraphFile:
+    """An .npz file, whose links go into the database; ``told_range`` overrides the range that it names."""
+    verify(path)
+    with readable(path), zipfile.ZipFile(path) as archive:
+        members = array_members(archive, path, float("inf"))
+        if "edges" not in members:
             raise InputError(
-                f"{file} says itself how many users there are and what their labels and ids are: leave out --labels, --users and --ids"
+                f"{path} has no array 'edges': a graph needs its edges, as pairs of users (E x 2)"
             )
-        verify(file)
-        with npz_source(file, range, step) as source:
-            yield source
-        return
-    if range is not None:
-        raise InputError(f"{file} is a table of links, without features: leave out --range")
-    yield _table(file, None if labels is None else Path(labels).expanduser(), users, ids)
+        files = {key: database.folder / f"{key}.npy" for key in LARGE if key in members}
+        for key, file in files.items():
+            with archive.open(members[key]) as packed, open(file, "wb") as unpacked:
+                shutil.copyfileobj(packed, unpacked)
+        arrays = {}
+        for key in members.keys() & (KNOWN_KEYS - set(LARGE)):
+            if members[key].file_size > MAX_GIGABYTES * 1e9:
+                raise InputError(
+                    f"{path}: {key} takes {members[key].file_size / 1e9:.3g} GB, and at most {MAX_GIGABYTES:g} GB of one array are held in "
+                    "memory: save it in a smaller type"
+                )
+            arrays[key] = unpack(archive, members[key])
+    edges = _mapped(files["edges"])
+    if edges.size and (edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu"):
+        raise InputError(
+            f"{path}: edges must be pairs of integers (E x 2), got {edges.dtype} of shape {edges.shape}"
+        )
+    raw = raw_of(arrays, path, NO_LINKS, None)
+    if raw.panel is not None and raw.panel.any():
+        raise InputError(
+            f"{path} has {int(raw.panel.sum())} volunteers, and a sharded graph keeps nobody's raw row among what is public: leave the "
+            "panel out"
+        )
+    if told_range is not None:
+        chosen = PublicRange.of(told_range)
+        raw = replace(raw, range=(chosen.low, chosen.high))
+    features = _features(files, arrays, raw, path)
+    counts = [len(raw.labels)] if raw.labels is not None else []
+    counts += [features.users] if features is not None else []
+    if len(set(counts)) > 1:
+        raise InputError(f"{path}: features must have one row for each of {counts[0]} users, got {counts[1]}")
+    if edges.size:
+        chunks = (_slice(files["edges"], begin, begin + ROWS) for begin in range(0, len(edges), ROWS))
+        database.add("pairs", ((chunk[:, 0], chunk[:, 1]) for chunk in chunks))
+    else:
+        database.add("pairs", ())
+    return GraphFile(raw, counts[0] if counts else None, features)
 
 
-def _instead(file: Path) -> str:
-    """What to do where links name users who are not there."""
-    if file.suffix.lower() == ".npz":
-        return "number users from 0 on, and give y a number for each (-1 where no label is known)"
-    return "number users from 0 on, say how many there are (--users), or take their numbers as ids (--ids)"
+def _features(
+    files: Mapping[str, Path], arrays: Mapping[str, NDArray[Any]], raw: Raw, path: Path
+) -> FeatureFiles | None:
+    present = [key for key in CSR_KEYS if key in files or key in arrays]
+    pointers = None
+    if "x" in files:
+        dense = _mapped(files["x"])
+        shape = dense.shape
+        if len(shape) != 2 or dense.dtype.kind not in "biuf":
+            raise InputError(
+                f"{path}: x must be numbers, users x features, got {dense.dtype} of shape {shape}"
+            )
+    elif present:
+        if len(present) < len(CSR_KEYS):
+            raise InputError(f"{path} has sparse features without all of {', '.join(CSR_KEYS)}")
+        pointers = arrays["x_indptr"].astype(np.int64)
+        shape = tuple(int(side) for side in arrays["x_shape"])
+        entries = _mapped(files["x_indices"]).shape
+        if (
+            len(shape) != 2
+            or pointers.shape != (shape[0] + 1,)
+            or entries != _mapped(files["x_data"]).shape
+            or entries != (int(pointers[-1]),)
+            or pointers[0] != 0
+            or (np.diff(pointers) < 0).any()
+        ):
+            raise InputError(f"{path} has sparse features that do not fit together")
+    if not present and "x" not in files or shape[1] == 0:
+        return None
+    return FeatureFiles(
+        path, files, shape[0], shape[1], public_range(path.stem, raw.range), raw.binary, pointers
+    )
 
 
-def _table(file: Path, labels: Path | None, users: int | None, ids: bool) -> NpzSource:
-    """A table of links, with the labels of another one."""
+def _open_table(
+    file: Path, labels_file: str | Path | None, users: int | None, ids: bool, database: LinkDatabase
+) -> GraphFile:
+    """A table of links, which go into the database, with the labels of another one."""
+    labels = None if labels_file is None else Path(labels_file).expanduser()
     if users is not None:
         check_whole(users, "users", least=1, most=MAX_NODES)
-    links = edge_list(file, ids, labels)
-    if links.ids is not None and users is not None:
+    names = _read_tables(file, labels, ids, database)
+    if names is not None and users is not None:
         raise InputError(f"{file} names users by ids, which tell how many there are: leave out --users")
-    count = users if links.ids is None else len(links.ids)
+    count = users if names is None else len(names)
     known = None
     if labels is not None:
-        who, told = read_labels(labels, links)
+        who, classes = database.rows("labels")
+        if len(np.unique(who)) != len(who):
+            raise InputError(f"{labels} has two labels for one user: leave one of them out")
         if who.size and not 0 <= int(who.min()) <= int(who.max()) < (count or MAX_NODES):
             raise InputError(
                 f"{labels} has labels of users who are not there: leave them out, or raise --users"
             )
         known = np.full(max(int(who.max(initial=-1)) + 1, count or 0), UNKNOWN, dtype=np.int64)
-        known[who] = told
-    raw = Raw(edges=np.empty((0, 2), dtype=np.int64), labels=known, ids=links.ids)
-    return NpzSource(file.stem, raw, count, links.pairs())
+        known[who] = classes
+    return GraphFile(Raw(edges=NO_LINKS, labels=known, ids=names), count)
 
 
-def _sides(source: NpzSource, users: int, split: Any, seed: int) -> tuple[Graph, Users]:
+def _read_tables(file: Path, labels: Path | None, ids: bool, database: LinkDatabase) -> NDArray[Any] | None:
+    """Put the links, and the labels, into the database; the ids of users, where they have any."""
+    first = next(_links(file).batches(), None)
+    kinds = [] if first is None else [column.type for column in first]
+    whole = all(types.is_integer(kind) for kind in kinds)
+    if not ids:
+        for kind in kinds:
+            if types.is_floating(kind):
+                raise InputError(
+                    f"{file} must name users by integers or by words, got {kind}: write integers, or take them as ids (--ids)"
+                )
+    text = not whole
+    try:
+        _add_tables(file, labels, text, database)
+    except InputError:
+        # Ids that look like numbers at first may be words later.
+        if text or not ids or file.suffix.lower() != ".csv":
+            raise
+        text = True
+        _add_tables(file, labels, text, database)
+    if whole and not ids and first is not None:
+        return None
+    found = database.name_users([] if labels is None else ["labels"])
+    if text:
+        names = text_array(found, file, _links(file).instead)
+        if len(np.unique(names)) != len(names):
+            raise InputError(f"{file} has ids that differ by zero bytes at their ends alone: {MEND}")
+        return names
+    numbers: NDArray[Any] = found.to_numpy(zero_copy_only=False)
+    return numbers.astype(kinds[0].to_pandas_dtype()) if kinds else numbers
+
+
+def _links(file: Path, text: bool = False) -> PairTable:
+    return PairTable(file, f"name a table of links, or {MEND}", LINKS, (text, text))
+
+
+def _add_tables(file: Path, labels: Path | None, text: bool, database: LinkDatabase) -> None:
+    database.add("pairs", _links(file, text).batches())
+    if labels is not None:
+        table = PairTable(labels, f"name a table of users and labels, or {MEND}", LABELS, (text, False))
+        database.add("labels", (_checked_labels(batch, labels, text) for batch in table.batches()))
+
+
+def _checked_labels(batch: tuple[Any, Any], file: Path, text: bool) -> tuple[Any, Any]:
+    """A user and a label a row: labels are integers, and so are users unless ids are text."""
+    instead = ("write numbers, or take --ids", "write the classes as 0, 1, …, and -1 where none is known")
+    for column, what in zip(batch, instead, strict=True):
+        if not types.is_integer(column.type) and (column is batch[1] or not text):
+            raise InputError(f"{file} must hold integers here, got {column.type}: {what}")
+    return batch
+
+
+def _sides(name: str, source: GraphFile, users: int, split: Any, seed: int) -> tuple[Graph, Users]:
     """Labels, split and ids of all users, by the same checks as for any graph; there are no links and no features in it."""
     raw = replace(source.raw, features=None, binary=False, feature_names=None, panel=None)
     if raw.labels is not None and raw.labels.ndim == 2 and raw.labels.shape[1] > 1:
         raise InputError(
-            f"{source.name} has several labels a user, and a sharded graph has one class a user: keep one column of y"
+            f"{name} has several labels a user, and a sharded graph has one class a user: keep one column of y"
         )
     if raw.labels is not None and len(raw.labels) < users and source.users is None:
         missing = np.full(users - len(raw.labels), UNKNOWN, dtype=np.int64)
         raw = replace(raw, labels=np.concatenate([raw.labels, missing]))
     default = "random" if raw.given is None else "given"
     recipe = recipe_of(default if split is None else split, raw.given)
-    return divide(source.name, raw, recipe, seed, users=users)
+    return divide(name, raw, recipe, seed, users=users)
 
 
-def _told(split: Any) -> str | None:
-    """A split as the manifest names it."""
-    return split if split is None or isinstance(split, str) else repr(split)
+def _write_features(
+    folder: Path, layout: Layout, features: FeatureFiles, labels: NDArray[np.int64], step: int
+) -> None:
+    """Write what users hold to their partitions, ``step`` users at a time.
 
-
-@contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    """A folder for what is sorted, which is gone afterwards."""
-    scratch = folder / SORTING
-    scratch.mkdir()
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    Users of a partition keep their order, so that rows are appended to the partition's table as they come.
+    """
+    for first in range(0, layout.partitions, OPEN):
+        with ExitStack() as stack:
+            writers: dict[int, Callable[[Columns], None]] = {
+                partition: stack.enter_context(writing_table(simulated_file(folder, partition)))
+                for partition in range(first, min(first + OPEN, layout.partitions))
+            }
+            for begin in range(0, features.users, step):
+                end = min(begin + step, features.users)
+                rows = features.rows(begin, end)
+                home = np.searchsorted(layout.first, layout.number[begin:end], side="right") - 1
+                order = np.argsort(home, kind="stable")
+                found, starts = np.unique(home[order], return_index=True)
+                for partition, own in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
+                    if partition in writers:
+                        writers[partition](held_columns(rows[own], labels[begin + own]))
+            for partition, write in writers.items():
+                if layout.first[partition] == layout.first[partition + 1]:
+                    write({"label": np.empty(0, dtype=np.int32)})

@@ -152,7 +152,7 @@ def write_reports(
     begin = 0
     for partition, end in enumerate(ends):
         chosen = order[begin : int(end)]
-        own = _of_places(reports, chosen, mechanism_of(plan, named[chosen]))
+        own = replace(reports.of_asked(chosen), mechanism=mechanism_of(plan, named[chosen]))
         write_part_reports(folder, plan, partition, PartReports(shard[chosen], own))
         begin = int(end)
     finish_reports(folder, plan, reports.asked, reports.users)
@@ -166,22 +166,6 @@ def mechanism_of(plan: Plan, users: NDArray[np.int64]) -> Mechanism:
     asked = np.array(plan.users, dtype=np.int64)
     order = np.argsort(asked)
     return mechanism.of_users(order[np.searchsorted(asked, users, sorter=order)])
-
-
-def _of_places(reports: Reports, places: NDArray[np.int64], mechanism: Mechanism) -> Reports:
-    """The answers of some of those who were asked, by their places in the plan, in this order."""
-    row = np.full(reports.asked, -1, dtype=np.int64)
-    row[reports.places] = np.arange(reports.users)
-    answered = row[places] >= 0
-    rows = row[places][answered]
-    lengths = reports.lengths[rows]
-    pointers = row_pointers(lengths)
-    at = np.repeat(reports.indptr[rows] - pointers[:-1], lengths) + np.arange(int(pointers[-1]))
-    dims = None if reports.dims is None else reports.dims[at]
-    mask = None if answered.all() else answered
-    return replace(
-        reports, mechanism=mechanism, indptr=pointers, dims=dims, codes=reports.codes[at], answered=mask
-    )
 
 
 def _check_kept(plan: Plan) -> None:

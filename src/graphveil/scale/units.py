@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from graphveil.experiments.compute import checkpoint_folder, remove_checkpoints
 from graphveil.experiments.engine import LOCAL, Engine
+from graphveil.experiments.runner import checkpoint_folder, remove_checkpoints
 from graphveil.experiments.unit import RunUnit, UnitResult, open_unit, score_unit
 from graphveil.graphs.load import large_shards
 from graphveil.methods.job import Progress

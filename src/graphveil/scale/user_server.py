@@ -21,7 +21,6 @@ from graphveil.errors import EngineError, GraphveilError, PrivacyError
 from graphveil.graphs.collective import Collective
 from graphveil.graphs.part import GraphPart
 from graphveil.mechanisms import PersonalMechanism, Reports, estimate_level_shares
-from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan, Respondents
 from graphveil.privacy.plan import plan_digest
 
@@ -84,7 +83,7 @@ class UserServer:
             told = self._answered[digest]
         if isinstance(told, GraphveilError):
             raise told
-        return told if places is None else reports_at(told, places)
+        return told if places is None else told.of_asked(places)
 
     def _ask(self, plan: Plan) -> Reports | GraphveilError:
         try:
@@ -155,21 +154,6 @@ def _hang_up(connected: socket.socket) -> None:
     """End a connection, so that whoever waits for it wakes up; it may have ended before."""
     with suppress(OSError):
         connected.shutdown(socket.SHUT_RDWR)
-
-
-def reports_at(reports: Reports, places: NDArray[np.int64]) -> Reports:
-    """What is there for those at some places among all who were asked, in the order of these places."""
-    row = np.full(reports.asked, -1, dtype=np.int64)
-    row[reports.places] = np.arange(reports.users)
-    rows = row[places]
-    answered = rows >= 0
-    kept = rows[answered]
-    lengths = reports.lengths[kept]
-    pointers = row_pointers(lengths)
-    at = np.repeat(reports.indptr[kept] - pointers[:-1], lengths) + np.arange(int(pointers[-1]))
-    dims = None if reports.dims is None else reports.dims[at]
-    codes = reports.codes[at]
-    return Reports(reports.mechanism, pointers, dims, codes, None if answered.all() else answered)
 
 
 class UserClient:

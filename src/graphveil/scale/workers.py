@@ -18,7 +18,7 @@ import torch
 from torch import distributed
 
 from graphveil.errors import EngineError, GraphveilError, InputError
-from graphveil.experiments.processes import begin_process
+from graphveil.experiments.engine import begin_process
 from graphveil.plugins import expected
 from graphveil.scale.process_group import GlooCollective, left_alone
 from graphveil.scale.scratch import scratch

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphveil.scale.edges import edge_blocks, whole_rows, write_edges
+from graphveil.scale.edges import edge_blocks, taking, whole_rows, write_edges
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 12))
@@ -20,7 +20,7 @@ def test_blocks_are_what_was_written(tmp_path_factory, lengths, group):
     file = tmp_path_factory.mktemp("edges") / "edges.parquet"
     pointers = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
     targets = np.arange(pointers[-1], dtype=np.int32)
-    write_edges(file, 100, pointers, lambda begin, end: targets[begin:end], group)
+    write_edges(file, 100, pointers, taking(iter([targets])), group)
     blocks = list(edge_blocks(file, pointers, 1000))
     assert [row for begin, end, _ in blocks for row in range(begin, end)] == list(range(len(lengths)))
     assert all(np.array_equal(each, targets[pointers[begin] : pointers[end]]) for begin, end, each in blocks)

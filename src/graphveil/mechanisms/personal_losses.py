@@ -1,4 +1,4 @@
-"""Exact losses, whole reports and errors of a personal mechanism."""
+"""How users of each level answer, what whole reports reveal of them, and which reports there are."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +20,9 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.base import MAX_OUTCOMES
 from graphveil.mechanisms.features import Asking
 from graphveil.mechanisms.limits import MAX_ENTRIES
-from graphveil.mechanisms.personal import checked_shares
-from graphveil.mechanisms.ppm_answers import Decoding, Way, groups
 
-# A level: how many of the level channel's draws give each τ', and how values are answered beside it.
-Level = tuple[Sequence[int], Sequence[Way]]
-# Two ways of answering, and how much likelier the τ' beside them is under the first level than under the second.
-Case = tuple[Way, Way, Fraction]
+# One dimension's outputs of two channels decode to the same signs if they agree to this, scaled to their largest.
+SAME_SIGNS = 1e-9
 # A logarithm of a quotient of counts, computed in floats, is off by less than this.
 ROUGHLY = 2.0**-45
 # Stands for a count of 0 in floats, so that nothing is divided by 0.
@@ -36,36 +31,49 @@ NEXT_TO_NOTHING = 1e-200
 _as_floats = SizedCache(MAX_ENTRIES)
 
 
-@dataclass(frozen=True, eq=False)
-class PairLosses:
-    """The losses between any two levels, counted from 0, each computed once.
+@dataclass(frozen=True)
+class Way:
+    """How a user of some level answers beside some randomized level: so many values through a channel.
 
-    ``rows`` is how many of the level channel's draws give each τ', ``ways`` how values are answered beside it, by level.
+    The codes of the answers are counted from ``first``.
     """
 
-    rows: Sequence[Sequence[int]]
-    ways: Sequence[Sequence[Way]]
+    count: int
+    channel: FiniteChannel
+    first: int = 0
 
-    def between(self, one: int, other: int, equal_rows: bool) -> Loss:
-        """The exact loss of whole reports between two levels: `loss_between`."""
-        return self._losses[one, other, equal_rows]
 
-    @cached_property
-    def _losses(self) -> dict[tuple[int, int, bool], Loss]:
-        levels = range(len(self.rows))
-        return {
-            (one, other, equal): self._computed(one, other, equal)
-            for one in levels
-            for other in levels
-            for equal in (False, True)
-        }
+def groups(ways: tuple[Way, ...]) -> dict[tuple[int, int], list[int]]:
+    """Levels whose answers have the same number and the same codes beside one τ'."""
+    levels_of: dict[tuple[int, int], list[int]] = {}
+    for level, way in enumerate(ways):
+        levels_of.setdefault((way.count, way.first), []).append(level)
+    return levels_of
 
-    def _computed(self, one: int, other: int, equal_rows: bool) -> Loss:
-        if one == other and equal_rows:
-            return Loss(())
-        return loss_between(
-            (self.rows[one], self.ways[one]), (self.rows[other], self.ways[other]), equal_rows
+
+def check_alike(one: FiniteChannel, other: FiniteChannel) -> None:
+    """Refuse channels whose codes do not stand for the same signs: a code would tell the levels apart."""
+    alike = (
+        one.output_count == other.output_count
+        and np.array_equal(one.inputs, other.inputs)
+        and np.abs(one.outputs / top(one) - other.outputs / top(other)).max() < SAME_SIGNS
+    )
+    if not alike:
+        raise InputError(
+            f"{one.name} answers with other codes at epsilon {one.claim.epsilon:g} than at {other.claim.epsilon:g}, which "
+            "would betray the level: take onebit inside, or ppm-printed where levels need no protection"
         )
+
+
+def top(channel: FiniteChannel) -> float:
+    """The largest magnitude that an answer decodes to."""
+    return float(np.abs(channel.outputs).max())
+
+
+# A level: how many of the level channel's draws give each τ', and how values are answered beside it.
+Level = tuple[Sequence[int], Sequence[Way]]
+# Two ways of answering, and how much likelier the τ' beside them is under the first level than under the second.
+Case = tuple[Way, Way, Fraction]
 
 
 def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
@@ -73,6 +81,8 @@ def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
 
     That loss is over all pairs of values or, with ``equal_rows``, over all values that both have in common.
     """
+    if equal_rows and one is other:
+        return Loss(())
     # Most τ' are alike. Beside the same two ways of answering, only the one that tells the levels apart best counts.
     alike = {
         (often, rarely, id(way), id(against)): (often, rarely, way, against)
@@ -119,8 +129,7 @@ def _floats(channel: FiniteChannel) -> tuple[NDArray[np.float64], NDArray[np.flo
 def _made_floats(
     channel: FiniteChannel,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    rows = [channel.row(symbol) for symbol in range(channel.input_count)]
-    table = np.maximum(np.array(rows, dtype=np.float64), NEXT_TO_NOTHING)
+    table = np.maximum(channel.probabilities, NEXT_TO_NOTHING)
     return table, table.max(axis=0), table.min(axis=0)
 
 
@@ -196,9 +205,7 @@ class WholeReports:
             for way in ways[code]
         )
         if size > MAX_OUTCOMES:
-            raise InputError(
-                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
-            )
+            raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
         subsets, weights, _ = self.asking.subsets()
         for chosen, weight in zip(subsets, weights, strict=True):
             for code in levels:
@@ -263,75 +270,12 @@ def _exact_row(channel: FiniteChannel, value: float) -> NDArray[np.object_]:
     """The counts of a value that is one of the inputs."""
     symbol = int(np.abs(channel.inputs - value).argmin())
     if abs(channel.inputs[symbol] - value) > 1e-9:
-        raise InputError("reports are enumerated for values on the grid, got one between two symbols")
+        raise InputError("only values on the grid are enumerated, got one between two symbols")
     return np.array(channel.row(symbol), dtype=object)
 
 
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class EntryErrors:
-    """Squares, variances and errors of an estimated entry, at some shares of the levels."""
-
-    decoding: Decoding
-
-    @cached_property
-    def grid(self) -> Values:
-        """All values that are an input of some channel; in between, mean squares are linear."""
-        return np.unique(np.concatenate([way.channel.inputs for ways in self.decoding.ways for way in ways]))
-
-    def mean_squares(self, shares: Any) -> Floats:
-        """The mean square of an entry beside each τ' (row) at each value of the grid (column)."""
-        squares = self.decoding.table(shares) ** 2
-        entry_squares = np.zeros((len(squares), len(self.grid)))
-        for place, weights in enumerate(self.decoding.levels.posterior(shares)):
-            for level, weight in enumerate(weights):
-                way = self.decoding.ways[level][place]
-                codes = squares[place, way.first : way.first + way.channel.output_count]
-                means = np.interp(self.grid, way.channel.inputs, _probabilities(way.channel) @ codes)
-                entry_squares[place] += weight * way.count / self.decoding.size * means
-        return entry_squares
-
-    def variances(self, shares: Any) -> Floats:
-        """The largest variance, over the values that an entry can have, given τ' clamped to 1..f.
-
-        One that is never seen gets the variance at equal shares.
-        """
-        levels = self.decoding.levels
-        prior = checked_shares(shares, levels.count)
-        if not ((prior @ levels.transition) > 0).all():
-            prior = np.full(len(prior), 1 / len(prior))
-        squares, seen = self.mean_squares(prior), prior @ levels.transition
-        variances = []
-        for level in range(1, levels.count + 1):
-            weight = np.where(levels.clamped == level, seen, 0.0)
-            variances.append(largest_variance(self.grid, weight @ squares / weight.sum()))
-        return np.array(variances)
-
-    def by_level(self, shares: Any) -> Floats:
-        """The mean square error of an entry for users of each level, all input symbols equally likely."""
-        ways, size = self.decoding.ways, self.decoding.size
-        decoded, transition = self.decoding.table(shares), self.decoding.levels.transition
-        inputs = ways[0][0].channel.inputs
-        errors = np.zeros(len(ways))
-        for level, own in enumerate(ways):
-            for place, way in enumerate(own):
-                codes = decoded[place, way.first : way.first + way.channel.output_count]
-                squares = (codes[None, :] - inputs[:, None]) ** 2
-                asked = way.count / size
-                error = asked * (_probabilities(way.channel) * squares).sum(axis=1) + (1 - asked) * inputs**2
-                errors[level] += transition[level, place] * error.mean()
-        return errors
-
-
-def largest_variance(inputs: Values, squares: Floats) -> float:
+def largest_variance(inputs: Values, squares: Values) -> float:
     """The largest of (mean square at x) - x² where the mean square is given at some x, and linear in between."""
     slopes = np.diff(squares) / np.diff(inputs)
     at = np.clip(slopes / 2, inputs[:-1], inputs[1:])
     return float(np.max(squares[:-1] + slopes * (at - inputs[:-1]) - at**2))
-
-
-def _probabilities(channel: FiniteChannel) -> Floats:
-    rows = (channel.row(symbol) for symbol in range(channel.input_count))
-    return np.array([[count / channel.total for count in row] for row in rows])

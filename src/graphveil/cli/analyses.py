@@ -1,10 +1,10 @@
-"""graphveil attack: what somebody who sees reports finds out, beside chance, control and what ε allows."""
+"""graphveil advise, attack and attributes: what a choice costs, what somebody who sees reports finds out, which attributes matter."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,17 +12,206 @@ from graphveil.attacks.attribute import PRIORS, AttributeAttack
 from graphveil.attacks.campaign import AttackTarget, MechanismTarget, check_campaign, run_campaign
 from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
-from graphveil.cli.attributes import outer_settings
-from graphveil.cli.console import print_result
-from graphveil.cli.options import AsJson, DataName, RangePair, parse_settings, range_option, with_options
+from graphveil.checks import check_number
+from graphveil.cli.console import first_sentences, print_result
+from graphveil.cli.options import (
+    AsJson,
+    DataName,
+    Options,
+    RangePair,
+    parse_numbers,
+    parse_settings,
+    range_option,
+    with_options,
+)
 from graphveil.cli.studies import show_analysis
 from graphveil.errors import ClaimError, InputError, option_name
+from graphveil.experiments.advice import advise_budget, advise_levels, advise_poisoning
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
+from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.job import Progress
 from graphveil.methods.terms import option
+
+
+@with_options
+def attributes(
+    *,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=(
+                "data",
+                "task",
+                "runs",
+                "seed",
+                "data_options",
+                "epsilon",
+                "mechanism",
+                "label_epsilon",
+                "machine",
+            ),
+            fixed={"method": "togl"},
+            default={"epsilon": ..., "runs": 5},
+            help={
+                "epsilon": "The budget of the round that ranks: all of it. `graphveil run togl` gives round 1 half of its budget.",
+                "mechanism": "A mechanism that asks for some of the values; piecewise by default.",
+            },
+        ),
+    ],
+    analysis: str | None = option(None, "fda, sma, mutual-information, chi-square or pca; fda by default."),
+    hops: int | None = option(
+        None, "K, hops of averaging before the analysis; by default 3, and 1 for the task link."
+    ),
+    top: int = option(5, "How many attributes count as the best."),
+    setting: list[str] | None = option(
+        None, "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism.", "--set"
+    ),
+    out: Path | None = option(
+        None, "Draw the best attributes: .svg or .png, or .html for a page with the numbers."
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Rank attributes by what they say for the task, from the reports of togl's first round, beside its control.
+
+    Only that round is asked. The ranking is compared over runs, with blind reports, with the ranking that raw features would
+    give, and with the degree. The last two look at the simulated users' own values, which no server has; the ranking does not.
+
+    Example: graphveil attributes --data town --epsilon 4 --top 8 --out town.png
+    """
+    given = {"analysis": analysis, "analysis_hops": hops}
+    chosen = {key: value for key, value in given.items() if value is not None}
+    spec = experiment.having(settings={**chosen, **outer_settings(setting or [])})
+    check_ranking(spec, top)
+    if spec.task == "link" and analysis not in (None, "fda"):
+        raise InputError("attributes are scored by fda where links are predicted: leave --analysis out")
+    file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
+    show_analysis(
+        lambda progress: compare_rankings(spec, top=top, progress=progress), as_json, file, drawn=True
+    )
+
+
+def outer_settings(pairs: list[str]) -> dict[str, Any]:
+    """Options of the loader and of the mechanism.
+
+    >>> outer_settings(["data.users=400"])
+    {'data.users': 400}
+    """
+    settings = parse_settings(pairs)
+    for key in settings:
+        if not key.startswith((DATA_PREFIX, MECHANISM_PREFIX)):
+            raise InputError(
+                f"--set takes data.KEY and mechanism.KEY here, such as data.users=400, got {key!r}"
+            )
+    return settings
+
+
+@with_options
+def poisoning_command(
+    *,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("method", "data", "runs", "seed", "settings", "data_options", "epsilon", "mechanism"),
+            default={"method": "base", "epsilon": ...},
+            help={"runs": "How many runs.", "seed": "The seed of the first run."},
+        ),
+    ],
+    share: str = option("0.01,0.05,0.1", "Shares of malicious users, with commas between them."),
+    target: int | None = option(None, "The class that they want others taken for; the rarest by default."),
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
+
+    What one report adds to an estimate is bounded by its alphabet: a server refuses everything else. Malicious users collude: all send what speaks
+    most for a target class. The table says how well the method does with them, and how many honest test users are taken for that class;
+    beside it, if as many people sent reports that say nothing, and if the liars were those who weigh most among their neighbours.
+
+    Example: graphveil advise poisoning --data town --epsilon 2
+
+    Example: graphveil advise poisoning veil --data town --epsilon 2 --share 0.05,0.2
+    """
+    shares = parse_numbers("share", share) or ()
+    show_analysis(lambda progress: advise_poisoning(experiment, shares, target, progress), as_json)
+
+
+advise_app = typer.Typer()
+
+
+@advise_app.callback(invoke_without_command=True)
+def _advise(context: typer.Context, as_json: AsJson = False) -> None:
+    """What a choice costs, before anybody is asked. Without a word: list what there is advice on.
+
+    Example: graphveil advise budget --data town --epsilon 1,2,4
+    """
+    if context.invoked_subcommand is not None:
+        return
+    advice = first_sentences(context)
+    print_result({"advice": advice}, as_json, Table(("advise", "what it says"), advice.items()))
+
+
+@advise_app.command("levels")
+@with_options
+def levels_command(
+    *,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("data", "data_options", "epsilon", "mechanism", "levels"),
+            fixed={"method": "ppgnn"},
+            default={"epsilon": ..., "mechanism": "ppm"},
+            help={"epsilon": "The strictest level's budget.", "mechanism": "ppm or ppm-printed."},
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Show what each privacy level costs on a graph: the error of an estimate, with and without the strictest users.
+
+    Nobody is asked and no feature is read: everything follows from the graph and from public numbers.
+
+    Example: graphveil advise levels --data town --epsilon 0.5 --levels 4
+    """
+    show_analysis(lambda _: advise_levels(experiment), as_json)
+
+
+@advise_app.command("budget")
+@with_options
+def budget_command(
+    *,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("data", "seed", "settings", "data_options", "volunteers"),
+            fixed={"method": "veil"},
+            help={"seed": "The seed of the split, and of who volunteers."},
+        ),
+    ],
+    epsilon: str = option("1,2,4,8", "Budgets to look at, with commas between them."),
+    as_json: AsJson = False,
+    out: Path | None = option(None, "Also write a page, .html, with a chart over users and ε."),
+) -> None:
+    """Say what veil would buy over structure at each budget, what +2 points would need, and when not to collect.
+
+    Nobody is asked: everything follows from public numbers (users, features, classes, labels, how sure graph and labels are of the
+    rest) and, with --panel, from volunteers' rows. Gains come from a curve that was fitted to measured runs on other graphs.
+
+    Example: graphveil advise budget --data town --epsilon 1,2,4
+
+    Example: graphveil advise budget --data citeseer --panel 300 --out advice.html
+    """
+    budgets = parse_numbers("epsilon", epsilon) or ()
+    for each in budgets:
+        check_number(each, "--epsilon", above=0)
+    if out is not None:
+        check_output(out, PAGES, "--out")
+    spec = experiment.having(epsilon=max(budgets))
+    show_analysis(lambda progress: advise_budget(spec, budgets, progress), as_json, out)
+
+
+advise_app.command("poisoning")(poisoning_command)
+
 
 attack_app = typer.Typer()
 # What is attacked where a method is needed and none is named.
