@@ -1,5 +1,7 @@
 """Experiments with methods, mechanisms, backbones and graphs from files."""
 
+from dataclasses import replace
+
 import pytest
 
 import graphveil as gv
@@ -7,7 +9,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import Experiment, ResultStore, run_experiment
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments.experiment import outside_digests
-from graphveil.experiments.report import _reads_features
+from graphveil.experiments.report import report_html
 from graphveil.experiments.runner import RunOptions, StudyWatcher
 from graphveil.experiments.study import read_sweep
 from graphveil.experiments.tuning import SearchSpace, TuningTrial, add_trial, find_trials
@@ -102,9 +104,12 @@ def test_a_file_that_changes_meanwhile_changes_nothing_and_is_not_what_runs_are_
     assert len(store.find_units(whole(file, runs=2, control=False), ["method"])) == 2
 
 
-def test_a_stored_result_runs_no_file(file):
+def test_a_report_of_stored_results_runs_no_file(file):
+    result = run_experiment(inside())
+    named = replace(result.experiment, method=f"{file}:Mine")
+    stored = result.model_copy(update={"experiment": named, "method": named.method})
     file.write_text("raise AssertionError('it was run')")
-    assert _reads_features(f"{file}:Mine") is False
+    assert f"{file}:Mine" in report_html([stored], energy=False)
 
 
 def test_what_the_structure_gives_depends_on_the_data_alone(file):
