@@ -156,7 +156,7 @@ def measure_here(way: str, users_count: int, features: int) -> float:
     forget_peak()
     before = _peak()
     if way == "whole":
-        ours.whole(estimate, graph)
+        ours.rows(estimate, graph)
     else:
         for _ in ours.blocks(estimate, graph):
             pass

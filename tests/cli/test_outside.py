@@ -175,7 +175,7 @@ def test_a_backbone_s_wrong_output_is_a_mistake(folder, capsys):
         "    def forward(self, x, edge_index):\n        return super().forward(x)\n"
     )
     assert status([*RUN, "--runs", "1", "--backbone", "layers.py:Wide"]) == 2
-    assert "layers.py:Wide must return a tensor of floats" in capsys.readouterr().err
+    assert "layers.py:Wide must return floats of shape" in capsys.readouterr().err
 
 
 POINTS = {"graphveil.methods": {"theirs": "Mine"}, "graphveil.mechanisms": {"bits": "build"}}

@@ -557,7 +557,7 @@ def test_a_turnout_of_users_with_several_labels_tells_of_links_alone(capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--label-epsilon", "1"], "--label-epsilon reports one class a user by k-ary response"),
+        (["--label-epsilon", "1"], "--label-epsilon reports one class a user: leave it out"),
         (["--participation", "0.5", "--silence", "class"], "not classes: take silence random or degree"),
         (["--set", "data.split=few"], "take split='random'"),
     ],
@@ -570,6 +570,6 @@ def test_what_has_no_meaning_for_several_labels_is_refused(words, told, capsys):
 def test_a_method_of_one_class_a_user_refuses_several_labels_and_names_those_that_do_not(capsys):
     assert status([LABELS[0], "lpgnn", *LABELS[2:]]) == 2
     assert (
-        "lpgnn learns one class a user: take one of base, heterorr, nonprivate, structure"
+        "lpgnn learns one class a user, and users of town-labels have several labels each: take one of base, heterorr"
         in capsys.readouterr().err
     )

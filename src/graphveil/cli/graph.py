@@ -10,11 +10,12 @@ import typer
 
 from graphveil import scale
 from graphveil.cli.console import on_interrupt, one_bar, print_result, show_facts, show_table
-from graphveil.cli.options import AsJson, RangePair, parse_settings, range_option
+from graphveil.cli.options import AsJson, RangePair, parse_settings, range_option, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
 from graphveil.graphs.load import load
 from graphveil.graphs.town import Town
+from graphveil.methods.terms import option
 from graphveil.scale.partitioners import PARTITIONERS, check_partitions
 
 graph_app = typer.Typer(
@@ -38,40 +39,28 @@ def _graph() -> None:
 
 
 @graph_app.command("shard")
+@with_options
 def shard(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="An .npz file, a table of links (.csv, .parquet), a name from `graphveil data list`, or FILE.py:NAME."
-        ),
-    ],
+    *,
+    source: str = option(
+        ...,
+        "An .npz file, a table of links (.csv, .parquet), a name from `graphveil data list`, or FILE.py:NAME.",
+        positional=True,
+    ),
     out: Out,
     partitions: Partitions,
-    partition: Annotated[
-        str,
-        typer.Option(help=f"How users are divided: {', '.join(PARTITIONERS)}; auto is METIS where it fits."),
-    ] = "auto",
+    partition: str = option(
+        "auto", f"How users are divided: {', '.join(PARTITIONERS)}; auto is METIS where it fits."
+    ),
     seed: Seed = 0,
     public_range: RangePair = None,
-    labels: Annotated[
-        Path | None, typer.Option("--labels", help="Beside a table of links, one of users and labels.")
-    ] = None,
-    users: Annotated[
-        int | None,
-        typer.Option("--users", help="How many users there are, where a table of links does not say."),
-    ] = None,
-    ids: Annotated[
-        bool, typer.Option("--ids", help="Integers in a table are ids of users, and not their numbers.")
-    ] = False,
-    max_memory: Annotated[
-        float | None,
-        typer.Option(
-            "--max-memory", help="Gigabytes that links and rows of a file may take at a time; 1 by default."
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="KEY=VALUE, an option of the loader, like split=few.")
-    ] = None,
+    labels: Path | None = option(None, "Beside a table of links, one of users and labels."),
+    users: int | None = option(None, "How many users there are, where a table of links does not say."),
+    ids: bool = option(False, "Integers in a table are ids of users, and not their numbers.", "--ids"),
+    max_memory: float | None = option(
+        None, "Gigabytes that links and rows of a file may take at a time; 1 by default."
+    ),
+    settings: list[str] | None = option(None, "KEY=VALUE, an option of the loader, like split=few.", "--set"),
     public: Public = False,
     as_json: AsJson = False,
 ) -> None:
@@ -107,17 +96,16 @@ def shard(
 
 
 @graph_app.command("town")
+@with_options
 def town(
+    *,
     out: Out,
-    users: Annotated[int, typer.Option("--users", help="How many users live in it.")],
+    users: int = option(..., "How many users live in it."),
     partitions: Partitions,
     seed: Seed = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="KEY=VALUE, an option of the town: degree, nearby, features, town_seed, …"
-        ),
-    ] = None,
+    settings: list[str] | None = option(
+        None, "KEY=VALUE, an option of the town: degree, nearby, features, town_seed, …", "--set"
+    ),
     public: Public = False,
     as_json: AsJson = False,
 ) -> None:

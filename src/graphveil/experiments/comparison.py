@@ -232,12 +232,6 @@ def _scores(result: StoredResult) -> dict[int, float]:
     return dict(zip(seeds, result.runs, strict=True))
 
 
-def _without_spread(difference: Summary) -> bool:
-    """Whether all differences are the same, but for rounding, and not 0."""
-    assert difference.low is not None and difference.high is not None
-    return abs(difference.mean) > ROUNDING and difference.high - difference.low < ROUNDING
-
-
 def _told(scores: dict[int, float]) -> str:
     """Seeds in few words: those of a result follow each other, but for those of an interrupted one."""
     seeds = sorted(scores)
@@ -247,7 +241,9 @@ def _told(scores: dict[int, float]) -> str:
 
 def _doubts(one: Result, other: Result, difference: Summary, unpaired: int) -> list[str]:
     doubts = []
-    if _without_spread(difference):
+    assert difference.low is not None and difference.high is not None
+    # All differences are the same but for rounding, and not 0.
+    if abs(difference.mean) > ROUNDING and difference.high - difference.low < ROUNDING:
         doubts.append(
             "every seed has the same difference, so p rests on no spread. Scores go in steps of one test user, and few seeds can be the "
             "same by chance: take more."

@@ -60,14 +60,6 @@ def shorten(experiment: Experiment) -> Experiment:
     return _with_epochs(experiment, 1, SHORT_EPOCHS)
 
 
-def make_quick(experiment: Experiment, runs: int = 1) -> Experiment:
-    """Return the same experiment, just to see that it works."""
-    quick = _with_epochs(experiment, runs, QUICK_EPOCHS)
-    if quick.budgets.link_mechanism not in WALKS or not quick.budgets.private_links:
-        return quick
-    return replace(quick, settings={**quick.settings, "link.sweeps": QUICK_STEPS})
-
-
 def _with_epochs(experiment: Experiment, runs: int, most: int) -> Experiment:
     epochs = min(most, experiment.resolved_settings.epochs)
     return replace(experiment, runs=runs, settings={**experiment.settings, "epochs": epochs})
@@ -120,7 +112,10 @@ class Cell:
 
     def quick(self) -> Cell:
         """Return it in as few runs as its measure needs, of a few epochs."""
-        return replace(self, experiment=make_quick(self.experiment, self.measure.fewest))
+        quick = _with_epochs(self.experiment, self.measure.fewest, QUICK_EPOCHS)
+        if quick.budgets.link_mechanism in WALKS and quick.budgets.private_links:
+            quick = replace(quick, settings={**quick.settings, "link.sweeps": QUICK_STEPS})
+        return replace(self, experiment=quick)
 
     def prepare(self, missing: str, everything: bool, quick: bool) -> Cell:
         """Return what of it is run; see `Study.prepare`."""
@@ -419,7 +414,9 @@ def _read_values(table: Mapping[str, Any], where: str) -> tuple[str, str, list[L
         raise InputError(f"{place} has no values: list at least one")
     if any(value in values[:number] for number, value in enumerate(values)):
         raise InputError(f"{place} has a value twice: leave one out")
-    label = typed(table, "label", str, place, _short_name(field))
+    # What a field is called where nothing else is said.
+    short = {"epsilon": "ε", "gamma": "γ"}.get(field, field.removeprefix(f"{SETTINGS}.").strip("\"'"))
+    label = typed(table, "label", str, place, short)
     named = Axis(field, label, (), frozenset())
     return (
         field,
@@ -457,8 +454,3 @@ def _check_axes(axes: Sequence[ReadAxis], where: str) -> None:
             flat = set(other.fixes) - {name for fields in decided for name in field_names(fields)}
         if shared := sorted((one.fixes & other.fixes) - flat):
             raise InputError(f"{where} has two axes of {shared[0]}: let one of them go")
-
-
-def _short_name(field: str) -> str:
-    """Return what a field is called where nothing else is said."""
-    return {"epsilon": "ε", "gamma": "γ"}.get(field, field.removeprefix(f"{SETTINGS}.").strip("\"'"))

@@ -28,7 +28,7 @@ BESIDE: dict[Role, str] = {
 # So many panels stand side by side, with one scale; more of them are about different graphs.
 MOST_BESIDE = 3
 # Places on x with their numbers.
-Curve = list[tuple[int, Summary]]
+Curve = tuple[tuple[int, Summary], ...]
 
 
 # A result, what a measure that learns nothing has read, why there is neither, or nothing where it was interrupted before.
@@ -171,7 +171,7 @@ class StudyResult:
         """Return the numbers of one part along a line, with their places on x."""
         places = range(len(self.study.axes[0].values))
         found = ((x, self.finished.get(self._place(x, line))) for x in places)
-        return [(x, outcome.parts[part]) for x, outcome in found if outcome and part in outcome.parts]
+        return tuple((x, outcome.parts[part]) for x, outcome in found if outcome and part in outcome.parts)
 
     @cached_property
     def series(self) -> list[Series]:
@@ -186,15 +186,11 @@ class StudyResult:
             add(name, name, self.curve(line, "method"), "method")
             add("its control (ε = 0)", "control", self.curve(line, "control"), "control")
         for role, title in BESIDE.items():
-            shared: list[tuple[Curve, list[str]]] = []
+            shared: dict[Curve, list[str]] = {}
             for line, name in enumerate(study.lines):
-                curve = self.curve(line, role)
-                same = next((names for other, names in shared if other == curve), None)
-                if same is not None:
-                    same.append(name)
-                elif curve:
-                    shared.append((curve, [name]))
-            for curve, names in shared:
+                if curve := self.curve(line, role):
+                    shared.setdefault(curve, []).append(name)
+            for curve, names in shared.items():
                 # Where each belongs to lines of its own, it has the mark of the first.
                 several = len(shared) > 1
                 column = f"{title} ({'; '.join(names)})" if several else title

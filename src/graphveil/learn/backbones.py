@@ -6,7 +6,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -107,6 +107,8 @@ class Backbone(nn.Module, ABC):
     conv2: nn.Module
     # Whether `first` is a layer of the model, whose result says something of each user.
     has_first_layer: bool = True
+    # Where in the first layer the weights are that the input is multiplied by: a column for each of d features.
+    feature_parameters: ClassVar[tuple[str, ...]] = ("lin.weight",)
 
     def __init__(self, activation: str, dropout: float) -> None:
         super().__init__()
@@ -133,11 +135,11 @@ class Backbone(nn.Module, ABC):
 
     def feature_weights(self) -> list[Tensor]:
         """The weights that the input is multiplied by: matrices with a column for each of d features."""
-        lin = getattr(getattr(self, "conv1", None), "lin", None)
-        if lin is None:
+        try:
+            return [self.conv1.get_parameter(name) for name in self.feature_parameters]
+        except AttributeError:
             missing = f"{type(self).__name__} has no feature_weights, which weight-lasso shrinks"
-            raise InputError(f"{missing}: write them, or take another regularizer")
-        return [lin.weight]
+            raise InputError(f"{missing}: write them, or take another regularizer") from None
 
 
 class Layers(Backbone):
@@ -174,6 +176,8 @@ class GCN(Layers):
 class GraphSAGE(Layers):
     """Mean of the neighbours and oneself, each with weights of their own (Hamilton et al. 2017)."""
 
+    feature_parameters = ("lin_l.weight", "lin_r.weight")
+
     def build(self, inputs: int, hidden: int, classes: int) -> None:
         self.conv1, self.conv2 = MeanParameters(inputs, hidden), MeanParameters(hidden, classes)
 
@@ -183,11 +187,6 @@ class GraphSAGE(Layers):
         nearby, own = both.tensor_split(2, dim=1)
         out: Tensor = topology.mean @ nearby.contiguous() + own + conv.lin_l.bias
         return out
-
-    def feature_weights(self) -> list[Tensor]:
-        """Those for neighbours and those for oneself."""
-        conv: Any = self.conv1
-        return [conv.lin_l.weight, conv.lin_r.weight]
 
 
 class GAT(Layers):
@@ -216,6 +215,8 @@ class GAT(Layers):
 class GIN(Layers):
     """Sums over neighbours and oneself through a small network (Xu et al. 2019): W2 act(W1 (A + I) X + b1) + b2."""
 
+    feature_parameters = ("nn.0.weight",)
+
     def build(self, inputs: int, hidden: int, classes: int) -> None:
         act = Activation(self.activation)
         self.conv1, self.conv2 = (
@@ -228,14 +229,11 @@ class GIN(Layers):
         out: Tensor = write(act(topology.sum @ project(inputs, read.weight) + read.bias))
         return out
 
-    def feature_weights(self) -> list[Tensor]:
-        """Those of the small network's first map."""
-        conv: Any = self.conv1
-        return [conv.nn[0].weight]
-
 
 class MLP(Layers):
     """Two linear layers on a user's own report alone; the graph is not used."""
+
+    feature_parameters = ("weight",)
 
     def build(self, inputs: int, hidden: int, classes: int) -> None:
         self.conv1, self.conv2 = nn.Linear(inputs, hidden), nn.Linear(hidden, classes)
@@ -243,11 +241,6 @@ class MLP(Layers):
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         out: Tensor = project(inputs, conv.weight) + conv.bias
         return out
-
-    def feature_weights(self) -> list[Tensor]:
-        """Those of the first layer."""
-        conv: Any = self.conv1
-        return [conv.weight]
 
 
 class APPNP(MLP):

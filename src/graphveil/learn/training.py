@@ -368,12 +368,8 @@ def fit(
                 step.resume(state["optimizer"])
     for epoch in range(begin, schedule.epochs):
         if kept is not None and epoch > begin and kept.due(epoch):
-            state = {
-                "model": model.state_dict(),
-                "optimizer": step.state,
-                "weights": weights,
-            }
-            kept.save(epoch, {**state, "best": best.state})
+            learned = {"model": model.state_dict(), "optimizer": step.state, "weights": weights}
+            kept.save(epoch, {**learned, "best": best.state})
         hidden = model.first(inputs, topology)
         model.train()
         seen = hidden

@@ -1,7 +1,12 @@
-"""A kind of study of one's own: one file says how its results are shown, and the rest is as for any other."""
+"""Results of studies: kinds of one's own, and panels."""
+
+from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
+from graphveil.cli import status
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import find_measure
 from graphveil.experiments.page import Section
@@ -41,3 +46,22 @@ def test_a_kind_from_outside_is_run_and_shown(kind):
     result = run_study(Study("towns", "Towns", tuple(cells), kind=kind), RunOptions(keep=False))
     assert result.tables[0].texts == [("large", "400"), ("small", "200")]
     assert result.to_dict() == {"ranking": ["large", "small"]}
+
+
+pytestmark = pytest.mark.usefixtures("forget_outside")
+
+METHOD = f"{Path(__file__).parents[1] / 'volunteering.py'}:Volunteering"
+
+
+def test_a_sweep_over_volunteers_shows_what_they_are_worth_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    file, drawn = tmp_path / "panels.toml", tmp_path / "panels.svg"
+    file.write_text(
+        f'title = "Volunteers"\n[base]\nmethod = "{METHOD}"\ndata = "town"\nepsilon = 2.0\nruns = 2\n'
+        "[base.data_options]\nusers = 400\nlabelled = 0.2\n"
+        '[[axes]]\nfield = "panel"\nvalues = [3, 6]\n'
+    )
+    assert status(["sweep", str(file), "--out", str(drawn)]) == 0
+    assert "volunteers alone" in capsys.readouterr().out
+    assert drawn.stat().st_size > 0
