@@ -126,7 +126,7 @@ INSIDE_FUNCTIONS = {
     "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.
     # A device without the library says so, and how to install it.
-    "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
+    "client/keys.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric.ed25519"},
     "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
     "audit/versions.py": {"scipy"},
     "mechanisms/base.py": {"scipy.sparse"},
@@ -158,13 +158,11 @@ INSIDE_FUNCTIONS = {
         "graphveil.collect.demo",
         "graphveil.collect.export",
         "graphveil.collect.keys",
-        "graphveil.collect.operators",
+        "graphveil.collect.roster",
         "graphveil.collect.server",
-        "graphveil.collect.status",
         "graphveil.collect.storage",
     },
-    "cli/collect_learn.py": {"graphveil.collect.storage"},
-    "cli/statement.py": {"graphveil.collect.status", "graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/artefacts.py": {"pyarrow", "scipy.linalg", "torch"},
     "statistics.py": {"scipy.special", "scipy.stats"},

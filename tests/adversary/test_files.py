@@ -13,7 +13,7 @@ import graphveil as gv
 from graphveil import GraphveilError, Plan, learn
 from graphveil.audit.candidate import read_plan
 from graphveil.cli import status
-from graphveil.client.row_file import read_held, read_links
+from graphveil.client.held import read_held, read_links
 from graphveil.collect.folder import CollectionSettings, write_settings
 from graphveil.collect.folder import read_settings as read_collection
 from graphveil.collect.public_graph import PublicGraph, read_public_graph

@@ -159,6 +159,6 @@ def test_a_plan_about_links_of_fifty_million_people_is_refused_before_anything_i
 
 
 def test_a_mechanism_from_elsewhere_cannot_make_a_client_send_more(monkeypatch):
-    monkeypatch.setattr("graphveil.mechanisms.limits.MAX_REPORT", 1000)
-    with pytest.raises(InputError, match="at most 1000 bytes"):
+    monkeypatch.setattr("graphveil.mechanisms.registry.MAX_REPORT", 1000)
+    with pytest.raises(InputError, match="at most 1000 are sent"):
         mechanism("onebit", epsilon=1.0, dims=2000, range=(0, 1))

@@ -100,7 +100,7 @@ def test_a_forged_direction_is_as_long_as_a_server_takes_and_points_at_the_targe
     # A code more, and it is refused.
     longer = np.array(sent.codes).reshape(PEOPLE, dims)
     longer[0] = np.where(longer[0] > 1 << 15, (1 << 16) - 1, 0)
-    with pytest.raises(MessageError, match="one is longer: no client sends it"):
+    with pytest.raises(MessageError, match="no report of privunit is longer"):
         replace(sent, codes=longer.ravel()).check()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import graphveil as gv
 from graphveil.cli import status
-from graphveil.cli.collect_learn import _plain
+from graphveil.cli.collect import _plain
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.storage import create_collection, open_collection
 from tests.collect.small import arrived, enrolled, made, ring

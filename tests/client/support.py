@@ -4,16 +4,34 @@ import hashlib
 import json
 import os
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from graphveil import Plan
 from graphveil.client import Agreement, Cap, Device, Held, Offer, Response
-from graphveil.client.signing import public_key, sign, sign_succession
-from graphveil.privacy import Envelope, Invitation, Question, Succession
+from graphveil.privacy import Envelope, Invitation, Question, SignedQuestion, SignedSuccession, Succession
 from graphveil.privacy.people import people_digests
+
+
+def public_key(private):
+    return Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+def sign(question, private):
+    """A question with the signature of this private key."""
+    unsigned = SignedQuestion(question.payload(), bytes(64))
+    return replace(unsigned, signature=Ed25519PrivateKey.from_private_bytes(private).sign(unsigned.signed))
+
+
+def sign_succession(told, old, new):
+    """A statement with the signatures of the private key that goes and of the one that comes."""
+    unsigned = SignedSuccession(told.payload(), bytes(64), bytes(64))
+    keys = map(Ed25519PrivateKey.from_private_bytes, (old, new))
+    return SignedSuccession(unsigned.payload, *(key.sign(unsigned.signed) for key in keys))
+
 
 PRIVATE = bytes(range(32))
 PUBLIC = public_key(PRIVATE)
@@ -61,6 +79,18 @@ def device_in(folder, agreement=AGREEMENT, now=NOW, name="device.sqlite"):
     device = Device(Path(folder) / "books" / name, witnesses=Path(folder) / "witnesses", clock=lambda: now)
     device.agree(agreement)
     return device
+
+
+def credentials_of(device):
+    """What a device proves itself by."""
+    with device.books() as books:
+        return books.credentials(COLLECTION)
+
+
+def drawn_credential(device):
+    """A credential that is not registered yet."""
+    with device.books() as books:
+        return books.draw_credential(COLLECTION, None)
 
 
 def message_of(sealed, plan):

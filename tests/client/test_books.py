@@ -97,7 +97,7 @@ def test_books_of_a_later_graphveil_are_refused(folder, file):
     with sqlite3.connect(file) as connection:
         connection.execute("PRAGMA user_version = 4")
     connection.close()
-    with pytest.raises(StoreError, match="layout 4, this one reads 3"):
+    with pytest.raises(StoreError, match="layout 4, this graphveil reads 3"):
         open_books(file, folder / "witnesses")
 
 

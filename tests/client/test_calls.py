@@ -54,7 +54,7 @@ def test_an_offer_that_is_none_is_refused(wrong):
 def test_an_enrolment_says_the_terms():
     server = Server()
     told = calls(server).enrol(INVITATION, "cred", Cap(2.0, 1e-5), (1, 3), True)
-    assert (told.collection, told.pseudonym, told.user) == (COLLECTION, PSEUDONYM, USER)
+    assert told == (COLLECTION, PSEUDONYM, USER)
     method, path, body, headers = server.calls[0]
     assert (method, path, headers["Content-Type"]) == ("POST", "/v1/enrolment", "application/json")
     assert json.loads(body) == {

@@ -6,7 +6,7 @@ import pytest
 
 from graphveil import Plan
 from graphveil.client import Cap
-from graphveil.client.consent_text import terms_text, what_is_asked
+from graphveil.client.agreement import terms_text, what_is_asked
 from tests.client.support import OFFER
 
 ROW = {"dims": 4, "range": (0, 1)}

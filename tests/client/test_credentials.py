@@ -14,7 +14,18 @@ from graphveil.errors import ServerError
 from graphveil.privacy import Invitation
 from graphveil.privacy.credential import FORM, credential_hash
 from tests.client.kills import ended, forked
-from tests.client.support import AGREEMENT, COLLECTION, HELD, INVITATION, NOW, PUBLIC, Server, values
+from tests.client.support import (
+    AGREEMENT,
+    COLLECTION,
+    HELD,
+    INVITATION,
+    NOW,
+    PUBLIC,
+    Server,
+    credentials_of,
+    drawn_credential,
+    values,
+)
 
 URL = "http://localhost"
 NEW = Invitation(b"another sixteen.", PUBLIC)
@@ -35,7 +46,7 @@ def enrolled(folder, transport, invitation=INVITATION, **terms):
 
 
 def current(device):
-    return device.credentials(COLLECTION).read().current
+    return credentials_of(device).current
 
 
 def hashes(server, path):
@@ -126,7 +137,7 @@ def test_a_device_of_an_earlier_version_registers_by_itself_at_its_next_visit(fo
     assert seen.delivered and credential_hash(current(device)).hex() == server.known
     visit(device, calls(server), COLLECTION, HELD)
     assert len(hashes(server, "/v1/credential")) == 1
-    assert device.credentials(COLLECTION).read().former is None
+    assert credentials_of(device).former is None
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -184,7 +195,7 @@ def test_a_new_invitation_whose_answer_was_lost_can_be_used_again(folder, after)
 def test_a_new_invitation_with_other_terms_is_refused_before_anything_is_sent(folder, other):
     server = Server()
     before = current(enrolled(folder, server))
-    with pytest.raises(InputError, match="already, with other terms"):
+    with pytest.raises(InputError, match="hold for good"):
         enrolled(folder, server, NEW, **other)
     assert current(device_of(folder)) == before
     assert len(hashes(server, "/v1/enrolment")) == 1
@@ -194,7 +205,7 @@ def test_a_new_invitation_of_somebody_else_is_refused_and_changes_nothing(folder
     server = Server()
     before = current(enrolled(folder, server))
     server.enrolment = {"pseudonym": "aa" * 16}
-    with pytest.raises(InputError, match="already, with other terms"):
+    with pytest.raises(InputError, match="hold for good"):
         enrolled(folder, server, NEW)
     assert current(device_of(folder)) == before
 
@@ -223,7 +234,7 @@ def test_a_device_without_a_credential_says_to_enrol(folder):
 def test_nothing_that_goes_wrong_shows_a_credential(folder):
     server = Server(former="made by the collector")
     device = earlier(folder)
-    drawn = device.credentials(COLLECTION).draw()
+    drawn = drawn_credential(device)
     with pytest.raises(ServerError) as caught:
         visit(device, calls(Losing(server, "/v1/questions", True)), COLLECTION, Held(row=[0, 0, 0, 0]))
     server.known = "00"

@@ -13,7 +13,6 @@ import pytest
 import graphveil.client.device as device_module
 from graphveil import Claim, InputError, Plan, PrivacyError
 from graphveil.client import Cap, Device, Held
-from graphveil.client.signing import public_key
 from graphveil.errors import RefusalError, StoreError
 from graphveil.privacy import Envelope
 from tests.client.support import (
@@ -27,10 +26,13 @@ from tests.client.support import (
     ROW,
     USER,
     asked,
+    credentials_of,
     device_in,
     digits_of_row,
+    drawn_credential,
     message_of,
     private_key,
+    public_key,
     succession,
     values,
 )
@@ -192,7 +194,7 @@ def test_nothing_is_there_to_be_sent_where_the_charge_cannot_be_kept(folder, mon
 
 def test_a_row_of_another_length_is_refused_before_anything_is_charged(folder):
     device = device_in(folder)
-    with pytest.raises(InputError, match="the row has 3 values, this collection is about rows of 4"):
+    with pytest.raises(InputError, match="the row has 3 values, this collection takes rows of 4"):
         device.answer(COLLECTION, asked(values()), Held(row=ROW[:3]))
     assert device.spendings()[0].lines == ()
 
@@ -212,7 +214,7 @@ def test_a_device_that_is_not_enrolled_says_so(folder):
 def test_terms_hold_for_good(folder):
     device = device_in(folder)
     device.agree(replace(AGREEMENT, enrolled=NOW))
-    with pytest.raises(InputError, match="with other terms, which hold for good"):
+    with pytest.raises(InputError, match="terms hold for good"):
         device.agree(replace(AGREEMENT, cap=Cap(9.0)))
     assert device.agreements() == (AGREEMENT,)
 
@@ -231,11 +233,11 @@ def test_a_file_of_something_else_is_refused(folder, tmp_path):
 
 def test_a_device_does_not_show_what_it_holds(folder):
     device = device_in(folder)
-    credential = device.credentials(COLLECTION).draw()
+    credential = drawn_credential(device)
     device.agree(AGREEMENT)
-    held = device.credentials(COLLECTION)
-    shown = repr(HELD) + repr(device) + repr(AGREEMENT) + repr(held) + repr(held.read())
-    assert held.read().current == credential
+    held = credentials_of(device)
+    shown = repr(HELD) + repr(device) + repr(AGREEMENT) + repr(held)
+    assert held.current == credential
     assert digits_of_row(shown) == [] and credential not in shown
 
 
@@ -394,7 +396,7 @@ def test_a_recovery_names_collections_of_this_device(folder):
 
 
 def test_a_row_is_given_by_consent_alone_and_put_down_first(folder):
-    with pytest.raises(PrivacyError, match="has not agreed to give the raw row"):
+    with pytest.raises(PrivacyError, match="did not agree at enrolment to give the raw row"):
         device_in(folder).give_row(COLLECTION, HELD)
     volunteer = device_in(folder, replace(AGREEMENT, volunteer=True), name="volunteer.sqlite")
     assert volunteer.spendings()[0].row_given is None

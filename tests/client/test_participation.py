@@ -6,7 +6,7 @@ import pytest
 
 from graphveil.channels.exact import Claim
 from graphveil.client import Calls, Device, Held, Visited, enrol, visit
-from graphveil.client.participation import VisitSummary, check_links, known_agreement
+from graphveil.client.visit import VisitSummary, check_links, known_agreement
 from graphveil.errors import InputError, RefusalError
 from tests.client.support import AGREEMENT, COLLECTION, HELD, INVITATION, NOW, Server, values
 

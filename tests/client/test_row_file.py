@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil import InputError, Ledger, Plan, answer
-from graphveil.client.row_file import read_held, read_links
+from graphveil.client.held import read_held, read_links
 from tests.client.support import ROW, digits_of_row
 
 
@@ -48,7 +48,7 @@ def test_an_object_may_hold_more_than_values(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("me.csv", "0.123454321,0.987656789 private\n", "column 2 of .* holds no number"),
+        ("me.csv", "0.123454321,0.987656789 private\n", "column 2 of .* must be a number"),
         ("me.csv", "0.123454321\n0.987656789\n0.5\n", "it has 3 lines"),
         ("me.csv", "", "it has 0 lines"),
         ("me.json", "[0.123454321, 0.987656789", "is not JSON"),

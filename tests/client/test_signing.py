@@ -3,11 +3,13 @@
 import sys
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from graphveil import InputError, Plan
-from graphveil.client.signing import new_key, public_key, sign, verified
+from graphveil.client.keys import verified
 from graphveil.errors import RefusalError
 from graphveil.privacy import Question, SignedQuestion
+from tests.client.support import public_key, sign
 
 # RFC 8032, 7.1, test 1.
 PRIVATE = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
@@ -31,7 +33,7 @@ def test_what_the_pinned_key_signed_is_read():
 
 
 def test_another_key_is_refused():
-    assert refusal(sign(QUESTION, new_key())) == "signature"
+    assert refusal(sign(QUESTION, bytes(32))) == "signature"
 
 
 def test_a_changed_payload_or_signature_is_refused_before_it_is_read():
@@ -41,15 +43,13 @@ def test_a_changed_payload_or_signature_is_refused_before_it_is_read():
 
 
 def test_a_signature_of_something_else_than_a_question_is_refused():
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     bare = Ed25519PrivateKey.from_private_bytes(PRIVATE).sign(QUESTION.payload())
     assert refusal(SignedQuestion(QUESTION.payload(), bare)) == "signature"
 
 
 def test_without_the_library_nothing_is_verified_and_the_error_says_what_to_install(monkeypatch):
     signed = sign(QUESTION, PRIVATE)
-    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric", None)
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
     with pytest.raises(RefusalError, match=r"pip install 'graphveil\[device\]'") as caught:
         verified(signed, PUBLIC)
     assert caught.value.reason == "library"
@@ -57,4 +57,4 @@ def test_without_the_library_nothing_is_verified_and_the_error_says_what_to_inst
 
 def test_a_key_has_thirty_two_bytes():
     with pytest.raises(InputError, match="32 bytes"):
-        sign(QUESTION, b"short")
+        verified(sign(QUESTION, PRIVATE), b"short")

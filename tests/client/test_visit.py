@@ -13,7 +13,6 @@ import graphveil.client.device as device_module
 from graphveil import InputError, Plan, PrivacyError, Reports
 from graphveil.channels.exact import Claim
 from graphveil.client import Calls, Cap, Device, Held, Response, enrol, give_row, visit
-from graphveil.client.signing import public_key
 from graphveil.errors import RefusalError, ServerError
 from graphveil.privacy import Envelope, Invitation
 from graphveil.privacy.credential import credential_hash
@@ -28,8 +27,10 @@ from tests.client.support import (
     USER,
     Server,
     asked,
+    credentials_of,
     digits_of_row,
     private_key,
+    public_key,
     succession,
     values,
 )
@@ -55,7 +56,7 @@ def test_an_enrolment_is_kept(folder):
     server = Server()
     device = enrolled(folder, server)
     assert device.agreements() == (AGREEMENT,)
-    assert credential_hash(device.credentials(COLLECTION).read().current).hex() == server.known
+    assert credential_hash(credentials_of(device).current).hex() == server.known
 
 
 def test_a_visit_to_a_server_that_is_slow_at_each_call_ends(folder):
@@ -90,9 +91,9 @@ def test_the_owners_cap_and_exclusions_are_agreed_on(folder):
 
 def test_an_enrolment_can_be_repeated(folder):
     server = Server()
-    before = enrolled(folder, server).credentials(COLLECTION).read().current
+    before = credentials_of(enrolled(folder, server)).current
     device = enrolled(folder, server)
-    assert len(device.agreements()) == 1 and device.credentials(COLLECTION).read().current == before
+    assert len(device.agreements()) == 1 and credentials_of(device).current == before
 
 
 def test_a_collection_that_has_grown_is_the_same_and_what_was_agreed_on_stays(folder):

@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import HealthCheck, given, settings
 
 from graphveil.collect.app import create_app
-from graphveil.collect.rate_limit import RateLimit
+from graphveil.collect.service import RateLimit
 from tests.collect.small import PLAN, bearer, enrolled, later, made
 
 with warnings.catch_warnings():

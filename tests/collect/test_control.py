@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.collect.learning import BlindedUsers, CollectedUsers, RoundOpenError, answered_features
+from graphveil.collect.learning import (
+    BlindedUsers,
+    CollectedUsers,
+    RoundOpenError,
+    StudyTerms,
+    answered_features,
+)
 from graphveil.errors import InputError
 from graphveil.privacy import Ledger, Plan
 from tests.collect.stand_in import StandIn
@@ -19,7 +25,7 @@ LABELS = Plan(mechanism="krr", epsilon=1.0, classes=4, users=(1, 2, 3))
 def replayed():
     town = StandIn(users=40)
     while True:
-        users = CollectedUsers(town, Ledger(40, np.full(40, 8.0)), study="", expires=0)
+        users = CollectedUsers(town, Ledger(40, np.full(40, 8.0)), StudyTerms("", 0))
         try:
             for plan in (LABELS, FIRST, HALF):
                 users.report(plan)

@@ -10,11 +10,14 @@ import uvicorn
 from graphveil.cli import status
 from graphveil.collect import demo
 from graphveil.collect.app import create_app
-from graphveil.collect.demo import DemoSize, DemoStudy, run_demo, workers
+from graphveil.collect.demo import DemoSize, run_demo, workers
 from graphveil.collect.storage import open_collection
+from graphveil.experiments.experiment import Experiment
 
 SIZE = DemoSize(devices=48, processes=0, neighbourhood=6, degree=4.0)
-STUDIES = (DemoStudy("togl", 2.0, {"epochs": 2}), DemoStudy("veil", 2.0, {"epochs": 2}))
+STUDIES = tuple(
+    Experiment.of(method, "collection", settings={"epochs": 2}, epsilon=2.0) for method in ("togl", "veil")
+)
 
 
 @contextmanager

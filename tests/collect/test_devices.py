@@ -8,8 +8,8 @@ from graphveil.client.device import Device
 from graphveil.client.held import Held
 from graphveil.client.transport import Http
 from graphveil.client.visit import enrol, give_row, own_credential, visit
-from graphveil.collect.learning import RoundOpenError
-from graphveil.collect.study import StudyTerms, learn_collection, learned_alone
+from graphveil.collect.learning import RoundOpenError, StudyTerms
+from graphveil.collect.study import learn_collection, learned_alone
 from graphveil.experiments.experiment import Experiment
 from graphveil.mechanisms import ClassModel, Reports
 from graphveil.privacy import Envelope, Invitation, Plan, join_parts

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from sqlalchemy import insert, select, text, update
 
 from graphveil.cli import status
-from graphveil.collect import database, forgetting
+from graphveil.collect import database, roster
 from graphveil.collect.export import export
 from graphveil.collect.schema import REPORTS, ROSTER, ROUNDS, ROWS
 from graphveil.collect.storage import open_collection
@@ -77,7 +77,7 @@ def check_forgotten(seed):
         assert len(found(collection, content, gone)) == GONE * (KNOWN + 1 + 2 * ROUNDS_MADE)
         with collection.database.writing() as connection:
             for node in gone[1:]:
-                forgetting.forget(connection, node)
+                roster.forget(connection, node)
         collection.forget(gone[0])
         assert found(collection, content, gone) == []
         left = sorted(set(range(USERS)) - set(gone))
@@ -142,7 +142,7 @@ def test_a_disk_without_room_for_the_rebuilt_file_is_said_and_it_is_tried_again(
     collection, content, gone = filled(tmp_path / "c", 2)
     with collection.database.writing() as connection:
         for node in gone:
-            forgetting.forget(connection, node)
+            roster.forget(connection, node)
     collection.database.close()
     half = (collection.folder / "collection.sqlite").stat().st_size // 2
     with files_no_larger_than(half), pytest.raises(StoreError, match="takes as much space.*make room"):
@@ -175,7 +175,7 @@ def test_a_deletion_while_the_file_is_rebuilt_has_it_rebuilt_again(tmp_path, mon
         done = rebuilt(connection)
         with other.database.writing() as writing:
             for node in gone:
-                forgetting.forget(writing, node)
+                roster.forget(writing, node)
         return done
 
     with monkeypatch.context() as patch:

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from graphveil.client.key_chain import KeyChain
+from graphveil.client.keys import KeyChain, holds
 from graphveil.collect import keys
 from graphveil.collect.keys import (
     SUCCESSIONS,
@@ -13,7 +13,6 @@ from graphveil.collect.keys import (
     key_file,
     read_successions,
     rotate_key,
-    signature_holds,
 )
 from graphveil.errors import InputError
 from tests.collect.small import made
@@ -42,8 +41,8 @@ def test_the_new_key_signs_and_the_old_one_is_gone(collection):
     collection.rotate()
     assert [file.name for file in sorted(folder.glob("key*"))] == ["key-1"]
     assert os.stat(folder / "key-1").st_mode & 0o777 == os.stat(folder / SUCCESSIONS).st_mode & 0o777 == 0o600
-    assert signature_holds(collection.key.public, collection.key.sign(b"words"), b"words")
-    assert not signature_holds(collection.key.public, old.sign(b"words"), b"words")
+    assert holds(collection.key.public, collection.key.sign(b"words"), b"words")
+    assert not holds(collection.key.public, old.sign(b"words"), b"words")
 
 
 def test_somebody_else_who_has_the_folder_open_sees_it(collection):
@@ -59,7 +58,7 @@ def test_time_never_runs_back_in_a_chain(collection):
     assert rotate_key(collection.folder, collection.settings.id, now=5).made == 2_000_000_000
 
 
-@pytest.mark.parametrize("broken", ["_write", "signed_over"])
+@pytest.mark.parametrize("broken", ["_sync", "SignedSuccession"])
 def test_a_change_that_did_not_come_to_its_end_changed_nothing(collection, monkeypatch, broken):
     before = collection.key.public
 

@@ -2,16 +2,17 @@
 
 import pytest
 
-from graphveil.collect.keys import SigningKey, hashed, new_secret, signature_holds
+from graphveil.client.keys import holds
+from graphveil.collect.keys import SigningKey, hashed, new_secret
 from graphveil.errors import InputError
 
 
 def test_a_signature_holds_for_what_was_signed_alone():
     key = SigningKey.generate()
     signature = key.sign(b"a question")
-    assert signature_holds(key.public, signature, b"a question")
-    assert not signature_holds(key.public, signature, b"another")
-    assert not signature_holds(SigningKey.generate().public, signature, b"a question")
+    assert holds(key.public, signature, b"a question")
+    assert not holds(key.public, signature, b"another")
+    assert not holds(SigningKey.generate().public, signature, b"a question")
 
 
 def test_a_key_comes_back_from_its_file_and_is_not_overwritten(tmp_path):
@@ -26,7 +27,7 @@ def test_a_key_comes_back_from_its_file_and_is_not_overwritten(tmp_path):
 def test_what_is_no_key_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "key").write_bytes(content)
-    with pytest.raises(InputError, match="restore it"):
+    with pytest.raises(InputError, match="restore"):
         SigningKey.read(tmp_path / "key")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.collect.learning import CollectedUsers, RoundOpenError, refuse_unanswerable
+from graphveil.collect.learning import CollectedUsers, RoundOpenError, StudyTerms, refuse_unanswerable
 from graphveil.errors import ClaimError, InputError, PrivacyError
 from graphveil.privacy import Ledger, Plan
 from tests.collect.stand_in import StandIn
@@ -22,7 +22,8 @@ def town():
 
 def users_of(collection, ledger=None, **more):
     ledger = ledger or Ledger(40, np.full(40, 8.0))
-    return CollectedUsers(collection, ledger, **{"study": "base", "expires": 100, **more})
+    ahead = more.pop("ahead", ())
+    return CollectedUsers(collection, ledger, StudyTerms(**{"study": "base", "expires": 100, **more}), ahead)
 
 
 def published(collection, *plans):
@@ -118,7 +119,7 @@ def test_a_question_that_is_not_settled_comes_alone(town):
 
 
 def test_a_question_that_only_a_curator_answers_is_never_published():
-    with pytest.raises(PrivacyError, match="no device answers it"):
+    with pytest.raises(PrivacyError, match="no device answers"):
         refuse_unanswerable(Plan(mechanism="lapgraph", epsilon=1.0, dims=9))
 
 
@@ -130,7 +131,7 @@ def test_a_mechanism_that_does_not_hold_is_never_published():
 
 
 def test_what_a_collection_does_not_ask_for_is_never_published():
-    with pytest.raises(InputError, match="a collection asks for features, labels and links"):
+    with pytest.raises(InputError, match="a collection asks for no levels"):
         refuse_unanswerable(Plan(mechanism="esw", epsilon=1.0, levels=3))
 
 

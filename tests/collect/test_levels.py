@@ -10,8 +10,8 @@ import pytest
 
 from graphveil.client import Calls, Device, Held, Response, enrol, visit
 from graphveil.collect.app import create_app
-from graphveil.collect.learning import RoundOpenError
-from graphveil.collect.study import StudyTerms, learn_collection, learned_alone
+from graphveil.collect.learning import RoundOpenError, StudyTerms
+from graphveil.collect.study import learn_collection, learned_alone
 from graphveil.experiments.experiment import Experiment
 from graphveil.privacy import Invitation
 from tests.client.support import fast_folder

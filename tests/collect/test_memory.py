@@ -3,13 +3,13 @@ import sys
 
 import pytest
 
-from graphveil.collect import memory
-from graphveil.collect.memory import give_back_again_and_again, trimming
+from graphveil.collect import app
+from graphveil.collect.app import give_back_again_and_again, trimming
 
 
 def test_memory_is_given_back_again_and_again(monkeypatch):
     times = []
-    monkeypatch.setattr(memory, "trimming", lambda: times.append)
+    monkeypatch.setattr(app, "trimming", lambda: times.append)
 
     async def some_time():
         task = asyncio.create_task(give_back_again_and_again(0.001))
@@ -24,7 +24,7 @@ def test_memory_is_given_back_again_and_again(monkeypatch):
 
 
 def test_where_nothing_can_give_it_back_nothing_waits(monkeypatch):
-    monkeypatch.setattr(memory, "trimming", lambda: None)
+    monkeypatch.setattr(app, "trimming", lambda: None)
     asyncio.run(asyncio.wait_for(give_back_again_and_again(), 30))
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from sqlalchemy import select
 
-from graphveil.collect.operators import add_operator, read_operators, revoke_operator
+from graphveil.collect.roster import add_operator, read_operators, revoke_operator
 from graphveil.collect.schema import OPERATORS
 from graphveil.errors import InputError
 from tests.collect.small import PLAN, arrived, bearer, enrolled, later, made, serving

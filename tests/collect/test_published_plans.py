@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.published_plans import aligned_reports, differences
+from graphveil.collect.learning import aligned_reports, differences
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.privacy.integer_model import integer_model
 

@@ -1,6 +1,6 @@
 """How fast one sender may be."""
 
-from graphveil.collect.rate_limit import RateLimit
+from graphveil.collect.service import RateLimit
 
 
 def test_a_bucket_empties_and_fills():

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from graphveil.collect import service
 from graphveil.collect.keys import word
-from graphveil.collect.operators import add_operator
+from graphveil.collect.roster import add_operator
 from graphveil.collect.storage import open_collection
 from graphveil.collect.writer import try_storing
 from tests.collect.small import (

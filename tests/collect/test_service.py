@@ -9,8 +9,9 @@ import logging
 import numpy as np
 import pytest
 
-from graphveil.collect.keys import signature_holds, word
-from graphveil.collect.rate_limit import RateLimit
+from graphveil.client.keys import holds
+from graphveil.collect.keys import word
+from graphveil.collect.service import RateLimit
 from graphveil.errors import StoreError
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.reports import row_pointers
@@ -119,7 +120,7 @@ def test_questions_are_signed_and_are_those_of_the_user(collection):
         ("GET", "/v1/questions", {"headers": bearer(credentials[3])}),
     )
     signed = [SignedQuestion.from_dict(each) for each in asked.json()]
-    assert all(signature_holds(collection.key.public, each.signature, each.signed) for each in signed)
+    assert all(holds(collection.key.public, each.signature, each.signed) for each in signed)
     questions = [Question.from_payload(each.payload) for each in signed]
     assert [question.round for question in questions] == [1, 2]
     assert [question.plan.users for question in questions] == [(5,), (5,)]
@@ -591,9 +592,9 @@ def test_devices_keep_their_credentials_when_the_key_changes_and_questions_are_s
     before, after, sent = asyncio.run(run())
     by_old, by_new = (SignedQuestion.from_dict(each.json()[0]) for each in (before, after))
     assert by_old.payload == by_new.payload
-    assert signature_holds(old, by_old.signature, by_old.signed)
-    assert signature_holds(local.key.public, by_new.signature, by_new.signed)
-    assert not signature_holds(old, by_new.signature, by_new.signed)
+    assert holds(old, by_old.signature, by_old.signed)
+    assert holds(local.key.public, by_new.signature, by_new.signed)
+    assert not holds(old, by_new.signature, by_new.signed)
     assert sent.status_code == 201
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from graphveil.collect.storage import open_collection
 from graphveil.collect.writer import Arrival, ArrivalOutcome, store, store_row
-from graphveil.errors import InputError, StoreError
+from graphveil.errors import ClaimError, InputError, StoreError
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Plan, join_parts
 from graphveil.privacy.envelope import MAX_SECONDS
@@ -51,7 +51,7 @@ def test_the_database_of_another_collection_is_refused(collection, tmp_path):
     other.database.close()
     with (collection.folder / "collection.toml").open("a") as file:
         file.write(f'database = "sqlite:///{other.folder / "collection.sqlite"}"\n')
-    with pytest.raises(StoreError, match="does not hold the collection"):
+    with pytest.raises(StoreError, match="holds another collection"):
         open_collection(collection.folder)
 
 
@@ -101,7 +101,7 @@ def test_a_round_in_the_past_is_refused(collection):
 
 def test_a_plan_that_no_device_answers_is_refused(collection):
     enrolled(collection)
-    with pytest.raises(InputError, match="no device answers"):
+    with pytest.raises(ClaimError, match="no device answers"):
         collection.publish(
             Plan(mechanism="ppm-printed", epsilon=1.0, dims=8, range=(0, 1), levels=2), later()
         )

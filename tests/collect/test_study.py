@@ -8,10 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from graphveil.collect.card import card_page, result_card
-from graphveil.collect.learning import RoundOpenError, charge_round
-from graphveil.collect.result_files import prediction_columns
-from graphveil.collect.study import StudyTerms, _open_books, check_collected, learn_collection, learned_alone
+from graphveil.collect.card import card_page, prediction_columns, result_card
+from graphveil.collect.learning import RoundOpenError, StudyTerms, charge_round
+from graphveil.collect.study import _open_books, check_collected, learn_collection, learned_alone
 from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.model import load_model, save
@@ -244,7 +243,7 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        (Experiment.of("nonprivate", "town"), "reads everybody's raw features"),
+        (Experiment.of("nonprivate", "town"), "reads raw features"),
         (
             Experiment.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="lapgraph"),
             "lapgraph is a curator's mechanism.*no device gives them",
@@ -267,9 +266,9 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
         ),
         (
             Experiment.of("base", "town", epsilon=1.0, participation=0.5),
-            "for the people of a collection to say",
+            "people decide who answers",
         ),
-        (Experiment.of("veil", "town", epsilon=1.0, panel=3), "for the people of a collection to say"),
+        (Experiment.of("veil", "town", epsilon=1.0, panel=3), "people decide who answers"),
         (Experiment.of("base", "town"), "needs a budget"),
     ],
 )

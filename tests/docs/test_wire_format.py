@@ -15,12 +15,12 @@ from graphveil.channels import laplace, square_wave, three_output
 from graphveil.channels.channel import canonical
 from graphveil.channels.sampling import AliasTable, DrawnWords
 from graphveil.client import checking
-from graphveil.client.key_chain import KeyChain
-from graphveil.client.signing import public_key, sign, sign_succession
+from graphveil.client.keys import KeyChain
 from graphveil.privacy import Envelope, Invitation, Question, Succession, plan_digest
 from graphveil.privacy.credential import FORM, credential_hash
 from graphveil.privacy.people import person_digest
 from graphveil.privacy.plan import described
+from tests.client.support import public_key, sign, sign_succession
 
 PAGE = (Path(__file__).parents[2] / "docs" / "wire-format.md").read_text(encoding="utf-8")
 PLANS = [line.strip() for line in PAGE.splitlines() if line.startswith('    {"mechanism":"krr"')]

@@ -47,15 +47,15 @@ def test_any_change_is_another_digest(change):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"kind": "cubic"}, '"kind" is linear or hidden'),
+        ({"kind": "cubic"}, 'needs a "kind", linear or hidden'),
         ({"weights": None}, "weights of the model must be lists of one length of integers"),
         (
             {"weights": [[0.5, 0, 1], [0, 1, 3]]},
             "weights of the model must be lists of one length of integers",
         ),
         ({"bias": [True, 5]}, "bias of the model must be a list of integers"),
-        ({"bias": [1, 2, 3]}, "2 classes and 3 biases"),
-        ({"weights": [[1, 2, 3]], "bias": [1]}, "at least 2 classes"),
+        ({"bias": [1, 2, 3]}, "got 2 and 3"),
+        ({"weights": [[1, 2, 3]], "bias": [1]}, "2 or more classes"),
         ({"levels": 1}, "levels of the model must be an integer from 2 to 65536"),
         ({"levels": 1 << 17}, "levels of the model must be an integer from 2 to 65536"),
         ({"zero": 256}, "zero of the model must be an integer from 0 to 255"),

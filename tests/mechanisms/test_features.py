@@ -394,7 +394,7 @@ def test_values_between_grid_points_are_not_enumerated():
 
 
 def test_too_many_reports_are_not_enumerated():
-    with pytest.raises(InputError, match="too many different reports"):
+    with pytest.raises(InputError, match="too many reports"):
         small("onebit", dims=30).joint_counts(np.zeros(30))
 
 

@@ -308,7 +308,7 @@ def test_three_outputs_inside_are_sealed_where_all_levels_have_three():
         ({"levels": 1}, "levels must be an integer from 2"),
         ({"levels": "4"}, "levels must be an integer"),
         ({"budgets": [0.5, 0.4]}, "that rise"),
-        ({"budgets": [0.5]}, "at least two"),
+        ({"budgets": [0.5]}, "two or more positive numbers"),
         ({"budgets": [1.0, 2.0]}, "budgets must start with epsilon"),
         ({"budgets": "many"}, "list of numbers"),
         ({"budgets": [0.5, 1.0], "levels": 3}, "levels must be the number of budgets"),

@@ -156,7 +156,7 @@ def test_every_truncation_is_noticed(name):
 
 
 def test_a_message_that_is_too_long_is_noticed():
-    with pytest.raises(MessageError, match=r"damaged: 87 bytes where its header says 86"):
+    with pytest.raises(MessageError, match=r"damaged: 87 bytes, its header says 86"):
         Reports.from_bytes(REPORTS.to_bytes() + b"\0", MULTIBIT)
 
 
@@ -180,12 +180,12 @@ def test_every_truncation_of_json_is_noticed():
         ({"magic": b"GVRQ"}, "does not start with"),
         ({"version": 1}, "version 1, graphveil reads 2"),
         ({"flags": 7}, "flags 7"),
-        ({"code_bytes": 3}, "integers of 3 and 2 bytes"),
-        ({"dim_bytes": 0}, "integers of 1 and 0 bytes"),
+        ({"code_bytes": 3}, "widths 3 and 2"),
+        ({"dim_bytes": 0}, "widths 1 and 0"),
         ({"flags": 2}, "flags 2, widths 1 and 2"),
-        ({"dims": 299}, "do not fit together"),
-        ({"length": 3}, "do not fit together"),
-        ({"users": 2}, "do not fit together"),
+        ({"dims": 299}, "do not fit"),
+        ({"length": 3}, "do not fit"),
+        ({"users": 2}, "do not fit"),
         ({"users": 6, "length": 1}, "must hold 2 codes"),
         ({"mark": bytes(16)}, "another mechanism than multibit"),
     ],
@@ -282,7 +282,7 @@ def test_the_control_is_another_mechanism(name):
         ({"format": "other"}, "format"),
         ({"version": 1}, "version 1"),
         ({"mechanism": "0" * 32}, "another mechanism"),
-        ({"codes": [0, 1, 1, 1, 0]}, "5 codes where their lengths say 6"),
+        ({"codes": [0, 1, 1, 1, 0]}, "5 codes, lengths say 6"),
         ({"codes": [0, 1, 1, 1, 0, 1]}, "checksum"),
         ({"codes": [0, 1, 1, 1, 0, 0.0]}, "lists of integers"),
         ({"codes": [0, 1, 1, 1, 0, -1]}, "does not fit"),

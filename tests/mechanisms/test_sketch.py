@@ -188,7 +188,7 @@ def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
         ({"inputs": 5, "centre": -0.1}, "centre must be"),
         ({"inputs": 5, "centre": math.nan}, "centre must be"),
         ({"inputs": 5, "radius": 1.0}, "a sketch needs the public range, and its radius is 1"),
-        ({"inputs": 5, "range": None}, "a sketch needs the public range of the values"),
+        ({"inputs": 5, "range": None}, "a sketch needs the public range"),
         ({"hash_seed": 1}, "give inputs too, or leave them out"),
         ({"centre": 0.5}, "give inputs too, or leave them out"),
     ],

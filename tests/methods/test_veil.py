@@ -137,8 +137,8 @@ def test_a_teacher_who_is_asked_although_nobody_says_so_is_refused_by_the_books(
     """The list of those who teach is one user shorter than the plan that they answered."""
     taught = veil._taught
 
-    def forgetful(job, known, watch):
-        model, teachers = taught(job, known, watch)
+    def forgetful(job, known):
+        model, teachers = taught(job, known)
         last = [user for user in teachers if not job.graph.train[user]][-1]
         return model, teachers[teachers != last]
 
@@ -554,11 +554,11 @@ def test_a_file_that_is_not_there_is_refused():
 
 @pytest.mark.parametrize("mechanism", ["featurerr", "hds"])
 def test_biased_reports_cannot_teach(mechanism):
-    refused(f"which {mechanism} does not give: take privunit", mechanism=mechanism)
+    refused(f"{mechanism} gives no unbiased reports .* take privunit", mechanism=mechanism)
 
 
 def test_reports_of_single_items_cannot_teach():
-    refused("which item does not give", mechanism="item", mechanism_options={"length": 16})
+    refused("item gives no unbiased reports", mechanism="item", mechanism_options={"length": 16})
 
 
 def test_links_are_not_predicted():

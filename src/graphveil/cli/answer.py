@@ -11,15 +11,15 @@ import typer
 from graphveil.cli.console import confirm, print_result, quote, say
 from graphveil.cli.options import AsJson, parse_numbers
 from graphveil.client import Agreement, Calls, Cap, Device, Http, Inquiry, Offer, enrol, give_row, visit
-from graphveil.client.consent_text import cost_text, question_text, terms_text
-from graphveil.client.participation import (
+from graphveil.client.agreement import cost_text, question_text, terms_text
+from graphveil.client.held import read_held, read_links
+from graphveil.client.visit import (
     VisitSummary,
     check_links,
     enrol_again,
     known_agreement,
     recover_books,
 )
-from graphveil.client.row_file import read_held, read_links
 from graphveil.errors import InputError
 from graphveil.settings import device_file
 
@@ -185,9 +185,7 @@ def _answers(inquiry: Inquiry, agreement: Agreement, yes: bool) -> bool:
 def _gives_row(agreement: Agreement, yes: bool) -> bool:
     """Whether the owner gives the raw row, as said at enrolment and again now."""
     if not agreement.volunteer:
-        raise InputError(
-            "you did not volunteer your row when you enrolled, and terms hold for good: leave out --volunteer"
-        )
+        raise InputError("you did not volunteer your row when you enrolled: leave out --volunteer")
     say("Your row is about to leave this machine as it is, without any noise.", err=True)
     return yes or _agrees("Give it?")
 

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,28 +18,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphveil.checks import check_whole
-from graphveil.cli.collect_learn import CollectionFolder, collect_learn
-from graphveil.cli.console import Console, on_interrupt, say, show_table, warn
-from graphveil.cli.options import AsJson, RangePair, range_option, with_options
+from graphveil.checks import check_number, check_whole
+from graphveil.cli.console import Console, on_interrupt, one_bar, say, show_table, warn
+from graphveil.cli.options import AsJson, Options, RangePair, range_option, with_options
+from graphveil.collect.card import BESIDE, check_folder, result_card, write_result
 from graphveil.collect.folder import CollectionSettings
+from graphveil.collect.learning import RoundOpenError, StudyTerms
 from graphveil.collect.public_graph import read_public_graph
+from graphveil.collect.study import check_collected, learn_collection
 from graphveil.errors import InputError, visible
+from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
+from graphveil.number_format import percent
 from graphveil.privacy.invitation import Invitation
 
 if TYPE_CHECKING:
     from graphveil.collect.storage import Collection
 
 FAILED = 1
+DAY = 24 * 60 * 60
+# A hundred years.
+MAX_DAYS = 36_600
 STOPPED = "all processes and folders of it are gone, and the same command begins anew"
 
 collect_app = typer.Typer(
     help="A real collection: devices answer, a server stores what they send, methods learn from it.",
     no_args_is_help=True,
 )
-collect_app.command("learn")(collect_learn)
 
+CollectionFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
 RoundNumber = Annotated[int, typer.Argument(metavar="ROUND", help="The number of a round.")]
 GraphFile = Annotated[
     Path | None,
@@ -54,11 +62,6 @@ LabelFile = Annotated[
         help="A table of ids and labels (.csv, .parquet), beside a table of links; where no link is public, of everybody.",
     ),
 ]
-
-
-@collect_app.callback()
-def _collect() -> None:
-    """A real collection: devices answer, a server stores what they send, methods learn from it."""
 
 
 @collect_app.command("export")
@@ -150,7 +153,7 @@ def collect_operator(
 
     Example: graphveil collect operator survey ada
     """
-    from graphveil.collect.operators import add_operator, revoke_operator
+    from graphveil.collect.roster import add_operator, revoke_operator
 
     database = _opened(folder).database
     if revoke:
@@ -349,7 +352,6 @@ def status(
 
     Example: graphveil collect status survey
     """
-    from graphveil.collect.status import collection_status
     from graphveil.collect.storage import migrate_collection
 
     if migrate:
@@ -358,7 +360,7 @@ def status(
     expired = collection.delete_expired() if expire else 0
     if expire:
         collection.overwrite_deleted()
-    told = {**collection_status(collection), "expired": expired}
+    told = {**collection.status(), "expired": expired}
     if as_json:
         say(json.dumps(told))
     else:
@@ -402,6 +404,117 @@ def forget(
         say("Their models (model.pt) hold reports of forgotten people: delete these files, and learn again.")
 
 
+@collect_app.command("learn")
+@with_options
+def learn_collected(
+    *,
+    folder: CollectionFolder,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            without=("runs", "data_options", "turnout", "volunteers"),
+            fixed={"data": "collection"},
+            help={
+                "seed": "The seed of split, model and control.",
+                "control": "Skip control, structure and volunteers alone.",
+            },
+        ),
+    ],
+    study: Annotated[
+        str | None,
+        typer.Option(help="A name for these rounds; the method's by default. Another study asks anew."),
+    ] = None,
+    days: Annotated[
+        float, typer.Option(help="For how many days devices may answer a published round.")
+    ] = 14.0,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published", help="Go on with published questions where the method would now ask others."
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for predictions, embeddings, model and card; DIR/results/STUDY by default."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a method on what a collection has gathered: closed rounds are read, the next question is published, and people are waited for.
+
+    Run the same command again when the round is closed: the method starts anew with the same seed and gets one round further. Waiting is no
+    error (exit status 0). At the end predictions and embeddings by id, the trained model where there is one, the questions, and a card are written.
+
+    Example: graphveil collect learn survey togl --epsilon 2
+
+    Example: graphveil collect learn survey veil --epsilon 2 --as-published --out results
+    """
+    check_number(days, "days", above=0, most=MAX_DAYS)
+    check_collected(experiment)
+    collection = _opened(folder)
+    name = study or experiment.method
+    target = check_folder(out or folder / "results" / _plain(name))
+    terms = StudyTerms(name, int(time.time() + days * DAY), as_published)
+    try:
+        with one_bar() as inside:
+            learned = learn_collection(collection, experiment, terms, inside)
+    except RoundOpenError as waiting:
+        _tell_waiting(waiting, folder, as_json)
+        return
+    card = result_card(learned, collection.settings)
+    public = collection.public_graph()
+    written = write_result(target, learned, card, public.ids, public.class_names)
+    number = collection.keep_result(card, learned.contributors)
+    if as_json:
+        told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
+        say(json.dumps(told, ensure_ascii=False))
+    else:
+        _show_learned(card, target, written)
+
+
+def _tell_waiting(waiting: RoundOpenError, folder: Path, as_json: bool) -> None:
+    """Say which rounds people must answer first, and what to do then."""
+    if as_json:
+        rounds = [
+            {
+                "round": each.number,
+                "digest": each.digest,
+                "asked": len(each.asked),
+                "answered": each.answered,
+            }
+            for each in waiting.rounds
+        ]
+        state = "published" if waiting.published else "open"
+        say(json.dumps({"state": state, "rounds": rounds}))
+        return
+    say(str(waiting))
+    close = " and ".join(f"`graphveil collect close {folder} {each.number}`" for each in waiting.rounds)
+    say(f"When enough have answered, {close}, then run this command again.")
+
+
+def _show_learned(card: dict[str, Any], folder: Path, written: list[str]) -> None:
+    rows = []
+    for part in ("method", *BESIDE):
+        if part in card["scores"]:
+            score = card["scores"][part]
+            name = card["method"] if part == "method" else f"{part}: {BESIDE[part]}"
+            rows.append((name, "not known" if score is None else percent(score)))
+    show_table(
+        Table.of([f"{card['metric']} on {card['labels']['held_out']:,} held-out users", "score"], rows)
+    )
+    console = Console(soft_wrap=True, highlight=False)
+    for sentence in (card["verdict"], card["statement"]):
+        console.print(sentence, markup=False)
+    console.print(f"Written to {folder}: {', '.join(written)}.", markup=False)
+
+
+def _plain(name: str) -> str:
+    """A name as a folder can have it."""
+    plain = "".join(each if each.isalnum() or each in "-_." else "-" for each in name)
+    return plain.strip(".") or "study"
+
+
 def _opened(folder: Path) -> Collection:
     from graphveil.collect.storage import open_collection
 
@@ -413,9 +526,7 @@ def _new_file(file: Path) -> int:
     try:
         return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise InputError(
-            f"{file} is there already, and may hold tokens that are nowhere else: name another file"
-        ) from None
+        raise InputError(f"{file} exists and may hold the only copy of tokens: name another file") from None
     except OSError as error:
         raise InputError(f"{file} cannot be written ({error.strerror}): name another file") from None
 

@@ -10,7 +10,7 @@ import typer
 from graphveil.audit import audit as audit_mechanism
 from graphveil.audit.candidate import read_plan
 from graphveil.audit.examine import Audit
-from graphveil.audit.statement import PrivacyStatement, StatedPlan
+from graphveil.audit.statement import CollectionFacts, PrivacyStatement, StatedPlan
 from graphveil.channels.sampling import SeededWords
 from graphveil.cli.audit import progress
 from graphveil.cli.console import print_result
@@ -57,10 +57,7 @@ def statement(
     if collection is None:
         asked, facts = tuple(StatedPlan(path.name, read_plan(path)) for path in plans or []), None
     else:
-        from graphveil.collect.status import stated_collection
-        from graphveil.collect.storage import open_collection
-
-        asked, facts = stated_collection(open_collection(collection))
+        asked, facts = _stated(collection)
     with progress() as tell:
 
         def audited(plan: Plan) -> Audit:
@@ -73,3 +70,30 @@ def statement(
     print_result(made.to_dict(), as_json, f"The statement is in {html}. {made.headline}")
     if not made.holds:
         raise typer.Exit(DOES_NOT_HOLD)
+
+
+def _stated(folder: Path) -> tuple[tuple[StatedPlan, ...], CollectionFacts]:
+    """Return what a collection has asked, and what it holds."""
+    from graphveil.collect.storage import open_collection
+
+    collection = open_collection(folder)
+    plans = tuple(
+        StatedPlan(f"round {each.number}", each.plan, each.asked, each.answered)
+        for each in collection.rounds()
+    )
+    settings, counts, public = collection.settings, collection.counts(), collection.public_graph()
+    facts = CollectionFacts(
+        id=settings.id,
+        purpose=settings.purpose,
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        users=public.users,
+        links=len(public.edges),
+        labels=int((public.labels >= 0).sum()),
+        enrolled=counts["enrolled"],
+        volunteers=counts["rows"],
+        forgotten=counts["forgotten"],
+        retention=settings.retention,
+        renewing=int((collection.roster().renewal > 0).sum()),
+    )
+    return plans, facts

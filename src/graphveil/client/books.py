@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.client.agreement import RESTORE, Agreement, read_agreement, write_agreement
-from graphveil.client.key_chain import KeyChain
-from graphveil.client.witness import Mark, Witness, check_types, connect, locked_witness, unusable
+from graphveil.client.keys import KeyChain
+from graphveil.client.witness import Mark, Witness, check_types, connect, locked_witness, usable
 from graphveil.errors import RefusalError, StoreError
 from graphveil.privacy import SignedSuccession
 from graphveil.privacy.credential import new_credential
@@ -105,7 +105,11 @@ class Books:
     @property
     def mark(self) -> Mark:
         """How far they have come."""
-        return Mark(*self._connection.execute("SELECT count, last, before FROM device").fetchone())
+        return Mark(*self._one("SELECT count, last, before FROM device"))
+
+    def _one(self, query: str, *values: Any) -> Any:
+        """The first row that a query gives; None where it gives none."""
+        return self._connection.execute(query, values).fetchone()
 
     def continue_from(self, witness: Witness) -> bool:
         """Whether they are those that the witness has seen last."""
@@ -148,10 +152,8 @@ class Books:
 
     def credentials(self, collection: str) -> Credentials:
         """What the device proves itself by to a collection."""
-        found = self._connection.execute(
-            "SELECT current, former, token FROM credentials WHERE collection = ?", (collection,)
-        ).fetchone()
-        return Credentials() if found is None else Credentials(*found)
+        found = self._one("SELECT current, former, token FROM credentials WHERE collection = ?", collection)
+        return Credentials(*(found or ()))
 
     def draw_credential(self, collection: str, token: bytes | None) -> str:
         """The credential to register by a token: drawn once, and the same until it is registered and after.
@@ -166,10 +168,7 @@ class Books:
             "ON CONFLICT (collection) DO UPDATE SET drawn = coalesce(drawn, excluded.drawn)",
             (collection, new_credential()),
         )
-        (drawn,) = self._connection.execute(
-            "SELECT drawn FROM credentials WHERE collection = ?", (collection,)
-        ).fetchone()
-        return str(drawn)
+        return str(self._one("SELECT drawn FROM credentials WHERE collection = ?", collection)[0])
 
     def confirm_credential(self, collection: str, token: bytes | None = None) -> None:
         """Put down that the credential that was drawn is registered, by this token: it is the only one from now on."""
@@ -186,9 +185,7 @@ class Books:
 
     def row_given(self, collection: str) -> int | None:
         """When the raw row was given to a collection by consent, in seconds since 1970."""
-        found = self._connection.execute(
-            "SELECT row_given FROM agreements WHERE collection = ?", (collection,)
-        ).fetchone()
+        found = self._one("SELECT row_given FROM agreements WHERE collection = ?", collection)
         return None if found is None else found[0]
 
     def give_row(self, collection: str, now: int) -> None:
@@ -207,10 +204,8 @@ class Books:
 
     def find(self, collection: str, digest: str) -> Line | None:
         """The charge of a plan that was answered before, with its answer."""
-        found = self._connection.execute(
-            f"SELECT {', '.join(COLUMNS)} FROM lines WHERE collection = ? AND digest = ?",
-            (collection, digest),
-        ).fetchone()
+        wanted = f"SELECT {', '.join(COLUMNS)} FROM lines WHERE collection = ? AND digest = ?"
+        found = self._one(wanted, collection, digest)
         return None if found is None else _line(found)
 
     def misses_answers(self, collection: str) -> bool:
@@ -234,16 +229,11 @@ class Books:
         )
 
     def _counts(self, collection: str) -> tuple[int, int]:
-        found = self._connection.execute(
-            "SELECT told, accepted FROM counts WHERE collection = ?", (collection,)
-        ).fetchone()
-        return (0, 0) if found is None else found
+        return self._one("SELECT told, accepted FROM counts WHERE collection = ?", collection) or (0, 0)
 
     def _answers(self, collection: str) -> int:
-        found = self._connection.execute(
-            "SELECT count(*) FROM lines WHERE collection = ? AND digest IS NOT NULL", (collection,)
-        ).fetchone()
-        return int(found[0])
+        counted = "SELECT count(*) FROM lines WHERE collection = ? AND digest IS NOT NULL"
+        return int(self._one(counted, collection)[0])
 
     def charge(self, lines: Sequence[Line]) -> Mark:
         """Put down charges, and give the books a new mark."""
@@ -264,12 +254,13 @@ class Books:
 
 def open_books(file: Path, witnesses: Path) -> str:
     """Make the file if there is none, with a witness of it; its instance, a random name."""
-    with _sentences(file):
+    with usable(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         with closing(connect(file)) as connection:
             # Whoever makes it does so alone; the witness is there first.
             connection.execute("BEGIN IMMEDIATE")
-            ours, layout = (_pragma(connection, name) for name in ("application_id", "user_version"))
+            (ours,) = connection.execute("PRAGMA application_id").fetchone()
+            (layout,) = connection.execute("PRAGMA user_version").fetchone()
             if (ours, layout) == (0, 0) and not connection.execute("SELECT 1 FROM sqlite_master").fetchall():
                 _lay_out(connection, witnesses)
             elif ours != OURS:
@@ -278,7 +269,7 @@ def open_books(file: Path, witnesses: Path) -> str:
                 _bring_up_to_date(connection, layout)
             elif layout != LAYOUT:
                 raise StoreError(
-                    f"{str(file)!r} was written by another graphveil (layout {layout}, this one reads {LAYOUT}): update it"
+                    f"{str(file)!r} has layout {layout}, this graphveil reads {LAYOUT}: update it"
                 )
             connection.execute(COUNTS)
             instance = _sound(connection)
@@ -289,7 +280,7 @@ def open_books(file: Path, witnesses: Path) -> str:
 @contextmanager
 def transaction(file: Path) -> Iterator[Books]:
     """The books, alone; what is written is kept as a whole if nothing is raised, and else not at all."""
-    with _sentences(file), closing(connect(file)) as connection:
+    with usable(file), closing(connect(file)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield Books(connection)
         connection.execute("COMMIT")
@@ -350,19 +341,6 @@ def _bring_up_to_date(connection: sqlite3.Connection, layout: int) -> None:
             "UPDATE agreements SET agreement = ? WHERE collection = ?", (json.dumps(told), collection)
         )
     connection.execute(f"PRAGMA user_version = {LAYOUT}")
-
-
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-@contextmanager
-def _sentences(file: Path) -> Iterator[None]:
-    """What SQLite and the operating system complain of, in a sentence."""
-    try:
-        yield
-    except (OSError, sqlite3.Error) as error:
-        raise unusable(file, error) from None
 
 
 def _line(row: tuple[Any, ...]) -> Line:

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from graphveil.client.agreement import Cap, Offer
@@ -27,15 +26,6 @@ MAX_COUNT = (1 << 53) - 1
 VISIT = 900.0
 
 Patience = Callable[[Callable[[], Response]], Response]
-
-
-@dataclass(frozen=True, repr=False)
-class Enrolled:
-    """What a server says to a new device."""
-
-    collection: str
-    pseudonym: str
-    user: int
 
 
 class Calls:
@@ -96,10 +86,10 @@ class Calls:
         excluded: tuple[int, ...] = (),
         volunteer: bool = False,
         key: bytes | None = None,
-    ) -> Enrolled:
+    ) -> tuple[str, str, int]:
         """Take part with these terms, and register the credential by its hash. The same once more is answered alike.
 
-        ``key`` is the collection's, if it is not the invitation's any more.
+        Returns the collection, the pseudonym and the number of the user. ``key`` is the collection's, if it is not the invitation's any more.
         """
         told: dict[str, Any] = {
             "token": invitation.secret_word,
@@ -117,11 +107,8 @@ class Calls:
         with _checked("the server's answer to the enrolment"):
             if answer["key"] != (key or invitation.key).hex():
                 raise ValueError
-            return Enrolled(
-                check_hex(answer["collection"], "collection", 16),
-                check_hex(answer["pseudonym"], "pseudonym", 16),
-                answer["user"],
-            )
+            ids = [check_hex(answer[name], name, 16) for name in ("collection", "pseudonym")]
+            return ids[0], ids[1], answer["user"]
 
     def register(self, former: str, credential: str) -> Response:
         """Register a credential, by its hash, with one that a collector of an earlier version made."""
@@ -207,6 +194,4 @@ def _checked(what: str) -> Iterator[None]:
     try:
         yield
     except (InputError, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
-        raise ServerError(
-            0, f"{what} does not have the form of docs/wire-format.md: is this a collector?"
-        ) from None
+        raise ServerError(0, f"{what} does not follow docs/wire-format.md: is this a collector?") from None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,9 +15,8 @@ from graphveil.channels.exact import Claim
 from graphveil.client.agreement import Agreement
 from graphveil.client.books import Books, Line, check_memory, open_books, transaction
 from graphveil.client.checking import checked_question, exact_claim
-from graphveil.client.credentials import DeviceCredentials
 from graphveil.client.held import Held
-from graphveil.client.key_chain import KeyChain, enrolled_chain
+from graphveil.client.keys import KeyChain, enrolled_chain
 from graphveil.client.witness import Witness, check_apart, locked_witness, move_witness
 from graphveil.errors import BudgetError, InputError, PrivacyError, RefusalError
 from graphveil.mechanisms import PersonalRows
@@ -115,9 +115,9 @@ class Device:
         with transaction(self.path) as books:
             return books.chain(agreement).keys
 
-    def credentials(self, collection: str) -> DeviceCredentials:
-        """What this device proves itself by to a collection."""
-        return DeviceCredentials(self.path, collection)
+    def books(self) -> AbstractContextManager[Books]:
+        """Return the books in a transaction: what is written is kept as a whole, or not at all."""
+        return transaction(self.path)
 
     def agree(
         self,
@@ -140,9 +140,7 @@ class Device:
                     if agreement.offer.key in books.chain(known).keys:
                         agreement = _with_key(agreement, known.offer.key)
                     if replace(known, enrolled=agreement.enrolled) != agreement:
-                        raise InputError(
-                            "this device is enrolled in that collection already, with other terms, which hold for good"
-                        )
+                        raise InputError("this device is enrolled there already, and its terms hold for good")
                     books.confirm_credential(agreement.collection, token)
                     return
             books.agree(agreement)
@@ -184,7 +182,9 @@ class Device:
             ledger, _ = self._ledger(books, agreement, None)
             left = _left(ledger)
             if not kept:
-                _charge(ledger, question.plan)
+                # On a ledger that nobody keeps.
+                with _within_cap(question.plan):
+                    ledger.charge(question.plan)
         mechanism = question.plan.build()
         return Inquiry(question, mechanism.claim, exact_claim(question.plan, mechanism), left, kept)
 
@@ -217,9 +217,7 @@ class Device:
         """
         agreement = self.agreement(collection)
         if not agreement.volunteer:
-            raise PrivacyError(
-                "the owner has not agreed to give the raw row to this collection: that is said at enrolment, or never"
-            )
+            raise PrivacyError("the owner did not agree at enrolment to give the raw row to this collection")
         held.check(agreement.offer.dims)
         if held.row is None:
             raise InputError("this device holds no row to give")
@@ -335,20 +333,15 @@ def _check_key(books: Books, witness: Witness, agreement: Agreement) -> None:
     """Refuse where a newer key is known than the question was checked by."""
     chain, seen = books.chain(agreement), witness.key(agreement.collection)
     if chain.current != agreement.offer.key or (seen is not None and chain.number < seen[0]):
-        raise RefusalError(
-            "key",
-            "the key of this collection has passed on, and the question was signed by an older one: look again at what is asked",
-        )
+        raise RefusalError("key", "the question was signed by an older key: look again at what is asked")
 
 
 def _drawn(question: Question, private: object, ledger: Ledger, agreement: Agreement) -> Line:
     """The charge of a question with its answer in an envelope: not there for anybody until it is on the disk."""
     plan = question.plan
     costs = tuple(float(cost) for cost in ledger.costs_by_level(plan))
-    try:
+    with _within_cap(plan):
         reports = answer(plan, private, ledger)
-    except BudgetError:
-        raise _over_cap(plan) from None
     envelope = Envelope(secrets.token_hex(16), agreement.pseudonym, question.digest, reports.to_bytes())
     return Line(
         collection=agreement.collection,
@@ -366,21 +359,17 @@ def _drawn(question: Question, private: object, ledger: Ledger, agreement: Agree
     )
 
 
-def _charge(ledger: Ledger, plan: Plan) -> None:
-    """See whether a plan can be paid for, on a ledger that nobody keeps."""
+@contextmanager
+def _within_cap(plan: Plan) -> Iterator[None]:
+    """Refuse a plan that costs more than the ledger has left."""
     try:
-        ledger.charge(plan)
+        yield
     except BudgetError:
-        raise _over_cap(plan) from None
-
-
-def _over_cap(plan: Plan) -> RefusalError:
-    claim = plan.claim
-    return RefusalError(
-        "cap",
-        f"the question costs epsilon {claim.epsilon:g} and delta {claim.delta:g}, which is more than is left of the cap that was agreed on "
-        "at enrolment",
-    )
+        raise RefusalError(
+            "cap",
+            f"the question costs epsilon {plan.claim.epsilon:g} and delta {plan.claim.delta:g}, which is more than is left of the cap that "
+            "was agreed on at enrolment",
+        ) from None
 
 
 def _left(ledger: Ledger) -> Claim:

@@ -10,10 +10,10 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from http.client import HTTPException, HTTPMessage, HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from ipaddress import ip_address
-from typing import IO, Any, NoReturn, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from graphveil.errors import InputError, MessageError, ServerError, visible
@@ -47,7 +47,7 @@ class Response:
             return read_json(self.body, "answer", len(self.body), values)
         except MessageError as error:
             raise ServerError(
-                self.status, f"the server's answer cannot be read, as {error}: is this a collector?"
+                self.status, f"the answer cannot be read, {error}: is this a collector?"
             ) from None
 
     @property
@@ -87,12 +87,10 @@ class Http:
         except ValueError:
             parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise InputError(
-                f"the server must be an address like https://collect.example.org, got {server!r}"
-            )
+            raise InputError(f"the server must be an address like https://a.example, got {server!r}")
         if parts.scheme == "http" and not _is_this_machine(parts.hostname):
             raise InputError(
-                f"{server!r} is another machine, and http lets everybody on the way read along: use https"
+                f"{server!r} is another machine, and http is read by everybody on the way: use https"
             )
         self.server, self._timeout = server.rstrip("/"), timeout
         self._deadline = DEADLINE * timeout if deadline is None else deadline
@@ -117,9 +115,7 @@ class Http:
         except (OSError, HTTPException, ValueError, OverflowError) as error:
             # A status line that is none is quoted there, whatever its length.
             reason = str(getattr(error, "reason", None) or error)[:200]
-            raise ServerError(
-                0, f"{self.server} cannot be reached ({reason}): see whether it runs, and try again"
-            ) from None
+            raise ServerError(0, f"{self.server} cannot be reached ({reason}): is it running?") from None
 
     def _exchange(self, request: urllib.request.Request, limit: int) -> Response:
         with self._opened(request) as answer:
@@ -163,16 +159,8 @@ def _retry_after(response: Response, otherwise: float) -> float:
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
-    ) -> NoReturn:
-        raise urllib.error.HTTPError(req.full_url, code, msg, headers, fp)
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Follow nothing: the answer is handed out as it is."""
 
 
 class _Request(urllib.request.Request):

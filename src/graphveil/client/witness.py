@@ -28,6 +28,11 @@ from graphveil.errors import InputError, StoreError
 
 # How long to wait for another process that answers, in seconds.
 PATIENCE = 60.0
+TABLES = (
+    "witness (id INTEGER PRIMARY KEY, count INTEGER NOT NULL, last TEXT NOT NULL)",
+    "answered (collection TEXT PRIMARY KEY)",
+    "keys (collection TEXT PRIMARY KEY, number INTEGER NOT NULL, key BLOB NOT NULL)",
+)
 
 
 @dataclass(frozen=True)
@@ -102,11 +107,9 @@ class Witness:
 
 def check_apart(file: Path, folder: Path) -> None:
     """Refuse books and a folder of witnesses of which one lies in the folder of the other, by whatever links."""
-    try:
+    with usable(folder):
         books, witnesses = file.resolve().parent, folder.resolve()
         apart = not _holds(books, witnesses) and not _holds(witnesses, books)
-    except (OSError, RuntimeError) as error:
-        raise unusable(folder, error) from None
     if not apart:
         raise InputError(
             f"the folder of the books ({str(books)!r}) and that of their witness ({str(witnesses)!r}) must not lie in one another: a restored "
@@ -141,22 +144,15 @@ def move_witness(former: Path, folder: Path, instance: str) -> None:
 def locked_witness(folder: Path, instance: str) -> Iterator[Witness]:
     """The witness of a device; nobody else answers for that device meanwhile."""
     file = folder / f"{instance}.sqlite"
-    try:
+    with usable(file):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with closing(connect(file)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS witness (id INTEGER PRIMARY KEY, count INTEGER NOT NULL, last TEXT NOT NULL)"
-            )
-            connection.execute("CREATE TABLE IF NOT EXISTS answered (collection TEXT PRIMARY KEY)")
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS keys (collection TEXT PRIMARY KEY, number INTEGER NOT NULL, key BLOB NOT NULL)"
-            )
+            for table in TABLES:
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
             check_types(connection)
             yield Witness(connection)
             connection.execute("COMMIT")
-    except (OSError, sqlite3.Error) as error:
-        raise unusable(file, error) from None
 
 
 def connect(file: Path) -> sqlite3.Connection:
@@ -183,10 +179,14 @@ def check_types(connection: sqlite3.Connection) -> None:
                 raise sqlite3.DataError(f"a value in its table {table} is damaged")
 
 
-def unusable(file: Path, error: Exception) -> StoreError:
-    """Why a file cannot be used."""
-    said = error.strerror if isinstance(error, OSError) else str(error)
-    return StoreError(
-        f"{str(file)!r} cannot be read or written ({said}): nothing was answered; see who may write there, and that it is a "
-        "file of graphveil"
-    )
+@contextmanager
+def usable(file: Path) -> Iterator[None]:
+    """Say in a StoreError what SQLite and the operating system complain of."""
+    try:
+        yield
+    except (OSError, sqlite3.Error, RuntimeError) as error:
+        said = error.strerror if isinstance(error, OSError) else str(error)
+        raise StoreError(
+            f"{str(file)!r} cannot be read or written ({said}): nothing was answered; see who may write there, and that it is a "
+            "file of graphveil"
+        ) from None

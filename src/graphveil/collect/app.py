@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import ctypes
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -14,23 +16,22 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
-from graphveil.collect.device_routes import add_device_routes
-from graphveil.collect.memory import give_back_again_and_again
 from graphveil.collect.metrics import Counted
-from graphveil.collect.operator_routes import add_operator_routes
-from graphveil.collect.problems import ProblemError, documented, problem_response
-from graphveil.collect.rate_limit import RateLimit
+from graphveil.collect.problems import ProblemError, problem_response
 from graphveil.collect.requests import (
     EnrolmentRequest,
     GoneError,
     RowRequest,
     definitions,
 )
-from graphveil.collect.service import Service
+from graphveil.collect.routes import add_device_routes, add_operator_routes, add_probes
+from graphveil.collect.service import RateLimit, Service
 from graphveil.collect.storage import Collection
 from graphveil.errors import StoreError
 from graphveil.version import __version__
 
+# Seconds between two times that memory is given back.
+EVERY = 60.0
 UNTRACED: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
@@ -75,7 +76,7 @@ def create_app(
     _handle_problems(app, service)
     add_device_routes(app, service)
     add_operator_routes(app, collection)
-    _add_probes(app, service)
+    add_probes(app, service)
     _describe(app)
     app.add_middleware(Counted, metrics=service.metrics)
     if origins:
@@ -86,23 +87,6 @@ def create_app(
             allow_headers=["Authorization", "Content-Type"],
         )
     return app
-
-
-def _add_probes(app: FastAPI, service: Service) -> None:
-    """Requests of operators."""
-
-    @app.get("/healthz", summary="Whether the process runs")
-    async def health() -> dict[str, str]:
-        return {"status": "running"}
-
-    @app.get("/readyz", summary="Whether reports can be stored", responses=documented(503))
-    async def ready() -> dict[str, str]:
-        await service.ready()
-        return {"status": "ready"}
-
-    @app.get("/metrics", summary="Counts for Prometheus", response_class=Response)
-    async def metrics() -> Response:
-        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
 def _handle_problems(app: FastAPI, service: Service) -> None:
@@ -150,3 +134,22 @@ def _describe(app: FastAPI) -> None:
         return schema
 
     app.__dict__["openapi"] = with_security
+
+
+async def give_back_again_and_again(every: float = EVERY) -> None:
+    """Give back what is free, once a minute: bodies of all sizes leave holes between what is used, which the C library keeps."""
+    trim = trimming()
+    while trim is not None:
+        await asyncio.sleep(every)
+        await run_in_threadpool(trim, 0)
+
+
+def trimming() -> Callable[[int], int] | None:
+    """The C library's own way to give memory back; None where it has none, as only glibc does."""
+    if sys.platform != "linux":
+        return None
+    try:
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):
+        return None
+    return trim

@@ -1,20 +1,42 @@
-"""The card of a result: what was collected, at which ε, from how many, and what it was worth beside control and structure; and its page."""
+"""What a collection learned, as a folder: predictions and embeddings by external id, the questions, models, and the card.
+
+The card says what was collected, at which ε, from how many, and what it was worth beside control and structure.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from typing import Any, Protocol
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.findings import exact_epsilon
 from graphveil.channels.channel import digest
+from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.learning import Replayed
 from graphveil.collect.study import StudyOutcome
+from graphveil.errors import InputError
+from graphveil.experiments.artefacts import (
+    CSV,
+    EMBEDDING,
+    PARQUET,
+    Columns,
+    calibrated_rows,
+    matrix_columns,
+    parts_of_split,
+    write_artefact,
+)
 from graphveil.experiments.experiment import Part
+from graphveil.experiments.model import save
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
+from graphveil.experiments.unit import predicted_classes
+from graphveil.files import write_whole
 from graphveil.number_format import counted, percent
 from graphveil.privacy.record import number
 from graphveil.version import __version__
@@ -24,6 +46,7 @@ FORMAT = "graphveil-card-1"
 NORMAL = 1.96
 # The file of the trained model beside the card, where there is one.
 MODEL_FILE = "model.pt"
+PREDICTIONS, EMBEDDINGS, CARD = "predictions", "embeddings", "card"
 # What stands beside the method, as a sentence calls it.
 BESIDE: dict[Part, str] = {
     "control": "blinded reports of the same people",
@@ -34,19 +57,7 @@ BESIDE: dict[Part, str] = {
 NAMES = {"control": "control", "structure": "structure", "unasked": "volunteers alone"}
 
 
-class Described(Protocol):
-    """What a card says of the collection itself."""
-
-    @property
-    def id(self) -> str:
-        """Its number."""
-
-    @property
-    def purpose(self) -> str:
-        """What people were told that it is for."""
-
-
-def result_card(learned: StudyOutcome, collection: Described) -> dict[str, Any]:
+def result_card(learned: StudyOutcome, collection: CollectionSettings) -> dict[str, Any]:
     """Everything that is known of a result besides the result itself, as JSON has it."""
     spec, graph, scores = learned.spec, learned.graph, learned.scores
     privacy = learned.privacy()
@@ -192,22 +203,14 @@ def _worth(card: dict[str, Any]) -> Section:
     for part, told in BESIDE.items():
         if part in card["scores"]:
             gain = card["gains"][part]
-            rows.append((f"{NAMES[part]}: {told}", _score(card["scores"][part]), _shown_gain(gain)))
+            shown = "" if gain is None else _points(gain["mean"]) + _interval(gain)
+            rows.append((f"{NAMES[part]}: {told}", _score(card["scores"][part]), shown))
     head = ("what was learned from", card["metric"], "the method gains")
     return Section("What it was worth", (whose, about), table=Table(head, tuple(rows), frozenset(head[1:])))
 
 
 def _score(score: float | None) -> str:
     return "not known" if score is None else percent(score)
-
-
-def _shown_gain(gain: dict[str, float | None] | None) -> str:
-    if gain is None or gain["mean"] is None:
-        return ""
-    mean = f"{100 * gain['mean']:+.1f}"
-    if gain["low"] is None or gain["high"] is None:
-        return mean
-    return f"{mean} ({100 * gain['low']:+.1f} to {100 * gain['high']:+.1f})"
 
 
 def _asked(card: dict[str, Any]) -> Section:
@@ -268,3 +271,75 @@ def _names(card: dict[str, Any]) -> Section:
     rows.append(("result", "digest of who is in it", card["contributors"]))
     about = "Whoever holds a plan can compute these again. If somebody who is in the result is forgotten, the collection marks it."
     return Section("Names", (about,), table=Table(("of", "what", "SHA-256"), tuple(rows)))
+
+
+def check_folder(folder: Path) -> Path:
+    """Refuse, before anything is computed, a folder that cannot be written to; it is made where it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made ({error.strerror}): name another folder") from None
+    return folder
+
+
+def write_result(
+    folder: Path,
+    learned: StudyOutcome,
+    card: dict[str, Any],
+    ids: NDArray[Any],
+    names: Sequence[str] | None = None,
+) -> list[str]:
+    """Write everything; the names of the files in the order in which they were written, the card last.
+
+    ``names`` are what the operator calls the classes, where they have names.
+    """
+    written: list[str] = []
+
+    def write(name: str, data: bytes) -> None:
+        write_whole(folder / name, data)
+        written.append(name)
+
+    def table(name: str, columns: Columns, about: dict[str, Any]) -> None:
+        for suffix in (PARQUET, CSV) if find_spec("pyarrow") is not None else (CSV,):
+            write_artefact(folder / f"{name}{suffix}", columns, about, record=True)
+            written.append(f"{name}{suffix}")
+
+    if learned.outcome.scores is not None:
+        columns, calibration = prediction_columns(learned, ids, names)
+        table(PREDICTIONS, columns, {**card, "calibration": calibration})
+    if (values := learned.outcome.embedding) is not None:
+        numbered: Columns = {"user": np.arange(len(values)), "id": ids}
+        table(EMBEDDINGS, numbered | matrix_columns(EMBEDDING, values), card)
+    if learned.model is not None:
+        save(learned.model, folder / MODEL_FILE)
+        written.append(MODEL_FILE)
+    for each in {one.round.number: one.round for one in learned.replayed}.values():
+        write(f"round-{each.number}.json", each.plan.to_json().encode())
+        if each.plan.model is not None:
+            write(f"model-{each.number}.json", _json(each.plan.model.as_dict()))
+    write(f"{CARD}.html", card_page(card).encode())
+    write(f"{CARD}.json", _json(card))
+    return written
+
+
+def prediction_columns(
+    learned: StudyOutcome, ids: NDArray[Any], names: Sequence[str] | None = None
+) -> tuple[Columns, str]:
+    """A class with its probability for every user, and whether a probability is as sure as it is right."""
+    graph, outcome = learned.graph, learned.outcome
+    private = learned.spec.budgets.private_labels
+    rows, calibration = calibrated_rows(outcome, graph, private_labels=private)
+    classes = predicted_classes(outcome, graph)
+    columns: Columns = {"user": np.arange(graph.node_count), "id": ids, "part": parts_of_split(graph)}
+    columns["class"] = classes
+    if names is not None:
+        # Empty where a class has no name.
+        columns["label"] = np.array(
+            [names[each] if each < len(names) else "" for each in classes], dtype=np.str_
+        )
+    columns |= {"probability": rows[np.arange(len(rows)), classes].astype(np.float32)}
+    return columns | matrix_columns("p", rows.astype(np.float32)), calibration
+
+
+def _json(told: dict[str, Any]) -> bytes:
+    return (json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()

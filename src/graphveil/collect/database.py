@@ -145,9 +145,7 @@ class Database:
             return
         if connection.exec_driver_sql("SELECT id FROM collection").scalars().all() != [self._collection]:
             self._give_up()
-            raise ReplacedError(
-                "the database does not hold the collection of this folder: see which database collection.toml names"
-            )
+            raise ReplacedError("the database holds another collection: see which one collection.toml names")
         connection.info["collection"] = self._collection
 
     def _check_place(self, connection: Connection) -> None:
@@ -219,9 +217,7 @@ def _engine(url: str) -> Engine:
     try:
         engine = create_engine(parsed, **options)
     except (NoSuchModuleError, ImportError) as error:
-        raise InputError(
-            f"the database needs a driver that is not installed ({error}): pip install 'graphveil[collect]'"
-        ) from None
+        raise InputError(f"the database needs a driver ({error}): pip install 'graphveil[collect]'") from None
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from graphveil.audit.findings import exact_words
 from graphveil.client import Calls, Device, Held, Http, Response, enrol, give_row, visit
-from graphveil.client.transport import MAX_ANSWER
 from graphveil.collect.card import BESIDE, result_card
 from graphveil.collect.folder import CollectionSettings
-from graphveil.collect.learning import AnsweredRound, RoundOpenError
+from graphveil.collect.learning import RoundOpenError, StudyTerms, asked_of
 from graphveil.collect.public_graph import PublicGraph
-from graphveil.collect.rounds import LEAST_ANSWERS
+from graphveil.collect.rounds import LEAST_ANSWERS, PublishedRound
 from graphveil.collect.storage import Collection, create_collection
-from graphveil.collect.study import StudyOutcome, StudyTerms, learn_collection, learned_alone
+from graphveil.collect.study import StudyOutcome, learn_collection, learned_alone
 from graphveil.errors import ServerError
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs.splits import RandomSplit
@@ -37,20 +36,36 @@ from graphveil.number_format import counted, percent
 from graphveil.privacy import Envelope, Invitation
 from graphveil.privacy.plan import join_parts
 
+HOUR = 3600
+PURPOSE = "to learn which kind of neighbourhood people live in"
+FEATURES = 32
+# Every so-manieth gives the row by consent, and every so-manieth is out when a round is open.
+VOLUNTEER_EVERY, OUT_EVERY = 10, 50
+# How long a collector may take to start, in seconds.
+PATIENCE = 60.0
+STUDIES = tuple(Experiment.of(method, "collection", epsilon=2.0) for method in ("togl", "veil"))
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class DemoSize:
+    """How large the demonstration is."""
+
+    devices: int = 1000
+    processes: int = 4
+    neighbourhood: int = 20
+    degree: float = 10.0
+
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """Somebody with a device: the number and the row, the invitation, and whether the row is given by consent."""
+    """Somebody with a device: the number, the data, the invitation, and whether the row is given by consent."""
 
     node: int
-    row: NDArray[np.float64]
+    held: Held
     token: str
     volunteer: bool
-
-    @property
-    def held(self) -> Held:
-        """What the device is given."""
-        return Held(row=self.row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +80,9 @@ class Share:
         """The device of a person, on whose books everything stands."""
         return Device(self.folder / "books" / f"{person.node}.sqlite", witnesses=self.folder / "witnesses")
 
-    def of(self, nodes: set[int]) -> Share:
-        """Some of the people."""
-        return Share(self.server, self.folder, tuple(each for each in self.people if each.node in nodes))
+
+# What one process does for its people; done for all shares, at the same time where there are processes.
+ForAll = Callable[[Callable[[Share], Any], Sequence[Share]], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -80,24 +95,19 @@ class SentCounts:
     exact: float
 
 
-class Recorded:
+class Recorded(Http):
     """HTTP that remembers what was put: to see later that the collector has kept just that."""
 
     def __init__(self, server: str) -> None:
-        self._http = Http(server)
+        super().__init__(server)
         self.put: dict[str, bytes] = {}
 
     def __call__(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        limit: int = MAX_ANSWER,
+        self, method: str, path: str, body: bytes | None = None, *more: Any, **given: Any
     ) -> Response:
         if method == "PUT" and body is not None:
             self.put[path] = body
-        return self._http(method, path, body, headers, limit)
+        return super().__call__(method, path, body, *more, **given)
 
 
 def leave_interrupts() -> None:
@@ -109,21 +119,18 @@ def enrol_all(share: Share) -> int:
     """Everybody takes part, with the cap that is offered; how many."""
     calls = Calls(Http(share.server))
     for person in share.people:
-        enrol(
-            share.device(person), calls, share.server, person.token, person.held, volunteer=person.volunteer
-        )
+        device = share.device(person)
+        enrol(device, calls, share.server, person.token, person.held, volunteer=person.volunteer)
     return len(share.people)
 
 
 def give_rows(share: Share) -> int:
     """Volunteers give their rows; how many did."""
-    calls = Calls(Http(share.server))
-    count = 0
+    calls, count = Calls(Http(share.server)), 0
     for person in share.people:
         if person.volunteer:
             device = share.device(person)
-            (agreement,) = device.agreements()
-            count += give_row(device, calls, agreement.collection, person.held)
+            count += give_row(device, calls, device.agreements()[0].collection, person.held)
     return count
 
 
@@ -132,8 +139,7 @@ def answer_all(share: Share) -> list[SentCounts]:
     sent = []
     for person in share.people:
         device, http = share.device(person), Recorded(share.server)
-        (agreement,) = device.agreements()
-        seen = visit(device, Calls(http), agreement.collection, person.held)
+        seen = visit(device, Calls(http), device.agreements()[0].collection, person.held)
         told = [each.inquiry for each in seen if each.delivered and each.inquiry is not None]
         sent += [
             SentCounts(person.node, inquiry.question.round, envelope, inquiry.exact.epsilon)
@@ -142,172 +148,133 @@ def answer_all(share: Share) -> list[SentCounts]:
     return sent
 
 
-HOUR = 3600
-PURPOSE = "to learn which kind of neighbourhood people live in"
-# Every so-manieth gives the row by consent, and every so-manieth is out when a round is open.
-VOLUNTEER_EVERY, OUT_EVERY = 10, 50
-# How long a collector may take to start, in seconds.
-PATIENCE = 60.0
-
-Say = Callable[[str], None]
-# What one process does for its people; done for all shares, at the same time where there are processes.
-ForAll = Callable[[Callable[[Share], Any], Sequence[Share]], list[Any]]
-
-
-@dataclass(frozen=True)
-class DemoStudy:
-    """A method that learns from the collection, at a budget."""
-
-    method: str
-    epsilon: float
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def spec(self) -> Experiment:
-        """The method as it is run."""
-        return Experiment.of(self.method, "collection", settings=self.settings, epsilon=self.epsilon)
+def create_town(
+    folder: Path, size: DemoSize, studies: Sequence[Experiment]
+) -> tuple[Collection, NDArray[np.float64]]:
+    """Make a collection of an operator who has a graph and some labels; and the rows that its people hold."""
+    town = Town(
+        users=size.devices, features=FEATURES, neighbourhood=size.neighbourhood, degree=size.degree, seed=1
+    )
+    edges, rows, labels = town.generate()
+    split = RandomSplit(0.1, 0.1).draw(labels, 0)
+    masks = {part: np.array(getattr(split, part)) for part in ("train", "validation", "test")}
+    ids = np.array([f"person-{number}" for number in range(size.devices)])
+    settings = CollectionSettings(
+        id="",
+        purpose=PURPOSE,
+        epsilon=sum(study.budgets.epsilon or 0.0 for study in studies),
+        dims=FEATURES,
+        range=(0.0, 1.0),
+        binary=True,
+        volunteers=True,
+    )
+    public = PublicGraph(edges.astype(np.int64), labels, ids, masks=masks)
+    return create_collection(folder, public, settings), rows.astype(np.float64)
 
 
-TOGL, VEIL = DemoStudy("togl", 2.0), DemoStudy("veil", 2.0)
-
-
-@dataclass(frozen=True)
-class DemoSize:
-    """How large the demonstration is."""
-
-    devices: int = 1000
-    processes: int = 4
-    neighbourhood: int = 20
-    degree: float = 10.0
-
-
-class Demonstration:
-    """A town whose people hold devices, and an operator who has a graph, some labels, and a collection."""
-
-    def __init__(self, folder: Path, books: Path, size: DemoSize, studies: Sequence[DemoStudy]) -> None:
-        town = Town(
-            users=size.devices, features=32, neighbourhood=size.neighbourhood, degree=size.degree, seed=1
+def invite_all(
+    collection: Collection, rows: NDArray[np.float64], server: str, books: Path, count: int
+) -> list[Share]:
+    """Invite everybody, and give each process its people."""
+    people = [
+        Person(
+            each.node,
+            Held(row=rows[each.node]),
+            Invitation(each.secret, collection.key.public).token(),
+            each.node % VOLUNTEER_EVERY == 0,
         )
-        edges, rows, labels = town.generate()
-        split = RandomSplit(0.1, 0.1).draw(labels, 0)
-        masks = {part: np.array(getattr(split, part)) for part in ("train", "validation", "test")}
-        ids = np.array([f"person-{number}" for number in range(size.devices)])
-        self.rows, self._books, self._size = rows.astype(np.float64), books, size
-        self.collection = create_collection(
-            folder,
-            PublicGraph(edges.astype(np.int64), labels, ids, masks=masks),
-            CollectionSettings(
-                id="",
-                purpose=PURPOSE,
-                epsilon=sum(study.epsilon for study in studies),
-                dims=32,
-                range=(0.0, 1.0),
-                binary=True,
-                volunteers=True,
-            ),
-        )
-
-    def shares(self, server: str) -> list[Share]:
-        """Invite everybody, and give each process its people."""
-        key = self.collection.key.public
-        people = [
-            Person(
-                each.node,
-                self.rows[each.node],
-                Invitation(each.secret, key).token(),
-                each.node % VOLUNTEER_EVERY == 0,
-            )
-            for each in self.collection.invite()
-        ]
-        count = max(1, self._size.processes)
-        return [Share(server, self._books, tuple(people[place::count])) for place in range(count)]
+        for each in collection.invite()
+    ]
+    return [Share(server, books, tuple(people[place::count])) for place in range(count)]
 
 
 def run_demo(
     size: DemoSize,
     say: Say,
     *,
-    studies: Sequence[DemoStudy] = (TOGL, VEIL),
+    studies: Sequence[Experiment] = STUDIES,
     serving: Callable[[Path], AbstractContextManager[str]] | None = None,
 ) -> bool:
     """Collect and learn, saying what is done; whether every result is the one of a single process, bit for bit."""
-    began = time.monotonic()
+    began, processes = time.monotonic(), max(1, size.processes)
     with (
         tempfile.TemporaryDirectory(prefix="graphveil-collect-") as folder,
         tempfile.TemporaryDirectory(prefix="graphveil-devices-", dir=memory()) as books,
         workers(size.processes) as for_all,
     ):
-        shown = Demonstration(Path(folder) / "collection", Path(books), size, studies)
-        collection = shown.collection
+        collection, rows = create_town(Path(folder) / "collection", size, studies)
         say(
             f"A collection on this machine: a collector, {counted(size.devices, 'device')}, and everything between them over HTTP. Nothing is kept."
         )
         say(f"Purpose: {PURPOSE}. Nobody spends more than ε = {collection.settings.epsilon:g}, for life.")
         with (serving or served)(collection.folder) as server:
             say(f"A collector listens at {server}.")
-            shares = shown.shares(server)
-            enrolled = sum(for_all(enrol_all, shares))
+            shares = invite_all(collection, rows, server, Path(books), processes)
+            enrolled = counted(sum(for_all(enrol_all, shares)), "device")
             say(
-                f"{counted(enrolled, 'device')} enrolled from {max(1, size.processes)} client process{'es' if size.processes > 1 else ''}, "
+                f"{enrolled} enrolled from {processes} client process{'es' if processes > 1 else ''}, "
                 "each with one-time token, pinned key and books of its own."
             )
-            equal = True
-            for study in studies:
-                if study.spec.resolved_method.can.panel:
-                    given = sum(for_all(give_rows, shares))
-                    say(f"{counted(given, 'volunteer')} gave their rows as they are, by consent.")
-                sent: list[SentCounts] = []
-                learned = _learn(collection, study, shares, for_all, sent, say)
-                say(_scores(learned, collection))
-                same = _same_alone(collection, learned, sent)
-                say(
-                    f"{study.method} in one process, given the reports as devices sent them: predictions are "
-                    f"{'equal, bit for bit' if same else 'NOT EQUAL'}."
-                )
-                equal &= same
+            equal = [_shown_study(collection, study, shares, for_all, say) for study in studies]
         collection.database.close()
     say(
         f"Done in {time.monotonic() - began:.0f} seconds; all processes and folders of it are gone. docs/collection.md goes through a "
         "collection of your own, step by step."
     )
-    return equal
+    return all(equal)
 
 
-def _learn(
+def _shown_study(
+    collection: Collection, study: Experiment, shares: Sequence[Share], for_all: ForAll, say: Say
+) -> bool:
+    """Learn by a method, saying what is done; whether one process learns the same from what devices sent."""
+    if study.resolved_method.can.panel:
+        say(
+            f"{counted(sum(for_all(give_rows, shares)), 'volunteer')} gave their rows as they are, by consent."
+        )
+    sent: list[SentCounts] = []
+    while True:
+        try:
+            learned = learn_collection(collection, study, StudyTerms(study.method, int(time.time()) + HOUR))
+            break
+        except RoundOpenError as waiting:
+            sent += _answered(collection, waiting.rounds, shares, for_all, say)
+    say(_scores(learned, collection))
+    same = _same_alone(collection, learned, sent)
+    say(
+        f"{study.method} in one process, given the reports as devices sent them: predictions are "
+        f"{'equal, bit for bit' if same else 'NOT EQUAL'}."
+    )
+    return same
+
+
+def _answered(
     collection: Collection,
-    study: DemoStudy,
+    rounds: Sequence[PublishedRound],
     shares: Sequence[Share],
     for_all: ForAll,
-    sent: list[SentCounts],
     say: Say,
-) -> StudyOutcome:
-    """Learn, let people answer what is published on the way, and learn again, until there is a result."""
-    while True:
-        terms = StudyTerms(study.method, int(time.time()) + HOUR)
-        try:
-            return learn_collection(collection, study.spec, terms)
-        except RoundOpenError as waiting:
-            for each in waiting.rounds:
-                say(_question(each))
-            out = {
-                node for node in range(len(collection.ids)) if node % OUT_EVERY == waiting.rounds[0].number
-            }
-            everybody = {person.node for share in shares for person in share.people}
-            there = [share.of(everybody - out) for share in shares]
-            came = [each for answers in for_all(answer_all, there) for each in answers]
-            sent += came
-            for each in waiting.rounds:
-                # Where few are asked, a round is read from all of them on; here some are out for good.
-                closed = collection.close(each.number, force=len(each.asked) <= LEAST_ANSWERS)
-                computed = max(one.exact for one in came if one.round == each.number)
-                exact = exact_words(computed, each.plan.claim.epsilon)
-                say(
-                    f"  {closed.answered:,} of {len(each.asked):,} answered, over HTTP, and the others were out; devices computed ε = {exact}, themselves "
-                    f"before they did. Round {each.number} is closed."
-                )
+) -> list[SentCounts]:
+    """Let people answer what is published, but those who are out, and close it; what was sent."""
+    for each in rounds:
+        say(_question(each))
+    there = [
+        replace(share, people=tuple(who for who in share.people if who.node % OUT_EVERY != rounds[0].number))
+        for share in shares
+    ]
+    came: list[SentCounts] = [each for answers in for_all(answer_all, there) for each in answers]
+    for each in rounds:
+        # Where few are asked, a round is read from all of them on; here some are out for good.
+        closed = collection.close(each.number, force=len(each.asked) <= LEAST_ANSWERS)
+        computed = max(one.exact for one in came if one.round == each.number)
+        say(
+            f"  {closed.answered:,} of {len(each.asked):,} answered, over HTTP, and the others were out; devices computed "
+            f"ε = {exact_words(computed, each.plan.claim.epsilon)}, themselves before they did. Round {each.number} is closed."
+        )
+    return came
 
 
-def _question(each: AnsweredRound) -> str:
+def _question(each: PublishedRound) -> str:
     plan = each.plan
     what = "the class that a public model gives to the own row" if plan.of == "class" else "values of the row"
     exact = exact_words(plan.build().epsilon, plan.claim.epsilon)
@@ -334,15 +301,11 @@ def _scores(learned: StudyOutcome, collection: Collection) -> str:
 
 def _same_alone(collection: Collection, learned: StudyOutcome, sent: Iterable[SentCounts]) -> bool:
     """Whether the method gives the same in this process, from the bytes that devices have sent and not from the database."""
-    by_round: dict[int, dict[int, bytes]] = {}
-    for each in sent:
-        by_round.setdefault(each.round, {})[each.node] = Envelope.from_bytes(each.envelope).message
     told = []
     for replayed in learned.replayed:
-        plan = replayed.plan
-        users = range(len(collection.ids)) if plan.users == "all" else plan.users
-        whole = plan.part(tuple(users))
-        parts = [(whole.part([node]), data) for node, data in by_round[replayed.round.number].items()]
+        whole = replayed.plan.part(asked_of(replayed.plan, len(collection.ids)).tolist())
+        came = [each for each in sent if each.round == replayed.round.number]
+        parts = [(whole.part([each.node]), Envelope.from_bytes(each.envelope).message) for each in came]
         told.append(
             join_parts(whole, [(part, Reports.from_bytes(data, part.build())) for part, data in parts])
         )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from sqlalchemy import select
 from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.collect.storage import Collection
 from graphveil.errors import InputError
-from graphveil.files import write_whole
+from graphveil.files import write_whole, writing_whole
 from graphveil.lazy import scale
 
 # Rows that are in memory at one time.
@@ -99,25 +98,16 @@ def _report_columns(rows: list[tuple[Any, ...]], pseudonyms: dict[int, str | Non
     }
 
 
-def _write(file: Path, parts: Any) -> int:
-    """Write a table beside its place and rename it: half a table is never there."""
-    part, count = file.with_name(f".{file.name}.{os.getpid()}.part"), 0
-    writer = None
-    try:
-        for columns in parts:
-            table = pyarrow.table(columns)
-            writer = writer or parquet.ParquetWriter(part, table.schema)
+def _write(file: Path, parts: Iterable[dict[str, Any]]) -> int:
+    """Write a table; half of one is never there."""
+    tables = map(pyarrow.table, parts)
+    first = next(tables)
+    count = int(first.num_rows)
+    with writing_whole(file) as whole, parquet.ParquetWriter(whole, first.schema) as writer:
+        writer.write_table(first)
+        for table in tables:
             writer.write_table(table)
-            count += table.num_rows
-        if writer is not None:
-            writer.close()
-            os.replace(part, file)
-    except OSError as error:
-        raise InputError(
-            f"{file} cannot be written ({error.strerror or error}): name another folder with --out, or make room"
-        ) from None
-    finally:
-        part.unlink(missing_ok=True)
+            count += int(table.num_rows)
     return count
 
 
@@ -137,9 +127,7 @@ def export_shards(
     scale().check_partitions(partitions, partitioner)
     graph = collection.graph(seed=seed)
     if not graph.edge_count:
-        raise InputError(
-            "this collection knows no link, so there is no graph to shard: export its tables, without --shards"
-        )
+        raise InputError("this collection knows no link: export its tables, without --shards")
     told = {"collection": collection.settings.id, "graph": max(collection.versions), "split_seed": seed}
     shards = scale().write_shards(
         graph, folder, partitions=partitions, partitioner=partitioner, seed=seed, source=told

@@ -1,4 +1,4 @@
-"""A collection's folder: its settings in collection.toml, its key, its graphs, and the database if it is a file."""
+"""A collection's folder: its settings in collection.toml, its keys, its graphs, and the database if it is a file."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy.envelope import MAX_PURPOSE
 
 SETTINGS, KEY, DATABASE = "collection.toml", "key", "collection.sqlite"
+# Only the operator may read settings, keys and the database.
+OWNER_ONLY = 0o600
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,14 @@ class CollectionSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.purpose, str) or not 0 < len(self.purpose.strip()) <= MAX_PURPOSE:
-            raise InputError(
-                f"purpose must be a text of 1 to {MAX_PURPOSE} characters, which people read before they take part"
-            )
+            raise InputError(f"purpose must be a text of 1 to {MAX_PURPOSE} characters: people read it")
         check_number(self.epsilon, "--epsilon", above=0)
         check_number(self.delta, "--delta", least=0, below=1)
         check_whole(self.dims, "--dims", least=0, most=MAX_DIMS)
         check_whole(self.classes, "classes", least=0, most=MAX_SYMBOLS)
         if (self.dims > 0) != (self.range is not None):
             raise InputError(
-                "dims and range belong together: give both where people hold features, and neither where they hold none"
+                "dims and range belong together: give both, or neither where nobody holds features"
             )
         if self.range is not None:
             PublicRange.of(self.range)
@@ -75,11 +75,16 @@ def write_settings(folder: Path, settings: CollectionSettings) -> None:
         for name, value in asdict(settings).items()
         if value not in (None, "")
     ]
-    descriptor = os.open(folder / SETTINGS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write("# A collection of graphveil. Devices were told what stands here: do not change it.\n")
-        file.writelines(lines)
-        file.flush()
+    head = "# A collection of graphveil. Devices were told what stands here: do not change it.\n"
+    write_new(folder / SETTINGS, "".join([head, *lines]).encode())
+
+
+def write_new(file: Path, data: bytes) -> None:
+    """Write a file that only its owner may read, and that was not there before; it is on the disk when this ends."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    with open(descriptor, "wb") as opened:
+        opened.write(data)
+        opened.flush()
         os.fsync(descriptor)
 
 

@@ -15,12 +15,12 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -29,13 +29,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from graphveil.collect.folder import KEY, SETTINGS
+from graphveil.collect.folder import KEY, SETTINGS, write_new
 from graphveil.errors import InputError, MessageError
 from graphveil.privacy import SignedSuccession, Succession
 from graphveil.privacy.succession import MAX_SUCCESSIONS
 
-# Only the operator may read a key.
-OWNER_ONLY = 0o600
 SECRET_BYTES, PSEUDONYM_BYTES = 16, 16
 
 SUCCESSIONS = "successions.json"
@@ -63,12 +61,7 @@ class SigningKey:
 
     def write(self, file: Path) -> None:
         """Keep the key in a file that only its owner may read; one that is there is not overwritten."""
-        content = self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-        with open(descriptor, "wb") as opened:
-            opened.write(content)
-            opened.flush()
-            os.fsync(descriptor)
+        write_new(file, self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
     @classmethod
     def read(cls, file: Path) -> SigningKey:
@@ -77,22 +70,13 @@ class SigningKey:
             private = load_pem_private_key(file.read_bytes(), password=None)
         except OSError as error:
             raise InputError(
-                f"{file} cannot be read ({error.strerror}): it is the collection's key, restore it"
+                f"{file} cannot be read ({error.strerror}): restore the collection's key"
             ) from None
         except (ValueError, TypeError):
             raise InputError(f"{file} is no key: restore it from a backup") from None
         if not isinstance(private, Ed25519PrivateKey):
             raise InputError(f"{file} is no Ed25519 key: restore it from a backup")
         return cls(private)
-
-
-def signature_holds(public: bytes, signature: bytes, data: bytes) -> bool:
-    """Whether the holder of the key has signed this."""
-    try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, data)
-    except InvalidSignature:
-        return False
-    return True
 
 
 def new_secret() -> bytes:
@@ -174,16 +158,18 @@ def rotate_key(folder: Path, collection: str, now: float | None = None) -> Succe
         last = before[-1].statement.made if before else 0
         made = max(int(time.time() if now is None else now), last)
         told = Succession(collection, number, old.public, new.public, made)
-        _write(folder, (*before, signed_over(told, old, new)))
+        unsigned = SignedSuccession(told.payload(), bytes(64), bytes(64))
+        signed = replace(unsigned, old=old.sign(unsigned.signed), new=new.sign(unsigned.signed))
+        part = folder / f".{SUCCESSIONS}.part"
+        part.unlink(missing_ok=True)
+        write_new(part, json.dumps([each.as_dict() for each in (*before, signed)], indent=1).encode("ascii"))
+        # The new key must be there before anything says that it counts.
+        _sync(folder)
+        os.replace(part, folder / SUCCESSIONS)
+        _sync(folder)
         old_file.unlink()
         _sync(folder)
     return told
-
-
-def signed_over(told: Succession, old: SigningKey, new: SigningKey) -> SignedSuccession:
-    """A statement with both signatures."""
-    unsigned = SignedSuccession(told.payload(), bytes(64), bytes(64))
-    return SignedSuccession(unsigned.payload, old.sign(unsigned.signed), new.sign(unsigned.signed))
 
 
 def key_file(folder: Path, number: int) -> Path:
@@ -203,21 +189,6 @@ def read_successions(folder: Path) -> tuple[SignedSuccession, ...]:
         raise InputError(f"{file} cannot be read ({error.strerror}): see who may read it") from None
     except (ValueError, TypeError, RecursionError, MessageError):
         raise InputError(f"{file} is damaged: restore it from a backup, together with the key") from None
-
-
-def _write(folder: Path, successions: tuple[SignedSuccession, ...]) -> None:
-    """Replace the list as a whole; it is on the disk when this ends."""
-    part = folder / f".{SUCCESSIONS}.part"
-    part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-    with open(descriptor, "w", encoding="ascii") as file:
-        json.dump([each.as_dict() for each in successions], file, indent=1)
-        file.flush()
-        os.fsync(descriptor)
-    # The new key must be there before anything says that it counts.
-    _sync(folder)
-    os.replace(part, folder / SUCCESSIONS)
-    _sync(folder)
 
 
 def _sync(folder: Path) -> None:
@@ -244,7 +215,5 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(
-                f"the key of {folder} is being changed by somebody else: wait, and look at it again"
-            ) from None
+            raise InputError(f"the key of {folder} is being changed by somebody else: wait") from None
         yield

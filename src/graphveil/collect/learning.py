@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.published_plans import aligned_reports, asked_of, differences, refuse_other_kind
 from graphveil.errors import ClaimError, InputError, PrivacyError
 from graphveil.mechanisms import PersonalMechanism, PersonalRows, Reports, entry
 from graphveil.privacy import Ledger, Plan
 from graphveil.privacy.plan import plan_digest
+
+if TYPE_CHECKING:
+    from graphveil.collect.rounds import PublishedRound
+    from graphveil.collect.storage import Collection
+
+Nodes = NDArray[np.int64]
+# What may differ where answers to one question are taken for answers to another: the rest decides how they are read.
+MAY_DIFFER = frozenset({"users", "round", "model", "lists", "offsets", "options"})
 
 
 class BlindedUsers:
@@ -38,7 +45,7 @@ class BlindedUsers:
         if plan.subject != "features":
             if plan_digest(plan) not in self._others:
                 raise InputError(
-                    f"the control asks for {plan.subject} what the method did not ask: they must ask alike"
+                    f"the control asks for {plan.subject} as the method did not: they must ask alike"
                 )
             return self._others[plan_digest(plan)]
         asked = asked_of(plan, self._users)
@@ -84,62 +91,14 @@ def answered_features(replayed: Sequence[Replayed], users: int) -> NDArray[np.bo
     return answered
 
 
-Nodes = NDArray[np.int64]
-
-
-class AnsweredRound(Protocol):
-    """A published plan: whom it asks, how many have answered, and whether more may."""
-
-    @property
-    def number(self) -> int:
-        """1, 2, … in the order of publication."""
-
-    @property
-    def plan(self) -> Plan:
-        """The whole plan, frozen."""
-
-    @property
-    def digest(self) -> str:
-        """Its digest."""
-
-    @property
-    def asked(self) -> Nodes:
-        """Whom of its users it reaches: those who have enrolled and would not refuse it."""
-
-    @property
-    def study(self) -> str:
-        """What it was published for."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether no more answers are taken."""
-
-    @property
-    def answered(self) -> int:
-        """How many answers are there."""
-
-
-class Rounds(Protocol):
-    """What is needed of a collection: its rounds, read and published."""
-
-    def rounds(self) -> Sequence[AnsweredRound]:
-        """All rounds, in their order."""
-
-    def publish(self, plan: Plan, expires: int, study: str = "") -> AnsweredRound:
-        """Freeze a plan and ask everybody who would answer it."""
-
-    def reports(self, number: int) -> Reports:
-        """What arrived in a closed round, in the whole plan's order."""
-
-
 class RoundOpenError(Exception):
     """A method cannot go on before people have answered: no mistake, but the end of what can be done now."""
 
-    def __init__(self, rounds: Sequence[AnsweredRound], published: bool) -> None:
+    def __init__(self, rounds: Sequence[PublishedRound], published: bool) -> None:
         self.rounds, self.published = tuple(rounds), published
         super().__init__(" ".join(map(self._sentence, self.rounds)))
 
-    def _sentence(self, each: AnsweredRound) -> str:
+    def _sentence(self, each: PublishedRound) -> str:
         asked, subject = len(each.asked), "class" if each.plan.of == "class" else each.plan.subject
         if self.published:
             return f"Round {each.number} is published: it asks {asked:,} users ({subject}, {each.plan.mechanism})."
@@ -151,8 +110,17 @@ class Replayed:
     """A question that was answered: as the method asked it, the round that holds its answers, and these."""
 
     plan: Plan
-    round: AnsweredRound
+    round: PublishedRound
     reports: Reports
+
+
+@dataclass(frozen=True)
+class StudyTerms:
+    """For what rounds are published, until when they can be answered, and whether published questions stand for the own."""
+
+    study: str
+    expires: int
+    as_published: bool = False
 
 
 class CollectedUsers:
@@ -169,18 +137,9 @@ class CollectedUsers:
     """
 
     def __init__(
-        self,
-        collection: Rounds,
-        ledger: Ledger,
-        *,
-        study: str,
-        expires: int,
-        as_published: bool = False,
-        ahead: Sequence[Plan] = (),
+        self, collection: Collection, ledger: Ledger, terms: StudyTerms, ahead: Sequence[Plan] = ()
     ) -> None:
-        self._collection, self._ledger = collection, ledger
-        self._study, self._expires, self._as_published = study, expires, as_published
-        self._ahead = tuple(ahead)
+        self._collection, self._ledger, self._terms, self._ahead = collection, ledger, terms, tuple(ahead)
         self._replayed: list[Replayed] = []
 
     @property
@@ -209,19 +168,19 @@ class CollectedUsers:
     def _used(self) -> set[int]:
         return {each.round.number for each in self._replayed}
 
-    def _find(self, plan: Plan) -> AnsweredRound | None:
+    def _find(self, plan: Plan) -> PublishedRound | None:
         """The round that asks this plan; or, where the study has asked another in its place, that one or a refusal."""
         rounds, digest = self._collection.rounds(), plan_digest(plan)
         same = [each for each in rounds if each.digest == digest]
         if same:
             return same[0]
-        own = [each for each in rounds if each.study == self._study and each.number not in self._used]
+        own = [each for each in rounds if each.study == self._terms.study and each.number not in self._used]
         if not own:
             return None
         frozen = own[0]
-        if not self._as_published:
+        if not self._terms.as_published:
             raise InputError(
-                f"round {frozen.number} of {self._study} is published and frozen, and the method now asks another question "
+                f"round {frozen.number} of {self._terms.study} is published and frozen, and the method now asks another question "
                 f"({differences(frozen.plan, plan)} differ): settings, graph, volunteers or answers have changed since. Run it as it "
                 "was published, go on with the published question by --as-published, or ask anew by --study NAME, which costs "
                 "users a budget of its own"
@@ -229,7 +188,7 @@ class CollectedUsers:
         refuse_other_kind(frozen.number, frozen.plan, plan)
         return frozen
 
-    def _publish(self, plan: Plan) -> list[AnsweredRound]:
+    def _publish(self, plan: Plan) -> list[PublishedRound]:
         """Publish a plan, and with a study's first one those that will be asked anyway."""
         known = {each.digest for each in self._collection.rounds()}
         first = not self._replayed and plan_digest(plan) in map(plan_digest, self._ahead)
@@ -239,7 +198,7 @@ class CollectedUsers:
             digest = plan_digest(each)
             if digest not in known:
                 known.add(digest)
-                published.append(self._collection.publish(each, self._expires, self._study))
+                published.append(self._collection.publish(each, self._terms.expires, self._terms.study))
         return published
 
 
@@ -254,15 +213,59 @@ def refuse_unanswerable(plan: Plan) -> None:
     """Refuse, before it is published, what no device would answer."""
     built = plan.build()
     if built.trust == "curator":
-        raise PrivacyError(
-            f"{plan.mechanism} is a curator's mechanism: no device answers it; take one that users answer themselves"
-        )
+        raise PrivacyError(f"no device answers {plan.mechanism}, a curator's mechanism: take a local one")
     if not (entry(plan.mechanism).sound and built.holds):
         raise ClaimError(
             f"{plan.mechanism} does not keep the privacy that it claims, so no device answers it: `graphveil audit "
             f"{plan.mechanism}` says why"
         )
     if plan.subject == "level":
+        raise InputError(f"a collection asks for no levels, as {plan.mechanism} does: take another mechanism")
+
+
+def differences(published: Plan, wanted: Plan) -> str:
+    """The names of what differs between two plans."""
+    names = [name for name in Plan.model_fields if getattr(published, name) != getattr(wanted, name)]
+    return " and ".join(names) or "nothing that is seen"
+
+
+def refuse_other_kind(number: int, published: Plan, wanted: Plan) -> None:
+    """Refuse to go on with answers to a question of another kind."""
+    wrong = [
+        name
+        for name in Plan.model_fields
+        if name not in MAY_DIFFER and getattr(published, name) != getattr(wanted, name)
+    ]
+    if wrong:
         raise InputError(
-            f"a collection asks for features, labels and links, and {plan.mechanism} asks for levels alone: take another mechanism"
+            f"round {number} was published with another {' and '.join(wrong)}, so its answers cannot stand for those that the method "
+            "asks for: run it with the settings that it was published with"
         )
+
+
+def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int) -> Reports:
+    """Answers to the published plan, in the order of the wanted one; whoever was not asked this is silent.
+
+    A place in a list of classes says something only of the same list: where a user's list has changed, the answer is left out.
+    """
+    before, now = asked_of(published, reports.asked), asked_of(wanted, users)
+    if np.array_equal(before, now) and published.lists == wanted.lists:
+        return reports
+    places = np.full(max(users, int(before.max(initial=-1)) + 1), -1)
+    places[now] = np.arange(len(now))
+    came = places[before[reports.places]]
+    kept = came >= 0
+    if published.lists is not None and wanted.lists is not None:
+        own, other = published.lists.array[reports.places], wanted.lists.array[np.maximum(came, 0)]
+        kept &= (own == other).all(axis=1)
+    chosen = np.flatnonzero(kept)
+    chosen = chosen[np.argsort(came[chosen])]
+    answered = np.zeros(len(now), dtype=bool)
+    answered[came[chosen]] = True
+    mechanism = wanted.build() if wanted.of == "class" else reports.mechanism
+    return replace(reports.rows(chosen), mechanism=mechanism, answered=answered)
+
+
+def asked_of(plan: Plan, count: int) -> Nodes:
+    """The numbers of those whom a plan asks, of so many users, in its order."""
+    return np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)

@@ -46,11 +46,6 @@ def problem_response(status: int, detail: str, headers: Mapping[str, str] | None
     return Response(json.dumps(told), status, dict(headers or {}), MEDIA_TYPE)
 
 
-def not_stored() -> Response:
-    """The database cannot be used now."""
-    return problem_response(503, "nothing was stored: send the same again later", {"Retry-After": "5"})
-
-
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphveil.collect.folder import CollectionSettings
 from graphveil.errors import InputError, visible
-from graphveil.files import read_arrays
+from graphveil.files import read_arrays, writing_whole
 from graphveil.graphs.graph import UNKNOWN, labelled
 from graphveil.graphs.npz import read_npz
 from graphveil.graphs.splits import Labels, Split, SplitRecipe, check_seed
@@ -50,12 +49,8 @@ class PublicGraph:
         arrays: dict[str, Any] = {"edges": self.edges, "y": self.labels, IDS: self.ids, **self.masks}
         if self.class_names is not None:
             arrays[CLASS_NAMES] = np.array(self.class_names)
-        part = file.with_name(f".{file.name}.part")
-        with open(part, "wb") as opened:
-            np.savez_compressed(opened, **arrays)
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.replace(part, file)
+        with writing_whole(file) as whole:
+            np.savez_compressed(whole, **arrays)
 
     @classmethod
     def read(cls, file: Path) -> PublicGraph:
@@ -92,7 +87,7 @@ class PublicGraph:
             masks[part][moved] = mask
         if later.class_names != self.class_names:
             raise InputError(
-                "the later graph has other classes than the first one: name the same labels, and all of them"
+                "the later graph has other classes than the first: name the same labels, all of them"
             )
         edges = moved[later.edges] if later.edges.size else later.edges
         return PublicGraph(edges, labels, ids, self.class_names, masks)

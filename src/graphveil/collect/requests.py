@@ -62,9 +62,7 @@ class GoneError(Exception):
 def read_address(round: str, report: str) -> tuple[int, str]:
     """The round and the report that a path names."""
     if ROUND_FORM.fullmatch(round) is None or REPORT_FORM.fullmatch(report) is None:
-        raise ProblemError(
-            422, "a path names a round by its number, and a report by 32 hexadecimal digits in lower case"
-        )
+        raise ProblemError(422, "a path names a round by its number, a report by 32 lower-case hex digits")
     return int(round), report
 
 
@@ -136,15 +134,14 @@ class EnrolmentRequest(_DeviceRequest):
     def agreement(self, settings: CollectionSettings) -> RosterAgreement:
         """What is agreed, if the collection can keep it."""
         if self.cap.epsilon > settings.epsilon or self.cap.delta > settings.delta:
+            most = f"epsilon {settings.epsilon:g} and delta {settings.delta:g}"
             raise ProblemError(
-                422,
-                f"this collection spends at most epsilon {settings.epsilon:g} and delta {settings.delta:g} of anybody: agree to "
-                "that or to less",
+                422, f"this collection spends at most {most} of anybody: agree to that or less"
             )
         excluded = tuple(sorted(set(self.excluded)))
         if excluded and excluded[-1] >= settings.dims:
             raise ProblemError(
-                422, f"excluded attributes must be numbers below {settings.dims}: see GET /v1/collection"
+                422, f"excluded attributes must be below {settings.dims}: see GET /v1/collection"
             )
         if self.volunteer and not settings.volunteers:
             raise ProblemError(422, "this collection takes no raw rows: enrol without volunteer")

@@ -1,4 +1,4 @@
-"""The roster: who was invited, who has enrolled, what they agreed to, and whose cap leaves room for a plan."""
+"""The people of a collection: who was invited, has enrolled, agreed to what, can afford a plan, or was forgotten; and its operators."""
 
 from __future__ import annotations
 
@@ -6,23 +6,46 @@ import base64
 import hmac
 import json
 import re
+import secrets
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from graphveil.collect import keys
-from graphveil.collect.schema import ROSTER, SECONDS_A_DAY
+from graphveil.collect.database import alone, note_deletion
+from graphveil.collect.keys import PSEUDONYM_BYTES, SigningKey, hashed, new_pseudonym, new_secret, word
+from graphveil.collect.schema import (
+    ACTIONS,
+    OPERATORS,
+    REPORTS,
+    RESULTS,
+    ROSTER,
+    ROUNDS,
+    ROWS,
+    SECONDS_A_DAY,
+)
+from graphveil.errors import InputError
 from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy import Plan
 from graphveil.privacy.ledger import DUST
 
+if TYPE_CHECKING:
+    from graphveil.collect.rounds import PublishedRound
+
 CHUNK = 10_000
+# What somebody agreed to, and is of no use after.
+AGREED = ("credential", "epsilon", "delta", "by_level", "renewal", "since", "excluded", "volunteer")
+# How the list of actions calls a deletion of what is too old.
+EXPIRED = "expire"
+# Whom a round asks, as the database has it.
+NODE = np.dtype("<i4")
+OPERATOR_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+OPERATOR_TOKEN_BYTES = 32
 
 # Credentials that collectors of earlier versions derived from their key are checked for one purpose: to register a device's own.
 # The holder of a collection's key can make such a credential for anybody. So it is taken only from the device of a user who has not
@@ -30,7 +53,7 @@ CHUNK = 10_000
 INFO = b"graphveil-credential-1"
 # A node, a pseudonym and a tag of 32 bytes, in base64url.
 NODE_BYTES, DERIVED_FORM = 4, re.compile(r"[A-Za-z0-9_-]{70}")
-WHOSE_BYTES = NODE_BYTES + keys.PSEUDONYM_BYTES
+WHOSE_BYTES = NODE_BYTES + PSEUDONYM_BYTES
 
 Truths = NDArray[np.bool_]
 
@@ -88,9 +111,13 @@ class Member:
 class Refused(Enum):
     """Why somebody is not enrolled, though the token is known."""
 
-    USED = "the token was used by another device"
-    TAKEN = "somebody else has the same credential"
-    TERMS = "the user has agreed to other terms before"
+    USED = (
+        "this token was used by another device, which is enrolled now: ask for a new one if that was not you"
+    )
+    TAKEN = "this device is enrolled for somebody else: use another device, or another file of books, for each person"
+    TERMS = (
+        "you agreed to other terms when you first enrolled, and they hold for good: enrol with the same ones"
+    )
 
 
 @dataclass(frozen=True)
@@ -127,7 +154,7 @@ def invite(connection: Connection, ids: Sequence[str]) -> list[Invited]:
     """Put everybody on the roster who is not on it yet; ids stand in the order of nodes."""
     there = set(connection.execute(select(ROSTER.c.node)).scalars())
     invited = [
-        Invited(node, str(name), keys.new_pseudonym(), keys.new_secret())
+        Invited(node, str(name), new_pseudonym(), new_secret())
         for node, name in enumerate(ids)
         if node not in there
     ]
@@ -145,9 +172,9 @@ def invite_again(connection: Connection, ids: Iterable[str]) -> list[Invited]:
         row = connection.execute(select(ROSTER).where(ROSTER.c.external == name)).one_or_none()
         if row is None or row.forgotten:
             continue
-        secret = keys.new_secret()
+        secret = new_secret()
         connection.execute(
-            update(ROSTER).where(ROSTER.c.node == row.node).values(token=keys.hashed(secret), redeemed=False)
+            update(ROSTER).where(ROSTER.c.node == row.node).values(token=hashed(secret), redeemed=False)
         )
         renewed.append(Invited(row.node, row.external, bytes(row.pseudonym), secret))
     return renewed
@@ -159,7 +186,7 @@ def _add(connection: Connection, invited: Sequence[Invited]) -> None:
             "node": each.node,
             "external": each.external,
             "pseudonym": each.pseudonym,
-            "token": keys.hashed(each.secret),
+            "token": hashed(each.secret),
             "redeemed": False,
             "derived": False,
             "forgotten": False,
@@ -176,7 +203,7 @@ def is_invited(connection: Connection, secret: bytes) -> bool:
 
 
 def _invited(secret: bytes) -> Select[Any]:
-    return select(ROSTER).where(ROSTER.c.token == keys.hashed(secret), ROSTER.c.forgotten.is_(False))
+    return select(ROSTER).where(ROSTER.c.token == hashed(secret), ROSTER.c.forgotten.is_(False))
 
 
 def enrol(
@@ -235,20 +262,7 @@ def _levels(told: str | None) -> tuple[float, ...] | None:
     return None if told is None else tuple(json.loads(told))
 
 
-class CapQuestion(Protocol):
-    """What was asked before: a published round."""
-
-    @property
-    def plan(self) -> Plan: ...
-
-    @property
-    def asked(self) -> NDArray[np.int64]: ...
-
-    @property
-    def expires(self) -> int: ...
-
-
-def can_afford(plan: Plan, roster: Roster, before: Sequence[CapQuestion], now: int) -> Truths:
+def can_afford(plan: Plan, roster: Roster, before: Sequence[PublishedRound], now: int) -> Truths:
     """For everybody on the roster, whether the cap leaves room for the plan, in a user of whichever level.
 
     Everybody who was asked before counts as having spent it, whether an answer came or not.
@@ -264,7 +278,7 @@ def can_afford(plan: Plan, roster: Roster, before: Sequence[CapQuestion], now: i
     return fits
 
 
-def _charged(asked: CapQuestion, roster: Roster, now: int) -> Truths:
+def _charged(asked: PublishedRound, roster: Roster, now: int) -> Truths:
     """Users whose books hold this round; of a cap that is renewed, only what may have been answered since counts.
 
     Of the enrolment only the day is known, so a period may begin up to a day earlier or later: the earlier one is taken.
@@ -293,7 +307,7 @@ def _within(cap: NDArray[np.float64], costs: Sequence[tuple[Truths, float]]) -> 
     return np.asarray(booked <= cap * (1 + DUST))
 
 
-def derived_holder(key: keys.SigningKey, credential: str) -> int | None:
+def derived_holder(key: SigningKey, credential: str) -> int | None:
     """Return the node of a credential that this key has made; None for any other."""
     if DERIVED_FORM.fullmatch(credential) is None:
         return None
@@ -316,7 +330,111 @@ def register_credential(connection: Connection, node: int, credential: str, own:
         return False
     if not row.derived:
         return bytes(row.credential) == own
-    if bytes(row.credential) != keys.hashed(credential.encode("ascii")) or is_taken(connection, own, node):
+    if bytes(row.credential) != hashed(credential.encode("ascii")) or is_taken(connection, own, node):
         return False
     connection.execute(update(ROSTER).where(ROSTER.c.node == node).values(credential=own, derived=False))
     return True
+
+
+def forget(connection: Connection, node: int) -> int:
+    """Delete reports and row of a user, who takes part no more, and mark what was learned with them; how many reports went.
+
+    The id stays on the roster with the mark, so that nobody invites the user by mistake.
+    """
+    alone(connection)
+    note_deletion(connection)
+    rounds = set(connection.execute(select(REPORTS.c.round).where(REPORTS.c.node == node)).scalars())
+    gone = _may_be_gone(connection, node)
+    gave_row = connection.execute(delete(ROWS).where(ROWS.c.node == node)).rowcount > 0 or _row_may_be_gone(
+        connection, node
+    )
+    connection.execute(delete(REPORTS).where(REPORTS.c.node == node))
+    connection.execute(update(ROSTER).where(ROSTER.c.node == node).values(_left_of_somebody()))
+    for number, card in connection.execute(select(RESULTS.c.number, RESULTS.c.card)).all():
+        if _learned_from(json.loads(card), rounds | gone, gave_row):
+            connection.execute(update(RESULTS).where(RESULTS.c.number == number).values(outdated=True))
+    return len(rounds)
+
+
+def _left_of_somebody() -> dict[str, Any]:
+    """What the roster has of somebody who was forgotten, besides the id: the mark, and random bytes where columns need some."""
+    drawn = {"pseudonym": new_pseudonym(), "token": hashed(new_secret())}
+    return dict.fromkeys(AGREED) | drawn | {"redeemed": False, "derived": False, "forgotten": True}
+
+
+def delete_expired(connection: Connection, days: int) -> int:
+    """Delete reports and rows that are older than so many days; how many. Rounds remember that theirs are gone."""
+    alone(connection)
+    oldest = int(time.time()) // SECONDS_A_DAY - days
+    gone = connection.execute(
+        select(REPORTS.c.round, func.count()).where(REPORTS.c.day < oldest).group_by(REPORTS.c.round)
+    ).all()
+    connection.execute(delete(REPORTS).where(REPORTS.c.day < oldest))
+    rows = connection.execute(delete(ROWS).where(ROWS.c.day < oldest)).rowcount
+    if gone or rows:
+        note_deletion(connection)
+    for number, count in gone:
+        connection.execute(
+            update(ROUNDS).where(ROUNDS.c.number == number).values(deleted=ROUNDS.c.deleted + count)
+        )
+    return sum(int(count) for _, count in gone) + int(rows)
+
+
+def _learned_from(card: Any, rounds: set[int], gave_row: bool) -> bool:
+    """Whether a result used one of these rounds, or the row; one that does not say what it used has used everything."""
+    used = card.get("rounds")
+    known = isinstance(used, list) and all(isinstance(each, int) for each in used)
+    return bool(rounds & set(used) if known else rounds) or (gave_row and card.get("panel") is not False)
+
+
+def _may_be_gone(connection: Connection, node: int) -> set[int]:
+    """Rounds that asked a user and whose reports were deleted in part, their time being over: the user's may have been among them."""
+    found = connection.execute(select(ROUNDS.c.number, ROUNDS.c.asked).where(ROUNDS.c.deleted > 0))
+    return {number for number, asked in found if node in np.frombuffer(bytes(asked), NODE)}
+
+
+def _row_may_be_gone(connection: Connection, node: int) -> bool:
+    """Whether a user volunteered, and something was deleted because its time was over."""
+    volunteered = select(ROSTER.c.volunteer).where(ROSTER.c.node == node)
+    expired = select(ACTIONS.c.number).where(ACTIONS.c.action == EXPIRED).limit(1)
+    return bool(connection.execute(volunteered).scalar()) and connection.execute(expired).first() is not None
+
+
+def note(connection: Connection, action: str, detail: str) -> None:
+    """Write down one thing, with how much of it."""
+    connection.execute(insert(ACTIONS).values(at=int(time.time()), action=action, detail=detail))
+
+
+def add_operator(connection: Connection, name: str) -> str:
+    """A token for somebody who may operate over HTTP; it is shown once."""
+    if OPERATOR_FORM.fullmatch(name) is None:
+        raise InputError(
+            f"an operator's name has up to 64 letters, digits, dots, dashes or underscores, got {name!r}: choose such a name"
+        )
+    if name in read_operators(connection):
+        raise InputError(f"there is an operator {name!r} already: revoke that token first, with --revoke")
+    token = word(secrets.token_bytes(OPERATOR_TOKEN_BYTES))
+    note(connection, "operator", "1 token made")
+    connection.execute(
+        insert(OPERATORS).values(name=name, token=hashed(token.encode()), added=int(time.time()))
+    )
+    return token
+
+
+def revoke_operator(connection: Connection, name: str) -> None:
+    """The token of this operator works no more."""
+    if not connection.execute(delete(OPERATORS).where(OPERATORS.c.name == name)).rowcount:
+        known = ", ".join(read_operators(connection)) or "there is none"
+        raise InputError(f"there is no operator {name!r}: operators are those who have a token ({known})")
+    note(connection, "operator", "1 token taken back")
+
+
+def read_operators(connection: Connection) -> list[str]:
+    """The names of all operators who have a token."""
+    return list(connection.execute(select(OPERATORS.c.name).order_by(OPERATORS.c.name)).scalars())
+
+
+def find_operator(connection: Connection, token: str) -> str | None:
+    """Whose token this is."""
+    found = connection.execute(select(OPERATORS.c.name).where(OPERATORS.c.token == hashed(token.encode())))
+    return found.scalar_one_or_none()

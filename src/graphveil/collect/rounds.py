@@ -8,16 +8,17 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select
 
 from graphveil.audit import Audit
 from graphveil.channels.channel import canonical
-from graphveil.collect.operators import note
+from graphveil.collect.learning import asked_of, refuse_unanswerable
 from graphveil.collect.report_bytes import ReportAcceptance
-from graphveil.collect.roster import Member, Roster, can_afford
+from graphveil.collect.roster import NODE, Member, Roster, can_afford, note
 from graphveil.collect.schema import ACTIONS, REPORTS, ROUNDS
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports, entry
@@ -40,7 +41,6 @@ from graphveil.privacy.reach import attributes_in_reach
 
 # A round is read from so many answers on, or from all where fewer are asked: an operator's rule, no privacy claim.
 LEAST_ANSWERS = 100
-NODE = np.dtype("<i4")
 # Bytes of a question besides its plan: a purpose, of which a character takes up to 12 bytes, ids, times and names.
 MAX_WORDS = 12 * MAX_PURPOSE + 1024
 # How the list of actions calls an audit that held.
@@ -184,12 +184,25 @@ class PublishedRound:
         """From how many answers on it can be closed and read."""
         return min(LEAST_ANSWERS, len(self.asked))
 
+    def status(self) -> dict[str, Any]:
+        """What operators see of it."""
+        return {
+            "round": self.number,
+            "study": self.study,
+            "mechanism": self.plan.mechanism,
+            "epsilon": self.plan.claim.epsilon,
+            "digest": self.digest,
+            "asked": len(self.asked),
+            "answered": self.answered,
+            "least": self.least,
+            "closed": self.closed,
+            "expires": self.expires,
+        }
+
     @property
     def whole(self) -> NDArray[np.int64]:
         """The node numbers of the whole plan, in its order: who was not asked is among them."""
-        if self.plan.users == "all":
-            return np.arange(self.users, dtype=np.int64)
-        return np.array(self.plan.users, dtype=np.int64)
+        return asked_of(self.plan, self.users)
 
 
 def read_rounds(
@@ -229,32 +242,47 @@ def publish(
     connection: Connection,
     plan: Plan,
     expires: int,
-    *,
     roster: Roster,
     before: list[PublishedRound],
-    graph: int,
-    users: int,
+    place: tuple[int, int],
     limit: int,
-    study: str = "",
+    study: str,
 ) -> PublishedRound:
-    """Freeze a plan as the next round; ``limit`` is how many bytes of a question a device reads."""
-    plan = Plan.checked(plan)
-    now = int(time.time())
+    """Freeze a plan as the next round.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    plan
+        A checked plan.
+    expires
+        When devices stop answering it, in seconds since 1970.
+    roster
+        Everybody who was invited.
+    before
+        All rounds that were published before.
+    place
+        The version of the graph, and how many users it has.
+    limit
+        How many bytes of a question a device reads.
+    study
+        What it is published for.
+    """
+    now, (graph, users) = int(time.time()), place
     if not now < expires <= MAX_SECONDS:
-        raise InputError(
-            f"a round must expire in the future, by the year 9999, got {expires}, and it is {now} (seconds since 1970)"
-        )
-    _check_askable(plan, users)
+        raise InputError(f"a round must expire in the future, by the year 9999, got {expires} (now: {now})")
+    refuse_unanswerable(plan)
+    if plan.users != "all" and max(plan.users, default=0) >= users:
+        raise InputError(f"the graph has the users 0..{users - 1}, the plan asks user {max(plan.users)}")
     written, digest = plan.to_json().encode(), plan_digest(plan)
     # What cannot be read back would be in the way of everything else for good.
     if plan_digest(Plan.from_json(written)) != digest:
-        raise InputError(
-            "the plan is not the same once it was written and read: say its options in plain numbers"
-        )
+        raise InputError("the plan changes when it is written and read: say its options in plain numbers")
     asked = who_is_asked(plan, roster, before, users, now)
     if not asked.size:
         raise InputError(
-            "nobody would answer this plan: nobody whom it asks is enrolled, or all have spent their cap or exclude what it asks"
+            "nobody would answer this plan: whom it asks is not enrolled, has spent the cap, or excludes it"
         )
     part = len(plan.part([int(asked[0])]).to_json())
     if part > limit - MAX_WORDS:
@@ -268,7 +296,7 @@ def publish(
         insert(ROUNDS).values(
             number=number,
             plan=written,
-            digest=fresh.digest,
+            digest=digest,
             study=study,
             asked=asked.astype(NODE).tobytes(),
             graph=graph,
@@ -287,46 +315,23 @@ def who_is_asked(
     """Those of a plan who are enrolled and would not refuse it, in its order: known from what they agreed to, and from no value."""
     fits = np.zeros(users, dtype=bool)
     fits[roster.node] = roster.enrolled & can_afford(plan, roster, before, now)
-    whole = np.arange(users) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
-    asked = {int(node) for node in whole}
+    whole = asked_of(plan, users)
+    asked = set(whole.tolist())
     for node, excluded in zip(roster.node.tolist(), roster.excluded, strict=True):
         if excluded and fits[node] and node in asked:
-            fits[node] = not _reaches(plan, node, excluded)
+            # Whether the user's own part may depend on an excluded attribute.
+            reached = attributes_in_reach(plan.part([node]), plan.dims or 1 + max(excluded))
+            fits[node] = plan.of != "norm" and not any(
+                reached[each] for each in excluded if each < len(reached)
+            )
     chosen: NDArray[np.int64] = whole[fits[whole]]
     return chosen
-
-
-def close(connection: Connection, number: int) -> None:
-    """Take no more reports for a round."""
-    connection.execute(update(ROUNDS).where(ROUNDS.c.number == number).values(closed=True))
-
-
-def _reaches(plan: Plan, node: int, excluded: tuple[int, ...]) -> bool:
-    """Whether the user's own part may depend on an excluded attribute."""
-    dims = max(plan.dims or 0, 1 + max(excluded))
-    if plan.of == "norm":
-        return True
-    reached = attributes_in_reach(plan.part([node]), plan.dims or dims)
-    return any(reached[each] for each in excluded if each < len(reached))
-
-
-def _check_askable(plan: Plan, users: int) -> None:
-    """Refuse a plan that no device would answer."""
-    mechanism = plan.build()
-    if mechanism.trust != "local" or not (entry(plan.mechanism).sound and mechanism.holds):
-        raise InputError(
-            f"no device answers {plan.mechanism}: take a local mechanism whose claim holds (`graphveil audit {plan.mechanism}`)"
-        )
-    if plan.users != "all" and max(plan.users, default=0) >= users:
-        raise InputError(f"the graph has the users 0..{users - 1}, the plan asks user {max(plan.users)}")
 
 
 def keep_audit(connection: Connection, plan: Plan, audited: Audit) -> None:
     """Write down that the audit of a plan held."""
     if not audited.holds:
-        raise InputError(
-            f"the audit of {plan.mechanism} did not hold, so it is not kept: mend the mechanism, or give the audit more time"
-        )
+        raise InputError(f"the audit of {plan.mechanism} did not hold: mend it, or give the audit more time")
     note(connection, AUDIT, _record(plan))
 
 
@@ -372,6 +377,6 @@ def code_digest(plan: Plan) -> str:
             digests.add(hashlib.sha256(Path(inspect.getfile(each)).read_bytes()).hexdigest())
         except (OSError, TypeError):
             raise InputError(
-                f"the code of {plan.mechanism} is in no file that can be read, so no audit can vouch for it: put it into a file"
+                f"the code of {plan.mechanism} must be in a file, for an audit to vouch for it"
             ) from None
     return hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()

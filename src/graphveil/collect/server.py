@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
 from collections.abc import Sequence
 from typing import Any
@@ -114,7 +113,7 @@ def listening_at(host: str, port: int) -> socket.socket:
         )
     except OSError as error:
         raise InputError(
-            f"{host}:{port} cannot be listened at ({os.strerror(error.errno or 0)}): name another --host or --port"
+            f"{host}:{port} cannot be used ({error.strerror}): name another --host or --port"
         ) from None
 
 

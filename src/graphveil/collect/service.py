@@ -1,4 +1,4 @@
-"""The service behind the routes: one collection, one writer, and who may send what to it."""
+"""The service behind the routes: one collection, one writer, who may send what to it, and how fast."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import asyncio
 import logging
 import math
 import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
 
-from sqlalchemy import select
+from sqlalchemy import distinct, func, select
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive
 
-from graphveil.collect import forgetting, roster
+from graphveil.collect import roster
 from graphveil.collect.database import Database, ReplacedError
 from graphveil.collect.metrics import Metrics
-from graphveil.collect.problems import ProblemError, not_stored
-from graphveil.collect.rate_limit import RateLimit
+from graphveil.collect.problems import ProblemError, problem_response
 from graphveil.collect.requests import Headers, bearer, read_body
 from graphveil.collect.roster import Member, find_members
 from graphveil.collect.rounds import AskedRound
@@ -36,6 +37,10 @@ from graphveil.privacy.envelope import (
     questions_limit,
 )
 
+# A device sends a few requests a day; this is for one that runs wild.
+A_SECOND, AT_ONCE = 10.0, 100
+# So many senders are remembered; whoever is not has a full bucket.
+REMEMBERED = 100_000
 # Rounds that are kept in memory; what was published never changes.
 ROUNDS_KEPT = 64
 LOGGER = logging.getLogger("graphveil.collect")
@@ -125,9 +130,7 @@ class Service:
                 try:
                     found = AskedRound(self.collection.round(number))
                 except InputError:
-                    raise ProblemError(
-                        404, f"there is no round {number}: GET /v1/questions says what is asked"
-                    ) from None
+                    raise ProblemError(404, f"there is no round {number}: see GET /v1/questions") from None
                 while len(rounds) >= ROUNDS_KEPT:
                     rounds.pop(next(iter(rounds)))
                 rounds[number] = found
@@ -162,6 +165,14 @@ class Service:
             signed.append(told)
         return signed
 
+    def answered(self, node: int) -> int:
+        """How many reports of a user there are. Rounds that ask the same share one, under one id."""
+        # By rounds, as reports are ordered: otherwise all of them would be looked through.
+        own = (REPORTS.c.round.in_(select(ROUNDS.c.number)), REPORTS.c.node == node)
+        with self.collection.database.reading() as connection:
+            counted = connection.execute(select(func.count(distinct(REPORTS.c.report))).where(*own))
+            return int(counted.scalar_one())
+
     async def ready(self) -> None:
         """Refuse where nothing could be stored now. Those who ask at about the same time share one attempt."""
         if self._attempt is None or (self._attempt.done() and time.monotonic() > self._attempted + PROBE):
@@ -181,7 +192,7 @@ class Service:
 
     async def forget(self, node: int) -> None:
         """Delete what a user has sent; it is overwritten soon after."""
-        await self.writer.run(lambda connection: forgetting.forget(connection, node))
+        await self.writer.run(lambda connection: roster.forget(connection, node))
         self._deleted.set()
 
     async def sweep(self) -> None:
@@ -215,7 +226,34 @@ class Service:
         if isinstance(error, ReplacedError):
             # A backup may be used next, which has other rounds.
             self._rounds = {}
-        return not_stored()
+        return problem_response(503, "nothing was stored: send the same again later", {"Retry-After": "5"})
+
+
+class RateLimit:
+    """Remembers when each sender's bucket will be full."""
+
+    def __init__(
+        self,
+        a_second: float = A_SECOND,
+        at_once: int = AT_ONCE,
+        remembered: int = REMEMBERED,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._gap, self._at_once, self._remembered, self._clock = 1.0 / a_second, at_once, remembered, clock
+        self._full: OrderedDict[Hashable, float] = OrderedDict()
+
+    def wait(self, sender: Hashable) -> float:
+        """Count a request; 0 where it may go on, else how many seconds to wait for the next one."""
+        now = self._clock()
+        full = max(self._full.get(sender, now), now) + self._gap
+        late = full - now - self._gap * self._at_once
+        if late > 1e-9:
+            return late
+        self._full[sender] = full
+        self._full.move_to_end(sender)
+        if len(self._full) > self._remembered:
+            self._full.popitem(last=False)
+        return 0.0
 
 
 class Members:

@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy import Connection, func, insert, select, text, update
 
 from graphveil.audit import Audit
-from graphveil.collect import forgetting, roster, rounds
+from graphveil.collect import roster, rounds
 from graphveil.collect.database import Database, alone, check_url
 from graphveil.collect.folder import (
     DATABASE,
     KEY,
+    OWNER_ONLY,
     SETTINGS,
     CollectionSettings,
     database_url,
@@ -30,13 +31,12 @@ from graphveil.collect.folder import (
     read_settings,
     write_settings,
 )
-from graphveil.collect.keys import OWNER_ONLY, KeyRing, SigningKey, rotate_key
-from graphveil.collect.operators import note
+from graphveil.collect.keys import KeyRing, SigningKey, rotate_key
 from graphveil.collect.public_graph import PublicGraph, check_links
 from graphveil.collect.report_bytes import read_messages
-from graphveil.collect.roster import Invited, Roster
+from graphveil.collect.roster import Invited, Roster, note
 from graphveil.collect.rounds import PublishedRound
-from graphveil.collect.schema import ACTIONS, COLLECTION, GRAPHS, REPORTS, RESULTS, ROSTER, ROWS
+from graphveil.collect.schema import ACTIONS, COLLECTION, GRAPHS, REPORTS, RESULTS, ROSTER, ROUNDS, ROWS
 from graphveil.errors import InputError, StoreError
 from graphveil.graphs.divide import divide
 from graphveil.graphs.graph import Graph, Panel
@@ -100,15 +100,12 @@ class Collection:
 
     def public_graph(self, version: int | None = None) -> PublicGraph:
         """Links, labels and ids as they were given; the current version by default."""
-        versions = self.versions
-        chosen = max(versions) if version is None else version
-        if chosen not in versions:
-            raise InputError(f"the graph has the versions 1..{max(versions)}, got {version}")
         with self.database.reading() as connection:
-            expected = connection.execute(
-                select(GRAPHS.c.sha256).where(GRAPHS.c.version == chosen)
-            ).scalar_one()
-        return read_graph(self.folder, chosen, expected)
+            digests = {row.version: row.sha256 for row in connection.execute(select(GRAPHS))}
+        chosen = max(digests) if version is None else version
+        if chosen not in digests:
+            raise InputError(f"the graph has the versions 1..{max(digests)}, got {version}")
+        return read_graph(self.folder, chosen, digests[chosen])
 
     def graph(self, version: int | None = None, *, seed: int = 0) -> Graph:
         """What a method is given: the public graph, with known labels split as the file says, or at random by seed.
@@ -176,7 +173,7 @@ class Collection:
     def forget(self, node: int) -> int:
         """Delete what a user has sent; nobody is asked again for it. How many reports went."""
         with self.database.writing() as connection:
-            count = forgetting.forget(connection, node)
+            count = roster.forget(connection, node)
             note(connection, "forget", "1 user")
         self.overwrite_deleted()
         return count
@@ -186,9 +183,9 @@ class Collection:
         if self.settings.retention is None:
             return 0
         with self.database.writing() as connection:
-            count = forgetting.delete_expired(connection, self.settings.retention)
+            count = roster.delete_expired(connection, self.settings.retention)
             if count:
-                note(connection, forgetting.EXPIRED, f"{count} reports and rows")
+                note(connection, roster.EXPIRED, f"{count} reports and rows")
         return count
 
     def overwrite_deleted(self) -> None:
@@ -224,18 +221,11 @@ class Collection:
             same = [each for each in before if each.digest == plan_digest(plan)]
             if same:
                 return same[0]
-            rounds.check_audited(connection, Plan.checked(plan), self.folder)
-            fresh = rounds.publish(
-                connection,
-                plan,
-                expires,
-                roster=roster.read_roster(connection),
-                before=before,
-                graph=latest,
-                users=versions[latest],
-                limit=payload_limit(question_numbers(self.settings.dims, self.settings.classes)),
-                study=study,
-            )
+            plan = Plan.checked(plan)
+            rounds.check_audited(connection, plan, self.folder)
+            limit = payload_limit(question_numbers(self.settings.dims, self.settings.classes))
+            people, place = roster.read_roster(connection), (latest, versions[latest])
+            fresh = rounds.publish(connection, plan, expires, people, before, place, limit, study)
             note(connection, "publish", f"round {fresh.number}, {len(fresh.asked)} users asked")
         return fresh
 
@@ -256,10 +246,9 @@ class Collection:
                     f"round {number} has {chosen.answered} answers, and is read from {chosen.least} on: wait, or close it "
                     "with --force"
                 )
-            rounds.close(connection, number)
-            note(
-                connection, "close", f"round {number}, {chosen.answered} answers{', forced' if force else ''}"
-            )
+            connection.execute(update(ROUNDS).where(ROUNDS.c.number == number).values(closed=True))
+            forced = ", forced" if force else ""
+            note(connection, "close", f"round {number}, {chosen.answered} answers{forced}")
         return replace(chosen, closed=True)
 
     def reports(self, number: int) -> Reports:
@@ -306,23 +295,44 @@ class Collection:
 
         It is marked at once where one of the ``contributors`` was forgotten while it was being learned.
         """
-        written = json.dumps(card)
+        kept = {"card": json.dumps(card), "made": int(time.time())}
         with self.database.writing() as connection:
             alone(connection)
-            number = _insert_result(connection, written, contributors)
+            forgotten = set(
+                connection.execute(select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True))).scalars()
+            )
+            outdated = not forgotten.isdisjoint(map(int, contributors))
+            added = connection.execute(insert(RESULTS).values(**kept, outdated=outdated))
             note(connection, "learn", "1 result")
-        return number
+        return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
 
     def results(self) -> list[KeptResult]:
         """All that was learned, in order."""
         with self.database.reading() as connection:
-            return _read_results(connection)
+            rows = connection.execute(select(RESULTS).order_by(RESULTS.c.number)).all()
+        return [KeptResult(row.number, json.loads(row.card), row.made, bool(row.outdated)) for row in rows]
 
     def actions(self) -> list[tuple[int, str, str]]:
         """What operators did: when, what, and how much of it."""
         with self.database.reading() as connection:
             rows = connection.execute(select(ACTIONS).order_by(ACTIONS.c.number)).all()
         return [(row.at, row.action, row.detail) for row in rows]
+
+    def status(self) -> dict[str, Any]:
+        """How the collection stands: who takes part, which rounds there are, and what was learned. Counts, and nobody's id."""
+        return {
+            **self.settings.offered,
+            "key": self.key.public.hex(),
+            "rotations": len(self.successions),
+            "users": self.public_graph().users,
+            "graph": max(self.versions),
+            **self.counts(),
+            "rounds": [each.status() for each in self.rounds()],
+            "results": [
+                {"result": each.number, "method": each.card.get("method"), "outdated": each.outdated}
+                for each in self.results()
+            ],
+        }
 
     def counts(self) -> dict[str, int]:
         """How many were invited, enrolled, forgotten, volunteered, and how many reports and rows there are.
@@ -379,26 +389,10 @@ def read_graph(folder: Path, version: int, expected: str) -> PublicGraph:
     try:
         found = hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:
-        raise InputError(
-            f"{file} cannot be read ({error.strerror}): it is the public graph, restore it"
-        ) from None
+        raise InputError(f"{file} cannot be read ({error.strerror}): restore the public graph") from None
     if found != expected:
         raise InputError(f"{file} was changed since it was made: restore it from a backup")
     return PublicGraph.read(file)
-
-
-def _insert_result(connection: Connection, card: str, contributors: Iterable[int]) -> int:
-    """Keep a card; its number. It is marked at once where one of the ``contributors`` was forgotten while it was being learned."""
-    forgotten = connection.execute(select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True))).scalars()
-    outdated = not set(forgotten).isdisjoint(map(int, contributors))
-    added = connection.execute(insert(RESULTS).values(card=card, made=int(time.time()), outdated=outdated))
-    return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
-
-
-def _read_results(connection: Connection) -> list[KeptResult]:
-    """All cards, in order."""
-    rows = connection.execute(select(RESULTS).order_by(RESULTS.c.number)).all()
-    return [KeptResult(row.number, json.loads(row.card), row.made, bool(row.outdated)) for row in rows]
 
 
 def create_collection(folder: Path | str, public: PublicGraph, settings: CollectionSettings) -> Collection:
@@ -407,9 +401,7 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
     if (folder / SETTINGS).exists():
         raise InputError(f"{folder} holds a collection already: name another folder")
     if (folder / KEY).exists():
-        raise InputError(
-            f"{folder} holds a collection that was not made to its end: delete it, or name another folder"
-        )
+        raise InputError(f"{folder} holds an unfinished collection: delete it, or name another folder")
     check_links(public, settings)
     classes = max(settings.classes, int(public.labels.max(initial=-1)) + 1)
     settings = replace(settings, id=settings.id or uuid.uuid4().hex, classes=classes)
@@ -421,9 +413,7 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
     database = Database(url)
     with database.reading() as connection:
         if database.engine.dialect.has_table(connection, COLLECTION.name):
-            raise InputError(
-                "the database holds a collection already: one database holds one, name another with --database"
-            )
+            raise InputError("the database holds a collection already: name another with --database")
     database.migrate()
     SigningKey.generate().write(folder / KEY)
     with database.writing() as connection:

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.collect.learning import (
-    AnsweredRound,
     BlindedUsers,
     CollectedUsers,
     Nodes,
     Replayed,
-    Rounds,
+    StudyTerms,
+    asked_of,
     charge_round,
 )
 from graphveil.collect.public_graph import AskedLabels
-from graphveil.collect.published_plans import asked_of
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given, Part
 from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
 from graphveil.experiments.unit import PARTS, PreparedUnit, RunUnit, parts_of, prepare_unit
 from graphveil.graphs import Graph, Users
-from graphveil.graphs.graph import UNKNOWN, Panel
+from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
 from graphveil.mechanisms import Reports, entry
 from graphveil.methods.job import Progress, TrainingOptions
@@ -37,66 +35,13 @@ from graphveil.privacy.answering import Replay
 from graphveil.privacy.ledger import add_up
 from graphveil.privacy.record import Privacy, privacy_record
 
+if TYPE_CHECKING:
+    from graphveil.collect.roster import Roster
+    from graphveil.collect.rounds import PublishedRound
+    from graphveil.collect.storage import Collection
+
 # The largest δ that books can have.
 LARGEST = 1 - 1e-9
-
-
-class RosterView(Protocol):
-    """Who was invited, in the order of nodes, and what those who enrolled agreed to."""
-
-    @property
-    def node(self) -> Nodes:
-        """The numbers of those who were invited."""
-
-    @property
-    def enrolled(self) -> NDArray[np.bool_]:
-        """Who of them takes part."""
-
-    @property
-    def epsilon(self) -> NDArray[np.float64]:
-        """The cap of each, 0 for whoever does not take part."""
-
-    @property
-    def delta(self) -> NDArray[np.float64]:
-        """The δ of each cap."""
-
-    @property
-    def by_level(self) -> tuple[tuple[float, ...] | None, ...]:
-        """What each agreed to spend besides, by level, where they chose one."""
-
-    @property
-    def renewal(self) -> Nodes:
-        """After how many days each cap is renewed, 0 where it is for life."""
-
-
-class CollectionView(Rounds, Protocol):
-    """What learning needs of a collection."""
-
-    @property
-    def labels(self) -> Nodes:
-        """All labels that the server knows, -1 where it does not."""
-
-    @property
-    def private_links(self) -> bool:
-        """Whether people are asked for their links: then the graph has none."""
-
-    def graph(self) -> Graph:
-        """The public graph without features, and how its labels are to be divided."""
-
-    def roster(self) -> RosterView:
-        """Who was invited, and who has enrolled."""
-
-    def panel(self) -> Panel | None:
-        """Volunteers with their rows; None where there are none."""
-
-
-@dataclass(frozen=True)
-class StudyTerms:
-    """For what rounds are published, until when they can be answered, and whether published questions stand for the own."""
-
-    study: str
-    expires: int
-    as_published: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +107,7 @@ class StudyOutcome:
 
 
 def learn_collection(
-    collection: CollectionView, spec: Experiment, terms: StudyTerms, progress: Progress | None = None
+    collection: Collection, spec: Experiment, terms: StudyTerms, progress: Progress | None = None
 ) -> StudyOutcome:
     """Run a method on a collection as far as it gets; a RoundOpenError says that people must answer first.
 
@@ -173,14 +118,7 @@ def learn_collection(
     prepared = prepare_unit(RunUnit(spec, given=given), progress)
     roster, count = collection.roster(), given[0].node_count
     ledger = _open_books(roster, count, collection.rounds())
-    users = CollectedUsers(
-        collection,
-        ledger,
-        study=terms.study,
-        expires=terms.expires,
-        as_published=terms.as_published,
-        ahead=_asked_anyway(prepared),
-    )
+    users = CollectedUsers(collection, ledger, terms, _asked_anyway(prepared))
     outcome = _run(prepared, users, keep_trained=True)
     parts: dict[Part, Outcome] = {"method": outcome}
     for part in _beside(spec, (prepared.graph, prepared.users)):
@@ -207,7 +145,7 @@ def learn_collection(
 
 
 def learned_alone(
-    collection: CollectionView, learned: StudyOutcome, reports: Sequence[Reports] | None = None
+    collection: Collection, learned: StudyOutcome, reports: Sequence[Reports] | None = None
 ) -> Outcome:
     """The method once more in this process, given the same reports and nobody to ask: what was learned must be the same, bit for bit.
 
@@ -222,9 +160,7 @@ def check_collected(spec: Experiment) -> None:
     """Refuse, before anything heavy is loaded, what cannot be learned from a collection."""
     spec.check()
     if spec.resolved_method.can.features == "raw":
-        raise InputError(
-            f"{spec.method} reads everybody's raw features, which no collection holds: take another method"
-        )
+        raise InputError(f"{spec.method} reads raw features, which no collection holds: take another method")
     if spec.budgets.private_links and entry(spec.budgets.link_mechanism).trust == "curator":
         raise InputError(
             f"{spec.budgets.link_mechanism} is a curator's mechanism, which takes everybody's links in the clear, and no device gives "
@@ -236,16 +172,12 @@ def check_collected(spec: Experiment) -> None:
             "--link-epsilon, or predict labels"
         )
     if spec.levels.level_distribution is not None:
-        raise InputError(
-            "which level somebody has is for the people of a collection to say: leave out --level-distribution"
-        )
+        raise InputError("people of a collection choose their own level: leave out --level-distribution")
     if not spec.turnout.complete or spec.volunteers.panel is not None:
-        raise InputError(
-            "who answers and who volunteers is for the people of a collection to say: leave out --participation and --panel"
-        )
+        raise InputError("people decide who answers and volunteers: leave out --participation and --panel")
 
 
-def _sides(collection: CollectionView, spec: Experiment) -> tuple[Graph, Users]:
+def _sides(collection: Collection, spec: Experiment) -> tuple[Graph, Users]:
     """The public graph as experiments take one, and users who hold nothing but the labels that the server knows."""
     if spec.budgets.private_links and not collection.private_links:
         raise InputError(
@@ -270,7 +202,7 @@ def _sides(collection: CollectionView, spec: Experiment) -> tuple[Graph, Users]:
     return divided, users
 
 
-def _open_books(roster: RosterView, users: int, rounds: Sequence[AnsweredRound]) -> Ledger:
+def _open_books(roster: Roster, users: int, rounds: Sequence[PublishedRound]) -> Ledger:
     """Public books with everybody's cap; of one that its owner renews, or whose owner was forgotten since, all that was asked may be spent."""
     everything = add_up(each.plan.claim for each in rounds)
     unknown = (roster.renewal > 0) | ~roster.enrolled

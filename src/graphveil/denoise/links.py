@@ -146,9 +146,8 @@ class ReportedLinks:
         totals[0] = self.answer_count - totals[1:].sum()
         reported = np.bincount(common, weights=self.yeses, minlength=len(totals))
         groups = _joined(np.bincount(common, minlength=len(totals)), RARE)
-        by_group = _rising_density(
-            np.bincount(groups, weights=reported), np.bincount(groups, weights=totals), self.flip
-        )
+        yeses, answers = (np.bincount(groups, weights=each) for each in (reported, totals))
+        by_group = _rising_density(yeses, answers, self.flip)
         return log_odds(by_group)[groups[common]]
 
 

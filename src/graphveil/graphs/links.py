@@ -106,11 +106,10 @@ def known_links(graph: Graph, seed: int) -> Graph:
     validating, training = order[:held], np.sort(order[held:])
     unlinked = non_links(graph, len(pairs), random)
     weights = None if graph.weights is None else graph.pair_weights()[training]
-    parts = KnownLinks(
-        LinkPairs(pairs[training], unlinked[held:].copy()),
-        LinkPairs(pairs[validating], unlinked[:held].copy()),
-    )
-    return replace(replace(graph, links=None).with_edges(pairs[training], weights), links=parts)
+    train = LinkPairs(pairs[training], unlinked[held:].copy())
+    validation = LinkPairs(pairs[validating], unlinked[:held].copy())
+    public = replace(graph, links=None).with_edges(pairs[training], weights)
+    return replace(public, links=KnownLinks(train, validation))
 
 
 def no_known_links() -> KnownLinks:

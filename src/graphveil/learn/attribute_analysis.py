@@ -136,9 +136,8 @@ def fisher_scores(values: Denoised, known: KnownLabels) -> Scores:
     for first, block in values.blocks(np.concatenate(of_each)):
         parts = block.split(sizes.tolist())
         means = torch.stack([part.mean(0) for part in parts])
-        spreads = torch.stack(
-            [part.sub_(mean).square_().mean(0) for part, mean in zip(parts, means, strict=True)]
-        )
+        apart = (part.sub_(mean) for part, mean in zip(parts, means, strict=True))
+        spreads = torch.stack([each.square_().mean(0) for each in apart])
         means = means.double()
         here = slice(first, first + block.shape[1])
         between[here] = (shares @ (means - shares @ means).square_()).cpu().numpy()
@@ -195,9 +194,8 @@ def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDA
         variances = rows.square().mean(0)
         varies = variances > ROUNDING * means.square()
         shared = (aims @ rows / len(users)).square()
-        explained = torch.where(
-            varies, shared / (variances * spread).where(varies, torch.ones_like(means)), 0
-        )
+        scale = (variances * spread).where(varies, torch.ones_like(means))
+        explained = torch.where(varies, shared / scale, 0)
         scores[first : first + rows.shape[1]] = explained.clamp(max=1).cpu().numpy()
     return scores
 
@@ -260,10 +258,8 @@ def chi_square_scores(values: Denoised, known: KnownLabels, bins: int = BINS) ->
 
     def statistic(observed: Scores, expected: Scores) -> Scores:
         squares = (observed - expected) ** 2
-        total: Scores = np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0).sum(
-            (0, 1)
-        )
-        return total
+        shares: Scores = np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0)
+        return np.asarray(shares.sum((0, 1)))
 
     return _scores(values, known, bins, statistic)
 

@@ -185,10 +185,8 @@ class Ranking:
     @cached_property
     def tops(self) -> tuple[NDArray[np.int64], ...]:
         """The best attributes of each run."""
-        return tuple(
-            best_attributes(scores, self.top, seed)
-            for scores, seed in zip(self.scores, self.seeds, strict=True)
-        )
+        runs = zip(self.scores, self.seeds, strict=True)
+        return tuple(best_attributes(scores, self.top, seed) for scores, seed in runs)
 
     @property
     def mean(self) -> Scores:
@@ -286,12 +284,10 @@ def degree_correlations(features: Any, degrees: Any) -> NDArray[np.float64]:
     """
     centred = np.asarray(degrees, dtype=np.float64) - np.mean(degrees)
     mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
-    squares = (
-        features.multiply(features) if hasattr(features, "multiply") else np.square(features, dtype=float)
-    )
-    spread = np.sqrt(
-        np.maximum(np.asarray(squares.mean(axis=0), dtype=np.float64).ravel() - np.square(mean), 0.0)
-    )
+    sparse = hasattr(features, "multiply")
+    squares = features.multiply(features) if sparse else np.square(features, dtype=float)
+    second = np.asarray(squares.mean(axis=0), dtype=np.float64).ravel()
+    spread = np.sqrt(np.maximum(second - np.square(mean), 0.0))
     both = np.asarray(features.T @ centred, dtype=np.float64).ravel() / len(centred)
     scale = spread * centred.std()
     correlations: NDArray[np.float64] = np.divide(both, scale, out=np.zeros_like(both), where=scale > 0)

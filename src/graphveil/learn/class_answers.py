@@ -170,9 +170,7 @@ def edge_operators(graph: Graph) -> dict[str, Any]:
         found = _operators(graph.neighbourhood.pattern, gather)
         return {name: _Gathering(matrix, gather) for name, matrix in found.items()}
     weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
-    return _operators(
-        csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
-    )
+    return _operators(csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count,) * 2))
 
 
 def _operators(matrix: Any, gather: Gather = lambda rows: rows) -> dict[str, Any]:
@@ -393,9 +391,8 @@ def _by_class(columns: Floats, judges: Judges, classes: int) -> Floats:
     """Probabilities by weights for each class (multinomial regression)."""
     own = judges.group.rows(columns)
     centre, width = own.mean(axis=0), own.std(axis=0) + 1e-6
-    return _for_all(
-        (columns - centre) / width, (own - centre) / width, judges, partial(_regressed, classes=classes)
-    )
+    everybody, own = ((rows - centre) / width for rows in (columns, own))
+    return _for_all(everybody, own, judges, partial(_regressed, classes=classes))
 
 
 def _regressed(features: Floats, labels: NDArray[np.int64], of: Floats, *, classes: int) -> Floats:

@@ -77,13 +77,11 @@ def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
     prior = _shares(targets)
     folds = np.random.default_rng(seed).permutation(len(targets)) % FOLDS
     best: tuple[float, float, float, str, Floats] | None = None
-    rarity = _rarity(rows)
+    rarity, sparse = _rarity(rows), hasattr(rows, "tocsr")
     spaces = {
         "unit": _Space.of(unit_rows(rows)),
         "plain": _Space.of(rows),
-        "rare": _Space.of(
-            rows * rarity if not hasattr(rows, "tocsr") else (rows @ diags_array(rarity)).tocsr()
-        ),
+        "rare": _Space.of((rows @ diags_array(rarity)).tocsr() if sparse else rows * rarity),
     }
     for kind, space in spaces.items():
         for penalty in PENALTIES:
@@ -197,9 +195,7 @@ def learn_means(
     values, vectors = values[kept], vectors[:, kept]
     found = collective.sum(np.asarray((reports.T @ (about @ vectors)).T)) / values[:, None]
     errors = noise / values[:, None]
-    shrunk = np.array(
-        [_spike_and_slab(row, error) for row, error in zip(found, errors, strict=True)]
-    ).reshape(found.shape)
+    shrunk = np.array(list(map(_spike_and_slab, found, errors))).reshape(found.shape)
     signal = max(float((found**2 / errors - 1).sum()), 0.0)
     return Means(column_means(reports, collective), vectors @ shrunk, signal)
 
@@ -219,14 +215,12 @@ def _spike_and_slab(found: Floats, error: Floats) -> Floats:
     with np.errstate(over="ignore"):
         for _ in range(SPIKE_ROUNDS):
             whole = error + slab
-            odds = (
-                np.log(share / (1 - share)) - (np.log(whole / error) + found**2 * (1 / whole - 1 / error)) / 2
-            )
+            apart = np.log(whole / error) + found**2 * (1 / whole - 1 / error)
+            odds = np.log(share / (1 - share)) - apart / 2
             held = 1 / (1 + np.exp(-odds))
             share = float(np.clip(held.mean(), 0.01, 0.99))
-            slab = max(
-                float((held * (found**2 - error)).sum() / max(held.sum(), 1e-9)), 1e-4 * float(error.mean())
-            )
+            excess = float((held * (found**2 - error)).sum() / max(held.sum(), 1e-9))
+            slab = max(excess, 1e-4 * float(error.mean()))
     shrunk: Floats = held * found * slab / (slab + error)
     return shrunk
 

@@ -472,7 +472,7 @@ class ClassModel:
         classes, inner = self.weights.shape
         if self.bias.shape != (classes,) or classes < 2:
             raise InputError(
-                f"a model needs 2 or more classes with a bias each, got {self.weights.shape} weights"
+                f"a model needs 2 or more classes, a bias each, got {classes} and {self.bias.shape[0]}"
             )
         if self.first is not None and self.first_bias is not None:
             units = self.first.shape[0]

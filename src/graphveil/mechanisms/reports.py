@@ -192,7 +192,9 @@ class Reports:
             )
         # A header may promise any number of users: nothing is made for them before its numbers fit each other.
         if size != mechanism.shape.places or (flags & EVEN and users * length != count):
-            raise MessageError(f"the message is damaged: {users} users, {count} codes and {size} dimensions")
+            raise MessageError(
+                f"the message is damaged: {users} users, {count} codes, {size} places do not fit"
+            )
         if flags & EVEN and mechanism.shape.uneven:
             raise MessageError(f"a message of {mechanism.name} must say how long each report is")
         if users > count and not mechanism.shape.uneven:

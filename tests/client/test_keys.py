@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from graphveil.client.key_chain import KeyChain, enrolled_chain
-from graphveil.client.signing import public_key
+from graphveil.client.keys import KeyChain, enrolled_chain
 from graphveil.errors import RefusalError
 from graphveil.privacy import SignedSuccession, Succession
-from tests.client.support import COLLECTION, NOW, PUBLIC, private_key, succession
+from tests.client.support import COLLECTION, NOW, PUBLIC, private_key, public_key, succession
 
 FIRST, SECOND, THIRD = succession(1), succession(2), succession(3)
 KEYS = [public_key(private_key(number)) for number in range(4)]

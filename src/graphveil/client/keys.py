@@ -1,4 +1,6 @@
-"""The keys of a collection, one after the other: what a device believes, and how it follows a change of key.
+"""The keys of a collection: signatures, and the chain in which one key follows another.
+
+Signatures are Ed25519 (RFC 8032), by the library `cryptography`, which the extra `device` brings; keys are the 32 raw bytes of RFC 8032.
 
 A device knows the first key that its invitation pins, or that came before it, and every succession since. It takes one more only if it is the next by
 its number, passes from the very key that the device believes to one that never was a key here, is about this collection, is no older than the
@@ -11,9 +13,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphveil.client.signing import holds
-from graphveil.errors import MessageError, RefusalError
-from graphveil.privacy import SignedSuccession, Succession
+from graphveil.errors import InputError, MessageError, RefusalError
+from graphveil.mechanisms.limits import MAX_MODEL
+from graphveil.privacy import Question, SignedQuestion, SignedSuccession, Succession
+
+KEY_BYTES = 32
+
+
+def holds(key: bytes, signature: bytes, data: bytes) -> bool:
+    """Return whether this public key's owner has signed these bytes."""
+    if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+        raise InputError(f"a key must have {KEY_BYTES} bytes")
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        raise RefusalError(
+            "library",
+            "signatures cannot be checked without the library cryptography, so nothing is answered: "
+            "pip install 'graphveil[device]'",
+        ) from None
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, data)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def verified(signed: SignedQuestion, key: bytes, numbers: int = MAX_MODEL) -> Question:
+    """The question, if this public key's owner has signed it; else it is not even read.
+
+    ``numbers`` is how many its long lists may hold, of whatever key: see `graphveil.privacy.envelope.question_numbers`.
+    """
+    if not holds(key, signed.signature, signed.signed):
+        raise RefusalError(
+            "signature",
+            "the question is not signed by the key of this collection that the device knows: it comes from somebody else, was changed on "
+            "its way, or is signed by an older key",
+        )
+    return Question.from_payload(signed.payload, numbers)
 
 
 @dataclass(frozen=True)
@@ -52,7 +90,7 @@ class KeyChain:
                     f"the server shows another change of the key as number {known.statement.number} than this device has followed: there are "
                     "two successors, and only one can be right"
                 )
-        keys, made = list(self.keys), max((each.statement.made for each in self.statements[-1:]), default=0)
+        keys, made = list(self.keys), self.statements[-1].statement.made if self.statements else 0
         for shown in served[self.number :]:
             told = self._next(shown, keys, made)
             keys.append(told.after)
@@ -67,28 +105,19 @@ class KeyChain:
                 f"change {number} of the key is not signed by the old key that this device knows: one is missing or is there twice, "
                 "or it is not the collection's own"
             )
-        try:
-            told = shown.statement
-        except MessageError as error:
-            raise _refused(f"a change of the key cannot be read: {error}") from None
-        wrong = self._wrong(told, keys, made)
-        if wrong is not None:
-            raise _refused(f"change {number} of the key {wrong}")
-        if not holds(told.after, shown.new, shown.signed):
-            raise _refused(f"change {number} of the key is not signed by the new key")
+        told = _statement(shown)
+        wrong = {
+            "belongs to another collection": told.collection != self.collection,
+            f"has the number {told.number}: one is missing, or is there twice": told.number != number,
+            "does not pass on from the key that has signed it": told.before != keys[-1],
+            "passes to a key that was one before": told.after in keys,
+            "is older than the one before it": told.made < made,
+            "is not signed by the new key": not holds(told.after, shown.new, shown.signed),
+        }
+        for said, is_wrong in wrong.items():
+            if is_wrong:
+                raise _refused(f"change {number} of the key {said}")
         return told
-
-    def _wrong(self, told: Succession, keys: list[bytes], made: int) -> str | None:
-        """What does not fit in a statement that should be the next one."""
-        if told.collection != self.collection:
-            return "belongs to another collection"
-        if told.number != len(keys):
-            return f"has the number {told.number}: one is missing, or is there twice"
-        if told.before != keys[-1]:
-            return "does not pass on from the key that has signed it"
-        if told.after in keys:
-            return "passes to a key that was one before"
-        return "is older than the one before it" if told.made < made else None
 
 
 def enrolled_chain(
@@ -99,12 +128,7 @@ def enrolled_chain(
     An invitation from before a change is good for a device that enrols after it. Its key has signed what came next; of what came before, that it is its
     successor.
     """
-    first = invited
-    if served:
-        try:
-            first = served[0].statement.before
-        except MessageError as error:
-            raise _refused(f"a change of the key cannot be read: {error}") from None
+    first = _statement(served[0]).before if served else invited
     chain = KeyChain(collection, first).followed(served)
     if invited not in chain.keys or chain.current != offered:
         raise _refused(
@@ -112,6 +136,13 @@ def enrolled_chain(
             "invited you"
         )
     return chain
+
+
+def _statement(signed: SignedSuccession) -> Succession:
+    try:
+        return signed.statement
+    except MessageError as error:
+        raise _refused(f"a change of the key cannot be read: {error}") from None
 
 
 def _refused(why: str) -> RefusalError:

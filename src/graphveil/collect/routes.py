@@ -1,14 +1,18 @@
-"""Routes of devices: they enrol, ask what they are asked, send their answers, look things up, and are forgotten."""
+"""The routes of the collector.
+
+Devices enrol, ask what they are asked, send their answers, look things up, and are forgotten. Operators, with a token of their own, see how a
+collection stands and close a round; everything else is done in the collection's folder, by people who may read it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from sqlalchemy import distinct, func, select
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -18,41 +22,30 @@ from graphveil.collect.problems import ProblemError, documented
 from graphveil.collect.requests import (
     ADDRESS,
     PRIVATE,
+    ROUND_FORM,
     CredentialRequest,
     EnrolmentRequest,
     RowRequest,
+    bearer,
     json_body,
     parse_request,
     read_address,
     read_body,
 )
-from graphveil.collect.roster import Member, Refused
-from graphveil.collect.schema import REPORTS, ROUNDS
+from graphveil.collect.roster import Member, Refused, find_operator
 from graphveil.collect.service import Service, acknowledged, unknown_credential
 from graphveil.collect.storage import Collection
 from graphveil.collect.writer import ArrivalOutcome, store_row
+from graphveil.errors import InputError
 from graphveil.privacy.people import people_digests
 
 # JSON of a device, without what grows with the number of attributes.
 MAX_JSON = 1 << 16
-REFUSED = {
-    Refused.USED: (
-        409,
-        "this token was used by another device, which is enrolled now: ask for a new one if that was not you",
-    ),
-    Refused.TAKEN: (
-        409,
-        "this device is enrolled for somebody else: use another device, or another file of books, for each person",
-    ),
-    Refused.TERMS: (
-        422,
-        "you agreed to other terms when you first enrolled, and they hold for good: enrol with the same ones",
-    ),
-}
 NO_BODY = (b"content-length", b"0")
 # A number of a row takes up to so many bytes.
 BYTES_A_NUMBER = 40
 DEVICE: dict[str, Any] = {"security": [{"device": []}]}
+OPERATOR: dict[str, Any] = {"security": [{"operator": []}]}
 BINARY: dict[str, Any] = {
     "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 }
@@ -73,26 +66,9 @@ class UploadRoute(APIRoute):
         self.app = answer
 
 
-class People:
-    """The digests of a collection's people, computed once for each version of the graph."""
-
-    def __init__(self, collection: Collection) -> None:
-        self._collection = collection
-        self._known: tuple[int, bytes] | None = None
-
-    def digests(self) -> bytes:
-        """Those of everybody in the current version, in the order of their numbers."""
-        version = max(self._collection.versions)
-        known = self._known
-        if known is None or known[0] != version:
-            ids = self._collection.public_graph(version).ids
-            known = self._known = version, people_digests(self._collection.settings.id, ids)
-        return known[1]
-
-
 def add_device_routes(app: FastAPI, service: Service) -> None:
-    """Add these routes."""
-    collection, writer, people = service.collection, service.writer, People(service.collection)
+    """Add the routes of devices."""
+    collection, writer = service.collection, service.writer
 
     async def authenticate(request: Request) -> Member:
         return await service.member(request.headers.raw)
@@ -136,13 +112,11 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
         agreed = told.agreement(collection.settings)
         # Those who guess tokens must not be in the way of those who write.
         if not await run_in_threadpool(service.invited, told.secret):
-            raise ProblemError(
-                401, "this token is not known: copy the whole of it, or ask the person who invited you"
-            )
+            raise ProblemError(401, "this token is not known: copy all of it, or ask who invited you")
         own = bytes.fromhex(told.credential_hash)
         member = await writer.run(lambda connection: roster.enrol(connection, told.secret, own, agreed))
         if isinstance(member, Refused):
-            raise ProblemError(*REFUSED[member])
+            raise ProblemError(422 if member is Refused.TERMS else 409, member.value)
         answer = {
             "collection": collection.settings.id,
             "pseudonym": member.pseudonym.hex(),
@@ -227,7 +201,7 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
     async def look_up_people(_: Member = device) -> Response:
         if not collection.settings.private_links:
             raise ProblemError(404, "this collection asks nobody for links: see GET /v1/collection")
-        digests = await run_in_threadpool(people.digests)
+        digests = await run_in_threadpool(lambda: _people(collection, max(collection.versions)))
         return Response(digests, media_type="application/octet-stream", headers=PRIVATE)
 
     @app.get(
@@ -238,14 +212,77 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
     )
     async def look_up_own(member: Member = device) -> Response:
         return JSONResponse(
-            {"answered": await run_in_threadpool(_answered, collection, member.node)}, headers=PRIVATE
+            {"answered": await run_in_threadpool(service.answered, member.node)}, headers=PRIVATE
         )
 
 
-def _answered(collection: Collection, node: int) -> int:
-    """How many reports of a user there are. Rounds that ask the same share one, under one id."""
-    # By rounds, as reports are ordered: otherwise all of them would be looked through.
-    own = (REPORTS.c.round.in_(select(ROUNDS.c.number)), REPORTS.c.node == node)
-    counted = select(func.count(distinct(REPORTS.c.report))).where(*own)
-    with collection.database.reading() as connection:
-        return int(connection.execute(counted).scalar_one())
+@lru_cache(maxsize=4)
+def _people(collection: Collection, version: int) -> bytes:
+    """Digests of everybody in a version of the graph, in the order of their numbers."""
+    return people_digests(collection.settings.id, collection.public_graph(version).ids)
+
+
+def add_operator_routes(app: FastAPI, collection: Collection) -> None:
+    """Add the routes of operators."""
+
+    def authenticate(request: Request) -> None:
+        token = bearer(request.headers.raw)
+        with collection.database.reading() as connection:
+            if token is None or find_operator(connection, token) is None:
+                raise ProblemError(
+                    401,
+                    "send an operator's token as Authorization: Bearer …; `graphveil collect operator DIR NAME` makes one",
+                    {"WWW-Authenticate": "Bearer"},
+                )
+
+    operator = [Depends(authenticate)]
+
+    @app.get(
+        "/v1/operator/status",
+        summary="Who takes part, which rounds there are, and what was learned: counts, and nobody's id",
+        responses=documented(401, 503),
+        openapi_extra=OPERATOR,
+        dependencies=operator,
+    )
+    def look_at_status() -> Response:
+        return JSONResponse(collection.status(), headers=PRIVATE)
+
+    @app.post(
+        "/v1/operator/rounds/{round}/close",
+        summary="Close a round, if enough people have answered: it takes no more reports, and can be learned from",
+        responses=documented(401, 404, 409, 422, 503),
+        openapi_extra={**OPERATOR, "parameters": ADDRESS[:1]},
+        dependencies=operator,
+    )
+    def close_round(request: Request) -> Response:
+        told = request.path_params["round"]
+        if ROUND_FORM.fullmatch(told) is None:
+            raise ProblemError(422, "a path names a round by its number")
+        number = int(told)
+        try:
+            collection.round(number)
+        except InputError:
+            raise ProblemError(404, f"there is no round {number}: see GET /v1/operator/status") from None
+        try:
+            found = collection.close(number)
+        except InputError as error:
+            raise ProblemError(409, str(error)) from None
+        answer = {"round": found.number, "asked": len(found.asked), "answered": found.answered}
+        return JSONResponse(answer, headers=PRIVATE)
+
+
+def add_probes(app: FastAPI, service: Service) -> None:
+    """Add the routes by which the process is watched."""
+
+    @app.get("/healthz", summary="Whether the process runs")
+    async def health() -> dict[str, str]:
+        return {"status": "running"}
+
+    @app.get("/readyz", summary="Whether reports can be stored", responses=documented(503))
+    async def ready() -> dict[str, str]:
+        await service.ready()
+        return {"status": "ready"}
+
+    @app.get("/metrics", summary="Counts for Prometheus", response_class=Response)
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
