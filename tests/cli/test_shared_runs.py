@@ -109,7 +109,7 @@ def test_a_large_sharded_graph_is_run_predicted_and_embedded_from_disk(invoke, s
         ),
         (
             ["predict", "base", "--data", "town", *SMALL, "--workers", "2", "--out", "x.csv"],
-            "--workers is for sharded graphs too large for one process: leave it out",
+            "--workers is for sharded graphs too large for one process: leave it out for town",
         ),
         (
             ["run", "base", "--data", "town", *SMALL, "--workers", "2", "--checkpoint-every", "0"],
