@@ -7,22 +7,23 @@ from typing import Any
 
 import pytest
 
-from graphveil.audit import examine, findings
+from graphveil.audit import examine
+from graphveil.audit.findings import Step, Title
 
 # The steps of an audit, and what they are called.
 STEPS = {
-    "tables_step": findings.TABLES,
-    "joint_step": findings.JOINT,
-    "graphs_step": findings.GRAPHS,
-    "behaviour_step": findings.BEHAVIOUR,
-    "control_step": findings.CONTROL,
-    "classes_step": findings.CLASSES,
-    "sampler_step": findings.SAMPLER,
-    "answers_step": findings.ANSWERS,
-    "many_users_step": findings.USERS,
-    "versions_step": findings.VERSIONS,
-    "bound_step": findings.BOUND,
-    "processes_step": findings.PROCESSES,
+    "tables_step": Title.TABLES,
+    "joint_step": Title.JOINT,
+    "graphs_step": Title.GRAPHS,
+    "behaviour_step": Title.BEHAVIOUR,
+    "control_step": Title.CONTROL,
+    "classes_step": Title.CLASSES,
+    "sampler_step": Title.SAMPLER,
+    "answers_step": Title.ANSWERS,
+    "many_users_step": Title.USERS,
+    "versions_step": Title.VERSIONS,
+    "bound_step": Title.BOUND,
+    "processes_step": Title.PROCESSES,
 }
 
 
@@ -32,7 +33,7 @@ DRAWING = ("sampler_step", "answers_step", "many_users_step", "versions_step", "
 
 def left_out(name: str) -> Any:
     """What a step that was not taken gives."""
-    step = findings.Step(STEPS[name], "left out by a test", skipped=True)
+    step = Step(STEPS[name], "left out by a test", skipped=True)
     return (step, []) if name == "versions_step" else step
 
 

@@ -20,6 +20,7 @@ from graphveil.audit.candidate import (
     values_of,
     with_values,
 )
+from graphveil.audit.versions import variants
 from graphveil.channels import Claim, onebit
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.mechanisms import FeatureMechanism, LinkMechanism, PublicRange, mechanism, names, unregister
@@ -129,7 +130,7 @@ def test_a_plan_is_built_as_it_says_and_smaller_with_its_options():
 
 
 def test_other_sizes_and_options_are_tried():
-    titles = [title for title, _ in Candidate.of("multibit", 1.0).variants()]
+    titles = [version.title for version in variants(Candidate.of("multibit", 1.0))]
     assert {"3 of 17 values", "binary values", "a pool of values", "40 values"} <= set(titles)
 
 
@@ -153,7 +154,7 @@ def test_a_class_is_asked_as_of_the_first_user_and_of_everybody(of):
     candidate = Candidate.of(of(class_plan()))
     assert candidate.build().fingerprint == class_plan().part([3]).build().fingerprint
     assert candidate.asked.fingerprint == class_plan().build().fingerprint
-    assert (candidate.name, candidate.epsilon, list(candidate.variants())) == ("krr", 1.0, [])
+    assert (candidate.name, candidate.epsilon, list(variants(candidate))) == ("krr", 1.0, [])
 
 
 def test_a_smaller_question_for_a_class_reaches_every_place_by_the_same_channel():
@@ -164,6 +165,7 @@ def test_a_smaller_question_for_a_class_reaches_every_place_by_the_same_channel(
 
 GOOD = """
 from dataclasses import dataclass
+from graphveil.audit.versions import variants
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism, register
 

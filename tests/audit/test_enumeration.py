@@ -17,13 +17,14 @@ from graphveil.audit.enumeration import (
     enumerate_smaller,
     graphs_of,
     graphs_step,
+    sampler_step,
     user_counts,
     worst_link,
 )
-from graphveil.audit.findings import GRAPHS
+from graphveil.audit.findings import Title
 from graphveil.audit.reports import distinct
-from graphveil.channels import Claim, SeededWords, counting, kary
-from graphveil.mechanisms import DegreeLinkMechanism, mechanism, names
+from graphveil.channels import TOTAL, Channel, Claim, SeededWords, counting, kary
+from graphveil.mechanisms import DegreeLinkMechanism, LevelMechanism, mechanism, names
 from graphveil.mechanisms.links import told_by_both_ends
 from tests.audits import leave_out_draws
 
@@ -182,7 +183,7 @@ def test_the_audit_names_a_link_that_both_ends_pay_for():
 def test_an_audit_of_links_tells_of_whole_graphs(name, monkeypatch):
     leave_out_draws(monkeypatch)
     found = audit(name, epsilon=1.0, quick=True, words=SeededWords(1))
-    step = next(step for step in found.steps if step.title == GRAPHS)
+    step = next(step for step in found.steps if step.title == Title.GRAPHS)
     assert found.holds
     assert "the largest ratio is e^1 = 2.71829, claimed e^1" in step.seen
 
@@ -190,7 +191,7 @@ def test_an_audit_of_links_tells_of_whole_graphs(name, monkeypatch):
 def test_other_mechanisms_have_no_such_step(monkeypatch):
     leave_out_draws(monkeypatch)
     found = audit("krr", epsilon=1.0, quick=True, words=SeededWords(1))
-    assert GRAPHS not in [step.title for step in found.steps]
+    assert Title.GRAPHS not in [step.title for step in found.steps]
 
 
 def test_a_mechanism_that_is_built_already_for_many_users_is_left_out():
@@ -235,3 +236,55 @@ def test_two_users_who_are_both_told_the_larger_number_spend_no_more_than_is_sai
     assert both <= said * (1 + 1e-12)
     # What is said for one numbering would be too little: that is why it is said.
     assert both > 1.4 * epsilon or options.get("ends") == "both"
+
+
+def _joint(**settings):
+    return JointDistribution.of(
+        mechanism("multibit", epsilon=1.0, dims=3, range=(0, 1), sampled=2, **settings)
+    )
+
+
+@pytest.mark.statistical  # a false alarm in a million; the seed is fixed
+def test_a_right_sampler_passes_and_proves_most_of_its_epsilon():
+    step = sampler_step(_joint(), 200_000, SeededWords(3))
+    assert step.leaks == ()
+    assert 0.9 < float(step.seen.rpartition(" ")[2]) <= 1.0
+
+
+@pytest.mark.statistical  # under one in a million in 30 samplers; the seeds are fixed
+def test_right_samplers_are_not_accused():
+    joint = JointDistribution.of(mechanism("krr", epsilon=1.0, classes=4))
+    assert not any(sampler_step(joint, 2_000, SeededWords(seed)).leaks for seed in range(30))
+
+
+def test_a_small_bias_is_found():
+    joint = _joint()
+    draw = joint.draw
+
+    def biased(index, draws, words):
+        counts = draw(index, draws, words)
+        moved = counts[0] // 20
+        return (
+            counts
+            + np.eye(len(counts), dtype=np.int64)[1] * moved
+            - np.eye(len(counts), dtype=np.int64)[0] * moved
+        )
+
+    object.__setattr__(joint, "draw", biased)
+    leaks = sampler_step(joint, 1_000_000, SeededWords(3)).leaks
+    assert any("the sampler does not draw what the table says" in leak for leak in leaks)
+
+
+def test_an_impossible_report_is_found():
+    table = np.array([[TOTAL, 0], [TOTAL // 2, TOTAL // 2]])
+    channel = Channel("half", table, np.arange(2.0), np.arange(2.0), Claim(1.0, 0.5))
+    joint = JointDistribution.of(LevelMechanism("half", Claim(1.0, 0.5), channel, "level"))
+    draw = joint.draw
+
+    def impossible(index, draws, words):
+        counts = draw(index, draws, words)
+        return counts + (np.array([-1, 1]) if joint.shares[index][1] == 0 else 0)
+
+    object.__setattr__(joint, "draw", impossible)
+    (leak,) = sampler_step(joint, 100_000, SeededWords(3)).leaks
+    assert "came 1 times in 100,000" in leak

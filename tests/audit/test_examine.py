@@ -9,7 +9,7 @@ import pytest
 from graphveil.audit import audit, examine
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.examine import Audit, StatedPrivacy
-from graphveil.audit.findings import SAMPLER, Deadline, Step
+from graphveil.audit.findings import Deadline, Step, Title
 from graphveil.channels import Claim, SeededWords, onebit
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism
@@ -255,7 +255,7 @@ def test_where_a_fault_was_found_no_more_draws_are_made(monkeypatch):
 
     def sampler(joint, number, words):
         draws.append(number)
-        return Step(SAMPLER, "", ("it is broken",))
+        return Step(Title.SAMPLER, "", ("it is broken",))
 
     leave_out_draws(monkeypatch)
     monkeypatch.setattr(examine, "sampler_step", sampler)

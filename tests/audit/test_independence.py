@@ -1,17 +1,13 @@
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from graphveil.audit.candidate import claims_independence, has_decoys
 from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import LeakError, leaks_of
 from graphveil.audit.independence import (
     AnswerBits,
     check_answers,
-    check_decoys,
     check_halves,
     check_noise,
     check_pairs,
@@ -24,7 +20,7 @@ from graphveil.audit.independence import (
 )
 from graphveil.audit.reports import Version
 from graphveil.channels import SeededWords
-from graphveil.mechanisms import PublicRange, mechanism
+from graphveil.mechanisms import mechanism
 
 CHANCE = np.random.default_rng(2)
 
@@ -136,40 +132,3 @@ def test_right_mechanisms_are_left_alone(name):
     built = mechanism(name, epsilon=1.0, dims=4, range=(0, 1))
     version = Version(built, words=SeededWords(3))
     check_noise(version, np.zeros(4), built.randomize(np.zeros((20_000, 4)), version.words))
-
-
-FAULTS = Path(__file__).parent.parent / "faults"
-
-
-UNIT = PublicRange(0, 1)
-VALUES = 1 << 17
-
-
-def _made_with_decoys(fault, name):
-    return runpy.run_path(str(FAULTS / f"{fault}.py"))[name](epsilon=1.0, dims=6, range=(0, 1))
-
-
-def test_only_answers_that_somebody_else_calls_blind_are_decoys():
-    blind = mechanism("onebit", epsilon=1.0, dims=4, range=(0, 1)).blind()
-    assert not has_decoys(blind) and claims_independence(blind)
-    decoyed = _made_with_decoys("decoys_in_name_only", "sound")
-    assert has_decoys(decoyed) and not claims_independence(decoyed)
-
-
-@pytest.mark.statistical  # a false alarm in a hundred million; the seed is fixed
-@pytest.mark.parametrize("fault", ["decoys_in_name_only", "decoys_sighted", "padding_from_others"])
-def test_blind_decoys_pass(fault):
-    sound = _made_with_decoys(fault, "sound")
-    check_decoys(Version(sound, UNIT, SeededWords(1)), VALUES)
-
-
-def test_decoys_that_are_answers_give_a_code_too_often():
-    faulty = _made_with_decoys("decoys_in_name_only", "build")
-    with pytest.raises(LeakError, match="decoys are not blind"):
-        check_decoys(Version(faulty, UNIT, SeededWords(1)), VALUES)
-
-
-def test_decoys_that_tell_something_together_are_found():
-    faulty = _made_with_decoys("decoys_of_one_coin", "build")
-    with pytest.raises(LeakError, match="tell more together"):
-        check_decoys(Version(faulty, UNIT, SeededWords(1)), VALUES)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from graphveil.audit import many_users
+from graphveil.audit.answers import ReportRanges
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import Deadline, LeakError, within
 from graphveil.audit.many_users import (
@@ -13,7 +14,6 @@ from graphveil.audit.many_users import (
     walk_calls,
     walked_candidate,
 )
-from graphveil.audit.probability_ranges import ReportRanges
 from graphveil.audit.reports import Version
 from graphveil.audit.versions import AuditSchedule
 from graphveil.channels import SeededWords

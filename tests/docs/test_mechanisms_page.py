@@ -9,7 +9,7 @@ import pytest
 
 from docs.mechanism_errors import error_table, squared_error, three_digits
 from graphveil.channels.sampling import SeededWords
-from graphveil.mechanisms import mechanism
+from graphveil.mechanisms import PersonalMechanism, mechanism
 from graphveil.number_format import rounded_up
 from tests.mechanisms.support import EVERYTHING as UNIFORM
 from tests.mechanisms.support import PERSONAL
@@ -49,7 +49,7 @@ def test_the_page_has_claim_bytes_and_bias_of_every_mechanism(name):
     }.get(name, {"dims": 1433, "range": (0, 1)})
     found = mechanism(name, epsilon=1.0, **settings)
     held = np.zeros((1, 1433)) if found.subject in ("features", "links") else [1]
-    held = (np.array([1]), held) if found.personal else held
+    held = (np.array([1]), held) if isinstance(found, PersonalMechanism) else held
     message = found.randomize(held, SeededWords(0)).to_bytes()
     _, claim, size, unbiased, _ = LINES[name]
     assert size == "varies" if found.shape.uneven else int(size) == len(message) - 68

@@ -104,7 +104,7 @@ def test_the_suite_of_a_method_that_names_them_itself_passes_them_on():
         ({"tree_share": 0.1}, {"link_mechanism": "lapgraph"}, "tree_share has no meaning for lapgraph"),
         ({"private_edges": 0.1}, {"link_mechanism": "link-rr"}, "private_edges has no meaning for link-rr"),
         ({"private_edges": 0.0}, {}, "private_edges must be a number above 0"),
-        ({"private_edges": "nowhere.txt"}, {}, "'nowhere.txt' is no file"),
+        ({"private_edges": "nowhere.txt"}, {}, "there is no file 'nowhere.txt'"),
         ({"tree_share": 1.0}, {}, "tree_share"),
         ({"private_edges": True}, {}, "private_edges"),
         ({"link.public": [0, 1]}, {}, "link.public follows from which links are private: give private_edges"),

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphveil.audit.candidate import (
     Candidate,
@@ -21,13 +20,12 @@ from graphveil.audit.candidate import (
 )
 from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import (
-    BEHAVIOUR,
-    CONTROL,
     BrokenError,
     Leak,
     LeakError,
     Rank,
     Step,
+    Title,
     leaks_of,
     raise_first,
     rank_of,
@@ -72,12 +70,12 @@ def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Ste
     try:
         probe = Probe.of(candidate)
     except BrokenError as error:
-        return Step(BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
+        return Step(Title.BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
     leaks = _guarded(format_leaks, probe)
     well_formed = not leaks
     if changed := _guarded(check_unchanged, probe):
         seen = "two equal calls differ, so that no other two calls can be compared"
-        return Step(BEHAVIOUR, seen, _ranked(leaks + changed))
+        return Step(Title.BEHAVIOUR, seen, _ranked(leaks + changed))
     # A curator sees everything anyway, and how long it takes is said not to be covered.
     curated = is_curated(probe.build())
     uneven = [] if curated else _guarded(check_words_used, probe)
@@ -100,7 +98,7 @@ def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Ste
     seen = f"length, type, {used}, dimensions, clipping, NaN and infinity, other users, repeated calls, independence, charges"
     if curated:
         seen = "type, NaN and infinity, repeated calls, independence, charges"
-    return Step(BEHAVIOUR, seen, _ranked(leaks))
+    return Step(Title.BEHAVIOUR, seen, _ranked(leaks))
 
 
 def check_briefly(probe: Probe) -> None:
@@ -261,32 +259,37 @@ def check_outliers(probe: Probe) -> None:
     mechanism, public, rows = probe.build(), probe.public, probe.first
     if mechanism.subject != "features":
         return
-    if public is None:
-        _check_alike(mechanism, 3 * rows, rows, "rows three times as long as the longest valid ones")
-        return
-    width, chance = public.high - public.low, np.random.default_rng(SEED)
-    shape = values_of(mechanism, rows).shape
-    for far in (1e-6 * width, 0.5 * width, 100 * width):
-        outside = np.where(chance.random(shape) < 0.5, public.low - far, public.high + far)
-        ends = np.clip(outside, public.low, public.high)
-        title = f"values {far:g} outside the public range [{public.low:g}, {public.high:g}]"
-        far_rows, end_rows = with_values(mechanism, rows, outside), with_values(mechanism, rows, ends)
-        _check_alike(mechanism, far_rows, end_rows, title)
-
-
-def _check_alike(mechanism: Mechanism, outside: NDArray[Any], ends: NDArray[Any], title: str) -> None:
-    # Rows outside may also be refused, with an error that says so.
-    if not accepts(mechanism, outside):
-        return
-    if not same_reports(*(reports_of(mechanism, rows, SeededWords(SEED)) for rows in (outside, ends))):
-        told = f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise"
-        raise LeakError(told, Rank.CHOICE)
+    pairs = [(3 * rows, rows, "rows three times as long as the longest valid ones")]
+    if public is not None:
+        width, chance, pairs = public.high - public.low, np.random.default_rng(SEED), []
+        for far in (1e-6 * width, 0.5 * width, 100 * width):
+            low_side = chance.random(values_of(mechanism, rows).shape) < 0.5
+            outside = np.where(low_side, public.low - far, public.high + far)
+            held = [
+                with_values(mechanism, rows, values)
+                for values in (outside, np.clip(outside, public.low, public.high))
+            ]
+            pairs.append(
+                (*held, f"values {far:g} outside the public range [{public.low:g}, {public.high:g}]")
+            )
+    for outside, ends, title in pairs:
+        # Rows outside may also be refused, with an error that says so.
+        if not accepts(mechanism, outside):
+            continue
+        if not same_reports(*(reports_of(mechanism, held, SeededWords(SEED)) for held in (outside, ends))):
+            told = f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise"
+            raise LeakError(told, Rank.CHOICE)
 
 
 def check_others(probe: Probe) -> None:
     """A user's report must not change when other users' rows do."""
-    mechanism = probe.build()
-    rows, others = _inner_rows(probe, mechanism), probe.batches
+    mechanism, public = probe.build(), probe.public
+    rows, others = probe.first, probe.batches
+    if public is not None:
+        # In the middle of the range, so that other users change what the data span.
+        spread = np.random.default_rng(SEED).uniform(-0.1, 0.1, values_of(mechanism, rows).shape)
+        inner = with_values(mechanism, rows, public.centre + spread * public.half_width)
+        rows = inner if accepts(mechanism, inner) else rows
     if draws_by_reports(mechanism):
         # Which words are whose follows from the degrees that others report: they keep these, and have other neighbours.
         rows = probe.batches["rows mixed from both"]
@@ -303,16 +306,6 @@ def check_others(probe: Probe) -> None:
                     f"hold {title} (a range, mean or scale taken from the data does this)",
                     Rank.USERS,
                 )
-
-
-def _inner_rows(probe: Probe, mechanism: Mechanism) -> NDArray[Any]:
-    """Rows in the middle of the range, where there is one: other users then change what the data span."""
-    first = probe.first
-    if probe.public is None:
-        return first
-    spread = np.random.default_rng(SEED).uniform(-0.1, 0.1, values_of(mechanism, first).shape)
-    inner = with_values(mechanism, first, probe.public.centre + spread * probe.public.half_width)
-    return inner if accepts(mechanism, inner) else first
 
 
 def _some(reports: Reports, users: slice) -> Reports:
@@ -451,13 +444,13 @@ def control_step(version: Version) -> Step:
         control = version.mechanism.blind()
     except (NotImplementedError, InputError):
         gap = "Its control: it has none (`blind` refuses), so nothing shows what a budget buys with it."
-        return Step(CONTROL, "left out: it has no control", skipped=True, gaps=(gap,))
+        return Step(Title.CONTROL, "left out: it has no control", skipped=True, gaps=(gap,))
     leaks = [*sighted_tables(control), *sighted_reports(Version(control, version.public))]
     seen = "with the same random words it gives the same reports for all values"
     if version.mechanism.finite:
         seen = f"exact epsilon 0 by its tables, and {seen}"
     told = [Leak(f"its control is not blind: {leak}", Rank.CONTROL) for leak in leaks]
-    return Step(CONTROL, seen, tuple(told))
+    return Step(Title.CONTROL, seen, tuple(told))
 
 
 def sighted_tables(control: Mechanism) -> list[str]:

@@ -28,7 +28,7 @@ from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
 from graphveil.mechanisms.limits import check_budget, check_dims
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
+from graphveil.mechanisms.personal import PersonalMechanism, level_of
 from graphveil.mechanisms.registry import (
     entry,
     hides_member,
@@ -87,18 +87,6 @@ MAX_REPORTS = 1 << 19
 SAMPLED_SIZES, WHOLE_SIZES = ((3, 2), (3, 1), (2, 1)), ((3, 3), (2, 2), (1, 1))
 # Options of some families that make the alphabet of one value smaller.
 COARSER: tuple[dict[str, int], ...] = ({}, {"points": 5}, {"bits": 3})
-# Other sizes and options that a mechanism is looked at in, where it takes them.
-VARIANTS: dict[str, dict[str, Any]] = {
-    "3 of 17 values": {"dims": 17, "sampled": 3},
-    "2 of 5 values": {"dims": 5, "sampled": 2},
-    "40 values": {"dims": 40},
-    "one value": {"dims": 1},
-    "binary values": {"dims": 9, "binary": True},
-    "a pool of values": {"dims": 9, "sampled": 3, "pool": [1, 4], "from_pool": 1.5},
-    "a range of other ends": {"dims": 4, "range": (-3.0, 5.0)},
-    "2 classes": {"classes": 2},
-    "40 classes": {"classes": 40},
-}
 
 
 @dataclass(frozen=True)
@@ -201,17 +189,10 @@ class Candidate:
         if report_count(whole) <= MAX_REPORTS:
             yield whole
 
-    def variants(self) -> Iterator[tuple[str, Mechanism]]:
-        """The same mechanism in other sizes and with other options: a plan is audited with its own alone."""
-        if self.ready or self.planned is not None:
-            return
-        for told, changes in VARIANTS.items():
-            if not all(self.takes(setting) for setting in changes):
-                continue
-            try:
-                yield told, self.build(**changes)
-            except GraphveilError:
-                continue  # not every family has every size
+    @property
+    def fixed(self) -> bool:
+        """Whether it has no other size than its own: a plan's, or that of a mechanism that is built."""
+        return self.ready or self.planned is not None
 
     def takes(self, setting: str) -> bool:
         """Whether the function that builds it has this setting."""
@@ -318,7 +299,7 @@ MAX_ENTRIES = 1 << 20
 
 def overridden(mechanism: Mechanism, name: str) -> bool:
     """Whether somebody other than the package says this of the mechanism: a class from outside, or a member put in its place."""
-    owner = _owner(type(mechanism), name)
+    owner = next((owner for owner in type(mechanism).__mro__ if name in vars(owner)), None)
     return hides_member(mechanism, name) or (owner is not None and not is_own_member(owner, name))
 
 
@@ -332,11 +313,6 @@ def is_foreign(candidate: Candidate, whole: Mechanism) -> bool:
     if candidate.ready or candidate.asked is not None:
         return not is_own(candidate.asked or whole)
     return not (is_own_builder(candidate.builder) and is_own(whole))
-
-
-def claimed_at_least(mechanism: Mechanism) -> float:
-    """The ε that was asked for, by the package's word: the claim, or the smallest of what users choose from."""
-    return strictest_budget(mechanism)
 
 
 def is_curated(mechanism: Mechanism) -> bool:
@@ -366,14 +342,9 @@ def beyond_audit(mechanism: Mechanism) -> tuple[str, ...]:
     return mechanism.beyond_audit if isinstance(mechanism, LinkMechanism) else ()
 
 
-def _owner(kind: type, name: str) -> type | None:
-    return next((owner for owner in kind.__mro__ if name in vars(owner)), None)
-
-
 def reason(mechanism: Mechanism, name: str) -> str | None:
     """Return why an override is right, by the docstring of its own, not one that it inherits; None where it has none."""
-    owner = _owner(type(mechanism), name)
-    member = None if owner is None else vars(owner).get(name)
+    member = inspect.getattr_static(type(mechanism), name, None)
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
     docstring = inspect.cleandoc(getattr(function, "__doc__", None) or "")
     return " ".join(docstring.split()) or None

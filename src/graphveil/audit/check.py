@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.behaviour import check_answered, sighted_reports, sighted_tables
-from graphveil.audit.candidate import Candidate, claimed_at_least, decoder, values_of, with_values
+from graphveil.audit.candidate import Candidate, decoder, values_of, with_values
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller
 from graphveil.audit.examine import examine
 from graphveil.audit.findings import leaks_of, show
@@ -24,7 +24,7 @@ from graphveil.audit.reports import Probe, Version, batch, public_range
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.personal import PersonalMechanism
+from graphveil.mechanisms.personal import PersonalMechanism, strictest_budget
 from graphveil.mechanisms.registry import mechanism as build_by_name
 from graphveil.mechanisms.reports import Reports
 from graphveil.suites import Check, run_checks
@@ -150,11 +150,12 @@ def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMecha
     yield "its control sees no values", check_control_is_blind
     yield "its control sends reports alike", check_control_reports
     if candidate.name is not None:
-        yield "senseless budgets are refused", check_budgets
+        yield "senseless budgets are refused", partial(check_setting, "epsilon", BAD_BUDGETS)
     if candidate.takes("dims"):
-        yield "senseless dims are refused", check_dims
+        yield "senseless dims are refused", partial(check_setting, "dims", BAD_DIMS)
     if candidate.takes("sampled"):
-        yield "senseless numbers sampled are refused", check_sampled
+        too_many = candidate.settings()["dims"] + 1
+        yield "senseless numbers sampled are refused", partial(check_setting, "sampled", (0, too_many))
     yield "wrong shapes are refused", check_shapes
     yield "users are counted by shape", check_count
     yield "any value is answered in silence", check_silence
@@ -167,7 +168,7 @@ def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMecha
 
 def check_asked(tried: TriedMechanism) -> None:
     """The claim is the budget that was asked for."""
-    asked = claimed_at_least(tried.mechanism) == tried.candidate.epsilon
+    asked = strictest_budget(tried.mechanism) == tried.candidate.epsilon
     tried.say(asked, f"it must claim what it was asked for, not {tried.mechanism.claim}")
 
 
@@ -290,25 +291,14 @@ def check_control_reports(tried: TriedMechanism) -> None:
         tried.say(same, "its control asks for other dimensions than the mechanism, with the same words")
 
 
-def check_budgets(tried: TriedMechanism) -> None:
-    """A budget that makes no sense is refused."""
-    name, settings = tried.candidate.name, tried.candidate.settings()
-    assert name is not None
-    for bad in BAD_BUDGETS:
-        attempt = partial(build_by_name, name, **{**settings, "epsilon": bad})
-        _refused(tried, attempt, f"epsilon {bad!r}")
-
-
-def check_dims(tried: TriedMechanism) -> None:
-    """A number of dimensions that makes no sense is refused."""
-    for bad in BAD_DIMS:
-        _refused(tried, partial(tried.candidate.build, dims=bad), f"dims {bad!r}")
-
-
-def check_sampled(tried: TriedMechanism) -> None:
-    """Asking for none, or for more values than there are, is refused."""
-    for bad in (0, tried.candidate.settings()["dims"] + 1):
-        _refused(tried, partial(tried.candidate.build, sampled=bad), f"sampled {bad!r}")
+def check_setting(setting: str, values: Sequence[Any], tried: TriedMechanism) -> None:
+    """Values of a setting that make no sense are refused."""
+    for bad in values:
+        build = partial(tried.candidate.build, **{setting: bad})
+        if setting == "epsilon" and tried.candidate.name is not None:
+            settings = {**tried.candidate.settings(), "epsilon": bad}
+            build = partial(build_by_name, tried.candidate.name, **settings)
+        _refused(tried, build, f"{setting} {bad!r}")
 
 
 def check_shapes(tried: TriedMechanism) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from operator import mul
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.findings import CLASSES, LeakError, Rank, Step, leaks_of
+from graphveil.audit.findings import LeakError, Rank, Step, Title, leaks_of
 from graphveil.audit.reports import CountedWords, Version, checked_reports, off_grid
 from graphveil.audit.versions import sparse_paths
 from graphveil.channels.sampling import SeededWords, WordArray, Words
@@ -41,7 +42,7 @@ def classes_step(mechanism: ClassMechanism) -> Step:
     )
     if word is None:
         seen = f"{len(rows)} rows take as many words; no word lets every symbol through, so classes were not compared"
-    return Step(CLASSES, seen, tuple(leaks))
+    return Step(Title.CLASSES, seen, tuple(leaks))
 
 
 def _some(mechanism: ClassMechanism) -> ClassMechanism:
@@ -169,18 +170,14 @@ def place_of(mechanism: ClassMechanism, row: list[float], user: int) -> int:
     length = max(1, math.isqrt(sum(value * value for value in values))) if model.unit else 1
     if model.first is not None and model.first_bias is not None:
         values = [
-            max(0, _dot(weights, values) + bias * length) >> model.shift
+            max(0, sum(map(mul, weights, values)) + bias * length) >> model.shift
             for weights, bias in zip(model.first.tolist(), model.first_bias.tolist(), strict=True)
         ]
     weights, biases = model.weights.tolist(), model.bias.tolist()
     listed = mechanism.lists.array[user].tolist()
     offsets = [0] * len(listed) if mechanism.offsets is None else mechanism.offsets.array[user].tolist()
     scores = [
-        _dot(weights[each], values) + (biases[each] + offset) * length
+        sum(map(mul, weights[each], values)) + (biases[each] + offset) * length
         for each, offset in zip(listed, offsets, strict=True)
     ]
     return scores.index(max(scores))
-
-
-def _dot(one: list[int], other: list[int]) -> int:
-    return sum(first * second for first, second in zip(one, other, strict=True))

@@ -1,4 +1,10 @@
-"""Whole reports, enumerated: how likely each one is under each of some private inputs, as integers; whole graphs for links."""
+"""Whole reports, enumerated: how likely each one is under each of some private inputs, as integers; whole graphs for links.
+
+Does the sampler draw that? Whole reports of a small version are drawn through the client's own path and compared with exact probabilities.
+Every comparison is a Clopper-Pearson interval; all of them hold together with 99.9% (Bonferroni: each has 0.1% over their number). What
+falls outside is drawn again, with fresh randomness, and counts only if it falls outside again: a correct mechanism fails with a probability
+of at most one in a million.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
 
@@ -14,8 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.candidate import Candidate, compared_pairs, overridden, reshaped
-from graphveil.audit.findings import GRAPHS, BrokenError, Leak, Rank, Step, power, show
+from graphveil.audit.findings import BrokenError, Leak, Rank, Step, Title, power, show
+from graphveil.audit.lower_bound import (
+    ERROR,
+    FEWER,
+    OFTEN,
+    LowerBound,
+    best_bound,
+    clopper_pearson,
+    confirm,
+    most_separated,
+    unlikely,
+)
 from graphveil.audit.reports import (
+    Floats,
     Numbers,
     Version,
     batch,
@@ -32,6 +50,7 @@ from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.lapgraph import PublishedGraph
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.personal import PersonalMechanism
+from graphveil.mechanisms.reports import Reports
 
 # Users a block of draws, and entries of the table that finds a report's place.
 # A prime, so that no block of a mechanism's own ends where ours does and hides its last users.
@@ -151,32 +170,30 @@ class JointDistribution:
 
     @cached_property
     def _lookup(self) -> Numbers:
+        shape, known = self.mechanism.shape, len(self.counts[0])
+        most = 1 << shape.alphabet if shape.uneven else self._base**shape.length
+        if most > MAX_LOOKUP:
+            raise InputError(f"{self.mechanism.name} has too many different reports to count")
         keys = self._keys(self.mechanism.possible_reports())
-        mechanism, known = self.mechanism, len(self.counts[0])
         if len(keys) != known:
             raise BrokenError(f"{len(keys)} reports are possible, but {known} have a probability")
-        most = 1 << mechanism.shape.alphabet if mechanism.shape.uneven else self._base**mechanism.shape.length
         lookup = np.full(most, -1, dtype=np.int64)
         lookup[keys] = np.arange(len(keys))
         return lookup
 
-    @cached_property
+    @property
     def _base(self) -> int:
-        mechanism = self.mechanism
-        base = mechanism.shape.alphabet * (mechanism.shape.places if mechanism.shape.names_dimensions else 1)
-        many = 1 << mechanism.shape.alphabet if mechanism.shape.uneven else base**mechanism.shape.length
-        if many > MAX_LOOKUP:
-            raise InputError(f"{mechanism.name} has too many different reports to count")
-        return base
+        shape = self.mechanism.shape
+        return shape.alphabet * (shape.places if shape.names_dimensions else 1)
 
-    def _keys(self, reports: Any) -> Numbers:
-        length, base = self.mechanism.shape.length, self._base
-        if self.mechanism.shape.uneven:
-            return report_matrix(reports, length) @ (1 << np.arange(self.mechanism.shape.alphabet))
+    def _keys(self, reports: Reports) -> Numbers:
+        shape = self.mechanism.shape
+        if shape.uneven:
+            return report_matrix(reports, shape.length) @ (1 << np.arange(shape.alphabet))
         values = reports.codes.astype(np.int64)
         if reports.dims is not None:
-            values += reports.dims.astype(np.int64) * self.mechanism.shape.alphabet
-        keys: Numbers = values.reshape(-1, length) @ base ** np.arange(length)
+            values += reports.dims.astype(np.int64) * shape.alphabet
+        keys: Numbers = values.reshape(-1, shape.length) @ self._base ** np.arange(shape.length)
         return keys
 
     def places(self, private: NDArray[Any], words: Words | None) -> Numbers:
@@ -226,6 +243,168 @@ def enumerate_smaller(candidate: Candidate) -> JointDistribution | None:
             continue
         return joint
     return None
+
+
+# Events: single reports on either end, groups by likelihood ratio, groups in the order of enumeration.
+SINGLES, RATIO_GROUPS, PLACE_GROUPS = 16, 32, 64
+# Reports that are expected so rarely in all draws count together besides.
+NEVER = 1e-3
+# Calls for one user each: they are slow, and a fault of theirs is a coarse one.
+MIN_CALLS, DRAWS_A_CALL = 200, 10_000
+# A log-ratio that no table with counts above 0 has.
+ONE_SIDED, TINY = 100.0, 1e-300
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class ReportEvent:
+    """Some of the possible reports, whose draws are counted together."""
+
+    title: str
+    places: Places
+
+    def count(self, counts: Numbers) -> int:
+        """How often one of them was drawn."""
+        return int(counts[self.places].sum())
+
+
+def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
+    """Compare how often reports are drawn with how often the tables say they are.
+
+    Parameters
+    ----------
+    joint
+        The exact distribution of whole reports.
+    draws
+        How many reports are drawn under each input.
+    words
+        Where random words come from.
+    """
+    # One symbol alone may be the one that is drawn wrongly.
+    every = isinstance(joint.mechanism, SymbolMechanism)
+    pair = most_separated(joint.shares, compared_pairs(joint.mechanism, joint.inputs))
+    events = _events(joint, *pair, draws)
+    looks, calls = len(joint.inputs) + 2, max(MIN_CALLS, draws // DRAWS_A_CALL)
+    differences: list[tuple[float, str]] = []
+    drawn: list[Numbers] = []
+    claim = joint.mechanism.claim
+    # Of an ε that enumeration has found above the claim, only more than that is news.
+    known = claim.epsilon if claim.delta > 0 else max(claim.epsilon, joint.worst.loss.epsilon)
+
+    def proven(rows: list[Numbers]) -> LowerBound:
+        counts = np.array([[event.count(row) for event in events] for row in (rows[0], rows[-1])])
+        inputs = joint.inputs[pair[0]], joint.inputs[pair[1]]
+        return best_bound(counts, lambda place: events[place].title, inputs, draws, claim.delta)
+
+    try:
+        for index in range(len(joint.inputs)):
+            here = draws if index in pair or every else max(draws // FEWER, 1)
+            look = SamplerLook(joint, index, here, looks, partial(joint.draw, index, here, words))
+            counts = look.draw()
+            differences += look.difference(events, counts)
+            drawn += [counts] if index in pair else []
+        for index in pair:
+            # A client asks for one user at a time.
+            alone = partial(joint.draw_alone, index, calls, words)
+            look = SamplerLook(joint, index, calls, looks, alone, ", in calls for one user each")
+            differences += look.difference(events, look.draw())
+        bound = confirm(
+            proven(drawn), known, lambda: proven([joint.draw(index, draws, words) for index in pair])
+        )
+    except BrokenError as error:
+        return Step(Title.SAMPLER, "it failed on the way", (str(error),), failed=True)
+    leaks: list[str] = [Leak(max(differences)[1], Rank.ANSWER)] if differences else []
+    if bound.epsilon > known:
+        leaks.append(Leak(bound.leak(claim.epsilon), Rank.BOUND))
+    others = len(joint.inputs) - len(set(pair))
+    seen = (
+        f"{draws:,} whole reports under each of the two most separated inputs, {calls:,} by calls for one user each"
+        f"{f', {draws if every else draws // FEWER:,} under {others} more' if others else ''}; {len(events)} comparisons each, jointly at "
+        f"{1 - ERROR:.1%}; epsilon is at least {bound.epsilon:.6g}"
+    )
+    return Step(Title.SAMPLER, seen, tuple(leaks))
+
+
+@dataclass(frozen=True)
+class SamplerLook:
+    """Draws under one input, compared with its probabilities; what falls outside is drawn once more."""
+
+    joint: JointDistribution
+    index: int
+    draws: int
+    looks: int
+    draw: Callable[[], Numbers]
+    how: str = ""
+
+    def difference(self, events: list[ReportEvent], counts: Numbers) -> list[tuple[float, str]]:
+        """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
+        shares = self.joint.shares[self.index]
+        impossible = np.flatnonzero(shares == 0)
+        never = (
+            [ReportEvent("a report that the table says is impossible", impossible)] if impossible.size else []
+        )
+        outliers = self._outside([*events, *never], counts)
+        if outliers:
+            outliers = self._outside([event for event, _, _ in outliers], self.draw())
+        if not outliers:
+            return []
+        event, count, share = max(outliers, key=self._surprise)
+        low, high = clopper_pearson(count, self.draws, 1 - ERROR / len(outliers))
+        message = (
+            f"the sampler does not draw what the table says: under {show(self.joint.inputs[self.index])}{self.how}, {event.title} "
+            f"came {count:,} times in {self.draws:,} (a probability from {low:.6g} to {high:.6g}), the table says "
+            f"{share:.6g}"
+        )
+        return [(self._surprise((event, count, share)), message)]
+
+    def _outside(self, events: list[ReportEvent], counts: Numbers) -> list[tuple[ReportEvent, int, float]]:
+        shares = self.joint.shares[self.index]
+        seen = [event.count(counts) for event in events]
+        expected = [min(float(shares[event.places].sum()), 1.0) for event in events]
+        outside = unlikely(seen, self.draws, expected, ERROR / (len(events) * self.looks))
+        return [(events[place], seen[place], expected[place]) for place in np.flatnonzero(outside)]
+
+    def _surprise(self, outlier: tuple[ReportEvent, int, float]) -> float:
+        _, count, share = outlier
+        return abs(count - share * self.draws) / math.sqrt(max(share * (1 - share) * self.draws, 1e-9))
+
+
+def _events(joint: JointDistribution, one: int, other: int, draws: int) -> list[ReportEvent]:
+    """What is compared: the reports that separate the two inputs most, and groups that leave none out."""
+    mean = (joint.shares[one] + joint.shares[other]) / 2
+    ratio = np.log(np.maximum(joint.shares[one], TINY)) - np.log(np.maximum(joint.shares[other], TINY))
+    order = np.argsort(-ratio, kind="stable")
+    often = order[mean[order] * draws >= OFTEN]
+    describe = joint.mechanism.describe_outcome
+    singles = dict.fromkeys([*often[:SINGLES].tolist(), *often[-SINGLES:].tolist()])
+    events = [ReportEvent(f"the report ({describe(place)})", np.array([place])) for place in singles]
+    groups = [(places, _ratio_title(places, ratio)) for places in _cut(order, mean, RATIO_GROUPS)]
+    for places in _cut(np.arange(len(mean)), mean, PLACE_GROUPS):
+        first, last = describe(int(places[0])), describe(int(places[-1]))
+        groups.append((places, f"one of {len(places)} reports from ({first}) to ({last})"))
+    for most, title in ((OFTEN, "rare"), (NEVER, "all but impossible")):
+        rare = np.flatnonzero(mean * draws < most)
+        if rare.size:
+            groups.append((rare, f"one of {len(rare)} reports that are {title} under both"))
+    alone = set(singles)
+    return events + [
+        ReportEvent(title, places)
+        for places, title in groups
+        if len(places) > 1 or int(places[0]) not in alone
+    ]
+
+
+def _ratio_title(places: Places, ratio: Floats) -> str:
+    low, high = float(ratio[places].min()), float(ratio[places].max())
+    if max(abs(low), abs(high)) > ONE_SIDED:
+        return f"one of {len(places)} reports that hardly come under one of the two"
+    return f"one of {len(places)} reports whose log-ratio lies from {low:.4g} to {high:.4g}"
+
+
+def _cut(order: Places, mass: Floats, groups: int) -> list[Places]:
+    """Cut an order of places into groups of about equal mass."""
+    label = np.minimum((np.cumsum(mass[order]) * groups).astype(np.int64), groups - 1)
+    return [order[label == group] for group in np.unique(label)]
 
 
 # Users of the graphs that are enumerated: with 4 there are 64 graphs, 192 pairs of them, and 128 lists of each user.
@@ -351,7 +530,7 @@ def graphs_step(candidate: Candidate) -> Step:
         if isinstance(small, LinkMechanism) and small.size == users:
             found[users] = worst_link(small)
     if not found:
-        return Step(GRAPHS, "left out: it is not built for few users", skipped=True)
+        return Step(Title.GRAPHS, "left out: it is not built for few users", skipped=True)
     # More users leave no less room for the worst case.
     largest = max(worst.loss.epsilon for worst in found.values())
     seen = (
@@ -370,4 +549,4 @@ def graphs_step(candidate: Candidate) -> Step:
                 )
             where = f"with {users} users, the link between users {worst.link[0]} and {worst.link[1]}"
             leaks.append(Leak(f"{where} {told}", Rank.CLAIM))
-    return Step(GRAPHS, seen, tuple(leaks))
+    return Step(Title.GRAPHS, seen, tuple(leaks))

@@ -11,30 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from graphveil.audit.answers import answers_step
 from graphveil.audit.behaviour import behaviour_step, control_step
 from graphveil.audit.candidate import Candidate, CheckedLoss, beyond_audit, is_foreign, trust_findings
 from graphveil.audit.classes import classes_step
-from graphveil.audit.enumeration import JointDistribution, enumerate_smaller, graphs_step
-from graphveil.audit.exact_loss import describe_size, joint_step, personal_sentences, tables_step
+from graphveil.audit.enumeration import JointDistribution, enumerate_smaller, graphs_step, sampler_step
 from graphveil.audit.findings import (
-    ANSWERS,
-    BEHAVIOUR,
-    BOUND,
-    CLASSES,
-    CLOSED_FORM,
-    CONTROL,
-    GRAPHS,
-    JOINT,
-    PROCESSES,
-    SAMPLER,
-    TABLES,
-    USERS,
-    VERSIONS,
     BrokenError,
     Deadline,
     OutOfTimeError,
     Rank,
     Step,
+    Title,
     exact_words,
     leaks_of,
     power,
@@ -45,7 +33,7 @@ from graphveil.audit.lower_bound import FEWER, bound_step, check_contrast
 from graphveil.audit.many_users import many_users_step, walked_candidate
 from graphveil.audit.processes import processes_step
 from graphveil.audit.reports import Version, public_range
-from graphveil.audit.sampler import answers_step, sampler_step
+from graphveil.audit.tables import describe_size, joint_step, personal_sentences, tables_step
 from graphveil.audit.versions import AuditSchedule, versions_step
 from graphveil.channels.sampling import SeededWords, SystemWords, Words
 from graphveil.checks import check_number
@@ -91,7 +79,7 @@ def not_covered(
     # Of code from outside, that it may recognise its audit comes before everything else.
     gaps = [FOREIGN] if foreign else []
     gaps += [
-        f"What is left of the step {step.title!r}: its time was over. Give the audit more (--minutes N), or ask for less (--quick, --plan)."
+        f"What is left of the step {str(step.title)!r}: its time was over. Give the audit more (--minutes N), or ask for less (--quick, --plan)."
         for step in steps
         if step.unfinished
     ]
@@ -121,7 +109,7 @@ def not_covered(
 
 
 # Steps that compute and do not draw.
-EXACT = (TABLES, CLOSED_FORM, JOINT, GRAPHS)
+EXACT = (Title.TABLES, Title.CLOSED_FORM, Title.JOINT, Title.GRAPHS)
 DRAWS, QUICK_DRAWS = 10_000_000, 200_000
 # Labels and levels are drawn fast: so many draws of a quick audit for all symbols together.
 CHEAP_DRAWS = 40_000_000
@@ -295,26 +283,30 @@ def examine(
             return step
         return replace(step, leaks=tuple(leaks_of(check_contrast, version)))
 
-    run(TABLES if whole.finite else CLOSED_FORM, lambda: tables_step(whole, candidate.epsilon))
-    small = None if run(JOINT, enumerated).failed else joint
+    run(Title.TABLES if whole.finite else Title.CLOSED_FORM, lambda: tables_step(whole, candidate.epsilon))
+    small = None if run(Title.JOINT, enumerated).failed else joint
     trusts, untrusted = trust_findings(whole, small is not None)
     steps[0] = replace(steps[0], leaks=(*steps[0].leaks, *untrusted))
     if isinstance(whole, LinkMechanism):
-        run(GRAPHS, lambda: graphs_step(candidate))
-    run(BEHAVIOUR, lambda: behaviour_step(candidate, small))
-    run(CONTROL, lambda: control_step(version))
+        run(Title.GRAPHS, lambda: graphs_step(candidate))
+    run(Title.BEHAVIOUR, lambda: behaviour_step(candidate, small))
+    run(Title.CONTROL, lambda: control_step(version))
     if isinstance(whole, ClassMechanism):
         asked = candidate.asked or whole
-        run(CLASSES, lambda: classes_step(asked))
+        run(Title.CLASSES, lambda: classes_step(asked))
     if small is not None:
         draws = draws_of(small, quick)
-        run(SAMPLER, partial(sampled, QUICK_DRAWS), partial(sampled, draws) if draws > QUICK_DRAWS else None)
-    run(ANSWERS, lambda: answers_step(version, quick or runner.found))
-    run(USERS, lambda: many_users_step(version, schedule, walked_candidate(candidate)))
-    run(VERSIONS, versions)
-    run(BOUND, partial(bounded, QUICK_DRAWS), None if quick else partial(bounded, DRAWS))
+        run(
+            Title.SAMPLER,
+            partial(sampled, QUICK_DRAWS),
+            partial(sampled, draws) if draws > QUICK_DRAWS else None,
+        )
+    run(Title.ANSWERS, lambda: answers_step(version, quick or runner.found))
+    run(Title.USERS, lambda: many_users_step(version, schedule, walked_candidate(candidate)))
+    run(Title.VERSIONS, versions)
+    run(Title.BOUND, partial(bounded, QUICK_DRAWS), None if quick else partial(bounded, DRAWS))
     # Last, so that whatever calls have changed shows.
-    run(PROCESSES, lambda: processes_step(candidate, version, foreign))
+    run(Title.PROCESSES, lambda: processes_step(candidate, version, foreign))
     stated = CheckedLoss.of(whole)
     exact = StatedPrivacy(stated.loss.epsilon, stated.delta if whole.claim.delta else 0.0)
     return Audit(
@@ -372,10 +364,10 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
     sentences = []
     if all(sound[title] for title in sound if title not in EXACT) and not math.isinf(exact.epsilon):
         sentences.append(_main_sentence(mechanism, exact, foreign))
-    drawn = sound[BEHAVIOUR] and sound[BOUND] and sound.get(SAMPLER, True)
+    drawn = sound[Title.BEHAVIOUR] and sound[Title.BOUND] and sound.get(Title.SAMPLER, True)
     if drawn and isinstance(mechanism, PersonalMechanism):
         sentences += personal_sentences(mechanism)
-    if not sound[BEHAVIOUR]:
+    if not sound[Title.BEHAVIOUR]:
         return sentences
     if not mechanism.shape.uneven:
         sentences.append(
@@ -386,7 +378,7 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
         sentences.append(
             f"Which values: {mechanism.shape.length - isinstance(mechanism, PersonalMechanism)} of {mechanism.shape.dimensions} are chosen without looking at them."
         )
-    if sound.get(CLASSES, False):
+    if sound.get(Title.CLASSES, False):
         sentences.append(
             "What the model makes of a row: whatever it is, and whatever it leaves open, the answer's epsilon is the channel's."
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from fractions import Fraction
 from types import FrameType
 from typing import Any, Self
@@ -86,20 +86,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 # e to the power of this still is a float.
 MAX_EXPONENT = 700.0
-# The steps of an audit, as they are called.
-TABLES = "exact epsilon of the tables"
-CLOSED_FORM = "epsilon by a closed form"
-JOINT = "whole reports, enumerated"
-GRAPHS = "one link in whole graphs, enumerated"
-BEHAVIOUR = "behaviour seen from outside"
-CONTROL = "the control is blind"
-PROCESSES = "client and server apart"
-CLASSES = "the class that a public model gives"
-SAMPLER = "the sampler draws the tables"
-ANSWERS = "every answer at full size"
-USERS = "many users in one call"
-VERSIONS = "other paths, sizes and options"
-BOUND = "a lower bound of epsilon from reports alone"
 # All comparisons of a step that needs no second look raise a false alarm with at most this probability.
 FALSE_ALARM = 1e-8
 # Looks of a step at most, at all sizes together: the rate is divided by them.
@@ -109,6 +95,24 @@ LOOKS = 10_000
 def log_false_alarm(comparisons: int, looks: int = LOOKS) -> float:
     """Return how unlikely one of so many comparisons of a look must be to count, as a logarithm."""
     return math.log(FALSE_ALARM / (looks * max(comparisons, 1)))
+
+
+class Title(StrEnum):
+    """The steps of an audit, as they are called, in their order."""
+
+    TABLES = "exact epsilon of the tables"
+    CLOSED_FORM = "epsilon by a closed form"
+    JOINT = "whole reports, enumerated"
+    GRAPHS = "one link in whole graphs, enumerated"
+    BEHAVIOUR = "behaviour seen from outside"
+    CONTROL = "the control is blind"
+    PROCESSES = "client and server apart"
+    CLASSES = "the class that a public model gives"
+    SAMPLER = "the sampler draws the tables"
+    ANSWERS = "every answer at full size"
+    USERS = "many users in one call"
+    VERSIONS = "other paths, sizes and options"
+    BOUND = "a lower bound of epsilon from reports alone"
 
 
 class Rank(IntEnum):

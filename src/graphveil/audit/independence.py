@@ -5,9 +5,6 @@ middle of what came, and bits of a fixed random function of its code. Two indepe
 in a hypergeometric number of cases, whose tail Chernoff's bound covers whatever their probabilities are (`lower_bound.log_tail`).
 Compared are all pairs of answers, all triples (the first two joined by "either or"), and random halves of a report against the others.
 
-**Decoys** are answers of a blind channel among the others: a report must not hold a code more often than its answers allow, and two or
-three answers together must tell no more than is claimed.
-
 **Users** with equal rows send equal reports where a seed or random words are used twice.
 
 **Noise that comes back** is looked for at all distances between many users with the same row. A long string of codes that comes twice
@@ -19,19 +16,16 @@ L at once by a Fourier transform.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import answers_alone, has_decoys, reshaped
+from graphveil.audit.candidate import answers_alone
 from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import Leak, LeakError, Rank, log_false_alarm
 from graphveil.audit.lower_bound import log_tail, unlikely
-from graphveil.audit.probability_ranges import CodeRange
 from graphveil.audit.reports import (
     Floats,
     Numbers,
@@ -236,104 +230,6 @@ def check_halves(answers: AnswerBits, title: str) -> None:
                 "those about the others vary together or against each other (noise that cancels does this)",
                 Rank.TOGETHER,
             )
-
-
-# Answers beside decoys that are compared in pairs and in triples, and users that are drawn at least.
-PAIRED, TRIPLED, MIN_DECOYED = 48, 12, 8000
-# Bits of an answer, rows and versions that are compared: the rate of false alarms is divided by them.
-DECOY_LOOKS = 1000
-
-
-def check_decoys(version: Version, values: int) -> None:
-    """Decoys must carry nothing, nor codes of a report that are no answers by the mechanism's own word; each look has so many values."""
-    mechanism = version.mechanism
-    count = sum(answer.count for answer in mechanism.answers)
-    more = mechanism.finite and not mechanism.shape.uneven and count < mechanism.shape.length
-    if not (has_decoys(mechanism) or (more and reshaped(mechanism))):
-        return
-    rows = equal_rows(version)
-    if mechanism.subject not in ("label", "level"):
-        low, high, *_ = rows.values()
-        rows["rows of both ends in turn"] = np.where(np.arange(len(low)) % 2 == 0, low, high)
-    users = max(MIN_DECOYED, values // max(mechanism.shape.length, 4))
-    drawn = {title: version.draw(row, users) for title, row in rows.items()}
-    _check_shares(mechanism, drawn)
-    kinds = [answers_of(reports) for reports in drawn.values()]
-    for bits in zip(*kinds, strict=True):
-        _check_together(mechanism, list(drawn), list(bits), users)
-
-
-def _check_shares(mechanism: Mechanism, drawn: dict[str, Reports]) -> None:
-    """No code may come more often under one row than under another by more than all answers of a report together allow.
-
-    Shares of a report lie between 0 and 1 and users are independent, so Hoeffding's bound holds for the difference of two means.
-    """
-    length, size = mechanism.shape.length, mechanism.shape.alphabet
-    allowed = np.zeros(size)
-    for answer in mechanism.answers:
-        if (span := CodeRange.of(answer.channel)) is None:
-            return
-        padded = span.padded(size)
-        allowed += answer.count * (padded.high - padded.low) / length
-    users = next(iter(drawn.values())).users
-    shares = {
-        title: np.bincount(reports.codes, minlength=size) / (length * users)
-        for title, reports in drawn.items()
-    }
-    surplus = math.sqrt(-log_false_alarm(size, DECOY_LOOKS) / users)
-    for one, other in permutations(shares, 2):
-        beyond = shares[one] - shares[other] - allowed
-        code = int(beyond.argmax())
-        if beyond[code] > surplus:
-            raise LeakError(
-                f"decoys are not blind: {shares[one][code]:.2%} of all codes are {code} under {one} and {shares[other][code]:.2%} under "
-                f"{other}, and its answers allow a difference of {allowed[code]:.2%}",
-                Rank.ANSWER,
-            )
-
-
-def _check_together(mechanism: Mechanism, titles: list[str], bits: list[AnswerBits], users: int) -> None:
-    """Two or three answers together must not tell two rows apart by more than the claim."""
-    counts = np.array([np.concatenate([part.ravel() for part in _events(answers)]) for answers in bits])
-    low, high = _ends(counts, users, log_false_alarm(counts.size, DECOY_LOOKS))
-    for one, other in permutations(range(len(titles)), 2):
-        ratios = np.maximum(low[one] - mechanism.claim.delta, 0.0) / high[other]
-        if (worst := float(ratios.max())) > math.exp(mechanism.claim.epsilon):
-            raise LeakError(
-                f"answers of one report tell more together than is claimed: an event of two or three of them is at least "
-                f"{worst:.4g} times as likely under {titles[one]} as under {titles[other]}",
-                Rank.TOGETHER,
-            )
-
-
-def _events(answers: AnswerBits) -> Iterator[Floats]:
-    """For how many users two answers are both, one or none set, and three an even or odd number of times."""
-    bits = answers.bits[:, :PAIRED]
-    asked = np.ones_like(bits) if answers.asked is None else answers.asked[:, :PAIRED]
-    clear = asked - bits
-    for one, other in ((bits, bits), (bits, clear), (clear, clear)):
-        yield (one.T @ other).astype(np.float64)
-    first, second = np.triu_indices(min(bits.shape[1], TRIPLED), 1)
-    either = np.abs(bits[:, first] - bits[:, second]) * asked[:, first] * asked[:, second]
-    neither = asked[:, first] * asked[:, second] - either
-    last = slice(0, TRIPLED)
-    yield (either.T @ clear[:, last] + neither.T @ bits[:, last]).astype(np.float64)
-    yield (either.T @ bits[:, last] + neither.T @ clear[:, last]).astype(np.float64)
-
-
-def _ends(counts: Floats, draws: int, log_error: float) -> tuple[Floats, Floats]:
-    """Between which probabilities each count lies, but for that error, by Chernoff's bound."""
-    share = counts / draws
-
-    def end(beyond: float) -> Any:
-        inside, outside = share.copy(), np.full(share.shape, beyond)
-        for _ in range(40):
-            middle = (inside + outside) / 2
-            likely = log_tail(counts, draws, middle) > log_error
-            inside, outside = np.where(likely, middle, inside), np.where(likely, outside, middle)
-        return outside
-
-    return end(0.0), end(1.0)
 
 
 USERS, USERS_SEED = 1 << 16, 30

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphveil.audit.candidate import CheckedLoss, compared_pairs, decoder, is_compared
-from graphveil.audit.findings import BOUND, BrokenError, Leak, LeakError, Rank, Step, show
+from graphveil.audit.findings import BrokenError, Leak, LeakError, Rank, Step, Title, show
 from graphveil.audit.reports import (
     Floats,
     Numbers,
@@ -139,12 +139,12 @@ def bound_step(version: Version, draws: int) -> Step:
     try:
         best = confirm(lower_bound(version, draws), known, lambda: lower_bound(version, draws))
     except BrokenError as error:
-        return Step(BOUND, "it could not be found", (str(error),), failed=True)
+        return Step(Title.BOUND, "it could not be found", (str(error),), failed=True)
     seen = (
         f"{draws:,} whole reports under each of two inputs: epsilon is at least {best.epsilon:.6g} with {1 - ERROR:.1%}, "
         f"claimed {claimed:g}"
     )
-    return Step(BOUND, seen, (Leak(best.leak(claimed), Rank.BOUND),) if best.epsilon > known else ())
+    return Step(Title.BOUND, seen, (Leak(best.leak(claimed), Rank.BOUND),) if best.epsilon > known else ())
 
 
 def known_epsilon(mechanism: Mechanism) -> float:
@@ -221,7 +221,8 @@ class EventTally:
             users = min(block, draws - start)
             reports = checked_reports(mechanism, batch(private, users), words)
             if self.values:
-                self.codes += np.bincount(self._cells(reports), minlength=len(self.codes))
+                places = 0 if mechanism.shape.uneven else code_places(reports) * np.int64(self.alphabet)
+                self.codes += np.bincount(places + reports.codes.astype(np.int64), minlength=len(self.codes))
             estimate = self.decoder.estimate(reports)
             if self.direction is not None:
                 reached = project(estimate, self.direction)
@@ -230,13 +231,6 @@ class EventTally:
             self.total += sum_estimates(estimate)
             if sum(example.shape[0] for example in self.examples) < EXAMPLES:
                 self.examples.append(estimate)
-
-    def _cells(self, reports: Reports) -> NDArray[np.int64]:
-        """Which event each code of some reports is."""
-        if self.mechanism.shape.uneven:
-            return reports.codes.astype(np.int64)
-        cells: NDArray[np.int64] = code_places(reports) * np.int64(self.alphabet) + reports.codes
-        return cells
 
     def counts(self) -> Numbers:
         """All counts in one row."""

@@ -16,20 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.audit.answers import ReportRanges, range_tails
 from graphveil.audit.behaviour import check_others
 from graphveil.audit.candidate import Candidate, answers_alone
-from graphveil.audit.findings import (
-    USERS,
-    LeakError,
-    OutOfTimeError,
-    Rank,
-    Step,
-    leaks_of,
-    log_false_alarm,
-)
+from graphveil.audit.findings import LeakError, OutOfTimeError, Rank, Step, Title, leaks_of, log_false_alarm
 from graphveil.audit.independence import check_noise
 from graphveil.audit.lower_bound import log_tail
-from graphveil.audit.probability_ranges import ReportRanges, range_tails
 from graphveil.audit.reports import (
     SEED,
     CountedWords,
@@ -63,7 +55,7 @@ def many_users_step(version: Version, schedule: AuditSchedule, walked: Mechanism
     users, leaks = _one_call(version, schedule.quick)
     first = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
     if leaks or version.mechanism.trust == "curator":
-        return Step(USERS, first, tuple(leaks))
+        return Step(Title.USERS, first, tuple(leaks))
     small = replace(version, mechanism=walked)
     walk = walk_calls(small, walked_row(small), schedule)
     leaks = walk.leaks
@@ -74,7 +66,7 @@ def many_users_step(version: Version, schedule: AuditSchedule, walked: Mechanism
     largest = max(walk.sums, default=0)
     seen = f"{first}; calls for {len(walk.sums)} numbers of users up to {largest:,}, {walk.answers} answers of each user"
     covers = (f"{len(walk.sums)} numbers of users in one call from 1 to {max(largest, users):,}",)
-    return Step(USERS, seen, tuple(leaks), unfinished=not walk.finished, covers=covers)
+    return Step(Title.USERS, seen, tuple(leaks), unfinished=not walk.finished, covers=covers)
 
 
 def _one_call(version: Version, quick: bool) -> tuple[int, list[str]]:
@@ -186,7 +178,7 @@ class CallWalk:
 def walked_candidate(candidate: Candidate) -> Mechanism:
     """The mechanism as its calls are walked through: few values and little of each; a plan's with its own size."""
     whole = candidate.build()
-    if candidate.ready or candidate.planned is not None:
+    if candidate.fixed:
         return whole
     changes: dict[str, Any] = {}
     if candidate.takes("epsilon"):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.findings import PROCESSES, LeakError, Rank, Step, leaks_of
+from graphveil.audit.findings import LeakError, Rank, Step, Title, leaks_of
 from graphveil.audit.reports import Version, batch, checked_reports, same_dims
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
@@ -49,11 +49,11 @@ def processes_step(candidate: Candidate, version: Version, foreign: bool) -> Ste
     leaks = leaks_of(check_decoded_here, mechanism, reports)
     seen = "estimates follow from the bytes of reports"
     if not foreign or leaks:
-        return Step(PROCESSES, seen, tuple(leaks))
+        return Step(Title.PROCESSES, seen, tuple(leaks))
     try:
         other = started(candidate)
     except Exception as error:  # noqa: BLE001 -- whatever keeps it from being loaded elsewhere
-        return Step(PROCESSES, f"{type(error).__name__}: {error}", skipped=True)
+        return Step(Title.PROCESSES, f"{type(error).__name__}: {error}", skipped=True)
     with other:
         try:
             leaks = (
@@ -64,7 +64,7 @@ def processes_step(candidate: Candidate, version: Version, foreign: bool) -> Ste
         except SeparateError as error:
             leaks = [LeakError(f"in a process of its own it fails: {error}", Rank.CONTROL).leak]
     seen = f"{seen}; in a process of its own, where no audit is loaded, it decodes and answers as here, says nothing and writes nothing"
-    return Step(PROCESSES, seen, tuple(leaks))
+    return Step(Title.PROCESSES, seen, tuple(leaks))
 
 
 def started(candidate: Candidate) -> Separate:

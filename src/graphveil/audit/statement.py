@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.examine import Audit
-from graphveil.audit.findings import ExactText, exact_epsilon
+from graphveil.audit.findings import exact_epsilon
 from graphveil.errors import InputError
-from graphveil.mechanisms import Mechanism
 from graphveil.privacy import Ledger, Plan
 from graphveil.privacy.ledger import add_up
 from graphveil.privacy.plan import plan_digest
@@ -66,6 +65,7 @@ class StatedPlan:
     def row(self) -> tuple[str, ...]:
         """Its line of the statement, below `HEAD`."""
         plan, built = self.plan, self.plan.build()
+        ideal = f"≤ {number(built.epsilon)} (ideal)"
         who = "all users" if plan.users == "all" else f"{len(plan.users):,}"
         if self.asked is not None:
             who = f"{len(self.asked):,} asked, {self.answered or 0:,} answered"
@@ -75,7 +75,7 @@ class StatedPlan:
             RAW if built.trust == "curator" else REPORTED,
             plan.mechanism,
             number(plan.claim.epsilon),
-            _exact(built),
+            exact_epsilon(built.epsilon, built.claim.epsilon) if built.finite else ideal,
             number(plan.claim.delta) if plan.claim.delta else "0",
             str(plan.round) if self.asked is None else self.name.removeprefix("round "),
             who,
@@ -177,7 +177,11 @@ class PrivacyStatement:
             "holds": self.holds,
             "privacy": self.privacy.to_dict(),
             "statement": self.headline,
-            "rows": [dict(zip(HEAD, map(_digits, row), strict=True)) for row in self.rows],
+            # A cell for a machine: an exact number in digits.
+            "rows": [
+                {head: getattr(text, "digits", text) for head, text in zip(HEAD, row, strict=True)}
+                for row in self.rows
+            ],
             "questions": [
                 {"name": each.name, "digest": each.digest, "fingerprint": each.fingerprint}
                 for each in self.plans
@@ -213,14 +217,3 @@ def _data(plan: Plan) -> str:
         return "the length (norm) of the own row of features"
     data = DATA[plan.subject]
     return data if plan.sampled is None else f"{data}, {plan.sampled} of {plan.dims}"
-
-
-def _exact(built: Mechanism) -> str:
-    if not built.finite:
-        return f"≤ {number(built.epsilon)} (ideal)"
-    return exact_epsilon(built.epsilon, built.claim.epsilon)
-
-
-def _digits(text: str) -> str:
-    """A cell for a machine: an exact number in digits."""
-    return text.digits if isinstance(text, ExactText) else text

@@ -20,26 +20,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.audit.answers import ReportRanges, check_tables
 from graphveil.audit.behaviour import check_answered, check_briefly
-from graphveil.audit.candidate import VARIANTS, Candidate, CheckedLoss
-from graphveil.audit.exact_loss import tables_step
+from graphveil.audit.candidate import Candidate, CheckedLoss
 from graphveil.audit.findings import (
-    VERSIONS,
     BrokenError,
     Leak,
     LeakError,
     OutOfTimeError,
     Rank,
     Step,
+    Title,
     leaks_of,
     raise_first,
     rank_of,
 )
 from graphveil.audit.independence import check_answers
 from graphveil.audit.lower_bound import check_contrast
-from graphveil.audit.probability_ranges import ReportRanges
 from graphveil.audit.reports import Probe, Version, reports_of, same_reports, symbols_of
-from graphveil.audit.sampler import check_tables
+from graphveil.audit.tables import tables_step
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
@@ -73,7 +72,7 @@ def versions_step(candidate: Candidate, version: Version, schedule: AuditSchedul
     ranges = ReportRanges.of(version.mechanism)
     leaks += [] if ranges is None else leaks_of(check_rare_noise, version, ranges, schedule.quick)
     tried: list[SizedMechanism] = []
-    options = [SizedMechanism(title, built, candidate.epsilon) for title, built in candidate.variants()]
+    options = list(variants(candidate))
     # Where its own tables are above the claim, those of other sizes are no news.
     kept, unfinished = CheckedLoss.of(version.mechanism).holds, False
     try:
@@ -91,7 +90,7 @@ def versions_step(candidate: Candidate, version: Version, schedule: AuditSchedul
     covers = _covers(tried)
     gaps = _gaps([version.mechanism, *(sized.mechanism for sized in tried)], schedule.quick)
     seen = "; ".join([paths, *(sized.title for sized in options if sized in tried), *covers])
-    return Step(VERSIONS, seen, tuple(leaks), unfinished=unfinished, covers=covers, gaps=gaps), refused
+    return Step(Title.VERSIONS, seen, tuple(leaks), unfinished=unfinished, covers=covers, gaps=gaps), refused
 
 
 def _range_of(sized: SizedMechanism, public: PublicRange | None) -> PublicRange | None:
@@ -161,6 +160,18 @@ def check_rare_noise(version: Version, ranges: ReportRanges, quick: bool) -> Non
         ranges.check((title, ranges.count(version.draw(private, needed))) for title, private in some)
 
 
+# Other sizes and options that a mechanism is looked at in, where it takes them.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "3 of 17 values": {"dims": 17, "sampled": 3},
+    "2 of 5 values": {"dims": 5, "sampled": 2},
+    "40 values": {"dims": 40},
+    "one value": {"dims": 1},
+    "binary values": {"dims": 9, "binary": True},
+    "a pool of values": {"dims": 9, "sampled": 3, "pool": [1, 4], "from_pool": 1.5},
+    "a range of other ends": {"dims": 4, "range": (-3.0, 5.0)},
+    "2 classes": {"classes": 2},
+    "40 classes": {"classes": 40},
+}
 # Budgets above those of the schedule, and how far the largest one that is accepted is looked for.
 LARGER, MOST, HALVINGS = (16.0, 24.0, 48.0), 4096.0, 8
 # What the size of a mechanism is called, by the setting that says it.
@@ -178,12 +189,19 @@ class SizedMechanism:
     size: int | None = None
 
 
+def variants(candidate: Candidate) -> Iterator[SizedMechanism]:
+    """The mechanism in other sizes and with other options, as far as it takes them."""
+    for title, changes in VARIANTS.items():
+        if not candidate.fixed and all(candidate.takes(setting) for setting in changes):
+            yield from _built(candidate, title, changes)
+
+
 def sizes(candidate: Candidate, schedule: AuditSchedule) -> Iterator[SizedMechanism]:
     """All sizes of a schedule that the mechanism accepts, small ones first.
 
     A plan has no other size than its own, and for a curator, who sees everything, some cells stand for a whole graph.
     """
-    if candidate.ready or candidate.planned is not None or candidate.build().trust == "curator":
+    if candidate.fixed or candidate.build().trust == "curator":
         return
     setting = size_setting(candidate)
     if setting is not None:
@@ -218,16 +236,13 @@ def larger_budgets(candidate: Candidate, schedule: AuditSchedule) -> list[float]
     if schedule.quick:
         return []
     low, high = BUDGETS[1], MOST
-    if not _accepts(candidate, low):
+    if not list(_built(candidate, "", {"epsilon": low})):
         return []
     for _ in range(HALVINGS):
         middle = float(f"{(low * high) ** 0.5:.4g}")
-        low, high = (middle, high) if _accepts(candidate, middle) else (low, middle)
+        accepted = list(_built(candidate, "", {"epsilon": middle}))
+        low, high = (middle, high) if accepted else (low, middle)
     return [*(epsilon for epsilon in LARGER if epsilon < low), low]
-
-
-def _accepts(candidate: Candidate, epsilon: float) -> bool:
-    return bool(list(_built(candidate, "", {"epsilon": epsilon})))
 
 
 def _built(
@@ -371,7 +386,7 @@ def _representations(version: Version) -> Iterator[tuple[NDArray[Any], dict[str,
         "rows of the other byte order": _as(">f8"),
         "rows behind a mask that hides nothing": np.ma.masked_array,
         "rows in Fortran order": np.asfortranarray,
-        "rows that cannot be written": _locked,
+        "rows that cannot be written": lambda rows: np.broadcast_to(rows, rows.shape),
         "rows of a mapped file": lambda rows: rows.view(np.memmap),
         "every second row of an array": lambda rows: np.repeat(rows, 2, axis=0)[::2],
         "rows in lists": lambda rows: rows.tolist(),
@@ -401,22 +416,14 @@ def _as(kind: str) -> Representation:
     return lambda rows: rows.astype(kind)
 
 
-def _locked(rows: NDArray[Any]) -> NDArray[Any]:
-    locked = rows.copy()
-    locked.flags.writeable = False
-    return locked
-
-
 def _integers() -> dict[str, Representation]:
-    kinds = {f"rows of {kind}": _as(kind) for kind in ("int64", "int16")}
-
-    def booleans(rows: NDArray[Any]) -> Any:
-        return rows.astype(bool) if ((rows == 0) | (rows == 1)).all() else None
-
-    def halves(rows: NDArray[Any]) -> Any:
-        return rows.astype(np.float16) if (np.abs(rows) <= MAX_HALF).all() else None
-
-    return {**kinds, "rows of bools": booleans, "rows of half precision": halves}
+    return {
+        **{f"rows of {kind}": _as(kind) for kind in ("int64", "int16")},
+        "rows of bools": lambda rows: rows.astype(bool) if np.isin(rows, (0, 1)).all() else None,
+        "rows of half precision": lambda rows: (
+            rows.astype(np.float16) if (np.abs(rows) <= MAX_HALF).all() else None
+        ),
+    }
 
 
 def sparse_paths() -> dict[str, Representation]:

@@ -11,21 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import CheckedLoss, claimed_at_least, pair_claim, understates
+from graphveil.audit.candidate import CheckedLoss, pair_claim, understates
 from graphveil.audit.enumeration import JointDistribution
-from graphveil.audit.findings import CLOSED_FORM, JOINT, TABLES, Step, exact_words, power, show
+from graphveil.audit.findings import Step, Title, exact_words, power, show
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.channels.sampling import AliasTable
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.personal import PersonalMechanism, level_of
+from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
 from graphveil.number_format import rounded_up
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
@@ -38,7 +39,7 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     loss = stated.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
-    if (strictest := claimed_at_least(mechanism)) > asked:
+    if (strictest := strictest_budget(mechanism)) > asked:
         leaks.append(
             f"it was asked for epsilon {asked:g} and claims {strictest:g}: it spends more than it is given"
         )
@@ -51,7 +52,7 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
         elif not stated.holds:
             own = rounded_up(mechanism.epsilon)
             leaks.append(f"it says itself that epsilon is {own}, claimed {claim.epsilon:g}")
-        title = TABLES if mechanism.finite else CLOSED_FORM
+        title = Title.TABLES if mechanism.finite else Title.CLOSED_FORM
         return Step(title, f"no finite table: its own closed form says {exact}, {claimed}", tuple(leaks))
     parts = ", ".join(
         f"{answer.count} x {answer.channel.name} at {rounded_up(answer.channel.epsilon)}"
@@ -62,7 +63,7 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
         leaks += personal_cause(mechanism)
     elif not stated.holds:
         leaks.append(_cause(mechanism, loss))
-    return Step(TABLES, f"{exact} ({parts}), {claimed}", tuple(leaks))
+    return Step(Title.TABLES, f"{exact} ({parts}), {claimed}", tuple(leaks))
 
 
 def _cause(mechanism: Mechanism, loss: Loss) -> str:
@@ -175,7 +176,7 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
     if joint is None:
         reason = "too many different reports" if finite else "not finite, a documented exception"
         what = "the exact epsilon" if finite else "epsilon"
-        return Step(JOINT, f"left out ({reason}): {what} rests on the step before", skipped=True)
+        return Step(Title.JOINT, f"left out ({reason}): {what} rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
     if isinstance(mechanism, PersonalMechanism):
@@ -191,7 +192,7 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
                 f"with {size}, whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon "
                 f"{claim.epsilon:g}, claimed {claim.delta:g}"
             )
-        return Step(JOINT, result, tuple(leaks))
+        return Step(Title.JOINT, result, tuple(leaks))
     result += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
     # The loss that the mechanism states must cover what its reports show.
     if understates(mechanism.loss, worst.loss):
@@ -201,7 +202,7 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         )
     if worst.loss.exceeds(claim.epsilon):
         leaks.append(f"with {size}, {describe_worst_report(joint, worst, claim.epsilon)}")
-    return Step(JOINT, result, tuple(leaks))
+    return Step(Title.JOINT, result, tuple(leaks))
 
 
 def describe_worst_report(
@@ -256,6 +257,7 @@ def describe_size(mechanism: Mechanism) -> str:
 
 
 NOTHING = Worst(0, 0, 0, Fraction(1))
+epsilon_of = attrgetter("loss.epsilon")
 NOT_PROTECTED = "the level is not protected"
 NOT_KEPT = "values are not protected at the level's budget"
 
@@ -270,9 +272,9 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
         worst = joint.worst_between(one, other)
         first, second = joint.inputs[one], joint.inputs[other]
         kind, levels = kind_of(first, second), (level_of(first), level_of(second))
-        kinds[kind] = max(kinds[kind], worst, key=_epsilon_of)
+        kinds[kind] = max(kinds[kind], worst, key=epsilon_of)
         if worst.loss.exceeds(pair_claim(mechanism, first, second)):
-            broken[kind] = max(broken.get(kind, NOTHING), worst, key=_epsilon_of)
+            broken[kind] = max(broken.get(kind, NOTHING), worst, key=epsilon_of)
         if isinstance(mechanism, PersonalMechanism) and not understated:
             stated = mechanism.pair_loss(*levels, kind == "equal rows of different levels")
             if understates(stated, worst.loss):
@@ -294,7 +296,7 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
         allowed = pair_claim(mechanism, joint.inputs[worst.likelier], joint.inputs[worst.rarer])
         told = describe_worst_report(joint, worst, allowed, _show_level)
         leaks.append(f"{NOT_KEPT if kind == 'one level' else NOT_PROTECTED}: with {size}, {told}")
-    return Step(JOINT, seen, (*leaks, *understated))
+    return Step(Title.JOINT, seen, (*leaks, *understated))
 
 
 def kind_of(one: Any, other: Any) -> str:
@@ -303,10 +305,6 @@ def kind_of(one: Any, other: Any) -> str:
         return "one level"
     same = np.array_equal(one[:-1], other[:-1])
     return "equal rows of different levels" if same else "different levels"
-
-
-def _epsilon_of(worst: Worst) -> float:
-    return worst.loss.epsilon
 
 
 def _show_level(private: Any) -> str:

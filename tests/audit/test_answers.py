@@ -1,11 +1,16 @@
 import math
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from graphveil.audit.probability_ranges import ReportRanges, shares_of
+from graphveil.audit.answers import ReportRanges, check_decoys, shares_of
+from graphveil.audit.candidate import claims_independence, has_decoys
+from graphveil.audit.findings import LeakError
+from graphveil.audit.reports import Version
 from graphveil.channels import TOTAL, Channel, Claim, SeededWords
-from graphveil.mechanisms import LevelMechanism, mechanism
+from graphveil.mechanisms import LevelMechanism, PublicRange, mechanism
 
 LIMIT = math.log(1e-9)
 
@@ -62,3 +67,40 @@ def test_a_product_has_the_shares_of_its_rows():
     channel = mechanism("ome", epsilon=1.0, dims=1, range=(0, 1), bits=3).channels[0]
     rows = [[count / channel.total for count in channel.row(symbol)] for symbol in range(8)]
     assert np.allclose(shares_of(channel), rows)
+
+
+FAULTS = Path(__file__).parent.parent / "faults"
+
+
+UNIT = PublicRange(0, 1)
+VALUES = 1 << 17
+
+
+def _made_with_decoys(fault, name):
+    return runpy.run_path(str(FAULTS / f"{fault}.py"))[name](epsilon=1.0, dims=6, range=(0, 1))
+
+
+def test_only_answers_that_somebody_else_calls_blind_are_decoys():
+    blind = mechanism("onebit", epsilon=1.0, dims=4, range=(0, 1)).blind()
+    assert not has_decoys(blind) and claims_independence(blind)
+    decoyed = _made_with_decoys("decoys_in_name_only", "sound")
+    assert has_decoys(decoyed) and not claims_independence(decoyed)
+
+
+@pytest.mark.statistical  # a false alarm in a hundred million; the seed is fixed
+@pytest.mark.parametrize("fault", ["decoys_in_name_only", "decoys_sighted", "padding_from_others"])
+def test_blind_decoys_pass(fault):
+    sound = _made_with_decoys(fault, "sound")
+    check_decoys(Version(sound, UNIT, SeededWords(1)), VALUES)
+
+
+def test_decoys_that_are_answers_give_a_code_too_often():
+    faulty = _made_with_decoys("decoys_in_name_only", "build")
+    with pytest.raises(LeakError, match="decoys are not blind"):
+        check_decoys(Version(faulty, UNIT, SeededWords(1)), VALUES)
+
+
+def test_decoys_that_tell_something_together_are_found():
+    faulty = _made_with_decoys("decoys_of_one_coin", "build")
+    with pytest.raises(LeakError, match="tell more together"):
+        check_decoys(Version(faulty, UNIT, SeededWords(1)), VALUES)

@@ -7,7 +7,7 @@ import pytest
 
 from graphveil.audit import audit
 from graphveil.audit.enumeration import JointDistribution
-from graphveil.audit.exact_loss import (
+from graphveil.audit.tables import (
     describe_size,
     joint_step,
     kind_of,

@@ -1,0 +1,551 @@
+"""Every answer at full size: is it drawn within its table, whatever the value, and independently of the others?
+
+Between which probabilities each event of an answer lies, whatever the value is, follows from the tables (`ReportRanges`). Answers are drawn
+for many inputs that the audit chooses (`reports`), in calls for many users, for two and for one, and for lists of neighbours as users hold
+them. Comparisons are Chernoff bounds, so unlikely for a right mechanism that no second look is needed.
+
+Decoys are answers of a blind channel among the others: a report must not hold a code more often than its answers allow, and two or three
+answers together must tell no more than is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.audit.candidate import claims_independence, has_decoys, reshaped
+from graphveil.audit.findings import (
+    BrokenError,
+    Leak,
+    LeakError,
+    Rank,
+    Step,
+    Title,
+    leaks_of,
+    log_false_alarm,
+)
+from graphveil.audit.independence import (
+    AnswerBits,
+    answers_of,
+    check_answers,
+    equal_rows,
+    has_independent_answers,
+)
+from graphveil.audit.lower_bound import log_tail
+from graphveil.audit.reports import (
+    Floats,
+    Numbers,
+    Version,
+    batch,
+    checked_reports,
+    code_places,
+    link_answers,
+    middle_code,
+    place_count,
+    wide_batch,
+)
+from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.exact import TOTAL
+from graphveil.channels.kary import KaryChannel
+from graphveil.channels.product import ProductChannel
+from graphveil.channels.sampling import SystemWords, Words
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.mechanisms.features import FeatureMechanism
+from graphveil.mechanisms.labels import ItemMechanism, SymbolMechanism
+from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
+from graphveil.mechanisms.reports import Reports
+
+# Tables with more entries than this, or codes with more cells, are not looked at place by place.
+MAX_ENTRIES, MAX_CELLS = 1 << 20, 1 << 22
+# Probabilities are floats here, and off by less than this.
+SLACK = 1e-9
+# Codes that are expected more rarely than this count together.
+RARE = 20.0
+# The place of all values together.
+TOGETHER = -1
+# From this share on a code counts as sent without noise, if no table allows it.
+CLEAR = 0.999
+
+
+@dataclass(frozen=True)
+class CodeRange:
+    """The lowest and the highest probability of each code of a channel (first row), and of each code and all below it (second row)."""
+
+    low: Floats
+    high: Floats
+    rows: Floats | None
+    _rare: dict[bytes, float] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, channel: FiniteChannel, drawn_from: int = 1) -> CodeRange | None:
+        """Of one channel whose input is one of ``drawn_from`` different symbols, equally likely."""
+        if isinstance(channel, KaryChannel):
+            other, surplus = channel.other / TOTAL, channel.surplus / TOTAL if channel.truthful else 0.0
+            codes = np.arange(1, channel.output_count + 1)
+            most = np.minimum(codes, drawn_from) * surplus / drawn_from
+            short = np.maximum(codes - channel.output_count + drawn_from, 0) * surplus / drawn_from
+            low = np.full(len(codes), other)
+            highest = np.stack([low + surplus / drawn_from, codes * other + most])
+            return cls(np.stack([low, codes * other + short]), highest, None)
+        if drawn_from > 1 or channel.input_count * channel.output_count > MAX_ENTRIES:
+            return None
+        rows = shares_of(channel)
+        both = np.stack([rows, np.cumsum(rows, axis=1)])
+        return cls(both.min(axis=1), both.max(axis=1), rows)
+
+    @classmethod
+    def around(cls, spans: list[CodeRange]) -> CodeRange:
+        """What lies within some of these, or between them."""
+        rows = [span.rows for span in spans if span.rows is not None]
+        low, high = (
+            np.min([span.low for span in spans], axis=0),
+            np.max([span.high for span in spans], axis=0),
+        )
+        return cls(low, high, np.concatenate(rows) if len(rows) == len(spans) else None)
+
+    def rare(self, draws: float) -> tuple[NDArray[np.bool_], float]:
+        """Which codes are rare whatever the value is, and how likely one of them is at most."""
+        few = self.high[0] * draws < RARE
+        if self.rows is None:
+            return few, min(1.0, float(self.high[0, few].sum()))
+        # All looks at one size ask for the same.
+        key = few.tobytes()
+        if key not in self._rare:
+            self._rare[key] = float(self.rows[:, few].sum(axis=1).max())
+        return few, self._rare[key]
+
+    def padded(self, size: int) -> CodeRange:
+        """The same for an alphabet of this size: codes that the channel does not have never come."""
+        more = size - self.low.shape[1]
+        if not more:
+            return self
+        never = np.stack([np.zeros(more), np.ones(more)])
+        rows = None if self.rows is None else np.pad(self.rows, ((0, 0), (0, more)))
+        return CodeRange(np.hstack([self.low, never]), np.hstack([self.high, never]), rows)
+
+
+def shares_of(channel: FiniteChannel) -> Floats:
+    """The rows of a channel as floats."""
+    # A product's integers are too long to be read one by one.
+    if type(channel) is ProductChannel:
+        shares: Floats = np.ones((1, 1))
+        for bit in channel.bits:
+            shares = np.asarray(np.kron(shares, shares_of(bit)), dtype=np.float64)
+        return shares
+    table = [channel.row(symbol) for symbol in range(channel.input_count)]
+    return np.array(table, dtype=np.float64) / channel.total
+
+
+@dataclass(frozen=True)
+class OutsideEvent:
+    """An event that came too often or too rarely for any value."""
+
+    log_tail: float
+    place: int
+    event: str
+    count: int
+    draws: int
+    low: float
+    high: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether answers are (nearly) always the same, which no table allows."""
+        share = self.count / self.draws
+        return (share >= CLEAR and self.high < CLEAR) or (share <= 1 - CLEAR and self.low > 1 - CLEAR)
+
+    def error(self, title: str, several: bool) -> LeakError:
+        """The finding, for users who held what is called so; ``several`` where there is more than one value."""
+        where = f" for value {self.place}" if several else ""
+        if self.place == TOGETHER:
+            where = " for all values together"
+        told = (
+            f"under {title}, {self.event} came {self.count:,} times in {self.draws:,}, its table allows a probability from "
+            f"{self.low:.6g} to {self.high:.6g}, whatever the value{where}"
+        )
+        if self.clear:
+            return LeakError(f"it is sent in the clear: {told}", Rank.CLEAR)
+        return LeakError(f"an answer is not drawn from its table: {told}", Rank.ANSWER)
+
+
+@dataclass(frozen=True)
+class ReportRanges:
+    """The spans of all places of a report."""
+
+    mechanism: Mechanism
+    spans: tuple[CodeRange, ...]
+    kinds: NDArray[np.int64]
+    alphabet: int
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> ReportRanges | None:
+        """Where a mechanism is made of channels that answer one value each; None where it is not."""
+        channels: tuple[FiniteChannel, ...]
+        drawn_from, alphabet = 1, mechanism.shape.alphabet
+        if isinstance(mechanism, FeatureMechanism):
+            channels, places = mechanism.channels, mechanism.size
+            if reshaped(mechanism):
+                return cls._anywhere(mechanism)
+        elif isinstance(mechanism, SymbolMechanism):
+            channels, places = (mechanism.channel,), 1
+        elif isinstance(mechanism, ClassMechanism):
+            channels, places = (mechanism.label.channel,), 1
+        elif isinstance(mechanism, LinkMechanism) and mechanism.trust == "local":
+            if not claims_independence(mechanism):
+                return None
+            # A place for each other user, and one more for a degree.
+            channels = tuple(answer.channel for answer in mechanism.answers)
+            places = sum(answer.count for answer in mechanism.answers)
+            alphabet = max(channel.output_count for channel in channels)
+        elif isinstance(mechanism, ItemMechanism):
+            channels, places, drawn_from = (mechanism.channel,), 1, mechanism.length
+        else:
+            return None
+        if places * alphabet > MAX_CELLS:
+            return None
+        span_of: dict[FiniteChannel, int] = {}
+        spans: list[CodeRange] = []
+        for channel in channels:
+            if channel not in span_of:
+                span = CodeRange.of(channel, drawn_from)
+                if span is None:
+                    return None
+                span_of[channel] = len(spans)
+                spans.append(span.padded(alphabet))
+        kinds = np.array([span_of[channel] for channel in channels], dtype=np.int64)
+        if isinstance(mechanism, LinkMechanism):
+            kinds = np.repeat(kinds, [answer.count for answer in mechanism.answers])
+        return cls(mechanism, tuple(spans), np.resize(kinds, places), alphabet)
+
+    @classmethod
+    def _anywhere(cls, mechanism: Mechanism) -> ReportRanges | None:
+        """Where each of the answers may stand at any place of a report."""
+        spans = [CodeRange.of(answer.channel) for answer in mechanism.answers]
+        places, alphabet = place_count(mechanism), mechanism.shape.alphabet
+        if not spans or any(span is None for span in spans) or places * alphabet > MAX_CELLS:
+            return None
+        padded = [span.padded(alphabet) for span in spans if span is not None]
+        return cls(mechanism, (CodeRange.around(padded),), np.zeros(places, dtype=np.int64), alphabet)
+
+    @property
+    def places(self) -> int:
+        """How many places a report may say something about."""
+        return len(self.kinds)
+
+    def check(self, looks: Iterable[tuple[str, Numbers]]) -> None:
+        """Raise the gravest of what lies outside in some looks, by title and how often each code came at each place."""
+        # Codes, codes and all below, and all rare ones; too many and too few.
+        log_error = log_false_alarm(2 * (self.places + 1) * (2 * self.alphabet + 1))
+        seen = [(self.outside(counts, log_error), title) for title, counts in looks]
+        misses = [(event, title) for event, title in seen if event is not None]
+        if misses:
+            event, title = min(misses, key=lambda miss: (not miss[0].clear, miss[0].log_tail))
+            raise event.error(title, self.places > 1)
+
+    def cells(self, reports: Reports) -> NDArray[np.int64]:
+        """Return the place-and-code of every answer in some reports."""
+        if isinstance(self.mechanism, LinkMechanism):
+            _, named, degrees = link_answers(self.mechanism, reports)
+            cells = self.alphabet * named.astype(np.int64) + 1
+            if degrees is not None:
+                cells = np.append(cells, self.alphabet * self.mechanism.size + degrees)
+            return cells
+        return code_places(reports).astype(np.int64) * self.alphabet + reports.codes.astype(np.int64)
+
+    def count(self, reports: Reports) -> Numbers:
+        """How often each code came at each place."""
+        counts = np.bincount(self.cells(reports), minlength=self.places * self.alphabet)
+        counts = counts.reshape(self.places, self.alphabet)
+        if isinstance(self.mechanism, LinkMechanism):
+            links = counts[: self.mechanism.size]
+            links[:, 0] = reports.users - links[:, 1]
+        return counts
+
+    def outside(self, counts: Numbers, log_error: float) -> OutsideEvent | None:
+        """The event that is the farthest outside, if one is that unlikely."""
+        worst: OutsideEvent | None = None
+        for kind, span in enumerate(self.spans):
+            places = np.flatnonzero(self.kinds == kind)
+            own = counts[places]
+            if len(places) > 1 and claims_independence(self.mechanism):
+                # Of long rows few reports are drawn, but all their values together are many answers.
+                places, own = np.append(places, TOGETHER), np.vstack([own, own.sum(axis=0)])
+            draws = own.sum(axis=1)
+            few, most = span.rare(float(draws.max()))
+            rare = own[:, few].sum(axis=1)[:, None]
+            looks = (
+                (own, span.low[0], span.high[0], "code {}"),
+                (np.cumsum(own, axis=1), span.low[1], span.high[1], "a code of 0 to {}"),
+                (rare, np.zeros(1), np.array([most]), f"one of {int(few.sum())} rare codes"),
+            )
+            for seen, low, high, title in looks:
+                tails = range_tails(seen, draws[:, None], low, high)
+                at = np.unravel_index(int(tails.argmin()), tails.shape)
+                if tails[at] < log_error and (worst is None or tails[at] < worst.log_tail):
+                    place, code = int(at[0]), int(at[1])
+                    worst = OutsideEvent(
+                        float(tails[at]),
+                        int(places[place]),
+                        title.format(code),
+                        int(seen[at]),
+                        int(draws[place]),
+                        float(low[code]),
+                        float(high[code]),
+                    )
+        return worst
+
+    def halves(self, reports: Reports) -> tuple[NDArray[np.bool_], Floats, Floats]:
+        """Which answers of each user lie in the upper half of what came (users x answers), and how likely that may be."""
+        if isinstance(self.mechanism, LinkMechanism):
+            kinds, cuts = self.kinds, np.zeros(self.places, dtype=np.int64)
+            there = np.zeros((reports.users, self.places), dtype=bool)
+            owners, named, degrees = link_answers(self.mechanism, reports)
+            there[owners, named] = True
+            if degrees is not None:
+                cuts[-1] = min(int(np.median(degrees)), self.alphabet - 2)
+                there[:, -1] = degrees > cuts[-1]
+        else:
+            codes = reports.codes.reshape(reports.users, -1)
+            # Where dimensions are named there is one channel for all of them.
+            kinds = self.kinds[: codes.shape[1]]
+            cuts = np.full(codes.shape[1], middle_code(codes.ravel(), self.alphabet))
+            there = codes > cuts
+        at = list(zip(kinds, cuts, strict=True))
+        low = np.array([1 - self.spans[kind].high[1, cut] for kind, cut in at])
+        high = np.array([1 - self.spans[kind].low[1, cut] for kind, cut in at])
+        return there, low, high
+
+
+def range_tails(seen: Numbers, draws: Any, low: Floats, high: Floats) -> Floats:
+    """Return how unlikely each count is at the nearer end of what is allowed, as a logarithm; 0 where it lies between.
+
+    Parameters
+    ----------
+    seen
+        How often each event came.
+    draws
+        Out of how many.
+    low
+        The lowest probability of each event.
+    high
+        The highest.
+    """
+    least, most = np.clip(low - SLACK, 0.0, 1.0), np.clip(high + SLACK, 0.0, 1.0)
+    most = np.where(high == 0, 0.0, most)
+    seen, draws, least, most = np.broadcast_arrays(seen, draws, least, most)
+    tails = np.zeros(seen.shape)
+    # Few counts lie outside, and only theirs is a long way to compute.
+    for outside, end in ((seen > draws * most, most), (seen < draws * least, least)):
+        tails[outside] = np.minimum(tails[outside], log_tail(seen[outside], draws[outside], end[outside]))
+    return tails
+
+
+# Values of one look, users that it has at least, and users of small calls, one by one and two by two.
+QUICK_VALUES, VALUES, MIN_USERS, CALLS = 1 << 17, 1 << 20, 500, 64
+# Inputs that are tried in small calls: those are slow.
+ALONE = 5
+# Inputs that are tried with the words of devices: those are slow too.
+UNSEEDED = 2
+# Lists of neighbours are tried for users who are asked about so many others.
+OWNERS = (1, 2, 7, 64, 1000)
+
+
+def answers_step(version: Version, quick: bool) -> Step:
+    """Compare all answers of a mechanism, as it is used, with their tables and with each other."""
+    mechanism, ranges = version.mechanism, ReportRanges.of(version.mechanism)
+    values = QUICK_VALUES if quick else VALUES
+    leaks: list[str] = []
+    message = "no table a value"
+    if ranges is not None:
+        leaks = leaks_of(check_tables, version, ranges, version.valid, values)
+        if not leaks:
+            odd = leaks_of(check_tables, version, ranges, version.invalid, values)
+            leaks = [Leak(leak, Rank.VALUE) for leak in odd]
+        message = (
+            f"{len(version.valid) + len(version.invalid)} inputs on and off the grid, within their tables"
+        )
+    leaks += leaks_of(check_answers, version, values) + leaks_of(check_decoys, version, values)
+    seen = f"{message}; calls for many users, for two and for one"
+    if has_decoys(mechanism):
+        seen += "; decoys among the answers carry nothing"
+    elif has_independent_answers(mechanism):
+        seen += "; pairs, triples and halves of answers: independent"
+    return Step(Title.ANSWERS, seen, tuple(leaks))
+
+
+def check_tables(
+    version: Version,
+    ranges: ReportRanges,
+    inputs: dict[str, Any],
+    values: int,
+    alone: bool = True,
+    least: int = MIN_USERS,
+) -> None:
+    """Answers must be drawn within their tables.
+
+    Parameters
+    ----------
+    version
+        The mechanism and where its random words come from.
+    ranges
+        The allowed probabilities of every answer.
+    inputs
+        What users hold, by title.
+    values
+        How many values a look has in all.
+    alone
+        Whether to make small calls too.
+    least
+        How many users a look has, however long their rows are.
+    """
+    users = max(least, values // (4 * max(version.mechanism.shape.row_length, 8)))
+    ranges.check(_looks(version, ranges, inputs, users, alone))
+
+
+def _looks(
+    version: Version, ranges: ReportRanges, inputs: dict[str, Any], users: int, alone: bool
+) -> Iterator[tuple[str, Numbers]]:
+    mechanism, words = version.mechanism, version.words
+    for title, private in inputs.items():
+        yield title, ranges.count(checked_reports(mechanism, batch(private, users), words))
+    some = list(inputs.items()) if alone else []
+    for title, private in some[:UNSEEDED]:
+        for source in (None, SystemWords()):
+            how = "without words" if source is None else "with the system's words"
+            yield f"{title}, {how}", ranges.count(checked_reports(mechanism, batch(private, users), source))
+    for title, private in some[:ALONE]:
+        for size in (1, 2):
+            row = batch(private, size)
+            parts = [ranges.count(checked_reports(mechanism, row, words)) for _ in range(CALLS // size)]
+            yield f"{title}, in calls for {'one user' if size == 1 else 'two users'}", np.sum(parts, axis=0)
+    if isinstance(mechanism, LinkMechanism):
+        yield from _list_looks(ranges, mechanism, users, words)
+
+
+def _list_looks(
+    ranges: ReportRanges, mechanism: LinkMechanism, users: int, words: Words | None
+) -> Iterator[tuple[str, Numbers]]:
+    """Lists as users hold them: everybody is asked about users with smaller numbers alone, or about all others."""
+    for owner in sorted({min(owner, mechanism.size - 1) for owner in OWNERS} - {0, -1}):
+        for held in ([], list(range(owner)), list(range(0, owner, 2))):
+            lists = NeighbourLists(
+                np.full(users, owner),
+                np.arange(users + 1) * len(held),
+                np.asarray(wide_batch(held, users)).ravel().astype(np.int64),
+            )
+            reports = checked_reports(mechanism, lists, words, users)
+            others = np.setdiff1d(np.arange(mechanism.size), mechanism.asked(owner))
+            strange = np.intersect1d(mechanism.neighbours(reports)[1], others)
+            if strange.size:
+                about = "all others" if mechanism.ends == "both" else f"users below {owner}"
+                raise BrokenError(
+                    f"user {owner} is asked about {about} and answers about user {int(strange[-1])}"
+                )
+            counts = ranges.count(reports)
+            counts[others] = 0
+            yield f"lists of {len(held)} neighbours of user {owner}", counts
+
+
+# Answers beside decoys that are compared in pairs and in triples, and users that are drawn at least.
+PAIRED, TRIPLED, MIN_DECOYED = 48, 12, 8000
+# Bits of an answer, rows and versions that are compared: the rate of false alarms is divided by them.
+DECOY_LOOKS = 1000
+
+
+def check_decoys(version: Version, values: int) -> None:
+    """Decoys must carry nothing, nor codes of a report that are no answers by the mechanism's own word; each look has so many values."""
+    mechanism = version.mechanism
+    count = sum(answer.count for answer in mechanism.answers)
+    more = mechanism.finite and not mechanism.shape.uneven and count < mechanism.shape.length
+    if not (has_decoys(mechanism) or (more and reshaped(mechanism))):
+        return
+    rows = equal_rows(version)
+    if mechanism.subject not in ("label", "level"):
+        low, high, *_ = rows.values()
+        rows["rows of both ends in turn"] = np.where(np.arange(len(low)) % 2 == 0, low, high)
+    users = max(MIN_DECOYED, values // max(mechanism.shape.length, 4))
+    drawn = {title: version.draw(row, users) for title, row in rows.items()}
+    _check_shares(mechanism, drawn)
+    kinds = [answers_of(reports) for reports in drawn.values()]
+    for bits in zip(*kinds, strict=True):
+        _check_together(mechanism, list(drawn), list(bits), users)
+
+
+def _check_shares(mechanism: Mechanism, drawn: dict[str, Reports]) -> None:
+    """No code may come more often under one row than under another by more than all answers of a report together allow.
+
+    Shares of a report lie between 0 and 1 and users are independent, so Hoeffding's bound holds for the difference of two means.
+    """
+    length, size = mechanism.shape.length, mechanism.shape.alphabet
+    allowed = np.zeros(size)
+    for answer in mechanism.answers:
+        if (span := CodeRange.of(answer.channel)) is None:
+            return
+        padded = span.padded(size)
+        allowed += answer.count * (padded.high[0] - padded.low[0]) / length
+    users = next(iter(drawn.values())).users
+    shares = {
+        title: np.bincount(reports.codes, minlength=size) / (length * users)
+        for title, reports in drawn.items()
+    }
+    surplus = math.sqrt(-log_false_alarm(size, DECOY_LOOKS) / users)
+    for one, other in permutations(shares, 2):
+        beyond = shares[one] - shares[other] - allowed
+        code = int(beyond.argmax())
+        if beyond[code] > surplus:
+            raise LeakError(
+                f"decoys are not blind: {shares[one][code]:.2%} of all codes are {code} under {one} and {shares[other][code]:.2%} under "
+                f"{other}, and its answers allow a difference of {allowed[code]:.2%}",
+                Rank.ANSWER,
+            )
+
+
+def _check_together(mechanism: Mechanism, titles: list[str], bits: list[AnswerBits], users: int) -> None:
+    """Two or three answers together must not tell two rows apart by more than the claim."""
+    counts = np.array([np.concatenate([part.ravel() for part in _events(answers)]) for answers in bits])
+    low, high = _ends(counts, users, log_false_alarm(counts.size, DECOY_LOOKS))
+    for one, other in permutations(range(len(titles)), 2):
+        ratios = np.maximum(low[one] - mechanism.claim.delta, 0.0) / high[other]
+        if (worst := float(ratios.max())) > math.exp(mechanism.claim.epsilon):
+            raise LeakError(
+                f"answers of one report tell more together than is claimed: an event of two or three of them is at least "
+                f"{worst:.4g} times as likely under {titles[one]} as under {titles[other]}",
+                Rank.TOGETHER,
+            )
+
+
+def _events(answers: AnswerBits) -> Iterator[Floats]:
+    """For how many users two answers are both, one or none set, and three an even or odd number of times."""
+    bits = answers.bits[:, :PAIRED]
+    asked = np.ones_like(bits) if answers.asked is None else answers.asked[:, :PAIRED]
+    clear = asked - bits
+    for one, other in ((bits, bits), (bits, clear), (clear, clear)):
+        yield (one.T @ other).astype(np.float64)
+    first, second = np.triu_indices(min(bits.shape[1], TRIPLED), 1)
+    either = np.abs(bits[:, first] - bits[:, second]) * asked[:, first] * asked[:, second]
+    neither = asked[:, first] * asked[:, second] - either
+    last = slice(0, TRIPLED)
+    yield (either.T @ clear[:, last] + neither.T @ bits[:, last]).astype(np.float64)
+    yield (either.T @ bits[:, last] + neither.T @ clear[:, last]).astype(np.float64)
+
+
+def _ends(counts: Floats, draws: int, log_error: float) -> tuple[Floats, Floats]:
+    """Between which probabilities each count lies, but for that error, by Chernoff's bound."""
+    share = counts / draws
+
+    def end(beyond: float) -> Any:
+        inside, outside = share.copy(), np.full(share.shape, beyond)
+        for _ in range(40):
+            middle = (inside + outside) / 2
+            likely = log_tail(counts, draws, middle) > log_error
+            inside, outside = np.where(likely, middle, inside), np.where(likely, outside, middle)
+        return outside
+
+    return end(0.0), end(1.0)
