@@ -69,7 +69,7 @@ def test_budgets_as_json_with_a_panel_and_a_page(capsys, tmp_path):
         (["--epsilon", "1,x"], "--epsilon takes numbers"),
         (["--epsilon", "0"], "epsilon must be"),
         (["--out", "page.txt"], "page.txt has the unsupported format .txt: use .html with --out"),
-        (["--panel", "5000"], "panel must be at most"),
+        (["--panel", "5000"], "panel must be an integer of at most 200"),
         (["--set", "nothing=1"], "nothing"),
     ],
 )

@@ -94,7 +94,10 @@ def test_a_large_sharded_graph_is_run_predicted_and_embedded_from_disk(invoke, s
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["run", "base", "--data", "town", *SMALL, "--workers", "2", "--jobs", "2"], "leave one of them out"),
+        (
+            ["run", "base", "--data", "town", *SMALL, "--workers", "2", "--jobs", "2"],
+            "leave out --jobs, or --workers",
+        ),
         (["run", "base", "--data", "town", *SMALL, "--workers", "0"], "workers must be"),
         (
             ["run", "base", "--data", "town", "--epsilon", "1,2", "--workers", "2"],
@@ -106,7 +109,7 @@ def test_a_large_sharded_graph_is_run_predicted_and_embedded_from_disk(invoke, s
         ),
         (
             ["predict", "base", "--data", "town", *SMALL, "--workers", "2", "--out", "x.csv"],
-            "leave --workers out",
+            "--workers is for sharded graphs too large for one process: leave it out for town",
         ),
         (
             ["run", "base", "--data", "town", *SMALL, "--workers", "2", "--checkpoint-every", "0"],
