@@ -209,7 +209,7 @@ def test_peers_that_say_nothing_block_nobody():
 
 
 def test_of_many_silent_peers_those_who_came_first_must_go(monkeypatch):
-    monkeypatch.setattr(server_module, "MOST_AT_DOOR", 2)
+    monkeypatch.setattr(server_module, "MOST_UNKNOWN", 2)
     with UserServer(People()) as server:
         inside = UserClient(server.address)
         # Who has been answered has shown the key, as far as the server knows.

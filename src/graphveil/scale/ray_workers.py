@@ -1,4 +1,4 @@
-"""A crew of Ray Train's workers, on this machine or on a cluster."""
+"""Workers of Ray Train that learn together, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _results(mailbox: Any, count: int, how: str) -> list[Any]:
 
 
 def _work(config: dict[str, Any]) -> None:
-    """What a worker does; it is called again where the crew had to be started anew."""
+    """What a worker does; it is called again where all workers had to be started anew."""
     config["sender"].become()
     torch.set_num_threads(1)
     collective, mailbox = GlooCollective(), config["mailbox"]

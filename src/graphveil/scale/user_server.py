@@ -24,11 +24,11 @@ from graphveil.mechanisms import PersonalMechanism, Reports, estimate_level_shar
 from graphveil.privacy import Plan, Respondents
 from graphveil.privacy.plan import plan_digest
 
-# How many may stand at the door without having shown the key; one more, and whoever has stood there longest must go.
-MOST_AT_DOOR = 64
-# How many may wait until they are let to the door; how long nobody is, where the machine is out of sockets.
+# Connections that have not shown the key yet; where one more comes, the oldest of them is closed.
+MOST_UNKNOWN = 64
+# Connections that may wait to be accepted, and how long none is where the machine is out of sockets.
 WAITING, PAUSE_SECONDS = 128, 0.05
-# Where closing the house does not wake whoever waits at its door, it is noticed after so long.
+# Where closing the server does not wake its thread, that notices it after so long.
 WAKE_SECONDS = 1.0
 
 
@@ -51,28 +51,28 @@ class UserServer:
     def __init__(self, users: Respondents, host: str = "127.0.0.1") -> None:
         self._users, self._host = users, host
         self._asking, self._answered = threading.Lock(), dict[str, Reports | GraphveilError]()
-        # Everybody who is connected, in the order in which they came, and whether they have shown the key.
-        self._counting, self._guests = threading.Lock(), dict[socket.socket, bool]()
+        # All connections, in the order in which they came, and whether they have shown the key.
+        self._counting, self._clients = threading.Lock(), dict[socket.socket, bool]()
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:
-        self._door = socket.create_server((self._host, 0), backlog=WAITING)
-        self._door.settimeout(WAKE_SECONDS)
-        self.address = Address(self._host, int(self._door.getsockname()[1]), secrets.token_bytes(32))
-        self._porter = threading.Thread(target=self._open, daemon=True, name="users' house")
-        self._porter.start()
+        self._listener = socket.create_server((self._host, 0), backlog=WAITING)
+        self._listener.settimeout(WAKE_SECONDS)
+        self.address = Address(self._host, int(self._listener.getsockname()[1]), secrets.token_bytes(32))
+        self._thread = threading.Thread(target=self._open, daemon=True, name="user server")
+        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nobody is let in any more, and whoever is inside has to go."""
+        """Accept no more connections, and close all that there are."""
         self._closed.set()
-        _hang_up(self._door)
+        _disconnect(self._listener)
         with self._counting:
-            for guest in self._guests:
-                _hang_up(guest)
-        self._porter.join(2 * WAKE_SECONDS)
+            for client in self._clients:
+                _disconnect(client)
+        self._thread.join(2 * WAKE_SECONDS)
 
     def report(self, plan: Plan, places: NDArray[np.int64] | None) -> Reports:
         """The reports of those whom a plan asks at these places (all where none are named), asked for once."""
@@ -98,44 +98,46 @@ class UserServer:
             )
 
     def _open(self) -> None:
-        """Let everybody to the door, until the house is closed. Whether they have the key is seen by a thread of each one's own."""
-        with self._door as door:
+        """Accept connections until the server is closed; a thread for each sees whether it has the key."""
+        with self._listener as listener:
             while not self._closed.is_set():
                 try:
-                    guest, _ = door.accept()
+                    client, _ = listener.accept()
                 except TimeoutError:
                     continue
                 except OSError:
                     self._closed.wait(PAUSE_SECONDS)
                     continue
-                self._receive(guest)
-                threading.Thread(target=self._serve, args=(guest,), daemon=True, name="users' guest").start()
+                self._receive(client)
+                threading.Thread(
+                    target=self._serve, args=(client,), daemon=True, name="user server's client"
+                ).start()
 
-    def _receive(self, guest: socket.socket) -> None:
+    def _receive(self, client: socket.socket) -> None:
         with self._counting:
-            self._guests[guest] = False
-            at_door = [each for each, known in self._guests.items() if not known]
-            if len(at_door) > MOST_AT_DOOR:
-                _hang_up(at_door[0])
+            self._clients[client] = False
+            unknown = [each for each, known in self._clients.items() if not known]
+            if len(unknown) > MOST_UNKNOWN:
+                _disconnect(unknown[0])
             if self._closed.is_set():
-                _hang_up(guest)
+                _disconnect(client)
 
-    def _serve(self, guest: socket.socket) -> None:
-        """Answer one guest, who has to show the key first. Whatever it sends, nobody else is disturbed: it is not let in, or must go."""
-        with suppress(Exception), guest, Connection(guest.dup().detach()) as connection:
+    def _serve(self, client: socket.socket) -> None:
+        """Answer one client, which has to show the key first. Whatever it sends, no other is disturbed."""
+        with suppress(Exception), client, Connection(client.dup().detach()) as connection:
             deliver_challenge(connection, self.address.key)
             answer_challenge(connection, self.address.key)
             with self._counting:
-                self._guests[guest] = True
+                self._clients[client] = True
             while True:
                 connection.send(self._told(connection.recv()))
         with self._counting:
-            del self._guests[guest]
+            del self._clients[client]
 
     def _told(self, asked: Any) -> Any:
-        """What a guest is told: reports in parts, without their mechanism, or why there are none."""
+        """The answer to a client: reports in parts, without their mechanism, or why there are none."""
         if self._closed.is_set():
-            return EngineError("the users' house is closed: nobody answers any more")
+            return EngineError("the user server is closed: no plan is answered any more")
         try:
             plan, places = asked
             reports = self.report(plan, places)
@@ -143,21 +145,21 @@ class UserServer:
         except GraphveilError as error:
             return error
         except Exception as error:  # noqa: BLE001
-            # Pickles of a guest can hold anything.
+            # Pickles of a client can hold anything.
             return EngineError(
-                f"a worker asked the users' house for something else than a plan and places ({type(error).__name__}): this is a mistake in "
+                f"a worker asked the user server for something else than a plan and places ({type(error).__name__}): this is a mistake in "
                 "graphveil"
             )
 
 
-def _hang_up(connected: socket.socket) -> None:
+def _disconnect(connected: socket.socket) -> None:
     """End a connection, so that whoever waits for it wakes up; it may have ended before."""
     with suppress(OSError):
         connected.shutdown(socket.SHUT_RDWR)
 
 
 class UserClient:
-    """Users of a house, as a worker asks them."""
+    """Users behind a server, as a worker asks them."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -172,7 +174,7 @@ class UserClient:
         if isinstance(told, GraphveilError):
             raise told
         if not isinstance(told, tuple):
-            raise PrivacyError("the users' house answered something else than reports")
+            raise PrivacyError("the user server answered something else than reports")
         indptr, dims, codes, answered = told
         return Reports(plan.build(), indptr, dims, codes, answered)
 

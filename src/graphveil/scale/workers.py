@@ -23,7 +23,7 @@ from graphveil.plugins import expected
 from graphveil.scale.process_group import GlooCollective, left_alone
 from graphveil.scale.scratch import scratch
 
-# A crew that has lost a worker is started anew so many times.
+# Workers of which one was lost are started anew so many times.
 RESTARTS = 3
 # What libraries take of each worker that no other shares, in bytes.
 LIBRARIES = 200e6
