@@ -82,7 +82,7 @@ def test_a_class_of_one_s_own_is_no_model_and_no_list(seen):
     model = Model(own.model.weights, own.model.bias)
     lists = Table(own.lists.shape, own.lists.data)
     for change, words in (
-        ({"model": model}, "a model must be an object"),
+        ({"model": model}, "a model needs a .kind."),
         ({"lists": lists}, "lists must be lists"),
     ):
         with pytest.raises(InputError, match=words):

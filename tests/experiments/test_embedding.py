@@ -224,7 +224,7 @@ def test_dims_below_one_are_refused(dims):
 
 
 def test_more_dims_than_there_are_columns_are_refused():
-    with pytest.raises(InputError, match="200 rows and 16 columns.* to 17 dims: give at most 16"):
+    with pytest.raises(InputError, match="200 x 16 numbers cannot be reduced to 17 dims: give at most 16"):
         embed_experiment(SPEC, dims=17)
 
 
@@ -320,7 +320,7 @@ def test_another_table_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"users": 7}, "one row for each of 7 users"),
+        ({"users": 7}, "one row a user, 7"),
         ({"seed": "x"}, "seed: "),
         ({"privacy": None}, "privacy: "),
     ],

@@ -646,10 +646,9 @@ def test_what_a_spec_alone_does_not_tell_is_tried_in_a_small_town(name, tmp_path
     sweep = (
         find_sweep(name)
         .on(["town"])
-        .with_fields({"settings": {f"data.{key}": value for key, value in town.items()}})
+        .with_fields({"control": False, "settings": {f"data.{key}": value for key, value in town.items()}})
     )
-    quick = sweep.prepare(quick=True, everything=True)
-    assert ran(quick.with_fields({"control": False}), tmp_path, tolerant=True).failed == []
+    assert ran(sweep.prepare(quick=True, everything=True), tmp_path, tolerant=True).failed == []
 
 
 def test_a_cell_that_could_not_be_run_is_named(small, tmp_path):
