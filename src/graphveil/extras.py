@@ -11,6 +11,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "device": ("cryptography",),
     "learn": (
         "matplotlib",
+        "networkx",
         "numba",
         "optuna",
         "scipy",

@@ -21,7 +21,9 @@ def imports() -> networkx.DiGraph:
     for package in PACKAGES:
         graph.add_node(package)
         for file in (SOURCE / package).rglob("*.py"):
-            graph.add_edges_from((package, other) for other in imported_rooms(file, rooms=PACKAGES) - {package})
+            graph.add_edges_from(
+                (package, other) for other in imported_rooms(file, rooms=PACKAGES) - {package}
+            )
     return networkx.transitive_reduction(graph)
 
 

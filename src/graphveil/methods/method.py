@@ -411,8 +411,8 @@ def check_job(method: Method, job: Job) -> None:
     task, graph, budgets = job.task, job.graph, job.budgets
     if task.name not in method.can.tasks:
         own = " and ".join(TASKS.find(name).summary for name in method.can.tasks)
-        able = ", ".join(name for name, other in METHODS.items() if task.name in other.can.tasks)
-        raise InputError(f"{method.name} predicts {own}, not {task.summary}: take another task, or {able}")
+        able = "".join(f", or {name}" for name, other in METHODS.items() if task.name in other.can.tasks)
+        raise InputError(f"{method.name} predicts {own}, not {task.summary}: take another task{able}")
     task.check_budgets(budgets)
     task.check(method.name, graph)
     if graph.multilabel and task.learns_labels:
