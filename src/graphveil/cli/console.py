@@ -60,7 +60,7 @@ def confirm(question: str, otherwise: str) -> bool:
 
 
 def quote(text: str) -> list[str]:
-    """What somebody else wrote, as lines with a margin: no wrapped line can pass for one of ours.
+    """Return somebody else's text as lines with a margin, so that no wrapped line can pass for one of ours.
 
     >>> quote("to learn\\nSpent: \\x1b[0m nothing")
     ['  | to learn Spent: \\\\u001b[0m nothing']
@@ -74,7 +74,7 @@ def quote(text: str) -> list[str]:
 
 
 class Description(ProgressColumn):
-    """What a progress bar is about, in one line."""
+    """The description of a progress bar, in one line."""
 
     def render(self, task: Task) -> Text:
         return Text(visible(task.description))
@@ -88,7 +88,7 @@ class Console(RichConsole):
         return super().render_str(visible(text), **options)
 
     def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
-        """What rich has made of anything else, line by line."""
+        """Yield the segments that rich renders, with control characters made visible."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment

@@ -95,7 +95,7 @@ def show_page(name: str, method: Method, console: Console, *, settings_alone: bo
 
 
 def asks(method: Method) -> list[str]:
-    """What a method asks users for, what it predicts, and with which options, in sentences."""
+    """Return sentences about what a method asks users for, what it predicts, and with which options."""
     said = ["It asks nobody about features."]
     if method.can.features == "raw":
         said = ["It reads raw features, and claims no privacy for them."]
@@ -119,7 +119,7 @@ def asks(method: Method) -> list[str]:
 
 
 def show_settings(name: str, method: Method, console: Console) -> None:
-    """What a method can be set to, and where its defaults are others."""
+    """Print the settings of a method, and the graphs on which its defaults differ."""
     say(f"--set for {name}")
     rows = [
         (key, exact_text(info.default), info.description or "")
@@ -251,7 +251,7 @@ def _number(value: int | None) -> str:
 
 
 def _where(listing: Listing) -> str:
-    """Where a graph is, and who of its users volunteered."""
+    """Return the location of a graph, and the number of its volunteers."""
     return f"{listing.where}, {listing.volunteers:,} volunteers" if listing.volunteers else listing.where
 
 

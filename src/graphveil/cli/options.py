@@ -128,18 +128,20 @@ NUMBERS = tuple[float, ...] | None
 
 @dataclass(frozen=True)
 class Options:
-    """Which fields of a data class are options of a command: `experiment: Annotated[Experiment, Options(without=("runs",))]`.
+    """The fields of a data class that are options of a command.
+
+    Used as `experiment: Annotated[Experiment, Options(without=("runs",))]`.
 
     Parameters
     ----------
     only, without
-        Fields that are options alone, or that are none. The name of a record stands for all of its fields.
+        The only fields that are options, or fields that are not. A record's name stands for all its fields.
     fixed
-        Values of fields that are no options.
+        Values of fields that are not options.
     default
-        What stands in the place of a field's own default; ``...`` where the option must be given.
+        Defaults that replace a field's own; ``...`` if the option is required.
     help
-        What stands in the place of what the field says of itself.
+        Help texts that replace a field's own.
     """
 
     only: tuple[str, ...] = ()
@@ -321,7 +323,7 @@ def _instance(group: Any, options: Options, given: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Computing:
-    """Where runs are computed, and which of them are reused."""
+    """Options for where runs are computed, and which of them are reused."""
 
     title: ClassVar[str] = "Computing"
     jobs: int | None = option(

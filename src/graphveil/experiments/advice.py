@@ -39,7 +39,7 @@ from graphveil.statistics import Summary
 
 @dataclass(frozen=True)
 class LevelAdvice(Analysis):
-    """What each level costs on a graph, and the ε at which a chosen level itself is hidden: infinite where it is not."""
+    """The cost of each level on a graph, and the ε that hides the chosen level (infinite if not hidden)."""
 
     data: str
     epsilon: float | None
@@ -165,7 +165,10 @@ class BudgetLine:
 
 @dataclass(frozen=True, eq=False)
 class BudgetAdvice(Analysis):
-    """What is known of a graph, and what each budget would buy there. ``nats`` are those of a volunteer's row, where there are any."""
+    """The public numbers of a graph, and what each budget would buy there.
+
+    ``nats`` are those of a volunteer's row, if there are volunteers.
+    """
 
     data: str
     metric: str
@@ -390,9 +393,10 @@ KINDS = "careless / colluding / and placed"
 
 @dataclass(frozen=True)
 class Harm:
-    """What malicious users brought about, as means over runs.
+    """The effect of malicious users, as means over runs.
 
-    ``score`` is the method's on test users, ``drawn_in`` the share of honest test users of other classes who are taken for the target class.
+    ``score`` is the method's score on test users, ``drawn_in`` the share of honest test users of other
+    classes who are predicted to be of the target class.
     """
 
     score: float
@@ -554,7 +558,7 @@ def _target(ready: OpenUnit, target: int | None) -> int:
 
 
 def _influences(ready: OpenUnit) -> tuple[Influence, ...]:
-    """What one report can do, for every question."""
+    """Return the influence of a single report, for every question."""
     questions = ready.job.questions
     labels = () if questions.labels is None else (questions.labels,)
     asked = (*questions.features, *questions.classes, *labels)
@@ -578,7 +582,7 @@ def _harms(unit: RunUnit, count: int, target: int) -> tuple[list[Harm], bool]:
 def _harm(
     ready: OpenUnit, liars: NDArray[np.int64], target: int, *, careless: bool = False
 ) -> tuple[Harm, bool]:
-    """What these users bring about, and whether all that they sent was forged."""
+    """Return the effect of these malicious users, and whether everything they sent was forged."""
     labels, graph = ready.users.raw.labels, ready.graph
     malicious = np.isin(np.arange(graph.node_count), liars)
     direction = class_direction(ready.users.raw.rows(), labels, target)

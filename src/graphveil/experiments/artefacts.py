@@ -56,18 +56,18 @@ PARTS, NO_PART, JOINED = ("train", "validation", "test"), "none", "joined"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Artefact:
-    """What one run has learned about users, and where it comes from.
+    """The outcome of one run about its users, with its provenance.
 
     Parameters
     ----------
     settings
         All settings, with their defaults and the loader's.
     users
-        How many users there are.
+        The number of users.
     edges
-        How many links the server knew: those of training where links are predicted, None where links are private.
+        The number of links the server knew: training links if links are predicted, None if links are private.
     privacy
-        What the users' ledger says was spent.
+        The spending that the users' ledger recorded.
     statement
         The same in words.
     """
@@ -250,14 +250,14 @@ def _read_rows(table: TableFile, instead: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Predictions(Artefact):
-    """What a method predicts for each of n users in one run. It holds what was learned, and nothing that users hold.
+    """The predictions of a method for each of n users in one run. It holds no private data of users.
 
     Parameters
     ----------
     metric, score, tested
-        The score that the users' side counts on its ``tested`` test users; None where nobody tests.
+        The score on the ``tested`` test users, computed on the users' side; None without test users.
     calibration
-        Whether a probability is as sure as it is right, and by what.
+        Whether probabilities were calibrated, and how.
     classes
         The predicted classes (n integers), or 0 and 1 (n x labels) where a user may have several labels.
     probabilities
@@ -289,7 +289,7 @@ class Predictions(Artefact):
 
     @property
     def probability(self) -> NDArray[np.float32]:
-        """How likely the predicted class of each user is (n numbers)."""
+        """The probability of each user's predicted class, (n,) float32."""
         if self.several:
             raise InputError("users have several labels each: look at probabilities, a column a label")
         chosen: NDArray[np.float32] = self.probabilities[np.arange(self.users), self.classes]
@@ -313,7 +313,7 @@ class Predictions(Artefact):
 
     @property
     def summary(self) -> str:
-        """How many users there are, and the score of those who test."""
+        """The number of users and the score of the test users, in words."""
         kind = "labels" if self.several else "classes"
         reached = "nobody tests"
         if self.score is not None:

@@ -88,7 +88,13 @@ class ExperimentLearner:
         return self.spec.resolved_task.divide(*load_data(self.spec), seed)
 
     def learn(self, graph: Graph, users: Users, seed: int, *, label_seed: int, blind: bool) -> Outcome:
-        """What the method learns."""
+        """Return the outcome of one run of the method, or of its control if ``blind``.
+
+        Parameters
+        ----------
+        seed, label_seed
+            Seeds of the run, and of the run that answers about labels.
+        """
         part: Part = "control" if blind else "method"
         with learn.one_thread():
             ready, other = (

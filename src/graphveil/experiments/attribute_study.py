@@ -1,4 +1,4 @@
-"""Which attributes matter for a task: private rankings beside their control, beside the ranking without privacy, and beside chance."""
+"""Private rankings of attributes, beside their control, the ranking without privacy, and chance."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FirstRoundAnswers:
 
     @property
     def scores(self) -> Scores:
-        """What the server makes of the reports."""
+        """The scores that the server computes from the reports."""
         return attribute_scores(self.job, self.topology, self.reports.estimate())
 
     @property
@@ -74,7 +74,7 @@ class FirstRoundAnswers:
 
     @property
     def privacy(self) -> dict[str, Any]:
-        """What the ledger says was spent."""
+        """The spending that the ledger recorded."""
         return self.ready.privacy().to_dict()
 
 
@@ -158,10 +158,10 @@ class RankedAttribute:
 
 @dataclass(frozen=True, eq=False)
 class RankingComparison(Analysis):
-    """What the first round says of attributes, in every run of an experiment whose whole budget is spent on it.
+    """Attribute rankings of the first round, in every run of an experiment that spends all its budget on it.
 
-    ``control`` ranks by blind reports, ``reference`` by raw features after the same hops. ``null`` is the mean score of an
-    attribute that says nothing, in each run. ``names`` are those of the attributes, where they have some.
+    ``control`` ranks by blind reports, ``reference`` by raw features after the same hops. ``null`` is the
+    mean score of an uninformative attribute, in each run. ``names`` are the attributes' names, if any.
     """
 
     spec: Experiment
@@ -218,10 +218,10 @@ class RankingComparison(Analysis):
 
     @property
     def agreement(self) -> dict[str, float]:
-        """Which share of the best attributes is among the best without privacy.
+        """The share of the best attributes that are also among the best without privacy.
 
-        ``probability`` is how often blind reports would agree at least as well: blind reports treat all attributes alike, so
-        what they put first is a uniform draw in every run.
+        ``probability`` is how often blind reports would agree at least as well: blind reports treat all
+        attributes alike, so their best ones are a uniform draw in every run.
         """
         size, top = self._size
         shared = self.ranking.shared(self.reference)
@@ -254,7 +254,7 @@ class RankingComparison(Analysis):
 
     @property
     def headline(self) -> str:
-        """Whether the ranking says more than its control."""
+        """A sentence that says whether the ranking is better than its control."""
         agreement, top, given = self.agreement, self.ranking.top, budget(self.spec.budgets.epsilon)
         words = (
             f"the top {top} agree with the ranking without privacy in {top * agreement['share']:.1f} of {top}, "

@@ -51,7 +51,7 @@ class Pair:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What makes it less sure, in sentences."""
+        """Sentences about what makes the comparison less certain."""
         said = [f"{self.named}: {doubt}" for doubt in self.doubts]
         if self.first.origin != self.second.origin:
             said.append(
@@ -62,12 +62,12 @@ class Pair:
 
     @property
     def sure(self) -> bool:
-        """Whether there is a difference, as far as 95% say."""
+        """Whether the difference is significant at the 95% level."""
         return (self.p if self.corrected is None else self.corrected) < 1 - CONFIDENCE
 
     @property
     def words(self) -> str:
-        """What the numbers say."""
+        """The difference in words."""
         if not self.sure:
             return "no measurable difference"
         where = "above" if self.difference.mean > 0 else "below"
@@ -96,7 +96,7 @@ class Comparison:
 
     @property
     def headline(self) -> str:
-        """What all of it says, in one sentence."""
+        """The outcome of all comparisons in one sentence."""
         sure = [pair for pair in self.pairs if pair.sure]
         if not sure:
             return f"No measurable difference between {counted(len(self.results), 'result')}."
@@ -108,7 +108,7 @@ class Comparison:
 
     @property
     def sentences(self) -> list[str]:
-        """How to read the numbers, and what is to be known of single pairs."""
+        """Sentences about how to read the numbers, and notes on single pairs."""
         said = [READING]
         if len(self.pairs) > 1:
             said.append(
@@ -119,7 +119,7 @@ class Comparison:
         return [*said, LIMITS, *self._notes()]
 
     def _notes(self) -> list[str]:
-        """What is to be known of pairs: what holds of several of them is said once, with their names."""
+        """Return notes on pairs. A note that holds for several pairs is given once, with their names."""
         if len(self.pairs) == 1:
             return list(self.pairs[0].notes)
         about: dict[str, list[str]] = {}
@@ -217,7 +217,7 @@ def _check_alike(first: StoredResult, second: StoredResult) -> None:
 
 
 def _loaded(result: Result) -> str:
-    """What the loader was told, a split too, always written in the same way."""
+    """Return the loader's options, the split included, in a canonical spelling."""
     options = result.experiment.loader_options
     return json.dumps(options, sort_keys=True, default=str) if options else "no options"
 

@@ -78,11 +78,11 @@ class Demo:
 
     @property
     def structure(self) -> Summary | None:
-        """What graph and labels alone give: the same in every experiment, so the first one's."""
+        """The score of graph and labels alone: the same in every experiment, so the first one's."""
         return self.veil[0].structure if self.veil else None
 
     def over_structure(self, result: Result) -> Summary | None:
-        """What a result gains over asking nobody, paired over the runs that both have."""
+        """Return the gain of a result over asking nobody, paired over the runs that both have."""
         other = {unit.run: unit.score for unit in self.veil[0].of("structure")} if self.veil else {}
         both = [(unit.score, other[unit.run]) for unit in result.of("method") if unit.run in other]
         return paired_gain(*zip(*both, strict=True)) if both else None
@@ -109,7 +109,7 @@ class Demo:
         return exact_epsilon(max(each.exact.epsilon for each in found), epsilon)
 
     def headline(self) -> str:
-        """What the smallest budget gives that clearly bought anything over asking nobody, for somebody who never heard of it."""
+        """Return in plain words the result of the smallest budget with a clear gain over asking nobody."""
         result, structure = self.bought, self.structure
         if result is None or structure is None:
             return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
@@ -119,7 +119,7 @@ class Demo:
         )
 
     def difference(self) -> str:
-        """How sure the headline is, and what the same budget gives where single interests are asked for."""
+        """Return the headline's uncertainty, and the score of asking for single interests at its budget."""
         result, structure = self.bought, self.structure
         if result is None or structure is None:
             return ""
@@ -159,7 +159,7 @@ class Demo:
         ]
 
     def asked_rows(self) -> list[tuple[str, ...]]:
-        """Who was asked what in one run, at the budget that is told first: method, users, question, exact ε."""
+        """Return the questions of one run at the budget of the headline: method, users, question, exact ε."""
         table: list[tuple[str, ...]] = []
         for result in self.private:
             if _epsilon(result) != _epsilon(self.shown) or not result.of("method"):

@@ -376,7 +376,7 @@ def _held(channel: FiniteChannel, symbol: int) -> str:
 
 
 def _middle(outputs: NDArray[np.float64], row: NDArray[np.float64]) -> tuple[float, float]:
-    """Where all but the tails of a row lie."""
+    """Return the range that holds all but the tails of a row."""
     below = np.cumsum(row)
     first = int(np.searchsorted(below, TAILS / 2))
     last = int(np.searchsorted(below, 1 - TAILS / 2))

@@ -1,4 +1,4 @@
-"""What hops leave of reports: the Dirichlet energy of SKA and HOA at the budgets that were run."""
+"""The Dirichlet energy that reports keep after hops of SKA and HOA, at the budgets that were run."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ def energy_sections(
 
 
 def experiment_of(result: Result) -> Experiment | None:
-    """What was run, as far as it decides the reports; None where features were not reported, or links were private."""
+    """Return the parts of a result's experiment that decide its reports.
+
+    None if features were not reported, or links were private.
+    """
     if result.epsilon is None or result.mechanism is None:
         return None
     if result.privacy is not None and result.privacy.links is not None:
@@ -184,7 +187,7 @@ def _section(
 
 
 def _measured(curves: Sequence[EnergyCurve], hops: int) -> tuple[str, ...]:
-    """What the numbers say here: where HOA overtakes SKA, and whether the control looks the same."""
+    """Return sentences about the curves: where HOA overtakes SKA, and whether the control looks the same."""
     budgets = [curve for curve in curves if curve.epsilon is not None]
     if not budgets:
         return ()

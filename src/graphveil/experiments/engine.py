@@ -1,4 +1,4 @@
-"""What computes units: this process, others of this machine that stop at once when it is interrupted, or Ray."""
+"""Engines that compute units: this process, other processes here that stop at once with it, or Ray."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_address(address: str) -> None:
 
 
 def host_and_port(address: str) -> tuple[str, int] | None:
-    """Where to knock; None where Ray looks for itself.
+    """Split an address into host and port; return None if Ray is to find the address itself.
 
     >>> host_and_port("[::1]:6379"), host_and_port("auto")
     (('::1', 6379), None)
@@ -54,10 +54,14 @@ def host_and_port(address: str) -> tuple[str, int] | None:
 
 @dataclass(frozen=True)
 class Engine:
-    """Where units are computed. It changes no number.
+    """The engine that computes units. It does not change the numbers.
 
-    ``address`` is that of a running Ray, HOST:PORT or ``auto``; without one, Ray is started here and ends with what it was started for.
-    So many ``workers`` share the learning of one unit; without it, each unit is one worker's own.
+    Parameters
+    ----------
+    address
+        HOST:PORT of a running Ray, or ``auto``. Without it, Ray is started here and stopped at the end.
+    workers
+        The number of workers that share the learning of one unit; by default, one worker computes each unit.
     """
 
     name: str = LOCAL
@@ -94,7 +98,7 @@ class Engine:
         return cls(name, address if divider else None, workers, checkpoint_every)
 
     def inside(self, jobs: int | None) -> bool:
-        """Whether units are begun in this very process, one after the other; workers may share each."""
+        """Return whether units are started in this process, one after the other; workers may share each."""
         return self.workers is not None or (self.name == LOCAL and (jobs or 1) == 1)
 
     def check_units(self, what: str) -> None:
@@ -159,7 +163,7 @@ Value = TypeVar("Value")
 
 
 class UnitLostError(EngineError):
-    """Whoever computed one unit was lost again and again; another unit may fare better."""
+    """The process that computed one unit was lost repeatedly; other units may still succeed."""
 
 
 class Arriving(Generic[Value]):
@@ -201,7 +205,7 @@ class Arriving(Generic[Value]):
 
 
 def computed(future: Future[Value]) -> Value:
-    """What a call came to. Where its process was killed, that is said: others cannot go on without it."""
+    """Return the result of a call; raise `UnitLostError` if its process was killed."""
     done = Arriving([future]).next()
     try:
         with uninterrupted():
@@ -229,7 +233,7 @@ class Pool(ABC):
     @property
     @abstractmethod
     def stopped(self) -> bool:
-        """Whether nothing can be handed in any more."""
+        """Whether no more work can be submitted."""
 
 
 class Processes(Pool):
@@ -256,7 +260,7 @@ class Processes(Pool):
 
     @property
     def stopped(self) -> bool:
-        """Whether they were stopped, or one of them was killed, which ends the others too."""
+        """Whether the processes were stopped, or one of them was killed, which ends the others too."""
         return bool(self.executor._shutdown_thread)
 
 
@@ -274,7 +278,7 @@ def processes(count: int) -> Iterator[Processes]:
 
 
 def begin_process(digests: dict[Path, str]) -> None:
-    """What a process does first. Files that it runs must be as they were when this experiment began."""
+    """Set up a process. The files that it runs must be as they were when this experiment began."""
     expect(digests)
     _end_with_parent()
 

@@ -210,7 +210,7 @@ class Experiment:
 
     @property
     def has_levels(self) -> bool:
-        """Whether users choose a privacy level: where method and mechanism have levels."""
+        """Whether users choose a privacy level: True if both method and mechanism have levels."""
         return self.resolved_method.can.levels > 0 and takes_levels(self.budgets.mechanism)
 
     def level_budgets(self) -> tuple[float, ...]:
@@ -239,18 +239,18 @@ class Experiment:
         return {**{name: getattr(settings, name) for name in own}, **self._below(LINK_PREFIX)}
 
     def _serves_links(self, name: str) -> bool:
-        """Whether the mechanism for links has an option; where it takes public links, some may be private."""
+        """Return whether the mechanism for links has an option; private edges need ``public``."""
         accepted = inspect.signature(entry(self.budgets.link_mechanism).build).parameters
         return ("public" if name == PRIVATE_EDGES else name) in accepted
 
     @property
     def private_edges(self) -> Any:
-        """Which links are private, a share of them or a file, where others are public; None where all are."""
+        """The private links, as a share or a file, if others are public; None if all are private."""
         return self.link_options.get(PRIVATE_EDGES) if self.budgets.private_links else None
 
     @property
     def loader_options(self) -> dict[str, Any]:
-        """What the loader is told."""
+        """The options that are passed to the loader."""
         return {**self.data_options, **self._below(DATA_PREFIX)}
 
     def _below(self, prefix: str) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class PlanReports:
 
     @property
     def for_all(self) -> bool:
-        """Whether everybody is asked, those who join later too."""
+        """Whether everybody is asked, including users who join later."""
         return self.plan.users == "all"
 
     def answered_by(self, count: int) -> Mask:
@@ -85,12 +85,12 @@ class Model:
 
     @property
     def users(self) -> int:
-        """How many users it was trained with."""
+        """The number of users it was trained with."""
         return self.training_graph.node_count
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """What everybody is asked, those who join later too, in this order."""
+        """The questions that everybody is asked, including users who join later, in order."""
         return tuple(each.plan for each in self.answers if each.for_all)
 
     def predict(

@@ -110,12 +110,12 @@ class Analysis(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What was analysed."""
+        """The name of what was analysed."""
 
     @property
     @abstractmethod
     def headline(self) -> str:
-        """What came out, in words."""
+        """The outcome in words."""
 
     @property
     @abstractmethod
@@ -128,7 +128,7 @@ class Analysis(ABC):
 
     @property
     def footer(self) -> str:
-        """What stands at the end of the page."""
+        """The text at the end of the page."""
         return f"graphveil {__version__}."
 
     def page(self) -> str:

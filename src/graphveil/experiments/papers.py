@@ -363,9 +363,9 @@ def _read_number(number: Any, unit: Unit, where: str) -> float | None:
 
 @dataclass(frozen=True)
 class FigureInput:
-    """What a figure is computed from: a graph, where it needs one, and so many runs, where it draws at random.
+    """The input of a figure: a graph, if it needs one, and the number of runs, if it draws at random.
 
-    ``runs`` None is as many as the figure has. ``quick`` is one run at few values, to see that it works.
+    ``runs`` None takes the figure's default. ``quick`` is one run at few values, to see that it works.
     """
 
     data: str = ""

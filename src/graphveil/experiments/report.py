@@ -246,7 +246,7 @@ def _heading(result: Result) -> str:
 
 
 def _privacy(result: Result) -> str:
-    """What a user has spent, by subject."""
+    """Return the spending of a user by subject, in words."""
     spent = result.privacy
     if spent is not None and not spent.raw:
         with suppress(UnknownNameError):

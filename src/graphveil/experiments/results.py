@@ -167,7 +167,7 @@ class Selection:
 
 
 def _values(result: StoredResult, name: str) -> set[Any]:
-    """What a result has in a field that is selected by: any number of tags, else one value or none."""
+    """Return the values of a result in a selectable field: any number of tags, else at most one value."""
     return {*result.tags} if name == "tag" else {getattr(result, name)} - {None}
 
 

@@ -48,24 +48,24 @@ CHECKPOINTS = "checkpoints"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How experiments are run; none of it changes a number.
+    """Options for running experiments. They do not change the numbers.
 
     Parameters
     ----------
     jobs
-        How many processes compute.
+        The number of processes.
     engine
-        What computes.
+        The engine that computes.
     fresh
-        Whether finished runs are computed again, and interrupted trainings begin anew.
+        Whether to compute finished runs again, and restart interrupted trainings from the beginning.
     any_version
-        Whether what another version of graphveil has computed is reused.
+        Whether to reuse runs that another version of graphveil computed.
     tolerant
-        Whether an experiment that cannot be run is noted, and the next one is run.
+        Whether to note an experiment that cannot be run and go on with the next one.
     keep
-        Whether results and runs are kept.
+        Whether to keep results and runs.
     file
-        The file that they are kept in; that of all commands by default.
+        The file that they are kept in; by default the one that all commands use.
     """
 
     jobs: int | None = None

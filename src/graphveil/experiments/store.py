@@ -62,7 +62,10 @@ def _now() -> str:
 
 @dataclass
 class Reuse:
-    """Which kept records were found, each counted once: damaged ones, and those of another version that were taken or left."""
+    """Stored records that were found, each counted once.
+
+    ``broken`` ones are damaged; ``taken`` and ``left`` are those of another version that were used or not.
+    """
 
     broken: set[int] = field(default_factory=set)
     taken: dict[int, RecordOrigin] = field(default_factory=dict)

@@ -183,7 +183,7 @@ class Study:
 
     @property
     def measure(self) -> Measure:
-        """What is measured along the axes."""
+        """The measure along the axes."""
         return self.cells[0].measure
 
     @property
@@ -285,17 +285,17 @@ class Study:
 
     @property
     def shortened(self) -> list[str]:
-        """What takes one short run."""
+        """The mechanisms that take one short run."""
         return _mechanisms([cell for cell in self.cells if cell.remark])
 
     @property
     def slow(self) -> list[str]:
-        """What is left out because it takes very long."""
+        """The mechanisms that are left out because they take very long."""
         return _mechanisms([cell for cell in self.cells if cell.left_out == SLOW])
 
     @property
     def remarks(self) -> list[str]:
-        """What is to be said of how it is run along its axes."""
+        """Remarks on how it is run along its axes."""
         said = [QUICK_SWEEP] if self.quick else []
         said += [f"{', '.join(self.shortened)}: {SHORT}."] if self.shortened else []
         said += [f"{', '.join(self.slow)}: {SLOW_SWEEP}."] if self.slow else []

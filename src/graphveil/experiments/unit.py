@@ -186,13 +186,13 @@ class UnitResult:
 
     @property
     def workers(self) -> int | None:
-        """How many workers have shared it, a part of the graph each; None where one process has learned it."""
+        """The number of workers that shared it, each a part of the graph; None if one process learned it."""
         return int(self.also["workers"]) if "workers" in self.also else None
 
 
 @dataclass(frozen=True)
 class Validation:
-    """How well one run of a method did on its validation users."""
+    """The score and loss of one run on its validation users."""
 
     metric: str
     score: float
@@ -223,7 +223,7 @@ class RunUnit:
 
     @property
     def role(self) -> RunPart:
-        """What its part learns from, and who answers it."""
+        """The data that its part learns from, and the users who answer it."""
         return PARTS[self.part]
 
     @property
@@ -291,7 +291,7 @@ class PreparedUnit:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """What features are reported by in each round, where they are."""
+        """The mechanisms that report features, one per round; empty if features are not reported."""
         return self.job.questions.mechanisms
 
 
@@ -312,12 +312,12 @@ class OpenUnit(PreparedUnit):
 
     @property
     def turnout(self) -> tuple[int, int]:
-        """How many users have been asked so far, and how many of them answer."""
+        """The number of users asked so far, and how many of them answer."""
         asked = self.ledger.ever_asked
         return int(asked.sum()), int((asked if self.who is None else asked & self.who).sum())
 
     def privacy(self) -> Privacy:
-        """What was read and reported so far."""
+        """Return the record of what was read and reported so far."""
         panel = self.job.graph.panel
         return privacy_record(
             self.ledger,
@@ -450,7 +450,7 @@ def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
 
 
 def _also(ready: OpenUnit, outcome: Outcome) -> dict[str, float]:
-    """How well norms of test users' features were predicted, where they were, and how those who answered differ from all."""
+    """Return measurements besides the score: errors of predicted norms, and the bias of who answered."""
     graph, users = ready.graph, ready.users
     measured = dict(outcome.also)
     if outcome.norms is not None and outcome.constant_norm is not None:
@@ -485,7 +485,7 @@ def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | N
 
 
 def job_levels(spec: Experiment) -> Levels:
-    """What a job is told of levels: their budgets, where users choose one."""
+    """Return the levels of a job, with their budgets if users choose one."""
     return replace(spec.levels, levels=None, budgets=spec.level_budgets() if spec.has_levels else None)
 
 
