@@ -28,7 +28,15 @@ class SizedCache:
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], T], measure: Callable[[T], int]) -> T:
-        """What was made for this key, or what ``make`` makes now; ``measure`` says how many numbers it holds."""
+        """Return the cached value of a key; make and keep it if it is missing.
+
+        Parameters
+        ----------
+        make
+            Computes the value. It runs outside the lock, so two threads may both compute it.
+        measure
+            Returns how many numbers a value holds. A value larger than ``most`` is returned but not kept.
+        """
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)

@@ -32,12 +32,12 @@ def short(value: Any) -> str:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is an integer; True and False are none."""
+    """Return whether a value is an integer. True and False are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is an integer or a float, be it NaN; True and False are none."""
+    """Return whether a value is an integer or a float, NaN included. True and False are not."""
     return is_whole(value) or isinstance(value, (float, np.floating))
 
 

@@ -131,7 +131,7 @@ class RefusalError(GraphveilError):
 
 
 class EngineError(GraphveilError):
-    """What computes elsewhere cannot be reached, is lost, or would give other numbers."""
+    """A computing process or cluster cannot be reached, was lost, or would give other numbers."""
 
 
 class ServerError(GraphveilError):

@@ -213,7 +213,7 @@ DAMAGED = (
 
 @dataclass(frozen=True)
 class Header:
-    """What an array's header says: ``by_columns`` where it is stored column after column."""
+    """The header of a stored array. ``by_columns`` is True for column-major (Fortran) order."""
 
     shape: tuple[int, ...]
     by_columns: bool
@@ -221,12 +221,15 @@ class Header:
 
     @property
     def size(self) -> int:
-        """How many bytes the values take."""
+        """The number of bytes that the values take."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def memory(self) -> int:
-        """How many bytes count against a limit: a dimension of 0 makes any other one free, so rows are counted all the same."""
+        """The number of bytes that count against a limit, at least the largest dimension.
+
+        An array with a dimension of 0 has no bytes however many rows it claims, so its rows count instead.
+        """
         return max(self.size, *self.shape) if self.shape else self.size
 
 

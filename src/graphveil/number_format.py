@@ -1,7 +1,7 @@
-"""How numbers are printed, in tables, figures and sentences: scores, intervals, percentages, budgets, sizes and values.
+"""Number formats of tables, figures and sentences: scores, intervals, percentages, budgets, sizes and values.
 
-Scores and shares are 0..1 and printed as points, hundredths of 1. What was spent, and what a table's exact ε is, is rounded up, by
-`rounded_up`.
+Scores and shares are 0..1 and printed as points, hundredths of 1. Spent budgets and exact ε are rounded up,
+by `rounded_up`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class Interval(Protocol):
 
     @property
     def low(self) -> float | None:
-        """Where the interval begins."""
+        """The lower end of the interval."""
 
     @property
     def high(self) -> float | None:
-        """Where it ends."""
+        """The upper end of the interval."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """How a number is printed: times ``factor``, in this format, with this mark behind; at most ``most``."""
+    """A number format: the value times ``factor``, at most ``most``, in the format ``digits``, then ``mark``."""
 
     name: str
     factor: float = 1.0
@@ -53,7 +53,7 @@ class Unit:
         return f"{value:{self.digits}}{self.mark}"
 
     def axis(self, words: str) -> str:
-        """What stands along an axis: words, and the unit where there is one.
+        """Return the label of an axis: the words, and the unit if there is one.
 
         >>> PERCENT.axis("accuracy"), SECONDS.axis("time"), NUMBER.axis("error")
         ('accuracy (%)', 'time (s)', 'error')

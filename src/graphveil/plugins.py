@@ -23,9 +23,9 @@ PREFIX = "graphveil_user_"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where something was loaded from, in words, and a digest of what was there: for a package its version.
+    """The file or package that something was loaded from, and a digest of the file or the package's version.
 
-    ``path`` is that of a file, as it was given.
+    ``path`` is the file's path as it was given.
     """
 
     words: str
@@ -55,7 +55,7 @@ class File(Source):
 
     @property
     def complete(self) -> bool:
-        """Whether all that it has registered is still there."""
+        """Whether everything that it registered is still there."""
         return all(registry.holds(name, item) for registry, name, item in self.added)
 
     def forget(self) -> None:
@@ -79,7 +79,7 @@ _expected: dict[Path, str] = {}
 
 
 def is_reference(name: str) -> bool:
-    """Whether a name is that of something in a file.
+    """Return whether a name refers to something in a file.
 
     >>> is_reference("mine.py:Mine"), is_reference("mine.py"), is_reference("gcn")
     (True, True, False)
@@ -113,7 +113,7 @@ def digest(reference: str) -> str:
 
 @contextmanager
 def running(source: Source) -> Iterator[None]:
-    """What is registered meanwhile comes from there."""
+    """Attribute everything that is registered inside the block to ``source``."""
     _running.append(source)
     try:
         yield
@@ -219,7 +219,17 @@ def _run(file: File, source: bytes, path: Path) -> None:
 
 
 def find_in(file: File, name: str, registered: list[str], shown: Path, what: str) -> Any:
-    """What a file defines under a name, or an error that lists what it has; ``registered`` is what can be named besides."""
+    """Return what a file defines under a name, or raise an error that lists the names it has.
+
+    Parameters
+    ----------
+    registered
+        Names that the file has registered; the error lists them too.
+    shown
+        The path that the error shows.
+    what
+        The noun for the kind of thing, as errors call it.
+    """
     member = getattr(file.module, name, None)
     if member is not None:
         return member
@@ -231,7 +241,7 @@ def find_in(file: File, name: str, registered: list[str], shown: Path, what: str
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:
-    """What installed packages offer in a group of entry points, by name; nothing is imported."""
+    """Return the entry points that installed packages offer in a group, by name, without importing them."""
     offered: dict[str, EntryPoint] = {}
     for point in entry_points(group=group):
         offered.setdefault(point.name, point)
@@ -250,11 +260,12 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """What can be asked for by name, in the order in which it was added. ``what`` is what errors call it.
+    """Items by name, in the order in which they were added. ``what`` is the noun that errors use.
 
-    `find` knows what is registered and runs nobody's code: names that came over a network or from a stored result are looked up
-    by it. `load` also takes FILE.py:NAME and what installed packages offer in ``group``, which runs their code. What was found
-    there becomes an item by ``adapt(name, member)``, which refuses what is of the wrong kind.
+    `find` looks only at registered names and runs no code: use it for names that came over a network or from
+    a stored result. `load` also takes FILE.py:NAME and the names that installed packages offer in ``group``,
+    and runs their code. A member found there becomes an item by ``adapt(name, member)``, which rejects the
+    wrong kind.
 
     >>> fruit = Registry[int]("fruit", {"apple": 1, "pear": 2})
     >>> fruit.find("apple"), list(fruit)
@@ -304,17 +315,17 @@ class Registry(Mapping[str, T]):
         self._origins.pop(name, None)
 
     def holds(self, name: str, item: Any) -> bool:
-        """Whether a name stands for this very thing."""
+        """Return whether a name stands for this very object."""
         return name in self._items and self._items[name] is item
 
     def find(self, name: str) -> T:
-        """What has that name, or an error that lists all names and suggests the nearest."""
+        """Return the item of a name, or raise an error that lists all names and suggests the nearest."""
         if name not in self._items:
             raise unknown_name(self.what, name, self._items)
         return self._items[name]
 
     def load(self, name: str) -> T:
-        """What has that name, from FILE.py:NAME or from an installed package too; found by `find` from then on."""
+        """Return the item of a name, also from FILE.py:NAME or an installed package; then `find` knows it too."""
         if is_reference(name):
             return self._from_file(name)
         if name not in self._items:
@@ -338,7 +349,7 @@ class Registry(Mapping[str, T]):
         return [name for name in self._items if not is_reference(name)]
 
     def origin(self, name: str) -> Origin | None:
-        """Where something was loaded from; None for what is the library's own or was registered by hand."""
+        """Return where an item was loaded from; None if it is the library's or was registered by hand."""
         return self._origins.get(name)
 
     def _plugins(self) -> dict[str, EntryPoint]:
@@ -366,7 +377,7 @@ class Registry(Mapping[str, T]):
         self._items[point.name], self._origins[point.name] = item, origin
 
     def _from_file(self, reference: str) -> T:
-        """What a file has under a name: one that it registers, or one that it defines."""
+        """Return what a file registers or defines under a name."""
         path, name = divided(reference, self.what)
         file = load_file(path)
         # The same words may have named another file, in another folder.

@@ -144,7 +144,7 @@ class Privatize(BaseTransform):  # type: ignore[misc]
 
 
 class _Answered:
-    """What was answered for which tensors. They are kept, so that no other one can come to lie in the same place."""
+    """The answers by tensor. The tensors are kept, so that no other one can take the same place in memory."""
 
     def __init__(self) -> None:
         self._by_place: dict[Place, tuple[Tensor, Tensor, dict[str, Any]]] = {}
@@ -164,7 +164,7 @@ class _Answered:
 
     @property
     def at_home(self) -> bool:
-        """Whether this is the process that it was made in."""
+        """Whether this is the process in which it was made."""
         return self._process == os.getpid()
 
     def __len__(self) -> int:
@@ -182,14 +182,14 @@ class _Answered:
 
 
 def _answered_elsewhere() -> _Answered:
-    """What an unpickled transform knows of answers: nothing, not even whether there were any."""
+    """Return the answers of an unpickled transform, which cannot know whether there were any."""
     unknown = _Answered()
     unknown._process = None
     return unknown
 
 
 def _place(tensor: Tensor) -> Place:
-    """Where a tensor's numbers lie, dense or sparse."""
+    """Return the place in memory of a tensor's numbers, dense or sparse."""
     if tensor.layout == torch.strided:
         parts: tuple[Tensor, ...] = (tensor,)
     elif tensor.layout == torch.sparse_coo:
@@ -221,7 +221,7 @@ class PageRank(nn.Module):
         return (self.settings.operator(matrix) @ dense.float()).to(dense.dtype)
 
     def extra_repr(self) -> str:
-        """What the module's repr shows."""
+        """Return the settings that the module's repr shows."""
         return f"{self.settings.alpha:g}, r={self.settings.r:g}, r_max={self.settings.r_max:g}"
 
 
@@ -251,5 +251,5 @@ class FlexProp(nn.Module):
         return (self.last.operator(matrix) @ x.float()).to(x.dtype)
 
     def extra_repr(self) -> str:
-        """What the module's repr shows."""
+        """Return the settings that the module's repr shows."""
         return self.last.extra_repr()

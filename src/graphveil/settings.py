@@ -17,7 +17,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Environment:
-    """Where graphs are looked for, and where graphs and results are kept."""
+    """The folder in which graphs are looked for, and the one in which graphs and results are kept."""
 
     data: Path | None
     cache: Path
@@ -54,9 +54,9 @@ def device_file() -> Path:
 
 
 def witness_folder() -> Path:
-    """Where programs of this user remember how far the books of devices have come.
+    """Return the folder in which this user's programs remember how far the books of devices have come.
 
-    Restoring a backup of the books must leave it alone, so it is never in their folder.
+    Restoring a backup of the books must not touch it, so it is never in their folder.
     """
     return _folder("GRAPHVEIL_WITNESS") or _state_folder() / "witnesses"
 
@@ -66,7 +66,11 @@ def _state_folder() -> Path:
 
 
 def former_witness_folders() -> tuple[Path, ...]:
-    """Where witnesses may still lie: beside the books, as earlier versions kept them, and in the folder used without GRAPHVEIL_WITNESS."""
+    """Return the folders that may still hold witnesses.
+
+    These are the folders beside the books, where earlier versions kept them, and the one used without
+    GRAPHVEIL_WITNESS.
+    """
     named = _folder("GRAPHVEIL_STATE")
     folders = (*(() if named is None else (named,)), _user_folder("data") / "graphveil", _state_folder())
     return tuple(folder / "witnesses" for folder in folders)

@@ -55,7 +55,7 @@ def exact_interval(right: int, guesses: int) -> Summary:
 
 
 def at_least(right: int, guesses: int, rate: float) -> float:
-    """How likely so many guesses or more are right, where each is with this probability.
+    """Return the probability that ``right`` or more of ``guesses`` are right, each with probability ``rate``.
 
     >>> at_least(2, 2, 0.5)
     0.25
@@ -82,7 +82,7 @@ def bootstrap(values: Sequence[float]) -> Summary:
 
 @dataclass(frozen=True)
 class Spread:
-    """What a document prints behind ±: in words, and the same of our runs (None for a single one)."""
+    """The quantity that a document prints after ±: its name, and its value for our runs (None for one run)."""
 
     words: str
     of: Callable[[Sequence[float]], float | None]
@@ -175,7 +175,7 @@ def _added(gain: Summary, other: str = "the control") -> str:
 
 
 def beside(over: Summary, other: str) -> str:
-    """How far a result is from what is reached without asking users for features.
+    """Return in words how far a result is from one reached without asking users for features.
 
     >>> beside(Summary(0.02, 0.01, 0.03), "volunteers alone")
     '2.0 ± 1.0 above volunteers alone'
