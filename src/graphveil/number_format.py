@@ -36,7 +36,7 @@ class Interval(Protocol):
 
 @dataclass(frozen=True)
 class Unit:
-    """A number format: the value times ``factor``, at most ``most``, in the format ``digits``, then ``mark``."""
+    """A number format: the value times ``factor``, at most ``most``, in format ``digits``, then ``mark``."""
 
     name: str
     factor: float = 1.0

@@ -325,7 +325,7 @@ class Registry(Mapping[str, T]):
         return self._items[name]
 
     def load(self, name: str) -> T:
-        """Return the item of a name, also from FILE.py:NAME or an installed package; then `find` knows it too."""
+        """Return the item of a name, also from FILE.py:NAME or an installed package, and register it."""
         if is_reference(name):
             return self._from_file(name)
         if name not in self._items:

@@ -82,7 +82,7 @@ def bootstrap(values: Sequence[float]) -> Summary:
 
 @dataclass(frozen=True)
 class Spread:
-    """The quantity that a document prints after ±: its name, and its value for our runs (None for one run)."""
+    """The quantity that a document prints after ±: its name, and its value for our runs (None for one)."""
 
     words: str
     of: Callable[[Sequence[float]], float | None]

@@ -317,9 +317,18 @@ def advise_budget(
     progress: Progress | None = None,
     given: tuple[Graph, Users] | None = None,
 ) -> BudgetAdvice:
-    """Return what veil would buy at each budget, from public numbers and, where there is a panel, from its rows; nobody is asked.
+    """Predict the gain of veil at each budget from public numbers and the panel's rows; nobody is asked.
 
     The curve was fitted to gains on other graphs than this one.
+
+    Parameters
+    ----------
+    epsilons
+        The budgets to predict the gain at.
+    progress
+        Called with the current step and the share that is done.
+    given
+        Graph and users, if these are objects.
     """
     if not epsilons:
         raise InputError("no budget is given: name one or more, such as --epsilon 1,2,4")
@@ -497,11 +506,21 @@ def advise_poisoning(
     target: int | None = None,
     progress: Progress | None = None,
 ) -> PoisoningAdvice:
-    """Run a method with no malicious users and with each share of them; they want others taken for the target class.
+    """Run a method without malicious users and with each share of them, who push others into a target class.
 
-    They know what rows of every class look like on average, and all say the same. Where codes can be chosen they send those that speak most for
-    the target class; else they answer as a row would that does. The target is the rarest class where none is named. Beside them stand
-    as many who send what says nothing, and as many who push and are placed where they weigh most.
+    Malicious users know the average row of every class, and all send the same. If codes can be chosen, they
+    send those that favour the target class most; else they answer as a row that does. For comparison, the
+    method also runs with as many users who send uninformative reports, and with as many malicious users in
+    the places with the largest weights.
+
+    Parameters
+    ----------
+    shares
+        The shares of malicious users, 0..1; 0 is always added.
+    target
+        The target class; the rarest by default.
+    progress
+        Called with the current step and the share that is done.
     """
     _check(spec, shares)
     all_shares = (0.0, *(each for each in shares if each))

@@ -40,7 +40,7 @@ class MethodTarget:
 
     @classmethod
     def of(cls, attack: str, spec: Experiment, seen: str = "scores") -> MethodTarget:
-        """By the name of the attack."""
+        """Return the target of an attack that is given by name; ``seen`` is what the attacker sees."""
         found = [each for each in SEEN if each == seen]
         if not found:
             raise InputError(f"--seen takes {' or '.join(SEEN)}, got {seen!r}")

@@ -79,7 +79,17 @@ class FirstRoundAnswers:
 
 
 def ask_first_round(spec: Experiment, part: Part, run: int, whole: bool) -> FirstRoundAnswers:
-    """Ask the first round of togl, and for labels or norms where these are private; the budget declared is just that."""
+    """Ask the first round of togl, and for labels or norms if private; only that budget is declared.
+
+    Parameters
+    ----------
+    part
+        "method", or "control" for blind reports.
+    run
+        The number of the run, from 0.
+    whole
+        Whether the round gets the whole budget instead of togl's share.
+    """
     unit = RunUnit(spec, part, run)
     ready = open_unit(unit)
     method = FirstRound(whole)
@@ -103,8 +113,16 @@ def rank_attributes(
 ) -> Ranking:
     """Rank attributes by reports of togl's first round, in every run of an experiment.
 
-    The round has the share of the budget that togl gives it, or, with ``whole``, all of it. ``part`` "control" ranks by blind
-    reports. ``watch`` sees each run.
+    Parameters
+    ----------
+    top
+        The number of best attributes.
+    part
+        "method", or "control" to rank by blind reports.
+    whole
+        Whether the round gets the whole budget instead of togl's share.
+    watch
+        Called with the answers of each run.
     """
     check_ranking(spec, top)
     scores, correlations = [], []
@@ -375,7 +393,15 @@ class RankingComparison(Analysis):
 def compare_rankings(
     spec: Experiment, *, top: int = TOP, progress: Progress | None = None
 ) -> RankingComparison:
-    """Rank attributes with the whole budget in togl's first round, and rank again with blind reports and without privacy."""
+    """Rank attributes with the whole budget in togl's first round, with blind reports, and without privacy.
+
+    Parameters
+    ----------
+    top
+        The number of best attributes to compare.
+    progress
+        Called with the current step and the share that is done.
+    """
     say = progress or (lambda what, share: None)
     raw: list[Scores] = []
     null: list[float] = []

@@ -224,7 +224,17 @@ def _epsilon(result: Result) -> float:
 
 
 def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> Iterator[Demo]:
-    """Run everything, and yield what there is after each step, so that nothing is lost."""
+    """Run the demo, and yield the results so far after each step, so that nothing is lost.
+
+    Parameters
+    ----------
+    runs
+        The number of runs for each budget.
+    jobs
+        The number of processes.
+    watch
+        Called with a description, the number of finished steps, and the number of all steps.
+    """
     demo, done = Demo(), count(1)
     steps = len(EPSILONS) * (runs * 4 + 2) + 2 * runs + 1
     settings = {"epochs": EPOCHS}

@@ -67,7 +67,17 @@ class EnergyCurve:
 def energy_sections(
     name: str, results: Sequence[Result], hops: int, tell: Callable[[str], None]
 ) -> list[Section]:
-    """Return one section a mechanism for the results on one graph. What cannot be loaded or asked here is named, and skipped."""
+    """Return a section per mechanism for the results on one graph; results that cannot be repeated are skipped.
+
+    Parameters
+    ----------
+    name
+        The name of the graph.
+    hops
+        The number of hops.
+    tell
+        Called with a sentence about each result that is skipped.
+    """
     kinds: dict[str, list[Experiment]] = {}
     for result in sorted(results, key=lambda each: (each.mechanism or "", each.epsilon or 0.0, each.seed)):
         try:
@@ -125,7 +135,10 @@ def _mechanism_name(spec: Experiment) -> str:
 
 
 def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> EnergyCurve:
-    """Ask all users once, as a run of this spec does, and measure the energy of their answers."""
+    """Ask all users once, as a run of this experiment does, and measure the energy of their answers.
+
+    ``blind`` asks through blinded channels, as the control does.
+    """
     if spec.has_levels:
         users = with_levels(spec, users, spec.seed)
     job = Job(

@@ -81,7 +81,7 @@ class Engine:
     def of(
         cls, written: str | Engine, workers: int | None = None, checkpoint_every: int = CHECKPOINT_EVERY
     ) -> Engine:
-        """An engine as it is written: ``local``, ``ray``, ``ray://HOST:PORT`` or ``ray://auto``.
+        """Return the engine of a name: ``local``, ``ray``, ``ray://HOST:PORT`` or ``ray://auto``.
 
         >>> Engine.of("ray://10.0.0.7:6379", workers=2)
         Engine(name='ray', address='10.0.0.7:6379', workers=2, checkpoint_every=20)

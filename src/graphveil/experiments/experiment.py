@@ -378,7 +378,7 @@ def input_digest(spec: Experiment, part: Part = "method") -> str:
 
 
 def check_same(spec: Experiment, digest: str, part: Part = "method") -> None:
-    """Refuse to compute from, or to keep, other data than those that an experiment began with."""
+    """Raise an error if the data of an experiment are not those of ``digest``, with which it began."""
     if input_digest(spec, part) != digest:
         raise InputError(
             f"{spec.data} was changed while it was computed with, or is another one on {platform.node()}: give all machines the same "
@@ -393,10 +393,11 @@ PYG_OPTIONS = ("range", "binary", "split", "label", "metric", "ids", "name")
 def take_data(
     data: Any, users: Users | None, options: dict[str, Any]
 ) -> tuple[str, Given | None, dict[str, Any]]:
-    """Return the name of what is given, its two sides where it is no name, and the options that are left for a spec.
+    """Return the name of the data, graph and users if these are objects, and the remaining options.
 
-    PyG's Data goes through `from_pyg`, with ``range``, ``binary``, ``split``, ``label``, ``metric``, ``ids`` and ``name`` of the options.
-    With the name of a dataset these are options of its loader, so that ``range=(0, 1)`` means the same in both.
+    PyG's Data goes through `from_pyg`, with the options ``range``, ``binary``, ``split``, ``label``,
+    ``metric``, ``ids`` and ``name``. With the name of a dataset these are options of its loader, so that
+    ``range=(0, 1)`` means the same in both.
     """
     together = "give a graph together with its users, or the name of a dataset alone"
     own = {key: options[key] for key in PYG_OPTIONS if key in options}

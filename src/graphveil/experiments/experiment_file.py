@@ -68,7 +68,7 @@ def packaged(room: str) -> dict[str, Path]:
 
 
 def known_only(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """Refuse a key that has no meaning."""
+    """Raise an error if a table has an unknown key; ``where`` names the table in the error."""
     names = tuple(known)
     for key in table:
         if key not in names:
@@ -76,7 +76,15 @@ def known_only(table: Mapping[str, Any], known: Iterable[str], where: str) -> No
 
 
 def typed(table: Mapping[str, Any], key: str, kind: type, where: str, default: Any = None) -> Any:
-    """A value of a table that must be of one kind; without a default it must be there."""
+    """Return the value of a key, which must be of type ``kind``.
+
+    Parameters
+    ----------
+    where
+        The name of the table in errors.
+    default
+        The value of a missing key; without it the key is required.
+    """
     value = table.get(key, default)
     if value is None:
         raise InputError(f"{where} needs {key}, {_KINDS[kind]}")
@@ -108,7 +116,7 @@ def experiment_fields(table: Mapping[str, Any], where: str) -> Fields:
 
 
 def one_field(field: str, value: Any, where: str) -> Fields:
-    """One field of an experiment by its name, or one setting as ``settings.KEY``."""
+    """Return the fields of an experiment with one field, or one setting as ``settings.KEY``, set."""
     name, dot, key = field.partition(".")
     key = key.strip("\"'")
     if name == SETTINGS and dot and key:
@@ -128,7 +136,19 @@ class LabelledEntry:
 def labelled_entries(
     table: Mapping[str, Any], key: str, where: str, more: tuple[str, ...] = (), default: Fields | None = None
 ) -> list[LabelledEntry]:
-    """Read a list of tables with label and set; ``default`` is what one sets that has no set, and ``more`` are other keys."""
+    """Read a list of tables that have a label and set fields.
+
+    Parameters
+    ----------
+    key
+        The key of the list in ``table``.
+    where
+        The name of the table in errors.
+    more
+        Other keys that entries may have.
+    default
+        The fields of an entry without ``set``; without it ``set`` is required.
+    """
     entries: list[LabelledEntry] = []
     for entry in typed(table, key, list, where):
         if not isinstance(entry, Mapping):
