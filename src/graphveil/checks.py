@@ -44,8 +44,16 @@ def is_number(value: Any) -> bool:
 def check_whole(
     value: Any, name: str, *, least: int | None = None, most: int | None = None, why: str = ""
 ) -> int:
-    """Return an integer within bounds, or say which integers can be taken; ``why`` says where a bound comes from.
+    """Return an integer within bounds, or raise an error that says which integers are allowed.
 
+    Parameters
+    ----------
+    name
+        The name of the value in the error.
+    least, most
+        Inclusive bounds.
+    why
+        The reason for a bound, for the error.
     >>> check_whole(4, "levels", least=2, most=64)
     4
     """
@@ -66,11 +74,20 @@ def check_number(
     infinite: bool = False,
     why: str = "",
 ) -> float:
-    """Return a number within bounds as a float, or say which numbers can be taken.
+    """Return a number within bounds as a float, or raise an error that says which numbers are allowed.
 
-    ``least`` and ``most`` are bounds that can be taken themselves, ``above`` and ``below`` bounds that cannot. A number is
-    finite, unless ``infinite`` says that there may be no limit; ``why`` says where a bound comes from.
-
+    Parameters
+    ----------
+    name
+        The name of the value in the error.
+    least, most
+        Inclusive bounds.
+    above, below
+        Exclusive bounds.
+    infinite
+        Whether infinity is allowed.
+    why
+        The reason for a bound, for the error.
     >>> check_number(0.5, "gamma", above=0, below=1)
     0.5
     """
@@ -89,8 +106,16 @@ def check_number(
 
 
 def check_shares(values: Any, name: str, count: int, why: str = "") -> NDArray[np.float64]:
-    """Return so many numbers of at least 0, not all 0, divided by their sum; or say that they must be such.
+    """Return non-negative numbers divided by their sum, or raise an error if they are not such numbers.
 
+    Parameters
+    ----------
+    values
+        Numbers of at least 0, not all 0, (count,).
+    name
+        The name of the values in the error.
+    why
+        The reason for the count, for the error.
     >>> check_shares([1, 3], "shares", 2).tolist()
     [0.25, 0.75]
     """

@@ -410,7 +410,7 @@ class Registry(Mapping[str, T]):
 
 
 def unknown_name(what: str, name: str, names: Iterable[str]) -> UnknownNameError:
-    """The error for a name that nothing has.
+    """Return the error for an unknown name; ``what`` is the noun, and ``names`` are the known names.
 
     >>> print(unknown_name("mechanism", "multibyte", ["onebit", "multibit"]))
     no mechanism is named 'multibyte': choose one of onebit, multibit; did you mean 'multibit'?

@@ -243,7 +243,19 @@ class FlexProp(nn.Module):
     def forward(
         self, x: Tensor, edge_index: Any, node_weight: Tensor, edge_weight: Tensor | None = None
     ) -> Tensor:
-        """Average features (n x d) over hops, each node counting by its weight."""
+        """Average features over hops, with each node weighted.
+
+        Parameters
+        ----------
+        x
+            Features, (n, d).
+        edge_index
+            The links, as PyG's layers take them.
+        node_weight
+            Weights of the nodes, (n,), finite and at least 0.
+        edge_weight
+            Weights of the links; all 1 by default.
+        """
         weights = node_weight.detach().cpu().numpy().astype(np.float64)
         if weights.shape != (x.shape[0],) or not np.isfinite(weights).all() or (weights < 0).any():
             raise InputError(f"node_weight must be {x.shape[0]} finite numbers of at least 0, one a node")

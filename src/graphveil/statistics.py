@@ -145,8 +145,18 @@ def holm(values: Sequence[float]) -> list[float]:
 def verdict(
     gain: Summary, epsilon: float, over_structure: Summary | None = None, nobody: str = "asking nobody"
 ) -> str:
-    """In words: what the features at this budget add to the control, and how that compares with asking nobody.
+    """Return in words the gain of features over the control, and how that compares with asking nobody.
 
+    Parameters
+    ----------
+    gain
+        The gain over the control, 0..1.
+    epsilon
+        The budget of features.
+    over_structure
+        The gain over asking nobody, 0..1.
+    nobody
+        The words for asking nobody.
     >>> verdict(Summary(0.001, -0.005, 0.007), 1.0)
     'features at ε = 1 add 0.1 ± 0.6 points over the control: nothing measurable'
     >>> verdict(Summary(0.08, 0.06, 0.1), 1.0, Summary(-0.004, -0.006, -0.002))
@@ -157,8 +167,7 @@ def verdict(
 
 
 def link_verdict(gain: Summary, epsilon: float, without: str = "no edges at all") -> str:
-    """In words: what private links at this budget a link add to the same method without them.
-
+    """Return in words the gain of private links, at this budget per link, over the same method without them.
     >>> link_verdict(Summary(0.08, 0.06, 0.1), 10.0)
     'links at ε = 10 add 8.0 ± 2.0 points over no edges at all'
     """

@@ -74,7 +74,7 @@ def about(name: str, method: Method) -> dict[str, Any]:
 
 
 def show_page(name: str, method: Method, console: Console, *, settings_alone: bool = False) -> None:
-    """All about one method, or its settings alone."""
+    """Print the description of a method, or only its settings."""
     console.print(f"[bold]{escape(name)}[/]: {escape(method.summary)}")
     console.print()
     if not settings_alone:
@@ -165,7 +165,7 @@ def mechanisms(
 
 
 def draw(name: str | None, file: Path, epsilon: float) -> None:
-    """Draw one mechanism."""
+    """Draw one mechanism at a budget to a file."""
     if name is None:
         raise InputError("--plot draws one mechanism: name it, as in `mechanisms krr --plot krr.svg`")
     check_number(epsilon, "--epsilon", above=0)

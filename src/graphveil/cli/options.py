@@ -160,7 +160,10 @@ class Options:
 
 
 def option_info(each: Field[Any], group: Any = None, text: str | None = None) -> Any:
-    """Return what typer is told of a field: its names, its help, and the panel of its group."""
+    """Return the typer option or argument of a field: its names, its help, and the panel of its group.
+
+    ``text`` replaces the field's help.
+    """
     about = each.metadata
     if about.get("positional"):
         return typer.Argument(help=text or about["help"])
@@ -378,8 +381,9 @@ NAMED = ("backbone", "task")
 
 
 def default_file(spec: Experiment, suffix: str = ".toml", budgets: Sequence[float] = ()) -> Path:
-    """METHOD-DATA-epsE.toml in this folder, with whatever else is not as usual in its name; ``budgets`` where there are several.
+    """Return METHOD-DATA-epsE.toml in this folder, with everything that is not the default in its name.
 
+    ``budgets`` replace the experiment's ε if there are several.
     >>> str(default_file(Experiment.of("base", "folder/my.npz", epsilon=0.5)))
     'base-my-eps0.5.toml'
     >>> str(default_file(Experiment.of("base", "town", epsilon=1.0), ".svg", (1.0, 2.5)))

@@ -388,7 +388,7 @@ def _intervals(axes: Any, channel: FiniteChannel, shares: dict[int, NDArray[np.f
 def spread(
     row: NDArray[np.float64], cells: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the share of a row in each interval between ``edges``; the first and last include what is outside.
+    """Return the share of a row in each interval between ``edges``; the first and last include the rest.
 
     Parameters
     ----------

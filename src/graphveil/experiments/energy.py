@@ -67,7 +67,7 @@ class EnergyCurve:
 def energy_sections(
     name: str, results: Sequence[Result], hops: int, tell: Callable[[str], None]
 ) -> list[Section]:
-    """Return a section per mechanism for the results on one graph; results that cannot be repeated are skipped.
+    """Return a section per mechanism for the results on one graph, skipping those that cannot be repeated.
 
     Parameters
     ----------

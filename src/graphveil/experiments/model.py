@@ -96,11 +96,20 @@ class Model:
     def predict(
         self, graph: Graph, joined: Users | Sequence[Reports] = (), *, seed: int | None = None
     ) -> Predictions:
-        """Predict classes of all users of a graph that has grown: its first users are those of the training, in the same order.
+        """Predict classes of all users of a graph that has grown since the training.
 
-        Those who joined answer the same `plans`, once. ``joined`` is where their answers come from: their reports to each plan, in the order
-        of the graph; or, in a simulation, the `Users` of the whole graph, of whom those who joined are asked on fresh books,
-        drawing from a ``seed`` of their own or from the operating system. Nobody is asked twice: what the others reported is in the model.
+        Users who joined answer the same `plans`, once. Nobody is asked twice: the model holds the other
+        users' reports.
+
+        Parameters
+        ----------
+        graph
+            The grown graph. Its first users are those of the training, in the same order.
+        joined
+            The reports to each plan of the users who joined, in the order of the graph; or, in a simulation,
+            the `Users` of the whole graph, of whom those who joined are asked on fresh books.
+        seed
+            The seed of simulated answers; by default they are drawn from the operating system.
         """
         self._check(graph, seed)
         people = joined if isinstance(joined, Users) else None
@@ -243,7 +252,14 @@ def train_model(
 ) -> Model:
     """Train the model of one run of an experiment: split, reports and weights are those of `run_experiment`.
 
-    Where the run had a ``score``, a model that comes to another one is refused.
+    Parameters
+    ----------
+    run
+        The number of the run, from 0.
+    given
+        Graph and users, if these are objects.
+    score
+        The score that the run had; a model with another score is rejected.
     """
     check_model(spec)
     with learn.one_thread():

@@ -108,9 +108,16 @@ def report_html(
     hops: int = HOPS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Return the page: the same results, in any order, give the same bytes.
+    """Return a page of results. The same results, in any order, give the same bytes.
 
-    ``energy`` adds what hops do to such reports, from fresh simulated collections; it needs the graphs to be there.
+    Parameters
+    ----------
+    energy
+        Whether to add the energy of reports over hops, from fresh simulated collections; it needs the graphs.
+    hops
+        The number of hops for the energy.
+    tell
+        Called with a sentence about each result whose energy is missing.
     """
     shown = sorted(latest(results), key=_order)
     graphs = _groups(shown, graph_name)

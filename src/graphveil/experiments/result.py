@@ -177,7 +177,21 @@ class Result(BaseModel):
         data_digest: str = "",
         given: Given | None = None,
     ) -> Result:
-        """Return what finished units say; ``given`` are graph and users, where they were given as objects."""
+        """Return the result of finished units.
+
+        Parameters
+        ----------
+        version
+            The version of graphveil that computed the units.
+        seconds
+            The time that all of them took.
+        interrupted
+            Whether units are missing because of an interrupt.
+        data_digest
+            A digest of the graph's content.
+        given
+            Graph and users, if these are objects.
+        """
         parts = {part: _units_of(units, part) for part in PARTS}
         method, known = parts["method"], {**experiment.about(), "version": version}
         if not method:

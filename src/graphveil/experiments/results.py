@@ -196,7 +196,7 @@ LARGEST_FIRST = frozenset({"date", "mean", "gain", "gain-over-structure", "runs"
 
 
 def sort_results(results: Sequence[StoredResult], by: str, backwards: bool = False) -> list[StoredResult]:
-    """Return results in an order of `ORDERS`; those that are alike stay as they were."""
+    """Return results sorted by a key of `ORDERS`. The sort is stable; results without the key come last."""
     if by not in ORDERS:
         raise unknown_name("order", by, ORDERS)
     key = ORDERS[by]
@@ -217,7 +217,15 @@ def check_tag(name: str, results: Sequence[StoredResult]) -> str:
 
 
 def find_result(name: str, results: Sequence[StoredResult], among: Selection) -> StoredResult:
-    """Return the one result of that number, tag or method; where there are several, they must be narrowed down."""
+    """Return the one result with a number, tag or method; raise an error if there are several.
+
+    Parameters
+    ----------
+    name
+        A result's number, tag or method.
+    among
+        The selection in which a tag or method is looked for.
+    """
     if name.isdecimal():
         (found,) = with_numbers(results, [int(name)])
         return found

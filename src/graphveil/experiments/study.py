@@ -118,7 +118,7 @@ class Cell:
         return replace(self, experiment=quick)
 
     def prepare(self, missing: str, everything: bool, quick: bool) -> Cell:
-        """Return what of it is run; see `Study.prepare`."""
+        """Return the cell as it is run: in full, shortened, or left out. See `Study.prepare`."""
         if missing or (quick and self.slow and not everything):
             return replace(self, left_out=missing or SLOW)
         if quick:
@@ -331,9 +331,16 @@ def read_sweep(file: Path) -> Study:
 
 
 def sweep_of(content: Mapping[str, Any], name: str, where: str) -> Study:
-    """Return the sweep that a file describes; ``where`` is what errors call the file.
+    """Return the sweep that a file describes.
 
     A line whose choice sets the field of x to "none" is the same at each x.
+
+    Parameters
+    ----------
+    content
+        The parsed TOML file.
+    where
+        The name of the file in errors.
     """
     known_only(content, ("title", "base", "axes", "measure", "also", "spread"), where)
     base = experiment_fields(typed(content, "base", dict, where), f"{where}: base")

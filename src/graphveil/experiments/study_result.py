@@ -96,7 +96,7 @@ class StudyResult:
 
     @classmethod
     def of(cls, study: Study, obtained: Sequence[CellOutput], interrupted: bool = False) -> StudyResult:
-        """Return the result of what was obtained of each cell."""
+        """Return the result of a study from the output of each cell, in the order of the cells."""
         outcomes = (CellResult.of(cell, each) for cell, each in zip(study.cells, obtained, strict=True))
         return cls(study, tuple(outcomes), interrupted)
 

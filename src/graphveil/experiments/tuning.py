@@ -126,12 +126,12 @@ class TuningTrial:
 
 
 def add_trial(store: ResultStore, spec: Experiment, space: SearchSpace, trial: TuningTrial) -> None:
-    """Keep a finished trial; it is on the disk when this returns."""
+    """Store a finished trial; it is on disk when this returns."""
     store.add_trial(*_key(spec, space), asdict(trial))
 
 
 def find_trials(store: ResultStore, spec: Experiment, space: SearchSpace) -> list[TuningTrial]:
-    """Return the finished trials, each point once, the defaults first and the others as they were finished."""
+    """Return the finished trials, each point once: the defaults first, the others in order of finishing."""
     found = store.find_trials(
         *_key(spec, space), lambda text: read_trial(text, spec.runs, space), lambda trial: trial.point
     )
@@ -139,7 +139,7 @@ def find_trials(store: ResultStore, spec: Experiment, space: SearchSpace) -> lis
 
 
 def read_trial(text: Any, runs: int, space: SearchSpace) -> TuningTrial | None:
-    """Return a trial as it was kept; None where the record is damaged."""
+    """Return a stored trial; None if the record is damaged or does not fit ``runs`` and ``space``."""
     try:
         trial = _TRIAL.validate_json(text, strict=True)
     except (ValidationError, TypeError):
@@ -386,7 +386,7 @@ def tune_experiment(
 
 
 def check_search(spec: Experiment, trials: int, jobs: int | None) -> SearchSpace:
-    """Refuse what cannot be searched, before anything heavy is imported; else return the space to search."""
+    """Return the space to search; reject what cannot be searched before anything heavy is imported."""
     spec.check()
     check_whole(trials, "--trials", least=1)
     check_whole(1 if jobs is None else jobs, "--jobs", least=1)
@@ -418,7 +418,7 @@ class _Search:
     def tried(
         self, jobs: int | None, engine: Engine, inside: Progress | None
     ) -> Iterator[tuple[Point, TuningTrial | GraphveilError]]:
-        """Yield points with what came of them, in the order in which they finish; this process alone suggests and keeps."""
+        """Yield points with their trial or error as they finish; only this process suggests and stores."""
         spec, todo = self.result.spec, self.result.total - len(self.result.trials)
         if engine.inside(jobs) or not todo:
             for _ in range(todo):

@@ -245,7 +245,10 @@ def run_unit(unit: RunUnit, progress: Progress | None = None) -> UnitResult:
 
 
 def score_unit(ready: OpenUnit, outcome: Outcome, start: float) -> UnitResult:
-    """Return what was learned from ``start`` on, judged by the users: their test labels stay with them."""
+    """Return the result of a unit. Users compute the test score, so their test labels stay with them.
+
+    ``start`` is the time, by `time.perf_counter`, at which the unit began.
+    """
     with learn.one_thread():
         score = ready.unit.spec.resolved_task.test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
@@ -266,9 +269,18 @@ def score_unit(ready: OpenUnit, outcome: Outcome, start: float) -> UnitResult:
 def validate_unit(
     spec: Experiment, run: int, progress: Progress | None = None, given: Given | None = None
 ) -> Validation:
-    """The method in run ``run`` as `run_unit` runs it, judged by its validation users; test labels are never read.
+    """Run the method as `run_unit` does, and score it on its validation users; test labels are never read.
 
-    The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
+    The score is the graph's metric. If labels are private, it is the accuracy against the reported ones.
+
+    Parameters
+    ----------
+    run
+        The number of the run, from 0.
+    progress
+        Called with the current step and the share that is done.
+    given
+        Graph and users, if these are objects.
     """
     ready, outcome = learn_unit(RunUnit(spec, "method", run, given), progress)
     gc.collect()
@@ -440,7 +452,7 @@ def predicted_classes(outcome: Outcome, graph: Graph) -> NDArray[np.int64]:
 
 
 def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
-    """Users who have chosen a level: the own one where they have, else from a file, or drawn for this run."""
+    """Return users with privacy levels: their own if they have any, else from a file or drawn by ``seed``."""
     if spec.levels.level_distribution is None and users.have_levels:
         return users
     source = level_source(spec.levels.level_distribution or "uniform")
@@ -463,7 +475,7 @@ def _also(ready: OpenUnit, outcome: Outcome) -> dict[str, float]:
 
 
 def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | None = None) -> Job:
-    """Return what a method is given, before anybody has declared a budget."""
+    """Return the job of a method, before a budget is declared."""
     spec, settings = unit.spec, unit.spec.resolved_settings
     if unit.role.method:
         settings = method.settings.of(method.defaults(spec.data, spec.task, spec.budgets.mechanism))
