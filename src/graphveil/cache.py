@@ -1,4 +1,4 @@
-"""A cache that is bounded by the size of what it holds, not by how many things it holds."""
+"""A cache that is bounded by the total size of its values, not by their number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class SizedCache:
-    """The things that were used last, as many as have ``most`` numbers together; anything larger is never held.
+    """The values used last, with at most ``most`` numbers together; a larger value is never kept.
 
     What a server asks decides what a client builds: a cache that counts things would hold many large ones.
 
@@ -53,7 +53,7 @@ class SizedCache:
         return made
 
     def clear(self) -> None:
-        """Hold nothing any more."""
+        """Remove everything."""
         with self._lock:
             self._held.clear()
             self.size = 0

@@ -1,4 +1,4 @@
-"""Checks of public numbers: one that fits comes back as a plain int or float, any other is refused.
+"""Checks of public numbers: a valid one is returned as a plain int or float, any other is an error.
 
 An error names what was wrong, what was expected, and what was got. It shows the value: a number that only a user may know
 must never be checked here. What a client holds is clipped and not refused.
@@ -20,7 +20,7 @@ MAX_NUMBER = (1 << 63) - 1
 
 
 def short(value: Any) -> str:
-    """A value as an error shows it: a long list or number is cut in the middle.
+    """Return a value as errors show it: a long list or number is cut in the middle.
 
     >>> short(list(range(1000)))
     '[0, 1, 2, 3, 4, 5, ...]'
@@ -135,7 +135,7 @@ def check_shares(values: Any, name: str, count: int, why: str = "") -> NDArray[n
 
 
 def check_array(value: Any, name: str, expected: str, kinds: str, *shapes: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array of one of these kinds and shapes, or say what it must be; no value of it is shown.
+    """Return an array of one of these kinds and shapes, or raise an error that shows none of its values.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def _refusal(value: Any, name: str, expected: str, why: str) -> InputError:
 
 
 def _as_float(value: Any) -> float:
-    """A number as a float; NaN where it is none, infinite where it is larger than a float can be."""
+    """Return a number as a float: NaN if it is not a number, infinity if it is too large for a float."""
     if not is_number(value):
         return math.nan
     try:
@@ -182,7 +182,7 @@ def _whole_bounds(least: int | None, most: int | None) -> str:
 def _numbers_between(
     least: float | None, above: float | None, most: float | None, below: float | None, infinite: bool
 ) -> str:
-    """The numbers that can be taken, in words."""
+    """Return the allowed numbers in words."""
     if least is not None and most is not None:
         return f"a number from {least:g} to {most:g}"
     if above is not None and below is not None:

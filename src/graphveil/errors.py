@@ -1,4 +1,4 @@
-"""Everything that graphveil raises on purpose.
+"""The errors and warnings that graphveil raises on purpose.
 
     GraphveilError
     ├── InputError          a value that was given is wrong (also a ValueError)
@@ -50,7 +50,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """A text of several lines, each made visible: for pages and figures, where a new line forges nothing."""
+    """Return a text with each line made visible, for pages and figures, where a new line forges nothing."""
     return "\n".join(map(visible, text.split("\n")))
 
 
@@ -64,7 +64,7 @@ def option_name(argument: str) -> str:
 
 
 def python_words(message: str) -> str:
-    """Return a message with arguments in the place of options; what stands in backticks is left as it is.
+    """Return a message with Python arguments instead of options; text in backticks is left as it is.
 
     >>> python_words("give a larger --link-epsilon, or --set data.users=400: see `graphveil run --help`")
     'give a larger link_epsilon, or settings={"data.users": 400}: see `graphveil run --help`'
@@ -91,7 +91,7 @@ class GraphveilError(Exception):
 
     @property
     def as_written(self) -> str:
-        """The message with options of the command line as it has them, in one line."""
+        """The message in one line, with the options of the command line."""
         return visible(super().__str__())
 
 

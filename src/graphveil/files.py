@@ -82,7 +82,7 @@ def read_toml(path: Path, instead: str, missing: str = "") -> dict[str, Any]:
 
 
 def regular(path: Path) -> Path:
-    """Return the path of a file to open; an OSError where it is a pipe or a device, which may have no end."""
+    """Return the path of a file to open; raise OSError for a pipe or a device, which may have no end."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise OSError(errno.EINVAL, "it is a pipe or a device, not a file")
@@ -169,14 +169,14 @@ def _either(names: Sequence[str]) -> str:
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
-    """Write a file at once; a text is written in UTF-8."""
+    """Write a file atomically; text is written as UTF-8."""
     with writing_whole(file) as whole:
         whole.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def writing_whole(file: Path) -> Iterator[IO[bytes]]:
-    """Write beside the file and rename: what was there before is there until all of the new one is."""
+    """Write beside the file and rename, so that the old content stays until the new one is complete."""
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as whole:
@@ -194,7 +194,7 @@ def writing_whole(file: Path) -> Iterator[IO[bytes]]:
 
 
 def toml_value(value: Any) -> str:
-    """Return a number, a truth, a text or a list as TOML has it.
+    """Return a number, boolean, string or list as TOML.
 
     >>> [toml_value(value) for value in (1, 1e-05, True, "selu", (0.0, 1.0))]
     ['1', '1e-05', 'true', '"selu"', '[0.0, 1.0]']
@@ -393,7 +393,7 @@ def read_header(stream: IO[bytes], path: Path, name: str, what: str, length: int
 
 
 def unpack(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """Return one array of an archive as a whole."""
+    """Return one array of an archive."""
     with file.open(member) as stream:
         array = npy.read_array(stream, allow_pickle=False)
         # Only the end of the stream is compared with its checksum.

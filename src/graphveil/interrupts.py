@@ -14,7 +14,7 @@ COMMAND, INTERRUPTED = "graphveil", 130
 
 @contextmanager
 def quiet_interrupt() -> Iterator[None]:
-    """End the command in one line where imports are interrupted."""
+    """End the command with one line if imports are interrupted."""
     try:
         yield
     except KeyboardInterrupt:

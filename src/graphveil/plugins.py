@@ -88,7 +88,7 @@ def is_reference(name: str) -> bool:
 
 
 def divided(reference: str, what: str = "thing") -> tuple[Path, str]:
-    """The file and the name in it."""
+    """Return the file of a reference and the name in it."""
     path, _, name = reference.rpartition(":")
     if not path or not name:
         raise InputError(f"a {what} in a file is named PATH.py:NAME, got {reference!r}")
@@ -96,7 +96,7 @@ def divided(reference: str, what: str = "thing") -> tuple[Path, str]:
 
 
 def plain_name(name: str) -> str:
-    """A name that can be part of a file's name.
+    """Return a name that can be part of a file name.
 
     >>> plain_name("folder/mine.py:Mine"), plain_name("gcn")
     ('Mine', 'gcn')
@@ -105,7 +105,7 @@ def plain_name(name: str) -> str:
 
 
 def digest(reference: str) -> str:
-    """The SHA-256 of the file of a reference: of what was run, or of what is there if it was not run yet."""
+    """Return the SHA-256 of the file of a reference, as it was run, or as it is now if it was not run yet."""
     path, _ = divided(reference)
     loaded = _files.get(path.resolve())
     return _content(path)[1] if loaded is None else loaded.origin.digest
@@ -145,13 +145,13 @@ def load_file(path: Path) -> File:
 
 
 def named_in(pickled: bytes) -> list[Path]:
-    """The files that were run here and that a pickle names: another process must run them before it can read it."""
+    """Return the files run here that a pickle names; another process must run them before unpickling."""
     return [path for path, file in _files.items() if file.module.__name__.encode() in pickled]
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Meanwhile files stay what they were when they were run, whatever becomes of them."""
+    """Keep files inside the block as they were when they were run, even if they change on disk."""
     _holding.append(None)
     try:
         yield
@@ -160,12 +160,12 @@ def held() -> Iterator[None]:
 
 
 def expected() -> dict[Path, str]:
-    """The digests of all files that were run here, for other processes that are to run the same."""
+    """Return the digests of all files that were run here, for other processes that run the same files."""
     return {**_expected, **{path: file.origin.digest for path, file in _files.items()}}
 
 
 def expect(digests: Mapping[Path, str]) -> None:
-    """Refuse, from now on, files whose content is another one than these digests say."""
+    """Reject, from now on, files whose content does not match these digests."""
     _expected.update(digests)
 
 
@@ -345,7 +345,7 @@ class Registry(Mapping[str, T]):
         return self.own()
 
     def own(self) -> list[str]:
-        """All names but those of files."""
+        """Return all names except those of files."""
         return [name for name in self._items if not is_reference(name)]
 
     def origin(self, name: str) -> Origin | None:

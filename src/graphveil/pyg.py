@@ -1,4 +1,4 @@
-"""graphveil for those who have a PyG pipeline already: a transform that makes features private, and denoisers as modules."""
+"""graphveil for PyG pipelines: a transform that makes features private, and denoisers as modules."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ class Privatize(BaseTransform):  # type: ignore[misc]
 
     @property
     def graphs(self) -> int:
-        """For how many Data it answers."""
+        """The number of Data for which it answers."""
         return self._graphs
 
     def forward(self, data: Data) -> Data:
-        """Put what is reported of the rows of ``data.x`` in their place: the stored answer, or a new one."""
+        """Replace the rows of ``data.x`` by their reports: the stored answer, or a new one."""
         if data.x is None:
             raise InputError("data has no x to report: load a graph with features")
         if data.x.dim() != 2:
@@ -100,7 +100,7 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         return data
 
     def _check_new(self) -> None:
-        """Refuse to answer for one Data more than was said."""
+        """Raise an error if it may not answer for another Data."""
         if len(self._answered) >= self._graphs:
             raise PrivacyError(
                 f"this Privatize answers for {self._graphs} Data and has done so: a Data that was loaded anew cannot be told from "
@@ -132,7 +132,7 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         return x, {"mechanism": self.name, "epsilon": claim.epsilon, "delta": claim.delta}
 
     def _plan(self, dims: int) -> Plan:
-        """The question to every node."""
+        """Return the question to every node."""
         fields = {key: value for key, value in self.settings.items() if key in Plan.model_fields}
         options = {key: value for key, value in self.settings.items() if key not in fields}
         return Plan(
@@ -153,7 +153,7 @@ class _Answered:
         self._process: int | None = os.getpid()
 
     def find(self, private: Tensor) -> tuple[Tensor, dict[str, Any]] | None:
-        """The answer that was given for this very tensor."""
+        """Return the answer that was given for this very tensor."""
         kept = self._by_place.get(_place(private))
         return None if kept is None else kept[1:]
 

@@ -24,7 +24,7 @@ class Environment:
 
 
 def settings() -> Environment:
-    """The settings as the environment has them now."""
+    """Return the settings from the current environment."""
     return Environment(
         _folder("GRAPHVEIL_DATA"), _folder("GRAPHVEIL_CACHE") or _user_folder("cache") / "graphveil"
     )
@@ -49,7 +49,7 @@ def _user_folder(kind: str) -> Path:
 
 
 def device_file() -> Path:
-    """The books of this user's device, unless another file is named."""
+    """Return the default file of the books of this user's device."""
     return (_folder("GRAPHVEIL_STATE") or _user_folder("data") / "graphveil") / "device.sqlite"
 
 
@@ -77,7 +77,7 @@ def former_witness_folders() -> tuple[Path, ...]:
 
 
 def available_gigabytes() -> float:
-    """The memory that this machine has left."""
+    """Return the available memory of this machine in gigabytes."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             fields = dict(line.split(":", 1) for line in lines)
@@ -87,7 +87,7 @@ def available_gigabytes() -> float:
 
 
 def peak_megabytes() -> float:
-    """The largest memory that this process has held so far.
+    """Return the peak memory of this process so far in megabytes.
 
     Linux counts into ru_maxrss what the process that started this one held, but not into VmHWM.
     """

@@ -25,7 +25,7 @@ class Summary:
 
 
 def t_interval(values: Sequence[float]) -> Summary:
-    """The mean and its 95% t-interval, which covers the mean in 95% of cases however few runs there are.
+    """Return the mean and its 95% t-interval, which covers the mean in 95% of cases even for few runs.
 
     >>> t_interval([0.5])
     Summary(mean=0.5, low=None, high=None)
@@ -41,7 +41,7 @@ def t_interval(values: Sequence[float]) -> Summary:
 
 
 def exact_interval(right: int, guesses: int) -> Summary:
-    """The share of guesses that are right, and its exact 95% interval (Clopper and Pearson), for any number of guesses.
+    """Return the share of right guesses and its exact 95% interval (Clopper and Pearson).
 
     >>> exact_interval(0, 10).low, round(exact_interval(5, 10).low, 3)
     (0.0, 0.187)
@@ -66,7 +66,7 @@ def at_least(right: int, guesses: int, rate: float) -> float:
 
 
 def bootstrap(values: Sequence[float]) -> Summary:
-    """The mean and its 95% bootstrap interval, as some documents print it; over 5 runs it covers the mean in 83% of cases.
+    """Return the mean and its 95% bootstrap interval; over 5 runs it covers the mean in 83% of cases.
 
     >>> bootstrap([0.5])
     Summary(mean=0.5, low=None, high=None)
@@ -103,7 +103,7 @@ SPREADS = {
 
 
 def paired_gain(values: Sequence[float], others: Sequence[float]) -> Summary:
-    """The mean difference over the same seeds and splits, with its 95% t-interval."""
+    """Return the mean difference over the same seeds and splits, with its 95% t-interval."""
     return t_interval([value - other for value, other in zip(values, others, strict=True)])
 
 
@@ -127,9 +127,10 @@ def paired_p(values: Sequence[float], others: Sequence[float]) -> float:
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """p values corrected after Holm: with those below 5%, all of them together are wrong in at most 5% of cases.
+    """Return p values with Holm's correction.
 
-    The smallest of k is multiplied by k, the next by k - 1, and so on; none is below one that was smaller, or above 1.
+    If those below 5% are taken for differences, any of them is wrong in at most 5% of cases. The smallest of
+    k is multiplied by k, the next by k - 1, and so on; none is below one that was smaller, or above 1.
 
     >>> holm([0.02, 0.01, 0.5])
     [0.04, 0.03, 0.5]
