@@ -88,7 +88,7 @@ class LevelAdvice(Analysis):
 
 
 def advise_levels(spec: Experiment) -> LevelAdvice:
-    """Return what each level of a spec costs on its graph; nobody is asked."""
+    """Return the cost of each level of an experiment on its graph; nobody is asked."""
     spec.check()
     mechanism = spec.budgets.mechanism
     if not spec.has_levels:

@@ -166,7 +166,7 @@ def matrix_columns(prefix: str, rows: NDArray[Any]) -> Columns:
 def write_artefact(
     file: Path, content: Mapping[str, Any], about: Mapping[str, Any], *, record: bool = False
 ) -> None:
-    """Write a file as a whole or not at all, in the format that its name ends in.
+    """Write a file atomically, in the format of its suffix.
 
     Parameters
     ----------
@@ -501,12 +501,12 @@ class Embedding(Artefact):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Users and columns."""
+        """The number of users and of columns."""
         rows, columns = self.values.shape
         return rows, columns
 
     def save(self, path: str | Path) -> None:
-        """Write it as .npz or .parquet; `read_embedding` brings it back."""
+        """Write it as .npz or .parquet; `read_embedding` reads it back."""
         file = check_output(Path(path), FORMATS)
         content: Columns = {"values": self.values}
         if file.suffix == PARQUET:

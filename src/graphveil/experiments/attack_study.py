@@ -69,7 +69,7 @@ class MethodTarget:
 
 @dataclass(frozen=True)
 class ExperimentLearner:
-    """Trains what a spec says, on a graph and users that are given."""
+    """A learner that trains as an experiment says, on a given graph and users."""
 
     spec: Experiment
 
@@ -84,7 +84,7 @@ class ExperimentLearner:
         return self.spec.resolved_method.can.asks
 
     def split(self, seed: int) -> tuple[Graph, Users]:
-        """The data with the split of a run."""
+        """Return the data with the split of a run."""
         return self.spec.resolved_task.divide(*load_data(self.spec), seed)
 
     def learn(self, graph: Graph, users: Users, seed: int, *, label_seed: int, blind: bool) -> Outcome:

@@ -138,7 +138,7 @@ def rank_attributes(
 
 
 def check_ranking(spec: Experiment, top: int) -> None:
-    """Refuse what cannot be ranked, before anything heavy is imported."""
+    """Reject an experiment that cannot be ranked, before anything heavy is imported."""
     spec.check()
     if spec.method != Togl.name:
         raise InputError(
@@ -150,7 +150,7 @@ def check_ranking(spec: Experiment, top: int) -> None:
 
 
 def tie_seeds(spec: Experiment, of: str) -> tuple[tuple[int, int], ...]:
-    """Return what ties are broken from in each run."""
+    """Return the seeds that break ties, one per run."""
     return tuple((spec.seed + run, TIES[of]) for run in range(spec.runs))
 
 
@@ -204,7 +204,7 @@ class RankingComparison(Analysis):
 
     @cached_property
     def listed(self) -> list[RankedAttribute]:
-        """The first attributes by mean score, and all others that are among the best in some run; the best first."""
+        """Return the best attributes by mean score, and all others that are among the best in some run."""
         order, ever = self.ranking.order, self.ranking.times_in_top > 0
         first = np.arange(len(order)) < max(LISTED, self.ranking.top)
         return self._ranked(self.ranking, order[first | ever[order]])

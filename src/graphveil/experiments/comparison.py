@@ -1,4 +1,4 @@
-"""Kept results compared, each with each, over the seeds that both have."""
+"""Pairwise comparison of stored results, over the seeds that both have."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Pair:
 
     @property
     def named(self) -> str:
-        """Both by their names."""
+        """The names of both results."""
         return f"{self.first.label} and {self.second.label}"
 
     @property
@@ -74,7 +74,7 @@ class Pair:
         return f"{points(abs(self.difference.mean))}{reach(self.difference)} points {where}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The pair in the form that `--json` prints."""
+        """Return the pair in the form that `--json` prints."""
         return {
             "first": self.first.number,
             "second": self.second.number,
@@ -89,7 +89,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several results, each compared with each."""
+    """Several results, compared pairwise."""
 
     results: tuple[StoredResult, ...]
     pairs: tuple[Pair, ...]
@@ -141,7 +141,7 @@ class Comparison:
         return said
 
     def table(self) -> Table:
-        """A row for each pair; one comparison needs no correction."""
+        """Return a table with a row for each pair; a single comparison needs no correction."""
         head = tuple(name for name in HEAD if name != HOLM or len(self.pairs) > 1)
         rows = (
             (
@@ -160,7 +160,7 @@ class Comparison:
 
 
 def compare(results: Sequence[StoredResult]) -> Comparison:
-    """Compare each with each; whatever cannot be paired is refused."""
+    """Compare results pairwise; raise an error if two cannot be paired."""
     if len(results) < 2:
         raise InputError(f"a comparison needs at least 2 results, got {len(results)}: name another one")
     for first, second in combinations(results, 2):
@@ -198,7 +198,7 @@ def _pair(first: StoredResult, second: StoredResult) -> Pair:
 
 
 def _check_alike(first: StoredResult, second: StoredResult) -> None:
-    """Refuse two results that were not scored on the same users of the same graph."""
+    """Raise an error if two results were not scored on the same users of the same graph."""
     for what, field in {"graph": "data", "task": "task", "metric": "metric"}.items():
         value, another = getattr(first, field), getattr(second, field)
         if value != another:
@@ -223,7 +223,7 @@ def _loaded(result: Result) -> str:
 
 
 def _scores(result: StoredResult) -> dict[int, float]:
-    """The score of each seed."""
+    """Return the score of each seed."""
     seeds = result.seeds
     if seeds is None:
         if result.interrupted:

@@ -97,11 +97,11 @@ class Demo:
 
     @property
     def shown(self) -> Result:
-        """The result that is told first: that of the headline, else that of the largest budget."""
+        """The result that is shown first: that of the headline, else that of the largest budget."""
         return self.bought or self.veil[-1]
 
     def exact(self, result: Result) -> str:
-        """The largest exact ε of all that a result's users were asked by."""
+        """Return the largest exact ε of the mechanisms that asked a result's users."""
         epsilon, names = _epsilon(result), ASKED_BY[result.method]
         found = [each for each in self.audits if each.name in names and each.claimed.epsilon == epsilon]
         if len(found) < len(names):
@@ -147,7 +147,7 @@ class Demo:
         return [*table, (NONE, "structure", scored(self.structure), NONE, NONE, NONE, "nobody asked")]
 
     def small_rows(self) -> list[tuple[str, ...]]:
-        """A line a budget, for a terminal."""
+        """Return a row for each budget, for a terminal."""
         base = {_epsilon(result): (scored(result), scored(result.control)) for result in self.base}
         return [
             (
@@ -270,5 +270,5 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
 
 
 def scored(score: Interval | None) -> str:
-    """The mean score of a part in points, with half of its interval."""
+    """Return the mean score of a part in points, with half of its interval."""
     return NONE if score is None else f"{points(score.mean)}{reach(score)}"

@@ -33,7 +33,7 @@ MOST_PORT = (1 << 16) - 1
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of Ray; whether somebody is there is seen later."""
+    """Reject an invalid address of Ray, without connecting to it."""
     found = ADDRESS.fullmatch(address)
     if address != AUTO and (found is None or not 1 <= int(found["port"]) <= MOST_PORT):
         raise InputError(
@@ -102,7 +102,7 @@ class Engine:
         return self.workers is not None or (self.name == LOCAL and (jobs or 1) == 1)
 
     def check_units(self, what: str) -> None:
-        """Refuse workers where many units are computed, each by itself."""
+        """Raise an error if workers are given where many separate units are computed."""
         if self.workers is not None:
             raise InputError(
                 f"--workers share the learning of one run, and {what} has many: leave --workers out, and --jobs says how many are computed "
@@ -121,7 +121,7 @@ class Engine:
 
     @contextmanager
     def shared(self, jobs: int | None) -> Iterator[Callable[[], Pool]]:
-        """Workers for several experiments, which start when they are first asked for, and anew after they were stopped."""
+        """Share workers between experiments; they start when first needed, and again after a stop."""
         with ExitStack() as ending:
             started: list[Pool] = []
 
@@ -145,7 +145,7 @@ HERE = Engine()
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """An interrupt that comes meanwhile takes effect at the end."""
+    """Delay an interrupt that comes inside the block until its end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -186,7 +186,7 @@ class Arriving(Generic[Value]):
             yield self.next()
 
     def add(self, future: Future[Value]) -> None:
-        """Wait for one more."""
+        """Add a call to wait for."""
         with uninterrupted():
             future.add_done_callback(self._finished.put)
             self._count += 1
@@ -224,11 +224,11 @@ class Pool(ABC):
 
     @abstractmethod
     def submit(self, function: Callable[..., Value], /, *arguments: Any) -> Future[Value]:
-        """Hand in a call. What it raises, its future raises."""
+        """Submit a call; its future raises what the call raises."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop at once, whatever is computed; what is not finished never will be."""
+        """Stop at once; unfinished calls are lost."""
 
     @property
     @abstractmethod
@@ -247,7 +247,7 @@ class Processes(Pool):
         )
 
     def submit(self, function: Callable[..., Value], /, *arguments: Any) -> Future[Value]:
-        """Hand in a call; function, arguments and what is returned travel by pickle."""
+        """Submit a call; function, arguments and result are pickled."""
         with uninterrupted():
             return self.executor.submit(function, *arguments)
 

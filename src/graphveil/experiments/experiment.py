@@ -152,7 +152,7 @@ class Experiment:
         return replace(self, backbone=self.backbone or method.backbone, budgets=budgets)
 
     def having(self, **options: Any) -> Experiment:
-        """Return the same with other options, by name."""
+        """Return the experiment with other options, by name."""
         changed = replace(self, **nested(options, self))
         return changed.resolved() if RESOLVED & options.keys() else changed
 
@@ -163,7 +163,7 @@ class Experiment:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The options, by name, that are not what they are where nothing is said."""
+        """The options that differ from their defaults, by name."""
         plain = options_of(self.defaults)
         return {name: value for name, value in options_of(self).items() if value != plain[name]}
 
@@ -204,7 +204,7 @@ class Experiment:
 
     @property
     def method_settings(self) -> dict[str, Any]:
-        """The settings that are the method's."""
+        """The settings of the method."""
         prefixes = (MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX)
         return {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
 
@@ -223,7 +223,7 @@ class Experiment:
 
     @property
     def mechanism_options(self) -> dict[str, Any]:
-        """The settings that are the mechanism's."""
+        """The settings of the mechanism."""
         return self._below(MECHANISM_PREFIX)
 
     @property
@@ -257,7 +257,7 @@ class Experiment:
         return {key[len(prefix) :]: value for key, value in self.settings.items() if key.startswith(prefix)}
 
     def check(self, given: Given | None = None) -> None:
-        """Refuse what cannot be run, before anything heavy is imported; ``given`` are graph and users that come as objects."""
+        """Reject an experiment that cannot be run, before heavy imports; ``given`` are graph and users."""
         method, budgets = self.resolved_method, self.budgets
         task = self.resolved_task
         _ = self.resolved_settings
@@ -342,7 +342,7 @@ class Experiment:
             raise InputError("volunteers give their row, not a privacy level: leave --panel out")
 
     def key(self, part: Part, run: int) -> str:
-        """Return all of a spec that decides the numbers of one part of one run, always written in the same way."""
+        """Return everything that decides the numbers of one part of one run, in a canonical spelling."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         shared["full_settings"] = self.resolved_settings.model_dump()
         outside = outside_digests(self)

@@ -22,7 +22,7 @@ NONE = "none"  # TOML knows no null; `--set` writes it so too
 
 
 def read_settings(file: Path, method: str) -> dict[str, Any]:
-    """The settings of a TOML or JSON file: its table ``settings``, or all of it if it has none.
+    """Return the settings of a TOML or JSON file: its table ``settings``, or all of it without that table.
 
     A file that was tuned for another method is refused. Whether the settings exist is for the method to say.
     """
@@ -44,7 +44,7 @@ def read_settings(file: Path, method: str) -> dict[str, Any]:
 
 
 def flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """Tables inside become dotted keys, as in `--set data.users=200`."""
+    """Return a table with nested tables as dotted keys, as in `--set data.users=200`."""
     keys: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, dict):
@@ -61,7 +61,7 @@ Fields = dict[str, Any]
 
 
 def packaged(room: str) -> dict[str, Path]:
-    """The files of one room of experiments that come with graphveil, by name."""
+    """Return the packaged files of one folder of the catalogue, by name."""
     return {
         file.stem: file for file in sorted((Path(__file__).parent / "catalogue" / room).glob("*" + SUFFIX))
     }
@@ -97,7 +97,7 @@ _KINDS: dict[type, str] = {str: "a text", list: "a list", dict: "a table"}
 
 
 def experiment_fields(table: Mapping[str, Any], where: str) -> Fields:
-    """The fields of an experiment in a table; tables inside ``settings`` become dotted keys."""
+    """Return the experiment fields of a table; tables inside ``settings`` become dotted keys."""
     hints = _hints()
     known_only(table, hints, where)
     found: Fields = {}
@@ -170,7 +170,7 @@ def field_names(given: Fields) -> set[str]:
 
 
 def merged(*parts: Fields) -> Fields:
-    """Fields over fields, the later ones winning; settings are merged one by one."""
+    """Merge fields, later ones winning; settings are merged one by one."""
     whole: Fields = {}
     for part in parts:
         inside = {key: {**whole.get(key, {}), **part[key]} for key in (SETTINGS, OPTIONS) if key in part}
@@ -179,7 +179,7 @@ def merged(*parts: Fields) -> Fields:
 
 
 def build_experiment(given: Fields, where: str) -> Experiment:
-    """The experiment, checked."""
+    """Return the experiment of the fields, checked."""
     for name in ("method", "data"):
         if name not in given:
             raise InputError(f"{where} needs {name}: name one in its base")

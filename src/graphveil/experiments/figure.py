@@ -271,7 +271,7 @@ class Drawing:
         return f"{start}><style>{variables()}</style>{rest}"
 
     def png(self) -> bytes:
-        """The same as pixels."""
+        """Return the drawing as PNG."""
         self._arrange()
         buffer = io.BytesIO()
         self.figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None}, bbox_inches="tight")
@@ -391,7 +391,7 @@ class ChartPanel:
 
     @property
     def x(self) -> list[float]:
-        """All x that some line has."""
+        """All values of x that some line has."""
         return sorted({x for series in self.series for x in series.x} | {*map(float, range(len(self.ticks)))})
 
     @property

@@ -85,7 +85,7 @@ class Measure:
 
 
 def find_measure(name: str) -> Measure:
-    """The measure of that name, from FILE.py:NAME or an installed package too.
+    """Return the measure of a name, also from FILE.py:NAME or an installed package.
 
     ``attack:5`` and ``attack-balanced:5`` are about attribute 5 alone.
     """

@@ -280,7 +280,7 @@ def known_before(graph: Graph) -> Graph:
 
 
 def check_model(spec: Experiment) -> None:
-    """Reject what cannot be applied to users who join later."""
+    """Reject an experiment whose model cannot be applied to users who join later."""
     check_predictions(spec)
     require(spec.resolved_method, "new_users")
     if spec.budgets.private_links:
@@ -297,7 +297,7 @@ DESCRIBED = ("name", "feature_count", "binary", "class_count", "metric")
 
 
 def save(model: Model, path: str | Path) -> None:
-    """Write a model to a .pt file, which `load_model` brings back."""
+    """Write a model to a .pt file, which `load_model` reads back."""
     import torch
 
     file = check_output(Path(path), (TENSORS,))

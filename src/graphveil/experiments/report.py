@@ -264,7 +264,7 @@ def _privacy(result: Result) -> str:
 
 
 def _method(result: Result) -> str:
-    """A method with whatever it was set to."""
+    """Return a method with its settings."""
     prefixes = (MECHANISM_PREFIX, DATA_PREFIX)
     settings = result.experiment.settings
     own = {key: value for key, value in settings.items() if not key.startswith(prefixes)}
@@ -349,7 +349,7 @@ NUMBERS = frozenset(CELLS) - {METHOD, "verdict", "mechanism", "backbone", "priva
 
 
 def _order(result: Result) -> tuple[object, ...]:
-    """By graph, task, method and budget; never by where a result was found."""
+    """Return the sort key of a result: graph, task, method and budget, never where it was found."""
     names = (graph_name(result), result.task, _series(result))
     return (*names, result.epsilon or 0.0, len(result.runs), result.identity, result.time or "")
 

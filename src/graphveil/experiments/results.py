@@ -1,4 +1,4 @@
-"""Kept results: read from files, selected, sorted and exported."""
+"""Stored results: read from files, selected, sorted and exported."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _values(result: StoredResult, name: str) -> set[Any]:
 
 
 def with_numbers(results: Sequence[StoredResult], numbers: Sequence[int]) -> list[StoredResult]:
-    """Return the results that have these numbers, in their order. A number that no result has is refused."""
+    """Return the results with these numbers, in their order; raise an error if a number is unknown."""
     known = {each.number for each in results}
     if missing := [number for number in numbers if number not in known]:
         raise InputError(f"no result has the number {missing[0]}: `graphveil results` lists them")
@@ -206,7 +206,7 @@ def sort_results(results: Sequence[StoredResult], by: str, backwards: bool = Fal
 
 
 def check_tag(name: str, results: Sequence[StoredResult]) -> str:
-    """Refuse a tag that could not be told from a number or from a method."""
+    """Reject a tag that could be confused with a number or a method."""
     if not TAG.fullmatch(name):
         raise InputError(
             f"a tag has letters, digits, '.', '_' and '-', a letter first, at most 64, got {name!r}"

@@ -81,7 +81,7 @@ DEFAULTS, NOT_KEPT = RunOptions(), RunOptions(keep=False)
 
 
 class StudyWatcher:
-    """Told how far experiments are. This one says nothing."""
+    """A listener for the progress of experiments; this one ignores it."""
 
     # Told what is done inside a unit and which share of it is done, where units are computed in this process.
     inside: Progress | None = None
@@ -409,7 +409,7 @@ def compute_remote_unit(unit: RunUnit, digest: str | None) -> UnitResult:
 
 
 def unit_count(experiment: Experiment) -> int:
-    """Return how many units an experiment has."""
+    """Return the number of units of an experiment."""
     return experiment.runs * len(parts_of(experiment))
 
 

@@ -52,7 +52,7 @@ def results_file() -> Path:
 
 
 def this_version() -> RecordOrigin:
-    """Return what runs here."""
+    """Return the version and source digest of this graphveil."""
     return RecordOrigin(__version__, source_digest())
 
 
@@ -114,7 +114,7 @@ class ResultStore:
         self._units, self._trials = Reuse(), Reuse()
 
     def check(self) -> None:
-        """Refuse, before anything is computed, a file that could not be written."""
+        """Reject, before anything is computed, a file that could not be written."""
         # What runs from now on is what was there now, whatever is written into the source meanwhile.
         this_version()
         # SQLite opens a file that may only be read, and begins with it, without a word: only a change is refused.
@@ -125,7 +125,7 @@ class ResultStore:
         return self._units.sentences("runs") + self._trials.sentences("trials")
 
     def add_unit(self, spec: Experiment, unit: UnitResult) -> None:
-        """Keep a finished unit; of the same unit the latest is kept."""
+        """Store a finished unit; the latest of the same unit is kept."""
         origin, wanted = this_version(), RunUnit(spec, unit.part, unit.run)
         record = json.dumps({**vars(unit), "privacy": unit.privacy.to_dict()})
         row = (*_key(wanted, unit.workers), origin.source, origin.version, _now(), record)
@@ -328,7 +328,7 @@ def select(
 
 
 def change(file: Path, *statements: tuple[str, Sequence[tuple[Any, ...]]]) -> None:
-    """Carry out statements, each with all of its parameters: all of them or none. It is on the disk when this returns."""
+    """Execute statements, each with all its parameters, in one transaction, which is on disk at return."""
     with _writing(file) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for statement, parameters in statements:

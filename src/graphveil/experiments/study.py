@@ -39,7 +39,7 @@ NOT_HERE = "not here"
 
 
 def missing_graph(data: str) -> str:
-    """Return what to do about a graph that is not on this machine; nothing where it is."""
+    """Return advice about a graph that is not on this machine; an empty text if it is."""
     if data in TOWNS or find(data) is not None or Path(data).is_file() or is_reference(data):
         return ""
     return f"{data} is {NOT_HERE}: `graphveil data get {data}`, or put {data}.npz into the folder that GRAPHVEIL_DATA names"
