@@ -8,7 +8,7 @@
     ├── BudgetError         a plan would overdraw somebody's privacy budget
     ├── PrivacyError        private data was asked for other than by a report
     ├── RefusalError        a device does not answer what it is asked; its reason is a word
-    ├── EngineError         what computes elsewhere cannot be reached, is lost, or would give other numbers
+    ├── EngineError         a computing process or cluster cannot be reached, was lost, or gives other numbers
     ├── ServerError         a collector cannot be reached, or does not do what it was asked
     └── StoreError          a file of results or of a device cannot be read or written
 
