@@ -1,4 +1,4 @@
-"""A cache that is bounded by the size of what it holds, not by how many things it holds."""
+"""A cache that is bounded by the total size of its values, not by their number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class SizedCache:
-    """The things that were used last, as many as have ``most`` numbers together; anything larger is never held.
+    """The values used last, with at most ``most`` numbers together; a larger value is never kept.
 
     What a server asks decides what a client builds: a cache that counts things would hold many large ones.
 
@@ -28,7 +28,15 @@ class SizedCache:
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], T], measure: Callable[[T], int]) -> T:
-        """What was made for this key, or what ``make`` makes now; ``measure`` says how many numbers it holds."""
+        """Return the cached value of a key; make and keep it if it is missing.
+
+        Parameters
+        ----------
+        make
+            Computes the value. It runs outside the lock, so two threads may both compute it.
+        measure
+            Returns how many numbers a value holds. A value larger than ``most`` is returned but not kept.
+        """
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
@@ -45,7 +53,7 @@ class SizedCache:
         return made
 
     def clear(self) -> None:
-        """Hold nothing any more."""
+        """Remove everything."""
         with self._lock:
             self._held.clear()
             self.size = 0

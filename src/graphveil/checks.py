@@ -1,4 +1,4 @@
-"""Checks of public numbers: one that fits comes back as a plain int or float, any other is refused.
+"""Checks of public numbers: a valid one is returned as a plain int or float, any other is an error.
 
 An error names what was wrong, what was expected, and what was got. It shows the value: a number that only a user may know
 must never be checked here. What a client holds is clipped and not refused.
@@ -20,7 +20,7 @@ MAX_NUMBER = (1 << 63) - 1
 
 
 def short(value: Any) -> str:
-    """A value as an error shows it: a long list or number is cut in the middle.
+    """Return a value as errors show it: a long list or number is cut in the middle.
 
     >>> short(list(range(1000)))
     '[0, 1, 2, 3, 4, 5, ...]'
@@ -32,20 +32,28 @@ def short(value: Any) -> str:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is an integer; True and False are none."""
+    """Return whether a value is an integer. True and False are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is an integer or a float, be it NaN; True and False are none."""
+    """Return whether a value is an integer or a float, NaN included. True and False are not."""
     return is_whole(value) or isinstance(value, (float, np.floating))
 
 
 def check_whole(
     value: Any, name: str, *, least: int | None = None, most: int | None = None, why: str = ""
 ) -> int:
-    """Return an integer within bounds, or say which integers can be taken; ``why`` says where a bound comes from.
+    """Return an integer within bounds, or raise an error that says which integers are allowed.
 
+    Parameters
+    ----------
+    name
+        The name of the value in the error.
+    least, most
+        Inclusive bounds.
+    why
+        The reason for a bound, for the error.
     >>> check_whole(4, "levels", least=2, most=64)
     4
     """
@@ -66,11 +74,20 @@ def check_number(
     infinite: bool = False,
     why: str = "",
 ) -> float:
-    """Return a number within bounds as a float, or say which numbers can be taken.
+    """Return a number within bounds as a float, or raise an error that says which numbers are allowed.
 
-    ``least`` and ``most`` are bounds that can be taken themselves, ``above`` and ``below`` bounds that cannot. A number is
-    finite, unless ``infinite`` says that there may be no limit; ``why`` says where a bound comes from.
-
+    Parameters
+    ----------
+    name
+        The name of the value in the error.
+    least, most
+        Inclusive bounds.
+    above, below
+        Exclusive bounds.
+    infinite
+        Whether infinity is allowed.
+    why
+        The reason for a bound, for the error.
     >>> check_number(0.5, "gamma", above=0, below=1)
     0.5
     """
@@ -89,8 +106,16 @@ def check_number(
 
 
 def check_shares(values: Any, name: str, count: int, why: str = "") -> NDArray[np.float64]:
-    """Return so many numbers of at least 0, not all 0, divided by their sum; or say that they must be such.
+    """Return non-negative numbers divided by their sum, or raise an error if they are not such numbers.
 
+    Parameters
+    ----------
+    values
+        Numbers of at least 0, not all 0, (count,).
+    name
+        The name of the values in the error.
+    why
+        The reason for the count, for the error.
     >>> check_shares([1, 3], "shares", 2).tolist()
     [0.25, 0.75]
     """
@@ -110,7 +135,7 @@ def check_shares(values: Any, name: str, count: int, why: str = "") -> NDArray[n
 
 
 def check_array(value: Any, name: str, expected: str, kinds: str, *shapes: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array of one of these kinds and shapes, or say what it must be; no value of it is shown.
+    """Return an array of one of these kinds and shapes, or raise an error that shows none of its values.
 
     Parameters
     ----------
@@ -137,7 +162,7 @@ def _refusal(value: Any, name: str, expected: str, why: str) -> InputError:
 
 
 def _as_float(value: Any) -> float:
-    """A number as a float; NaN where it is none, infinite where it is larger than a float can be."""
+    """Return a number as a float: NaN if it is not a number, infinity if it is too large for a float."""
     if not is_number(value):
         return math.nan
     try:
@@ -157,7 +182,7 @@ def _whole_bounds(least: int | None, most: int | None) -> str:
 def _numbers_between(
     least: float | None, above: float | None, most: float | None, below: float | None, infinite: bool
 ) -> str:
-    """The numbers that can be taken, in words."""
+    """Return the allowed numbers in words."""
     if least is not None and most is not None:
         return f"a number from {least:g} to {most:g}"
     if above is not None and below is not None:

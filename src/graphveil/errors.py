@@ -1,4 +1,4 @@
-"""Everything that graphveil raises on purpose.
+"""The errors and warnings that graphveil raises on purpose.
 
     GraphveilError
     ├── InputError          a value that was given is wrong (also a ValueError)
@@ -8,7 +8,7 @@
     ├── BudgetError         a plan would overdraw somebody's privacy budget
     ├── PrivacyError        private data was asked for other than by a report
     ├── RefusalError        a device does not answer what it is asked; its reason is a word
-    ├── EngineError         what computes elsewhere cannot be reached, is lost, or would give other numbers
+    ├── EngineError         a computing process or cluster cannot be reached, was lost, or gives other numbers
     ├── ServerError         a collector cannot be reached, or does not do what it was asked
     └── StoreError          a file of results or of a device cannot be read or written
 
@@ -50,7 +50,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """A text of several lines, each made visible: for pages and figures, where a new line forges nothing."""
+    """Return a text with each line made visible, for pages and figures, where a new line forges nothing."""
     return "\n".join(map(visible, text.split("\n")))
 
 
@@ -64,7 +64,7 @@ def option_name(argument: str) -> str:
 
 
 def python_words(message: str) -> str:
-    """Return a message with arguments in the place of options; what stands in backticks is left as it is.
+    """Return a message with Python arguments instead of options; text in backticks is left as it is.
 
     >>> python_words("give a larger --link-epsilon, or --set data.users=400: see `graphveil run --help`")
     'give a larger link_epsilon, or settings={"data.users": 400}: see `graphveil run --help`'
@@ -91,7 +91,7 @@ class GraphveilError(Exception):
 
     @property
     def as_written(self) -> str:
-        """The message with options of the command line as it has them, in one line."""
+        """The message in one line, with the options of the command line."""
         return visible(super().__str__())
 
 
@@ -131,7 +131,7 @@ class RefusalError(GraphveilError):
 
 
 class EngineError(GraphveilError):
-    """What computes elsewhere cannot be reached, is lost, or would give other numbers."""
+    """A computing process or cluster cannot be reached, was lost, or would give other numbers."""
 
 
 class ServerError(GraphveilError):

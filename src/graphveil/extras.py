@@ -1,6 +1,6 @@
-"""What a missing library is called in pip's words: libraries that graphveil needs come in extras, and one sentence names the extra.
+"""The extras that optional libraries come in, and the sentence that names the extra of a missing one.
 
-graphveil itself needs numpy and pydantic alone.
+graphveil itself needs only numpy and pydantic.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 
 
 def install_sentence(error: ModuleNotFoundError) -> str | None:
-    """What to install, if a library of an extra is missing; None where it is anything else.
+    """Return a sentence that says what to install, or None if the missing module belongs to no extra.
 
     >>> install_sentence(ModuleNotFoundError(name="torch.nn"))
     "this needs torch, which is not installed: pip install 'graphveil[learn]'"

@@ -45,9 +45,16 @@ FIGURES, PAGES, PARQUET = (".svg", ".png"), (".html",), ".parquet"
 
 
 def read_text(path: Path, instead: str, *, missing: str = "", errors: str = "strict") -> str:
-    """Return a file's text in UTF-8.
+    """Return the text of a UTF-8 file.
 
-    ``instead`` says in errors what to do ("name a file of levels"), ``missing`` is all that is said of a file that is not there.
+    Parameters
+    ----------
+    instead
+        Advice that ends errors, such as "name a file of levels".
+    missing
+        The whole error for a file that does not exist.
+    errors
+        The handling of invalid bytes, as in `bytes.decode`.
     """
     try:
         with open(regular(path), "rb") as file:
@@ -75,7 +82,7 @@ def read_toml(path: Path, instead: str, missing: str = "") -> dict[str, Any]:
 
 
 def regular(path: Path) -> Path:
-    """Return the path of a file to open; an OSError where it is a pipe or a device, which may have no end."""
+    """Return the path of a file to open; raise OSError for a pipe or a device, which may have no end."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise OSError(errno.EINVAL, "it is a pipe or a device, not a file")
@@ -92,7 +99,7 @@ def memory_limit(path: Path, least: float | None = None) -> float:
 
 
 def unreadable(path: Path, error: OSError, instead: str) -> InputError:
-    """Return the refusal of a file that the system does not let us read."""
+    """Return the error for a file that the operating system cannot read; ``instead`` is advice."""
     return InputError(f"{path} cannot be read ({error.strerror or type(error).__name__}): {instead}")
 
 
@@ -116,9 +123,14 @@ def _parsed(path: Path, form: str, parse: Callable[[str], Any], instead: str, mi
 
 
 def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> Path:
-    """Return a file that is to be written; reject it, before anything is computed for it, where it could not be.
+    """Return a file that is to be written; reject it before anything is computed if it could not be written.
 
-    ``formats`` are the suffixes it may have (none: any), ``option`` is what names the file on the command line.
+    Parameters
+    ----------
+    formats
+        The suffixes it may have; any if empty.
+    option
+        The command-line option that names the file, for errors.
     """
     by = f" with {option}" if option else ""
     if formats:
@@ -133,8 +145,7 @@ def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> P
 
 
 def check_format(file: Path, formats: Sequence[str], option: str = "") -> Path:
-    """Return a file whose suffix is one of these; reject any other, and a Parquet file where pyarrow is missing.
-
+    """Return a file whose suffix is one of ``formats``; reject others, and Parquet if pyarrow is missing.
     >>> check_format(Path("town.jpg"), FIGURES)
     Traceback (most recent call last):
     graphveil.errors.InputError: town.jpg has the unsupported format .jpg: use .svg or .png
@@ -158,14 +169,14 @@ def _either(names: Sequence[str]) -> str:
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
-    """Write a file at once; a text is written in UTF-8."""
+    """Write a file atomically; text is written as UTF-8."""
     with writing_whole(file) as whole:
         whole.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def writing_whole(file: Path) -> Iterator[IO[bytes]]:
-    """Write beside the file and rename: what was there before is there until all of the new one is."""
+    """Write beside the file and rename, so that the old content stays until the new one is complete."""
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as whole:
@@ -183,7 +194,7 @@ def writing_whole(file: Path) -> Iterator[IO[bytes]]:
 
 
 def toml_value(value: Any) -> str:
-    """Return a number, a truth, a text or a list as TOML has it.
+    """Return a number, boolean, string or list as TOML.
 
     >>> [toml_value(value) for value in (1, 1e-05, True, "selu", (0.0, 1.0))]
     ['1', '1e-05', 'true', '"selu"', '[0.0, 1.0]']
@@ -213,7 +224,7 @@ DAMAGED = (
 
 @dataclass(frozen=True)
 class Header:
-    """What an array's header says: ``by_columns`` where it is stored column after column."""
+    """The header of a stored array. ``by_columns`` is True for column-major (Fortran) order."""
 
     shape: tuple[int, ...]
     by_columns: bool
@@ -221,19 +232,29 @@ class Header:
 
     @property
     def size(self) -> int:
-        """How many bytes the values take."""
+        """The number of bytes that the values take."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def memory(self) -> int:
-        """How many bytes count against a limit: a dimension of 0 makes any other one free, so rows are counted all the same."""
+        """The number of bytes that count against a limit, at least the largest dimension.
+
+        An array with a dimension of 0 has no bytes however many rows it claims, so its rows count instead.
+        """
         return max(self.size, *self.shape) if self.shape else self.size
 
 
 def read_array(path: Path, what: str, instead: str, max_gigabytes: float = MAX_GIGABYTES) -> NDArray[Any]:
-    """Return the array of an .npy file; one that is damaged, or asks for more memory than that, is refused.
+    """Return the array of an .npy file; reject a file that is damaged or too large.
 
-    ``what`` says in errors what the file should hold, ``instead`` what to do where it does not.
+    Parameters
+    ----------
+    what
+        The content that the file should have, for errors.
+    instead
+        Advice that ends errors.
+    max_gigabytes
+        The most memory that the array may take.
     """
     with readable(path, what, instead, ARRAY), open(regular(path), "rb") as stream:
         header = read_header(stream, path, path.name, what, os.fstat(stream.fileno()).st_size)
@@ -245,7 +266,17 @@ def read_array(path: Path, what: str, instead: str, max_gigabytes: float = MAX_G
 def read_arrays(
     path: Path, max_gigabytes: float = MAX_GIGABYTES, what: str = GRAPH, instead: str = AGAIN
 ) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an .npz file; one that is damaged, or asks for more memory than that, is refused."""
+    """Return all arrays of an .npz file; reject a file that is damaged or too large.
+
+    Parameters
+    ----------
+    max_gigabytes
+        The most memory that the arrays may take together.
+    what
+        The content that the file should have, for errors.
+    instead
+        Advice that ends errors.
+    """
     with readable(path, what, instead), open(regular(path), "rb") as opened, zipfile.ZipFile(opened) as file:
         members = array_members(file, path, max_gigabytes, what, TRUST if what == GRAPH else instead)
         return {key: unpack(file, member) for key, member in members.items()}
@@ -253,7 +284,17 @@ def read_arrays(
 
 @contextmanager
 def readable(path: Path, what: str = GRAPH, instead: str = AGAIN, form: str = ARCHIVE) -> Iterator[None]:
-    """Turn whatever is wrong with a file that is read meanwhile into a sentence."""
+    """Turn any error of reading a file inside the block into an `InputError` with one sentence.
+
+    Parameters
+    ----------
+    what
+        The content that the file should have.
+    instead
+        Advice that ends the error.
+    form
+        The suffix that the file should have.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -269,7 +310,7 @@ def readable(path: Path, what: str = GRAPH, instead: str = AGAIN, form: str = AR
 
 
 def check_gigabytes(path: Path, size: float, max_gigabytes: float, instead: str = TRUST) -> None:
-    """Refuse what would take more memory than the caller allows."""
+    """Raise an error if ``size``, in bytes, is more than ``max_gigabytes``; ``instead`` is advice."""
     if size > max_gigabytes * 1e9:
         raise InputError(
             f"{path} asks for {size / 1e9:.3g} GB of memory, more than the {max_gigabytes:.3g} GB that a file may take: "
@@ -280,7 +321,19 @@ def check_gigabytes(path: Path, size: float, max_gigabytes: float, instead: str 
 def array_members(
     file: zipfile.ZipFile, path: Path, max_gigabytes: float, what: str = GRAPH, instead: str = TRUST
 ) -> Mapping[str, zipfile.ZipInfo]:
-    """Return the arrays of a file by their names, all of which fit into memory together."""
+    """Return the arrays of an archive by name; reject one whose arrays take too much memory together.
+
+    Parameters
+    ----------
+    path
+        The path of the archive, for errors.
+    max_gigabytes
+        The most memory that the arrays may take together.
+    what
+        The content that the file should have, for errors.
+    instead
+        Advice that ends errors.
+    """
     listed = file.infolist()
     if len(listed) > MAX_ARRAYS:
         raise InputError(
@@ -306,7 +359,15 @@ def array_members(
 
 
 def read_header(stream: IO[bytes], path: Path, name: str, what: str, length: int) -> Header:
-    """Return what the header of an array says; one that does not fit the ``length`` of the array with its header is refused."""
+    """Return the header of an array; reject one that does not fit the array's length.
+
+    Parameters
+    ----------
+    path, name, what
+        The file, the array, and the content that the file should have, for errors.
+    length
+        The number of bytes of the array with its header.
+    """
     magic = stream.read(npy.MAGIC_LEN)
     version = npy.read_magic(io.BytesIO(magic))
     width = 2 if version == (1, 0) else 4
@@ -332,7 +393,7 @@ def read_header(stream: IO[bytes], path: Path, name: str, what: str, length: int
 
 
 def unpack(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """Return one array of an archive as a whole."""
+    """Return one array of an archive."""
     with file.open(member) as stream:
         array = npy.read_array(stream, allow_pickle=False)
         # Only the end of the stream is compared with its checksum.

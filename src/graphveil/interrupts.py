@@ -14,7 +14,7 @@ COMMAND, INTERRUPTED = "graphveil", 130
 
 @contextmanager
 def quiet_interrupt() -> Iterator[None]:
-    """End the command in one line where imports are interrupted."""
+    """End the command with one line if imports are interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -25,7 +25,7 @@ def quiet_interrupt() -> Iterator[None]:
 
 
 def is_command(words: Sequence[str]) -> bool:
-    """Whether Python was started for the command, and not for a program that imports the package.
+    """Return whether Python was started for the command, not for a program that imports the package.
 
     >>> is_command(["python", "-m", "graphveil", "demo"]), is_command(["python", "bin/graphveil", "demo"])
     (True, True)

@@ -55,5 +55,5 @@ def _imported_names(package: str, file: Path) -> dict[str, str]:
 
 
 def _listing_order(name: str) -> tuple[bool, bool, str]:
-    """Constants come first, then classes, then all else, each by the alphabet."""
+    """Return the sort key of a name: constants first, then classes, then the rest, each alphabetically."""
     return not name.isupper(), not name[0].isupper(), name

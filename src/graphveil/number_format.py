@@ -1,7 +1,7 @@
-"""How numbers are printed, in tables, figures and sentences: scores, intervals, percentages, budgets, sizes and values.
+"""Number formats of tables, figures and sentences: scores, intervals, percentages, budgets, sizes and values.
 
-Scores and shares are 0..1 and printed as points, hundredths of 1. What was spent, and what a table's exact ε is, is rounded up, by
-`rounded_up`.
+Scores and shares are 0..1 and printed as points, hundredths of 1. Spent budgets and exact ε are rounded up,
+by `rounded_up`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NO_VALUE = "none"
 
 
 class Interval(Protocol):
-    """A mean with its interval, which one run has not: a `Summary`, or the scores of a record."""
+    """A mean with its interval (None for a single run): a `Summary`, or the scores of a record."""
 
     @property
     def mean(self) -> float:
@@ -27,16 +27,16 @@ class Interval(Protocol):
 
     @property
     def low(self) -> float | None:
-        """Where the interval begins."""
+        """The lower end of the interval."""
 
     @property
     def high(self) -> float | None:
-        """Where it ends."""
+        """The upper end of the interval."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """How a number is printed: times ``factor``, in this format, with this mark behind; at most ``most``."""
+    """A number format: the value times ``factor``, at most ``most``, in format ``digits``, then ``mark``."""
 
     name: str
     factor: float = 1.0
@@ -45,7 +45,7 @@ class Unit:
     most: float = math.inf
 
     def number(self, value: float) -> str:
-        """A number that is in the unit already.
+        """Return a number that is in the unit already, formatted.
 
         >>> PERCENT.number(81.25), NUMBER.number(0.184), SECONDS.number(21)
         ('81.2', '0.184', '21.0 s')
@@ -53,7 +53,7 @@ class Unit:
         return f"{value:{self.digits}}{self.mark}"
 
     def axis(self, words: str) -> str:
-        """What stands along an axis: words, and the unit where there is one.
+        """Return the label of an axis: the words, and the unit if there is one.
 
         >>> PERCENT.axis("accuracy"), SECONDS.axis("time"), NUMBER.axis("error")
         ('accuracy (%)', 'time (s)', 'error')
@@ -62,7 +62,7 @@ class Unit:
         return f"{words} ({sign})" if sign else words
 
     def with_spread(self, value: float | None, spread: float | None) -> str:
-        """A number that is in the unit already, with what stands behind ±.
+        """Return a number that is in the unit already, with its spread after ±.
 
         >>> PERCENT.with_spread(81.25, 0.5), SECONDS.with_spread(21, None), PERCENT.with_spread(None, None)
         ('81.2 ± 0.5', '21.0 s', '-')
@@ -72,7 +72,7 @@ class Unit:
         return self.number(value) if spread is None else f"{self.number(value)} ± {self.number(spread)}"
 
     def interval(self, summary: Interval | None) -> str:
-        """A mean and its interval.
+        """Return a mean and its interval, formatted.
 
         >>> from graphveil.statistics import Summary
         >>> PERCENT.interval(Summary(0.5, 0.45, 0.56)), MEGABYTES.interval(Summary(812.4, None, None)), NUMBER.interval(None)
@@ -94,7 +94,7 @@ MEGABYTES = Unit("MB", digits=".0f", mark=" MB")
 
 
 def points(score: float | None, signed: bool = False) -> str:
-    """A score, or a difference of scores with its sign, in points.
+    """Return a score, or a difference of scores with its sign, in points.
 
     >>> points(0.8125), points(0.012, signed=True), points(None)
     ('81.2', '+1.2', '-')
@@ -103,7 +103,7 @@ def points(score: float | None, signed: bool = False) -> str:
 
 
 def low_to_high(summary: Interval, signed: bool = False) -> str:
-    """An interval in points without its mean.
+    """Return an interval in points without its mean.
 
     >>> from graphveil.statistics import Summary
     >>> low_to_high(Summary(0.5, 0.45, 0.56)), low_to_high(Summary(0.5, None, None))
@@ -115,7 +115,7 @@ def low_to_high(summary: Interval, signed: bool = False) -> str:
 
 
 def reach(summary: Interval) -> str:
-    """Half of an interval in points, behind ±; nothing where there is no interval.
+    """Return ± and half of an interval in points; an empty text if there is no interval.
 
     >>> from graphveil.statistics import Summary
     >>> reach(Summary(0.5, 0.45, 0.55)), reach(Summary(0.5, None, None))
@@ -127,7 +127,7 @@ def reach(summary: Interval) -> str:
 
 
 def gained(gain: Interval | None) -> str:
-    """A gain in points with its sign and its reach.
+    """Return a gain in points with its sign and half of its interval.
 
     >>> from graphveil.statistics import Summary
     >>> gained(Summary(0.012, 0.002, 0.022)), gained(Summary(-0.012, None, None)), gained(None)
@@ -137,7 +137,7 @@ def gained(gain: Interval | None) -> str:
 
 
 def percent(share: float, digits: str = ".1f") -> str:
-    """A share in a sentence, in percent with their sign.
+    """Return a share in percent, with the percent sign.
 
     >>> percent(0.125), percent(0.125, "+.1f"), percent(0.0012, ".2g")
     ('12.5%', '+12.5%', '0.12%')
@@ -146,7 +146,7 @@ def percent(share: float, digits: str = ".1f") -> str:
 
 
 def rounded(value: float | None, digits: int = 3) -> str:
-    """A number with so many digits.
+    """Return a number with ``digits`` significant digits.
 
     >>> rounded(0.12345), rounded(0.12345, 2), rounded(None)
     ('0.123', '0.12', '-')
@@ -155,7 +155,7 @@ def rounded(value: float | None, digits: int = 3) -> str:
 
 
 def rounded_or_whole(value: float) -> str:
-    """Three digits, or all of a large number.
+    """Return a number with three significant digits, or all digits of a large number.
 
     >>> rounded_or_whole(0.01234), rounded_or_whole(2341.5)
     ('0.0123', '2,342')
@@ -164,7 +164,7 @@ def rounded_or_whole(value: float) -> str:
 
 
 def budget(epsilon: float | None) -> str:
-    """A budget as it was given.
+    """Return a budget as it was given.
 
     >>> budget(0.5), budget(4.0), budget(None)
     ('ε = 0.5', 'ε = 4', 'no ε')
@@ -173,7 +173,7 @@ def budget(epsilon: float | None) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """So many things.
+    """Return a count with its noun.
 
     >>> counted(1, "run"), counted(2500, "run")
     ('1 run', '2,500 runs')
@@ -182,7 +182,7 @@ def counted(number: int, what: str) -> str:
 
 
 def file_size(count: int) -> str:
-    """Bytes in the unit that suits them.
+    """Return a number of bytes in a suitable unit.
 
     >>> [file_size(count) for count in (900, 65_000, 4_000_000)]
     ['900 bytes', '65 kB', '4.0 MB']
@@ -193,7 +193,7 @@ def file_size(count: int) -> str:
 
 
 def value_text(value: Any, between: str = ", ") -> str:
-    """A value of a field or a setting in few characters, or several with something between them.
+    """Return a value of a field or setting in few characters, or several of them joined.
 
     >>> [value_text(value) for value in (0.01, 1.0, 4, True, None, "sage", [1, 2.5])]
     ['0.01', '1', '4', 'true', 'none', 'sage', '1, 2.5']
@@ -206,7 +206,7 @@ def value_text(value: Any, between: str = ", ") -> str:
 
 
 def exact_text(value: Any, between: str = ",") -> str:
-    """A value as `--set` takes it, or several with commas between them: nothing is rounded.
+    """Return a value as `--set` takes it, or several with commas between them, without rounding.
 
     >>> [exact_text(value) for value in (4.0, 1e-4, 0.12345678, True, None, "selu", (1.0, 2.5))]
     ['4', '0.0001', '0.12345678', 'true', 'none', 'selu', '1,2.5']
@@ -218,7 +218,7 @@ def exact_text(value: Any, between: str = ",") -> str:
 
 
 def rounded_up(value: float, digits: int = 15) -> str:
-    """A number with so many digits, rounded up: what is printed of an exact ε is never less than it is.
+    """Return a number rounded up to significant digits, so that a printed exact ε is never too small.
 
     >>> rounded_up(0.12345, 3), rounded_up(2.0), rounded_up(math.inf)
     ('0.124', '2', 'infinite')

@@ -23,9 +23,9 @@ PREFIX = "graphveil_user_"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where something was loaded from, in words, and a digest of what was there: for a package its version.
+    """The file or package that something was loaded from, and a digest of the file or the package's version.
 
-    ``path`` is that of a file, as it was given.
+    ``path`` is the file's path as it was given.
     """
 
     words: str
@@ -55,7 +55,7 @@ class File(Source):
 
     @property
     def complete(self) -> bool:
-        """Whether all that it has registered is still there."""
+        """Whether everything that it registered is still there."""
         return all(registry.holds(name, item) for registry, name, item in self.added)
 
     def forget(self) -> None:
@@ -79,7 +79,7 @@ _expected: dict[Path, str] = {}
 
 
 def is_reference(name: str) -> bool:
-    """Whether a name is that of something in a file.
+    """Return whether a name refers to something in a file.
 
     >>> is_reference("mine.py:Mine"), is_reference("mine.py"), is_reference("gcn")
     (True, True, False)
@@ -88,7 +88,7 @@ def is_reference(name: str) -> bool:
 
 
 def divided(reference: str, what: str = "thing") -> tuple[Path, str]:
-    """The file and the name in it."""
+    """Return the file of a reference and the name in it."""
     path, _, name = reference.rpartition(":")
     if not path or not name:
         raise InputError(f"a {what} in a file is named PATH.py:NAME, got {reference!r}")
@@ -96,7 +96,7 @@ def divided(reference: str, what: str = "thing") -> tuple[Path, str]:
 
 
 def plain_name(name: str) -> str:
-    """A name that can be part of a file's name.
+    """Return a name that can be part of a file name.
 
     >>> plain_name("folder/mine.py:Mine"), plain_name("gcn")
     ('Mine', 'gcn')
@@ -105,7 +105,7 @@ def plain_name(name: str) -> str:
 
 
 def digest(reference: str) -> str:
-    """The SHA-256 of the file of a reference: of what was run, or of what is there if it was not run yet."""
+    """Return the SHA-256 of the file of a reference, as it was run, or as it is now if it was not run yet."""
     path, _ = divided(reference)
     loaded = _files.get(path.resolve())
     return _content(path)[1] if loaded is None else loaded.origin.digest
@@ -113,7 +113,7 @@ def digest(reference: str) -> str:
 
 @contextmanager
 def running(source: Source) -> Iterator[None]:
-    """What is registered meanwhile comes from there."""
+    """Attribute everything that is registered inside the block to ``source``."""
     _running.append(source)
     try:
         yield
@@ -145,13 +145,13 @@ def load_file(path: Path) -> File:
 
 
 def named_in(pickled: bytes) -> list[Path]:
-    """The files that were run here and that a pickle names: another process must run them before it can read it."""
+    """Return the files run here that a pickle names; another process must run them before unpickling."""
     return [path for path, file in _files.items() if file.module.__name__.encode() in pickled]
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Meanwhile files stay what they were when they were run, whatever becomes of them."""
+    """Keep files inside the block as they were when they were run, even if they change on disk."""
     _holding.append(None)
     try:
         yield
@@ -160,12 +160,12 @@ def held() -> Iterator[None]:
 
 
 def expected() -> dict[Path, str]:
-    """The digests of all files that were run here, for other processes that are to run the same."""
+    """Return the digests of all files that were run here, for other processes that run the same files."""
     return {**_expected, **{path: file.origin.digest for path, file in _files.items()}}
 
 
 def expect(digests: Mapping[Path, str]) -> None:
-    """Refuse, from now on, files whose content is another one than these digests say."""
+    """Reject, from now on, files whose content does not match these digests."""
     _expected.update(digests)
 
 
@@ -219,7 +219,17 @@ def _run(file: File, source: bytes, path: Path) -> None:
 
 
 def find_in(file: File, name: str, registered: list[str], shown: Path, what: str) -> Any:
-    """What a file defines under a name, or an error that lists what it has; ``registered`` is what can be named besides."""
+    """Return what a file defines under a name, or raise an error that lists the names it has.
+
+    Parameters
+    ----------
+    registered
+        Names that the file has registered; the error lists them too.
+    shown
+        The path that the error shows.
+    what
+        The noun for the kind of thing, as errors call it.
+    """
     member = getattr(file.module, name, None)
     if member is not None:
         return member
@@ -231,7 +241,7 @@ def find_in(file: File, name: str, registered: list[str], shown: Path, what: str
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:
-    """What installed packages offer in a group of entry points, by name; nothing is imported."""
+    """Return the entry points that installed packages offer in a group, by name, without importing them."""
     offered: dict[str, EntryPoint] = {}
     for point in entry_points(group=group):
         offered.setdefault(point.name, point)
@@ -250,11 +260,12 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """What can be asked for by name, in the order in which it was added. ``what`` is what errors call it.
+    """Items by name, in the order in which they were added. ``what`` is the noun that errors use.
 
-    `find` knows what is registered and runs nobody's code: names that came over a network or from a stored result are looked up
-    by it. `load` also takes FILE.py:NAME and what installed packages offer in ``group``, which runs their code. What was found
-    there becomes an item by ``adapt(name, member)``, which refuses what is of the wrong kind.
+    `find` looks only at registered names and runs no code: use it for names that came over a network or from
+    a stored result. `load` also takes FILE.py:NAME and the names that installed packages offer in ``group``,
+    and runs their code. A member found there becomes an item by ``adapt(name, member)``, which rejects the
+    wrong kind.
 
     >>> fruit = Registry[int]("fruit", {"apple": 1, "pear": 2})
     >>> fruit.find("apple"), list(fruit)
@@ -304,17 +315,17 @@ class Registry(Mapping[str, T]):
         self._origins.pop(name, None)
 
     def holds(self, name: str, item: Any) -> bool:
-        """Whether a name stands for this very thing."""
+        """Return whether a name stands for this very object."""
         return name in self._items and self._items[name] is item
 
     def find(self, name: str) -> T:
-        """What has that name, or an error that lists all names and suggests the nearest."""
+        """Return the item of a name, or raise an error that lists all names and suggests the nearest."""
         if name not in self._items:
             raise unknown_name(self.what, name, self._items)
         return self._items[name]
 
     def load(self, name: str) -> T:
-        """What has that name, from FILE.py:NAME or from an installed package too; found by `find` from then on."""
+        """Return the item of a name, also from FILE.py:NAME or an installed package, and register it."""
         if is_reference(name):
             return self._from_file(name)
         if name not in self._items:
@@ -334,11 +345,11 @@ class Registry(Mapping[str, T]):
         return self.own()
 
     def own(self) -> list[str]:
-        """All names but those of files."""
+        """Return all names except those of files."""
         return [name for name in self._items if not is_reference(name)]
 
     def origin(self, name: str) -> Origin | None:
-        """Where something was loaded from; None for what is the library's own or was registered by hand."""
+        """Return where an item was loaded from; None if it is the library's or was registered by hand."""
         return self._origins.get(name)
 
     def _plugins(self) -> dict[str, EntryPoint]:
@@ -366,7 +377,7 @@ class Registry(Mapping[str, T]):
         self._items[point.name], self._origins[point.name] = item, origin
 
     def _from_file(self, reference: str) -> T:
-        """What a file has under a name: one that it registers, or one that it defines."""
+        """Return what a file registers or defines under a name."""
         path, name = divided(reference, self.what)
         file = load_file(path)
         # The same words may have named another file, in another folder.
@@ -399,7 +410,7 @@ class Registry(Mapping[str, T]):
 
 
 def unknown_name(what: str, name: str, names: Iterable[str]) -> UnknownNameError:
-    """The error for a name that nothing has.
+    """Return the error for an unknown name; ``what`` is the noun, and ``names`` are the known names.
 
     >>> print(unknown_name("mechanism", "multibyte", ["onebit", "multibit"]))
     no mechanism is named 'multibyte': choose one of onebit, multibit; did you mean 'multibit'?

@@ -1,4 +1,4 @@
-"""Progress of long computations, for whichever caller wants to hear of it."""
+"""Progress of long computations, for any caller that listens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(listener: Listener | None) -> Iterator[None]:
-    """Call the listener whenever a computation within reports its progress.
+    """Call the listener whenever a computation inside the block reports its progress.
 
     >>> with listening(lambda what, share: print(what, share)):
     ...     report_progress("walking", 0.5)

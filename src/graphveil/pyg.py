@@ -1,4 +1,4 @@
-"""graphveil for those who have a PyG pipeline already: a transform that makes features private, and denoisers as modules."""
+"""graphveil for PyG pipelines: a transform that makes features private, and denoisers as modules."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ class Privatize(BaseTransform):  # type: ignore[misc]
 
     @property
     def graphs(self) -> int:
-        """For how many Data it answers."""
+        """The number of Data for which it answers."""
         return self._graphs
 
     def forward(self, data: Data) -> Data:
-        """Put what is reported of the rows of ``data.x`` in their place: the stored answer, or a new one."""
+        """Replace the rows of ``data.x`` by their reports: the stored answer, or a new one."""
         if data.x is None:
             raise InputError("data has no x to report: load a graph with features")
         if data.x.dim() != 2:
@@ -100,7 +100,7 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         return data
 
     def _check_new(self) -> None:
-        """Refuse to answer for one Data more than was said."""
+        """Raise an error if it may not answer for another Data."""
         if len(self._answered) >= self._graphs:
             raise PrivacyError(
                 f"this Privatize answers for {self._graphs} Data and has done so: a Data that was loaded anew cannot be told from "
@@ -132,7 +132,7 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         return x, {"mechanism": self.name, "epsilon": claim.epsilon, "delta": claim.delta}
 
     def _plan(self, dims: int) -> Plan:
-        """The question to every node."""
+        """Return the question to every node."""
         fields = {key: value for key, value in self.settings.items() if key in Plan.model_fields}
         options = {key: value for key, value in self.settings.items() if key not in fields}
         return Plan(
@@ -144,7 +144,7 @@ class Privatize(BaseTransform):  # type: ignore[misc]
 
 
 class _Answered:
-    """What was answered for which tensors. They are kept, so that no other one can come to lie in the same place."""
+    """The answers by tensor. The tensors are kept, so that no other one can take the same place in memory."""
 
     def __init__(self) -> None:
         self._by_place: dict[Place, tuple[Tensor, Tensor, dict[str, Any]]] = {}
@@ -153,7 +153,7 @@ class _Answered:
         self._process: int | None = os.getpid()
 
     def find(self, private: Tensor) -> tuple[Tensor, dict[str, Any]] | None:
-        """The answer that was given for this very tensor."""
+        """Return the answer that was given for this very tensor."""
         kept = self._by_place.get(_place(private))
         return None if kept is None else kept[1:]
 
@@ -164,7 +164,7 @@ class _Answered:
 
     @property
     def at_home(self) -> bool:
-        """Whether this is the process that it was made in."""
+        """Whether this is the process in which it was made."""
         return self._process == os.getpid()
 
     def __len__(self) -> int:
@@ -182,14 +182,14 @@ class _Answered:
 
 
 def _answered_elsewhere() -> _Answered:
-    """What an unpickled transform knows of answers: nothing, not even whether there were any."""
+    """Return the answers of an unpickled transform, which cannot know whether there were any."""
     unknown = _Answered()
     unknown._process = None
     return unknown
 
 
 def _place(tensor: Tensor) -> Place:
-    """Where a tensor's numbers lie, dense or sparse."""
+    """Return the place in memory of a tensor's numbers, dense or sparse."""
     if tensor.layout == torch.strided:
         parts: tuple[Tensor, ...] = (tensor,)
     elif tensor.layout == torch.sparse_coo:
@@ -221,7 +221,7 @@ class PageRank(nn.Module):
         return (self.settings.operator(matrix) @ dense.float()).to(dense.dtype)
 
     def extra_repr(self) -> str:
-        """What the module's repr shows."""
+        """Return the settings that the module's repr shows."""
         return f"{self.settings.alpha:g}, r={self.settings.r:g}, r_max={self.settings.r_max:g}"
 
 
@@ -243,7 +243,19 @@ class FlexProp(nn.Module):
     def forward(
         self, x: Tensor, edge_index: Any, node_weight: Tensor, edge_weight: Tensor | None = None
     ) -> Tensor:
-        """Average features (n x d) over hops, each node counting by its weight."""
+        """Average features over hops, with each node weighted.
+
+        Parameters
+        ----------
+        x
+            Features, (n, d).
+        edge_index
+            The links, as PyG's layers take them.
+        node_weight
+            Weights of the nodes, (n,), finite and at least 0.
+        edge_weight
+            Weights of the links; all 1 by default.
+        """
         weights = node_weight.detach().cpu().numpy().astype(np.float64)
         if weights.shape != (x.shape[0],) or not np.isfinite(weights).all() or (weights < 0).any():
             raise InputError(f"node_weight must be {x.shape[0]} finite numbers of at least 0, one a node")
@@ -251,5 +263,5 @@ class FlexProp(nn.Module):
         return (self.last.operator(matrix) @ x.float()).to(x.dtype)
 
     def extra_repr(self) -> str:
-        """What the module's repr shows."""
+        """Return the settings that the module's repr shows."""
         return self.last.extra_repr()

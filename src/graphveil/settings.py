@@ -17,14 +17,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Environment:
-    """Where graphs are looked for, and where graphs and results are kept."""
+    """The folder in which graphs are looked for, and the one in which graphs and results are kept."""
 
     data: Path | None
     cache: Path
 
 
 def settings() -> Environment:
-    """The settings as the environment has them now."""
+    """Return the settings from the current environment."""
     return Environment(
         _folder("GRAPHVEIL_DATA"), _folder("GRAPHVEIL_CACHE") or _user_folder("cache") / "graphveil"
     )
@@ -49,14 +49,14 @@ def _user_folder(kind: str) -> Path:
 
 
 def device_file() -> Path:
-    """The books of this user's device, unless another file is named."""
+    """Return the default file of the books of this user's device."""
     return (_folder("GRAPHVEIL_STATE") or _user_folder("data") / "graphveil") / "device.sqlite"
 
 
 def witness_folder() -> Path:
-    """Where programs of this user remember how far the books of devices have come.
+    """Return the folder in which this user's programs remember how far the books of devices have come.
 
-    Restoring a backup of the books must leave it alone, so it is never in their folder.
+    Restoring a backup of the books must not touch it, so it is never in their folder.
     """
     return _folder("GRAPHVEIL_WITNESS") or _state_folder() / "witnesses"
 
@@ -66,14 +66,18 @@ def _state_folder() -> Path:
 
 
 def former_witness_folders() -> tuple[Path, ...]:
-    """Where witnesses may still lie: beside the books, as earlier versions kept them, and in the folder used without GRAPHVEIL_WITNESS."""
+    """Return the folders that may still hold witnesses.
+
+    These are the folders beside the books, where earlier versions kept them, and the one used without
+    GRAPHVEIL_WITNESS.
+    """
     named = _folder("GRAPHVEIL_STATE")
     folders = (*(() if named is None else (named,)), _user_folder("data") / "graphveil", _state_folder())
     return tuple(folder / "witnesses" for folder in folders)
 
 
 def available_gigabytes() -> float:
-    """The memory that this machine has left."""
+    """Return the available memory of this machine in gigabytes."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             fields = dict(line.split(":", 1) for line in lines)
@@ -83,7 +87,7 @@ def available_gigabytes() -> float:
 
 
 def peak_megabytes() -> float:
-    """The largest memory that this process has held so far.
+    """Return the peak memory of this process so far in megabytes.
 
     Linux counts into ru_maxrss what the process that started this one held, but not into VmHWM.
     """

@@ -25,7 +25,7 @@ class Summary:
 
 
 def t_interval(values: Sequence[float]) -> Summary:
-    """The mean and its 95% t-interval, which covers the mean in 95% of cases however few runs there are.
+    """Return the mean and its 95% t-interval, which covers the mean in 95% of cases even for few runs.
 
     >>> t_interval([0.5])
     Summary(mean=0.5, low=None, high=None)
@@ -41,7 +41,7 @@ def t_interval(values: Sequence[float]) -> Summary:
 
 
 def exact_interval(right: int, guesses: int) -> Summary:
-    """The share of guesses that are right, and its exact 95% interval (Clopper and Pearson), for any number of guesses.
+    """Return the share of right guesses and its exact 95% interval (Clopper and Pearson).
 
     >>> exact_interval(0, 10).low, round(exact_interval(5, 10).low, 3)
     (0.0, 0.187)
@@ -55,7 +55,7 @@ def exact_interval(right: int, guesses: int) -> Summary:
 
 
 def at_least(right: int, guesses: int, rate: float) -> float:
-    """How likely so many guesses or more are right, where each is with this probability.
+    """Return the probability that ``right`` or more of ``guesses`` are right, each with probability ``rate``.
 
     >>> at_least(2, 2, 0.5)
     0.25
@@ -66,7 +66,7 @@ def at_least(right: int, guesses: int, rate: float) -> float:
 
 
 def bootstrap(values: Sequence[float]) -> Summary:
-    """The mean and its 95% bootstrap interval, as some documents print it; over 5 runs it covers the mean in 83% of cases.
+    """Return the mean and its 95% bootstrap interval; over 5 runs it covers the mean in 83% of cases.
 
     >>> bootstrap([0.5])
     Summary(mean=0.5, low=None, high=None)
@@ -82,7 +82,7 @@ def bootstrap(values: Sequence[float]) -> Summary:
 
 @dataclass(frozen=True)
 class Spread:
-    """What a document prints behind ±: in words, and the same of our runs (None for a single one)."""
+    """The quantity that a document prints after ±: its name, and its value for our runs (None for one)."""
 
     words: str
     of: Callable[[Sequence[float]], float | None]
@@ -103,7 +103,7 @@ SPREADS = {
 
 
 def paired_gain(values: Sequence[float], others: Sequence[float]) -> Summary:
-    """The mean difference over the same seeds and splits, with its 95% t-interval."""
+    """Return the mean difference over the same seeds and splits, with its 95% t-interval."""
     return t_interval([value - other for value, other in zip(values, others, strict=True)])
 
 
@@ -127,9 +127,10 @@ def paired_p(values: Sequence[float], others: Sequence[float]) -> float:
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """p values corrected after Holm: with those below 5%, all of them together are wrong in at most 5% of cases.
+    """Return p values with Holm's correction.
 
-    The smallest of k is multiplied by k, the next by k - 1, and so on; none is below one that was smaller, or above 1.
+    If those below 5% are taken for differences, any of them is wrong in at most 5% of cases. The smallest of
+    k is multiplied by k, the next by k - 1, and so on; none is below one that was smaller, or above 1.
 
     >>> holm([0.02, 0.01, 0.5])
     [0.04, 0.03, 0.5]
@@ -145,8 +146,18 @@ def holm(values: Sequence[float]) -> list[float]:
 def verdict(
     gain: Summary, epsilon: float, over_structure: Summary | None = None, nobody: str = "asking nobody"
 ) -> str:
-    """In words: what the features at this budget add to the control, and how that compares with asking nobody.
+    """Return in words the gain of features over the control, and how that compares with asking nobody.
 
+    Parameters
+    ----------
+    gain
+        The gain over the control, 0..1.
+    epsilon
+        The budget of features.
+    over_structure
+        The gain over asking nobody, 0..1.
+    nobody
+        The words for asking nobody.
     >>> verdict(Summary(0.001, -0.005, 0.007), 1.0)
     'features at ε = 1 add 0.1 ± 0.6 points over the control: nothing measurable'
     >>> verdict(Summary(0.08, 0.06, 0.1), 1.0, Summary(-0.004, -0.006, -0.002))
@@ -157,8 +168,7 @@ def verdict(
 
 
 def link_verdict(gain: Summary, epsilon: float, without: str = "no edges at all") -> str:
-    """In words: what private links at this budget a link add to the same method without them.
-
+    """Return in words the gain of private links, at this budget per link, over the same method without them.
     >>> link_verdict(Summary(0.08, 0.06, 0.1), 10.0)
     'links at ε = 10 add 8.0 ± 2.0 points over no edges at all'
     """
@@ -175,7 +185,7 @@ def _added(gain: Summary, other: str = "the control") -> str:
 
 
 def beside(over: Summary, other: str) -> str:
-    """How far a result is from what is reached without asking users for features.
+    """Return in words how far a result is from one reached without asking users for features.
 
     >>> beside(Summary(0.02, 0.01, 0.03), "volunteers alone")
     '2.0 ± 1.0 above volunteers alone'

@@ -1,4 +1,4 @@
-"""Named checks: a suite is a series of them, so that each can be a test of its own."""
+"""Named checks: a suite is a series of them, so that each can be a separate test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must hold: ``run`` raises an AssertionError with a sentence where it does not."""
+    """A property that must hold: ``run`` raises an AssertionError with a sentence if it does not."""
 
     name: str
     run: Callable[[], None]

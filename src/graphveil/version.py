@@ -14,12 +14,12 @@ PACKAGE = Path(__file__).parent
 
 @lru_cache(maxsize=1)
 def source_digest() -> str:
-    """The digest of the source that this process runs: read once, as early as somebody asks."""
+    """Return the digest of the source that this process runs, read once at the first call."""
     return digest_of(PACKAGE)
 
 
 def digest_of(folder: Path) -> str:
-    """A SHA-256 of all .py files below a folder, by name and content, in the order of their names."""
+    """Return the SHA-256 of the names and contents of all .py files below a folder, in the order of names."""
     files = sorted((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*.py"))
     whole = hashlib.sha256()
     for name, file in files:

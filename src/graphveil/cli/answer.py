@@ -183,7 +183,7 @@ def _answers(inquiry: Inquiry, agreement: Agreement, yes: bool) -> bool:
 
 
 def _gives_row(agreement: Agreement, yes: bool) -> bool:
-    """Whether the owner gives the raw row, as said at enrolment and again now."""
+    """Return whether the owner gives the raw row, as agreed at enrolment and confirmed now."""
     if not agreement.volunteer:
         raise InputError("you did not volunteer your row when you enrolled: leave out --volunteer")
     say("Your row is about to leave this machine as it is, without any noise.", err=True)

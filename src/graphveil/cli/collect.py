@@ -201,7 +201,7 @@ def collect_rotate(folder: CollectionFolder) -> None:
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What people hold, as `CollectionSettings` has it."""
+    """The shape of people's rows, as in `CollectionSettings`."""
 
     dims: int = field(default=0, metadata={"help": "How many attributes a person's row has."})
     range: RangePair = None

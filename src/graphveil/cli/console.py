@@ -60,7 +60,7 @@ def confirm(question: str, otherwise: str) -> bool:
 
 
 def quote(text: str) -> list[str]:
-    """What somebody else wrote, as lines with a margin: no wrapped line can pass for one of ours.
+    """Return somebody else's text as lines with a margin, so that no wrapped line can pass for one of ours.
 
     >>> quote("to learn\\nSpent: \\x1b[0m nothing")
     ['  | to learn Spent: \\\\u001b[0m nothing']
@@ -74,7 +74,7 @@ def quote(text: str) -> list[str]:
 
 
 class Description(ProgressColumn):
-    """What a progress bar is about, in one line."""
+    """The description of a progress bar, in one line."""
 
     def render(self, task: Task) -> Text:
         return Text(visible(task.description))
@@ -88,7 +88,7 @@ class Console(RichConsole):
         return super().render_str(visible(text), **options)
 
     def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
-        """What rich has made of anything else, line by line."""
+        """Yield the segments that rich renders, with control characters made visible."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -97,7 +97,15 @@ class Console(RichConsole):
 
 
 def show_table(table: Table, *, wrapped: bool = False, err: bool = False) -> None:
-    """Print a table as wide as it is, so that no number is cut; where it is ``wrapped``, long texts are broken at the screen's width."""
+    """Print a table at its full width, so that no number is cut.
+
+    Parameters
+    ----------
+    wrapped
+        Whether to wrap long texts at the screen's width.
+    err
+        Whether to print to stderr.
+    """
     shown = RichTable(box=None, padding=(0, 2), header_style="bold")
     for column in table.columns:
         shown.add_column(
@@ -186,7 +194,7 @@ class Bars:
     current: TaskID
 
     def count(self, done: int, total: int | None = None, what: str | None = None) -> None:
-        """Show how much is done, of how much in all, and what it is."""
+        """Show that ``done`` of ``total`` is finished, with ``what`` as the description."""
         self.progress.update(self.counter, completed=done, total=total, description=what)
 
     def step(self, what: str, share: float) -> None:
@@ -198,7 +206,19 @@ class Bars:
 def progress_bars(
     what: str = "starting", total: int | None = None, *, counted: bool = True, steps: bool = True
 ) -> Iterator[Bars]:
-    """Show bars on stderr until the work within is done: one that is ``counted`` up to a total, and one for single ``steps``."""
+    """Show progress bars on stderr inside the block.
+
+    Parameters
+    ----------
+    what
+        The first description.
+    total
+        The number that is counted up to.
+    counted
+        Whether to show a bar that counts up to the total.
+    steps
+        Whether to show a bar for single steps.
+    """
     count = [MofNCompleteColumn()] if counted else []
     columns = (Description(), BarColumn(), *count, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:

@@ -181,7 +181,7 @@ def _say(shards: scale.Shards, as_json: bool) -> None:
 
 
 def _is_file(source: str) -> bool:
-    """Whether links are read from this file as they are; a registered graph follows rules of its own."""
+    """Return whether links are read from this file as they are; registered graphs follow their own rules."""
     return Path(source).suffix.lower() in (".npz", ".csv", ".parquet")
 
 

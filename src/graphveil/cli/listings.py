@@ -74,7 +74,7 @@ def about(name: str, method: Method) -> dict[str, Any]:
 
 
 def show_page(name: str, method: Method, console: Console, *, settings_alone: bool = False) -> None:
-    """All about one method, or its settings alone."""
+    """Print the description of a method, or only its settings."""
     console.print(f"[bold]{escape(name)}[/]: {escape(method.summary)}")
     console.print()
     if not settings_alone:
@@ -95,7 +95,7 @@ def show_page(name: str, method: Method, console: Console, *, settings_alone: bo
 
 
 def asks(method: Method) -> list[str]:
-    """What a method asks users for, what it predicts, and with which options, in sentences."""
+    """Return sentences about what a method asks users for, what it predicts, and with which options."""
     said = ["It asks nobody about features."]
     if method.can.features == "raw":
         said = ["It reads raw features, and claims no privacy for them."]
@@ -119,7 +119,7 @@ def asks(method: Method) -> list[str]:
 
 
 def show_settings(name: str, method: Method, console: Console) -> None:
-    """What a method can be set to, and where its defaults are others."""
+    """Print the settings of a method, and the graphs on which its defaults differ."""
     say(f"--set for {name}")
     rows = [
         (key, exact_text(info.default), info.description or "")
@@ -165,7 +165,7 @@ def mechanisms(
 
 
 def draw(name: str | None, file: Path, epsilon: float) -> None:
-    """Draw one mechanism."""
+    """Draw one mechanism at a budget to a file."""
     if name is None:
         raise InputError("--plot draws one mechanism: name it, as in `mechanisms krr --plot krr.svg`")
     check_number(epsilon, "--epsilon", above=0)
@@ -251,7 +251,7 @@ def _number(value: int | None) -> str:
 
 
 def _where(listing: Listing) -> str:
-    """Where a graph is, and who of its users volunteered."""
+    """Return the location of a graph, and the number of its volunteers."""
     return f"{listing.where}, {listing.volunteers:,} volunteers" if listing.volunteers else listing.where
 
 

@@ -128,18 +128,20 @@ NUMBERS = tuple[float, ...] | None
 
 @dataclass(frozen=True)
 class Options:
-    """Which fields of a data class are options of a command: `experiment: Annotated[Experiment, Options(without=("runs",))]`.
+    """The fields of a data class that are options of a command.
+
+    Used as `experiment: Annotated[Experiment, Options(without=("runs",))]`.
 
     Parameters
     ----------
     only, without
-        Fields that are options alone, or that are none. The name of a record stands for all of its fields.
+        The only fields that are options, or fields that are not. A record's name stands for all its fields.
     fixed
-        Values of fields that are no options.
+        Values of fields that are not options.
     default
-        What stands in the place of a field's own default; ``...`` where the option must be given.
+        Defaults that replace a field's own; ``...`` if the option is required.
     help
-        What stands in the place of what the field says of itself.
+        Help texts that replace a field's own.
     """
 
     only: tuple[str, ...] = ()
@@ -158,7 +160,10 @@ class Options:
 
 
 def option_info(each: Field[Any], group: Any = None, text: str | None = None) -> Any:
-    """Return what typer is told of a field: its names, its help, and the panel of its group."""
+    """Return the typer option or argument of a field: its names, its help, and the panel of its group.
+
+    ``text`` replaces the field's help.
+    """
     about = each.metadata
     if about.get("positional"):
         return typer.Argument(help=text or about["help"])
@@ -321,7 +326,7 @@ def _instance(group: Any, options: Options, given: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Computing:
-    """Where runs are computed, and which of them are reused."""
+    """Options for where runs are computed, and which of them are reused."""
 
     title: ClassVar[str] = "Computing"
     jobs: int | None = option(
@@ -376,8 +381,9 @@ NAMED = ("backbone", "task")
 
 
 def default_file(spec: Experiment, suffix: str = ".toml", budgets: Sequence[float] = ()) -> Path:
-    """METHOD-DATA-epsE.toml in this folder, with whatever else is not as usual in its name; ``budgets`` where there are several.
+    """Return METHOD-DATA-epsE.toml in this folder, with everything that is not the default in its name.
 
+    ``budgets`` replace the experiment's ε if there are several.
     >>> str(default_file(Experiment.of("base", "folder/my.npz", epsilon=0.5)))
     'base-my-eps0.5.toml'
     >>> str(default_file(Experiment.of("base", "town", epsilon=1.0), ".svg", (1.0, 2.5)))

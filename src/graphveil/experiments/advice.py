@@ -39,7 +39,7 @@ from graphveil.statistics import Summary
 
 @dataclass(frozen=True)
 class LevelAdvice(Analysis):
-    """What each level costs on a graph, and the ε at which a chosen level itself is hidden: infinite where it is not."""
+    """The cost of each level on a graph, and the ε that hides the chosen level (infinite if not hidden)."""
 
     data: str
     epsilon: float | None
@@ -88,7 +88,7 @@ class LevelAdvice(Analysis):
 
 
 def advise_levels(spec: Experiment) -> LevelAdvice:
-    """Return what each level of a spec costs on its graph; nobody is asked."""
+    """Return the cost of each level of an experiment on its graph; nobody is asked."""
     spec.check()
     mechanism = spec.budgets.mechanism
     if not spec.has_levels:
@@ -165,7 +165,10 @@ class BudgetLine:
 
 @dataclass(frozen=True, eq=False)
 class BudgetAdvice(Analysis):
-    """What is known of a graph, and what each budget would buy there. ``nats`` are those of a volunteer's row, where there are any."""
+    """The public numbers of a graph, and what each budget would buy there.
+
+    ``nats`` are those of a volunteer's row, if there are volunteers.
+    """
 
     data: str
     metric: str
@@ -314,9 +317,18 @@ def advise_budget(
     progress: Progress | None = None,
     given: tuple[Graph, Users] | None = None,
 ) -> BudgetAdvice:
-    """Return what veil would buy at each budget, from public numbers and, where there is a panel, from its rows; nobody is asked.
+    """Predict the gain of veil at each budget from public numbers and the panel's rows; nobody is asked.
 
     The curve was fitted to gains on other graphs than this one.
+
+    Parameters
+    ----------
+    epsilons
+        The budgets to predict the gain at.
+    progress
+        Called with the current step and the share that is done.
+    given
+        Graph and users, if these are objects.
     """
     if not epsilons:
         raise InputError("no budget is given: name one or more, such as --epsilon 1,2,4")
@@ -390,9 +402,10 @@ KINDS = "careless / colluding / and placed"
 
 @dataclass(frozen=True)
 class Harm:
-    """What malicious users brought about, as means over runs.
+    """The effect of malicious users, as means over runs.
 
-    ``score`` is the method's on test users, ``drawn_in`` the share of honest test users of other classes who are taken for the target class.
+    ``score`` is the method's score on test users, ``drawn_in`` the share of honest test users of other
+    classes who are predicted to be of the target class.
     """
 
     score: float
@@ -493,11 +506,21 @@ def advise_poisoning(
     target: int | None = None,
     progress: Progress | None = None,
 ) -> PoisoningAdvice:
-    """Run a method with no malicious users and with each share of them; they want others taken for the target class.
+    """Run a method without malicious users and with each share of them, who push others into a target class.
 
-    They know what rows of every class look like on average, and all say the same. Where codes can be chosen they send those that speak most for
-    the target class; else they answer as a row would that does. The target is the rarest class where none is named. Beside them stand
-    as many who send what says nothing, and as many who push and are placed where they weigh most.
+    Malicious users know the average row of every class, and all send the same. If codes can be chosen, they
+    send those that favour the target class most; else they answer as a row that does. For comparison, the
+    method also runs with as many users who send uninformative reports, and with as many malicious users in
+    the places with the largest weights.
+
+    Parameters
+    ----------
+    shares
+        The shares of malicious users, 0..1; 0 is always added.
+    target
+        The target class; the rarest by default.
+    progress
+        Called with the current step and the share that is done.
     """
     _check(spec, shares)
     all_shares = (0.0, *(each for each in shares if each))
@@ -554,7 +577,7 @@ def _target(ready: OpenUnit, target: int | None) -> int:
 
 
 def _influences(ready: OpenUnit) -> tuple[Influence, ...]:
-    """What one report can do, for every question."""
+    """Return the influence of a single report, for every question."""
     questions = ready.job.questions
     labels = () if questions.labels is None else (questions.labels,)
     asked = (*questions.features, *questions.classes, *labels)
@@ -578,7 +601,7 @@ def _harms(unit: RunUnit, count: int, target: int) -> tuple[list[Harm], bool]:
 def _harm(
     ready: OpenUnit, liars: NDArray[np.int64], target: int, *, careless: bool = False
 ) -> tuple[Harm, bool]:
-    """What these users bring about, and whether all that they sent was forged."""
+    """Return the effect of these malicious users, and whether everything they sent was forged."""
     labels, graph = ready.users.raw.labels, ready.graph
     malicious = np.isin(np.arange(graph.node_count), liars)
     direction = class_direction(ready.users.raw.rows(), labels, target)

@@ -56,18 +56,18 @@ PARTS, NO_PART, JOINED = ("train", "validation", "test"), "none", "joined"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Artefact:
-    """What one run has learned about users, and where it comes from.
+    """The outcome of one run about its users, with its provenance.
 
     Parameters
     ----------
     settings
         All settings, with their defaults and the loader's.
     users
-        How many users there are.
+        The number of users.
     edges
-        How many links the server knew: those of training where links are predicted, None where links are private.
+        The number of links the server knew: training links if links are predicted, None if links are private.
     privacy
-        What the users' ledger says was spent.
+        The spending that the users' ledger recorded.
     statement
         The same in words.
     """
@@ -101,9 +101,16 @@ class Artefact:
 
 
 def about_run(ready: OpenUnit, what: str, *, simulated: bool = True, drawn: str = "") -> dict[str, Any]:
-    """Return the fields of `Artefact` for what a run of an experiment has made; ``what`` it is, in a word.
+    """Return the fields of `Artefact` for the outcome of a run.
 
-    Reports are ``simulated`` from the run's seed, unless devices have sent them; ``drawn`` says it where only some are.
+    Parameters
+    ----------
+    what
+        The kind of artefact, in a word.
+    simulated
+        Whether reports were simulated from the run's seed, not sent by devices.
+    drawn
+        A sentence about the reports, if only some were simulated.
     """
     spec, seed, privacy = ready.unit.spec, ready.unit.seed, ready.privacy()
     private_links = spec.budgets.link_epsilon is not None
@@ -127,9 +134,9 @@ def about_run(ready: OpenUnit, what: str, *, simulated: bool = True, drawn: str 
 def one_run_experiment(
     method: str, data: Any, users: Users | None, options: dict[str, Any], what: str
 ) -> tuple[Experiment, Given | None]:
-    """Return the experiment of a call that makes an artefact, and the graph with its users where these are objects.
+    """Return the experiment of a call that makes an artefact, and graph and users if these are objects.
 
-    ``what`` begins the sentence about options of several runs.
+    ``what`` begins the error about options that only several runs have.
     """
     for name in ("runs", "control"):
         if name in options:
@@ -159,7 +166,7 @@ def matrix_columns(prefix: str, rows: NDArray[Any]) -> Columns:
 def write_artefact(
     file: Path, content: Mapping[str, Any], about: Mapping[str, Any], *, record: bool = False
 ) -> None:
-    """Write a file as a whole or not at all, in the format that its name ends in.
+    """Write a file atomically, in the format of its suffix.
 
     Parameters
     ----------
@@ -204,9 +211,16 @@ def _arrow(column: NDArray[Any]) -> Any:
 def read_artefact(
     file: Path, what: str, instead: str, make: Callable[[dict[str, Any], dict[str, Any]], Made]
 ) -> Made:
-    """Return what ``make`` makes of the content of a file and of what is known of it. No code is run, and sizes are limited.
+    """Read an artefact from a file. No code is run, and sizes are limited.
 
-    Whatever is wrong with the file becomes one sentence: ``what`` it should hold, and ``instead`` what to do.
+    Parameters
+    ----------
+    what
+        The kind of artefact that the file should hold, for errors.
+    instead
+        Advice that ends errors.
+    make
+        Makes the artefact from the arrays of the file and its other fields.
     """
     if not file.is_file():
         raise InputError(f"{file} is not there: {instead}")
@@ -250,14 +264,14 @@ def _read_rows(table: TableFile, instead: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Predictions(Artefact):
-    """What a method predicts for each of n users in one run. It holds what was learned, and nothing that users hold.
+    """The predictions of a method for each of n users in one run. It holds no private data of users.
 
     Parameters
     ----------
     metric, score, tested
-        The score that the users' side counts on its ``tested`` test users; None where nobody tests.
+        The score on the ``tested`` test users, computed on the users' side; None without test users.
     calibration
-        Whether a probability is as sure as it is right, and by what.
+        Whether probabilities were calibrated, and how.
     classes
         The predicted classes (n integers), or 0 and 1 (n x labels) where a user may have several labels.
     probabilities
@@ -289,7 +303,7 @@ class Predictions(Artefact):
 
     @property
     def probability(self) -> NDArray[np.float32]:
-        """How likely the predicted class of each user is (n numbers)."""
+        """The probability of each user's predicted class, (n,) float32."""
         if self.several:
             raise InputError("users have several labels each: look at probabilities, a column a label")
         chosen: NDArray[np.float32] = self.probabilities[np.arange(self.users), self.classes]
@@ -313,7 +327,7 @@ class Predictions(Artefact):
 
     @property
     def summary(self) -> str:
-        """How many users there are, and the score of those who test."""
+        """The number of users and the score of the test users, in words."""
         kind = "labels" if self.several else "classes"
         reached = "nobody tests"
         if self.score is not None:
@@ -339,11 +353,17 @@ def predict(
     inside: Progress | None = None,
     **options: Any,
 ) -> Predictions:
-    """Predict a class with its probability for every user, by one run of a method on a dataset, a graph with its users, or PyG's Data.
+    """Predict a class with its probability for every user, by one run of a method.
 
-    Options are those fields of `Experiment` that one run has: epsilon, mechanism, backbone, seed, settings and so on. With PyG's Data those
-    of `from_pyg` besides: range, binary, split, label, ids.
-
+    Parameters
+    ----------
+    data, users
+        The name or path of a dataset, a `Graph` with its `Users`, or PyG's Data.
+    inside
+        Called with the current step of the run and the share that is done.
+    options
+        Fields of `Experiment` that one run has: epsilon, mechanism, backbone, seed, settings and so on. With
+        PyG's Data also the options of `from_pyg`: range, binary, split, label, ids.
     >>> predictions = predict("base", "town", epsilon=2.0, settings={"epochs": 3, "data.users": 400})
     >>> len(predictions), predictions.classes.shape, predictions.probabilities.shape
     (400, (400,), (400, 4))
@@ -355,13 +375,25 @@ def predict(
 def predict_experiment(
     spec: Experiment, *, run: int = 0, inside: Progress | None = None, given: Given | None = None
 ) -> Predictions:
-    """Return the predictions of run ``run`` of an experiment: split, reports and model are those of `run_experiment`, bit for bit."""
+    """Return the predictions of one run of an experiment.
+
+    Split, reports and model are those of `run_experiment`, bit for bit.
+
+    Parameters
+    ----------
+    run
+        The number of the run, from 0.
+    inside
+        Called with the current step of the run and the share that is done.
+    given
+        Graph and users, if these are objects.
+    """
     check_predictions(spec, given)
     return predictions_of(*learn_unit(RunUnit(spec, run=run, given=given), inside))
 
 
 def check_same_score(ready: OpenUnit, outcome: Outcome, score: float) -> None:
-    """Reject what was learned again where its score is not that of the run."""
+    """Raise an error if a repeated run has another ``score`` than the run had."""
     if ready.unit.spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
         raise InputError(
             f"run {ready.unit.run} comes to another score than it had: data or code changed, run it again"
@@ -385,10 +417,16 @@ def predictions_of(
     joined_from: int | None = None,
     **origin: Any,
 ) -> Predictions:
-    """Return what a run has learned as predictions; the users' side judges those who test.
+    """Return the outcome of a run as predictions; the users' side scores the test users.
 
-    ``test`` are those who test, where it is not the split that says so. Users from ``joined_from`` on have joined since the training.
-    ``origin`` says where reports come from, as `about_run` takes it.
+    Parameters
+    ----------
+    test
+        The test users, (n,) bool; by default those of the split.
+    joined_from
+        The first user who joined after the training; all later ones did too.
+    origin
+        The origin of the reports, as `about_run` takes it.
     """
     graph, budgets = ready.graph, ready.unit.spec.budgets
     judged = graph if test is None else replace(graph, test=test)
@@ -413,9 +451,11 @@ def predictions_of(
 def calibrated_rows(
     outcome: Outcome, graph: Graph, *, private_labels: bool
 ) -> tuple[NDArray[np.float64], str]:
-    """Return probabilities of all users, and what made them as sure as they are right.
+    """Return calibrated probabilities of all users, and a sentence about the calibration.
 
-    One temperature, fitted on validation users, whose own rows have that of the other half of them. It changes no class.
+    One temperature is fitted on validation users; the rows of each half of them get the temperature of the
+    other half. It does not change predicted classes. Nothing is calibrated if labels are private or fewer
+    than two users validate.
     """
     assert outcome.scores is not None
     wide = outcome.scores.astype(np.float64)
@@ -461,12 +501,12 @@ class Embedding(Artefact):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Users and columns."""
+        """The number of users and of columns."""
         rows, columns = self.values.shape
         return rows, columns
 
     def save(self, path: str | Path) -> None:
-        """Write it as .npz or .parquet; `read_embedding` brings it back."""
+        """Write it as .npz or .parquet; `read_embedding` reads it back."""
         file = check_output(Path(path), FORMATS)
         content: Columns = {"values": self.values}
         if file.suffix == PARQUET:
@@ -500,10 +540,18 @@ def embed(
     inside: Progress | None = None,
     **options: Any,
 ) -> Embedding:
-    """Return the embedding that a method learns on a dataset (a name or a path, a graph with its users, or PyG's Data).
+    """Return the embedding that a method learns on a dataset.
 
-    Options are those fields of `Experiment` that one run has: epsilon, mechanism, backbone, task, seed, settings and so on.
-    ``dims`` reduces the columns, which costs nobody anything.
+    Parameters
+    ----------
+    data, users
+        The name or path of a dataset, a `Graph` with its `Users`, or PyG's Data.
+    dims
+        The number of columns to reduce the embedding to, which costs no budget; all of them by default.
+    inside
+        Called with the current step of the run and the share that is done.
+    options
+        Fields of `Experiment` that one run has: epsilon, mechanism, backbone, task, seed, settings and so on.
     """
     spec, given = one_run_experiment(method, data, users, options, "an embedding comes")
     return embed_experiment(spec, dims=dims, inside=inside, given=given)
@@ -517,9 +565,20 @@ def embed_experiment(
     given: Given | None = None,
     map_file: Path | None = None,
 ) -> Embedding:
-    """Return the embedding of an experiment's first run: split, reports and model are those of `run_experiment`.
+    """Return the embedding of an experiment's first run.
 
-    A map of the rows is drawn into ``map_file``, with the classes that the server knew before anybody answered.
+    Split, reports and model are those of `run_experiment`.
+
+    Parameters
+    ----------
+    dims
+        The number of columns to reduce the embedding to; all of them by default.
+    inside
+        Called with the current step of the run and the share that is done.
+    given
+        Graph and users, if these are objects.
+    map_file
+        A file to draw a map of the rows into, with the classes that the server knew before anybody answered.
     """
     check_embedding(spec, dims, given)
     with learn.one_thread():
@@ -535,7 +594,7 @@ def embed_experiment(
 
 
 def check_embedding(spec: Experiment, dims: int | None, given: Given | None = None) -> None:
-    """Reject what cannot be embedded, before anything heavy is imported."""
+    """Reject an experiment that cannot be embedded, before anything heavy is imported."""
     spec.check(given)
     if dims is not None:
         check_whole(dims, "--dims", least=1)

@@ -40,7 +40,7 @@ class MethodTarget:
 
     @classmethod
     def of(cls, attack: str, spec: Experiment, seen: str = "scores") -> MethodTarget:
-        """By the name of the attack."""
+        """Return the target of an attack that is given by name; ``seen`` is what the attacker sees."""
         found = [each for each in SEEN if each == seen]
         if not found:
             raise InputError(f"--seen takes {' or '.join(SEEN)}, got {seen!r}")
@@ -69,7 +69,7 @@ class MethodTarget:
 
 @dataclass(frozen=True)
 class ExperimentLearner:
-    """Trains what a spec says, on a graph and users that are given."""
+    """A learner that trains as an experiment says, on a given graph and users."""
 
     spec: Experiment
 
@@ -84,11 +84,17 @@ class ExperimentLearner:
         return self.spec.resolved_method.can.asks
 
     def split(self, seed: int) -> tuple[Graph, Users]:
-        """The data with the split of a run."""
+        """Return the data with the split of a run."""
         return self.spec.resolved_task.divide(*load_data(self.spec), seed)
 
     def learn(self, graph: Graph, users: Users, seed: int, *, label_seed: int, blind: bool) -> Outcome:
-        """What the method learns."""
+        """Return the outcome of one run of the method, or of its control if ``blind``.
+
+        Parameters
+        ----------
+        seed, label_seed
+            Seeds of the run, and of the run that answers about labels.
+        """
         part: Part = "control" if blind else "method"
         with learn.one_thread():
             ready, other = (

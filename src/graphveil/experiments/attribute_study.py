@@ -1,4 +1,4 @@
-"""Which attributes matter for a task: private rankings beside their control, beside the ranking without privacy, and beside chance."""
+"""Private rankings of attributes, beside their control, the ranking without privacy, and chance."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FirstRoundAnswers:
 
     @property
     def scores(self) -> Scores:
-        """What the server makes of the reports."""
+        """The scores that the server computes from the reports."""
         return attribute_scores(self.job, self.topology, self.reports.estimate())
 
     @property
@@ -74,12 +74,22 @@ class FirstRoundAnswers:
 
     @property
     def privacy(self) -> dict[str, Any]:
-        """What the ledger says was spent."""
+        """The spending that the ledger recorded."""
         return self.ready.privacy().to_dict()
 
 
 def ask_first_round(spec: Experiment, part: Part, run: int, whole: bool) -> FirstRoundAnswers:
-    """Ask the first round of togl, and for labels or norms where these are private; the budget declared is just that."""
+    """Ask the first round of togl, and for labels or norms if private; only that budget is declared.
+
+    Parameters
+    ----------
+    part
+        "method", or "control" for blind reports.
+    run
+        The number of the run, from 0.
+    whole
+        Whether the round gets the whole budget instead of togl's share.
+    """
     unit = RunUnit(spec, part, run)
     ready = open_unit(unit)
     method = FirstRound(whole)
@@ -103,8 +113,16 @@ def rank_attributes(
 ) -> Ranking:
     """Rank attributes by reports of togl's first round, in every run of an experiment.
 
-    The round has the share of the budget that togl gives it, or, with ``whole``, all of it. ``part`` "control" ranks by blind
-    reports. ``watch`` sees each run.
+    Parameters
+    ----------
+    top
+        The number of best attributes.
+    part
+        "method", or "control" to rank by blind reports.
+    whole
+        Whether the round gets the whole budget instead of togl's share.
+    watch
+        Called with the answers of each run.
     """
     check_ranking(spec, top)
     scores, correlations = [], []
@@ -120,7 +138,7 @@ def rank_attributes(
 
 
 def check_ranking(spec: Experiment, top: int) -> None:
-    """Refuse what cannot be ranked, before anything heavy is imported."""
+    """Reject an experiment that cannot be ranked, before anything heavy is imported."""
     spec.check()
     if spec.method != Togl.name:
         raise InputError(
@@ -132,7 +150,7 @@ def check_ranking(spec: Experiment, top: int) -> None:
 
 
 def tie_seeds(spec: Experiment, of: str) -> tuple[tuple[int, int], ...]:
-    """Return what ties are broken from in each run."""
+    """Return the seeds that break ties, one per run."""
     return tuple((spec.seed + run, TIES[of]) for run in range(spec.runs))
 
 
@@ -158,10 +176,10 @@ class RankedAttribute:
 
 @dataclass(frozen=True, eq=False)
 class RankingComparison(Analysis):
-    """What the first round says of attributes, in every run of an experiment whose whole budget is spent on it.
+    """Attribute rankings of the first round, in every run of an experiment that spends all its budget on it.
 
-    ``control`` ranks by blind reports, ``reference`` by raw features after the same hops. ``null`` is the mean score of an
-    attribute that says nothing, in each run. ``names`` are those of the attributes, where they have some.
+    ``control`` ranks by blind reports, ``reference`` by raw features after the same hops. ``null`` is the
+    mean score of an uninformative attribute, in each run. ``names`` are the attributes' names, if any.
     """
 
     spec: Experiment
@@ -186,7 +204,7 @@ class RankingComparison(Analysis):
 
     @cached_property
     def listed(self) -> list[RankedAttribute]:
-        """The first attributes by mean score, and all others that are among the best in some run; the best first."""
+        """Return the best attributes by mean score, and all others that are among the best in some run."""
         order, ever = self.ranking.order, self.ranking.times_in_top > 0
         first = np.arange(len(order)) < max(LISTED, self.ranking.top)
         return self._ranked(self.ranking, order[first | ever[order]])
@@ -218,10 +236,10 @@ class RankingComparison(Analysis):
 
     @property
     def agreement(self) -> dict[str, float]:
-        """Which share of the best attributes is among the best without privacy.
+        """The share of the best attributes that are also among the best without privacy.
 
-        ``probability`` is how often blind reports would agree at least as well: blind reports treat all attributes alike, so
-        what they put first is a uniform draw in every run.
+        ``probability`` is how often blind reports would agree at least as well: blind reports treat all
+        attributes alike, so their best ones are a uniform draw in every run.
         """
         size, top = self._size
         shared = self.ranking.shared(self.reference)
@@ -254,7 +272,7 @@ class RankingComparison(Analysis):
 
     @property
     def headline(self) -> str:
-        """Whether the ranking says more than its control."""
+        """A sentence that says whether the ranking is better than its control."""
         agreement, top, given = self.agreement, self.ranking.top, budget(self.spec.budgets.epsilon)
         words = (
             f"the top {top} agree with the ranking without privacy in {top * agreement['share']:.1f} of {top}, "
@@ -375,7 +393,15 @@ class RankingComparison(Analysis):
 def compare_rankings(
     spec: Experiment, *, top: int = TOP, progress: Progress | None = None
 ) -> RankingComparison:
-    """Rank attributes with the whole budget in togl's first round, and rank again with blind reports and without privacy."""
+    """Rank attributes with the whole budget in togl's first round, with blind reports, and without privacy.
+
+    Parameters
+    ----------
+    top
+        The number of best attributes to compare.
+    progress
+        Called with the current step and the share that is done.
+    """
     say = progress or (lambda what, share: None)
     raw: list[Scores] = []
     null: list[float] = []

@@ -1,4 +1,4 @@
-"""Kept results compared, each with each, over the seeds that both have."""
+"""Pairwise comparison of stored results, over the seeds that both have."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Pair:
 
     @property
     def named(self) -> str:
-        """Both by their names."""
+        """The names of both results."""
         return f"{self.first.label} and {self.second.label}"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What makes it less sure, in sentences."""
+        """Sentences about what makes the comparison less certain."""
         said = [f"{self.named}: {doubt}" for doubt in self.doubts]
         if self.first.origin != self.second.origin:
             said.append(
@@ -62,19 +62,19 @@ class Pair:
 
     @property
     def sure(self) -> bool:
-        """Whether there is a difference, as far as 95% say."""
+        """Whether the difference is significant at the 95% level."""
         return (self.p if self.corrected is None else self.corrected) < 1 - CONFIDENCE
 
     @property
     def words(self) -> str:
-        """What the numbers say."""
+        """The difference in words."""
         if not self.sure:
             return "no measurable difference"
         where = "above" if self.difference.mean > 0 else "below"
         return f"{points(abs(self.difference.mean))}{reach(self.difference)} points {where}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The pair in the form that `--json` prints."""
+        """Return the pair in the form that `--json` prints."""
         return {
             "first": self.first.number,
             "second": self.second.number,
@@ -89,14 +89,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several results, each compared with each."""
+    """Several results, compared pairwise."""
 
     results: tuple[StoredResult, ...]
     pairs: tuple[Pair, ...]
 
     @property
     def headline(self) -> str:
-        """What all of it says, in one sentence."""
+        """The outcome of all comparisons in one sentence."""
         sure = [pair for pair in self.pairs if pair.sure]
         if not sure:
             return f"No measurable difference between {counted(len(self.results), 'result')}."
@@ -108,7 +108,7 @@ class Comparison:
 
     @property
     def sentences(self) -> list[str]:
-        """How to read the numbers, and what is to be known of single pairs."""
+        """Sentences about how to read the numbers, and notes on single pairs."""
         said = [READING]
         if len(self.pairs) > 1:
             said.append(
@@ -119,7 +119,7 @@ class Comparison:
         return [*said, LIMITS, *self._notes()]
 
     def _notes(self) -> list[str]:
-        """What is to be known of pairs: what holds of several of them is said once, with their names."""
+        """Return notes on pairs. A note that holds for several pairs is given once, with their names."""
         if len(self.pairs) == 1:
             return list(self.pairs[0].notes)
         about: dict[str, list[str]] = {}
@@ -141,7 +141,7 @@ class Comparison:
         return said
 
     def table(self) -> Table:
-        """A row for each pair; one comparison needs no correction."""
+        """Return a table with a row for each pair; a single comparison needs no correction."""
         head = tuple(name for name in HEAD if name != HOLM or len(self.pairs) > 1)
         rows = (
             (
@@ -160,7 +160,7 @@ class Comparison:
 
 
 def compare(results: Sequence[StoredResult]) -> Comparison:
-    """Compare each with each; whatever cannot be paired is refused."""
+    """Compare results pairwise; raise an error if two cannot be paired."""
     if len(results) < 2:
         raise InputError(f"a comparison needs at least 2 results, got {len(results)}: name another one")
     for first, second in combinations(results, 2):
@@ -198,7 +198,7 @@ def _pair(first: StoredResult, second: StoredResult) -> Pair:
 
 
 def _check_alike(first: StoredResult, second: StoredResult) -> None:
-    """Refuse two results that were not scored on the same users of the same graph."""
+    """Raise an error if two results were not scored on the same users of the same graph."""
     for what, field in {"graph": "data", "task": "task", "metric": "metric"}.items():
         value, another = getattr(first, field), getattr(second, field)
         if value != another:
@@ -217,13 +217,13 @@ def _check_alike(first: StoredResult, second: StoredResult) -> None:
 
 
 def _loaded(result: Result) -> str:
-    """What the loader was told, a split too, always written in the same way."""
+    """Return the loader's options, the split included, in a canonical spelling."""
     options = result.experiment.loader_options
     return json.dumps(options, sort_keys=True, default=str) if options else "no options"
 
 
 def _scores(result: StoredResult) -> dict[int, float]:
-    """The score of each seed."""
+    """Return the score of each seed."""
     seeds = result.seeds
     if seeds is None:
         if result.interrupted:

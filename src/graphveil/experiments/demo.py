@@ -78,11 +78,11 @@ class Demo:
 
     @property
     def structure(self) -> Summary | None:
-        """What graph and labels alone give: the same in every experiment, so the first one's."""
+        """The score of graph and labels alone: the same in every experiment, so the first one's."""
         return self.veil[0].structure if self.veil else None
 
     def over_structure(self, result: Result) -> Summary | None:
-        """What a result gains over asking nobody, paired over the runs that both have."""
+        """Return the gain of a result over asking nobody, paired over the runs that both have."""
         other = {unit.run: unit.score for unit in self.veil[0].of("structure")} if self.veil else {}
         both = [(unit.score, other[unit.run]) for unit in result.of("method") if unit.run in other]
         return paired_gain(*zip(*both, strict=True)) if both else None
@@ -97,11 +97,11 @@ class Demo:
 
     @property
     def shown(self) -> Result:
-        """The result that is told first: that of the headline, else that of the largest budget."""
+        """The result that is shown first: that of the headline, else that of the largest budget."""
         return self.bought or self.veil[-1]
 
     def exact(self, result: Result) -> str:
-        """The largest exact ε of all that a result's users were asked by."""
+        """Return the largest exact ε of the mechanisms that asked a result's users."""
         epsilon, names = _epsilon(result), ASKED_BY[result.method]
         found = [each for each in self.audits if each.name in names and each.claimed.epsilon == epsilon]
         if len(found) < len(names):
@@ -109,7 +109,7 @@ class Demo:
         return exact_epsilon(max(each.exact.epsilon for each in found), epsilon)
 
     def headline(self) -> str:
-        """What the smallest budget gives that clearly bought anything over asking nobody, for somebody who never heard of it."""
+        """Return in plain words the result of the smallest budget with a clear gain over asking nobody."""
         result, structure = self.bought, self.structure
         if result is None or structure is None:
             return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
@@ -119,7 +119,7 @@ class Demo:
         )
 
     def difference(self) -> str:
-        """How sure the headline is, and what the same budget gives where single interests are asked for."""
+        """Return the headline's uncertainty, and the score of asking for single interests at its budget."""
         result, structure = self.bought, self.structure
         if result is None or structure is None:
             return ""
@@ -147,7 +147,7 @@ class Demo:
         return [*table, (NONE, "structure", scored(self.structure), NONE, NONE, NONE, "nobody asked")]
 
     def small_rows(self) -> list[tuple[str, ...]]:
-        """A line a budget, for a terminal."""
+        """Return a row for each budget, for a terminal."""
         base = {_epsilon(result): (scored(result), scored(result.control)) for result in self.base}
         return [
             (
@@ -159,7 +159,7 @@ class Demo:
         ]
 
     def asked_rows(self) -> list[tuple[str, ...]]:
-        """Who was asked what in one run, at the budget that is told first: method, users, question, exact ε."""
+        """Return the questions of one run at the budget of the headline: method, users, question, exact ε."""
         table: list[tuple[str, ...]] = []
         for result in self.private:
             if _epsilon(result) != _epsilon(self.shown) or not result.of("method"):
@@ -224,7 +224,17 @@ def _epsilon(result: Result) -> float:
 
 
 def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> Iterator[Demo]:
-    """Run everything, and yield what there is after each step, so that nothing is lost."""
+    """Run the demo, and yield the results so far after each step, so that nothing is lost.
+
+    Parameters
+    ----------
+    runs
+        The number of runs for each budget.
+    jobs
+        The number of processes.
+    watch
+        Called with a description, the number of finished steps, and the number of all steps.
+    """
     demo, done = Demo(), count(1)
     steps = len(EPSILONS) * (runs * 4 + 2) + 2 * runs + 1
     settings = {"epochs": EPOCHS}
@@ -260,5 +270,5 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
 
 
 def scored(score: Interval | None) -> str:
-    """The mean score of a part in points, with half of its interval."""
+    """Return the mean score of a part in points, with half of its interval."""
     return NONE if score is None else f"{points(score.mean)}{reach(score)}"

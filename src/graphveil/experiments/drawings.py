@@ -41,7 +41,11 @@ PERPLEXITY = 30.0
 
 
 def close_group(graph: Graph, most: int, seed: int) -> NDArray[np.int64]:
-    """Return users who know each other: from one drawn by seed on, always the one with the largest share of links into the group."""
+    """Return a group of at most ``most`` linked users, as their numbers.
+
+    It starts at a user of the largest degree, drawn by ``seed``, and always adds the user with the largest
+    share of links into the group.
+    """
     count = graph.node_count
     most = min(most, count)
     inside, links = np.zeros(count, dtype=bool), np.zeros(count)
@@ -58,7 +62,15 @@ def close_group(graph: Graph, most: int, seed: int) -> NDArray[np.int64]:
 
 
 def spring_layout(pairs: NDArray[np.int64], count: int, seed: int) -> NDArray[np.float64]:
-    """Return places of users (n x 2), whose links are ``pairs`` (2 x links), by Fruchterman and Reingold (1991)."""
+    """Return a layout of users by Fruchterman and Reingold (1991), (count, 2) float64.
+
+    Parameters
+    ----------
+    pairs
+        The links, (2, links) int64.
+    count
+        The number of users.
+    """
     import networkx
 
     graph = networkx.empty_graph(count)
@@ -176,7 +188,15 @@ def map_figure(ready: OpenUnit, outcome: Outcome) -> Drawing:
 
 
 def embedding_map(spec: Experiment, values: NDArray[np.floating], known: Graph) -> Drawing:
-    """Draw a map of an embedding, by the classes that its server knew: of users with several labels, and of links, it knew none."""
+    """Draw a map of an embedding, coloured by the classes that its server knew.
+
+    Parameters
+    ----------
+    values
+        The embedding, (n, dims).
+    known
+        The graph with the labels that the server knew; none are shown if users have several labels.
+    """
     if known.multilabel or not (known.labels >= 0).any():
         return _map(spec, values, np.full(len(values), UNKNOWN), "no class is known")
     return _map(spec, values, known.labels, "by known class")
@@ -260,7 +280,15 @@ RUN_FIGURES: dict[str, RunFigure] = {
 
 
 def score_figure(spec: Experiment, metric: str, scores: Mapping[Part, Sequence[float]]) -> Drawing:
-    """Draw a dot for each part of an experiment with its 95% interval, and a small one for each run."""
+    """Draw the mean score of each part of an experiment with its 95% interval, and a mark for each run.
+
+    Parameters
+    ----------
+    metric
+        The name of the score.
+    scores
+        The scores of the runs of each part, 0..1.
+    """
     drawing = Drawing((WIDTH, 1.2 + 0.5 * len(scores)))
     (axes,) = drawing.axes
     for place, (part, runs) in enumerate(scores.items()):
@@ -360,8 +388,16 @@ def _intervals(axes: Any, channel: FiniteChannel, shares: dict[int, NDArray[np.f
 def spread(
     row: NDArray[np.float64], cells: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The share of a row in each interval between ``edges``; what lies outside is counted in the first and the last.
+    """Return the share of a row in each interval between ``edges``; the first and last include the rest.
 
+    Parameters
+    ----------
+    row
+        Probabilities of the cells, (m,) float64.
+    cells
+        The bounds of the cells, (m + 1,) float64.
+    edges
+        The bounds of the intervals, (k + 1,) float64.
     >>> spread(np.array([0.5, 0.5]), np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 1.5])).tolist()
     [0.25, 0.75]
     """
@@ -376,7 +412,7 @@ def _held(channel: FiniteChannel, symbol: int) -> str:
 
 
 def _middle(outputs: NDArray[np.float64], row: NDArray[np.float64]) -> tuple[float, float]:
-    """Where all but the tails of a row lie."""
+    """Return the range that holds all but the tails of a row."""
     below = np.cumsum(row)
     first = int(np.searchsorted(below, TAILS / 2))
     last = int(np.searchsorted(below, 1 - TAILS / 2))

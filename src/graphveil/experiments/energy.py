@@ -1,4 +1,4 @@
-"""What hops leave of reports: the Dirichlet energy of SKA and HOA at the budgets that were run."""
+"""The Dirichlet energy that reports keep after hops of SKA and HOA, at the budgets that were run."""
 
 from __future__ import annotations
 
@@ -67,7 +67,17 @@ class EnergyCurve:
 def energy_sections(
     name: str, results: Sequence[Result], hops: int, tell: Callable[[str], None]
 ) -> list[Section]:
-    """Return one section a mechanism for the results on one graph. What cannot be loaded or asked here is named, and skipped."""
+    """Return a section per mechanism for the results on one graph, skipping those that cannot be repeated.
+
+    Parameters
+    ----------
+    name
+        The name of the graph.
+    hops
+        The number of hops.
+    tell
+        Called with a sentence about each result that is skipped.
+    """
     kinds: dict[str, list[Experiment]] = {}
     for result in sorted(results, key=lambda each: (each.mechanism or "", each.epsilon or 0.0, each.seed)):
         try:
@@ -94,7 +104,10 @@ def energy_sections(
 
 
 def experiment_of(result: Result) -> Experiment | None:
-    """What was run, as far as it decides the reports; None where features were not reported, or links were private."""
+    """Return the parts of a result's experiment that decide its reports.
+
+    None if features were not reported, or links were private.
+    """
     if result.epsilon is None or result.mechanism is None:
         return None
     if result.privacy is not None and result.privacy.links is not None:
@@ -122,7 +135,10 @@ def _mechanism_name(spec: Experiment) -> str:
 
 
 def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> EnergyCurve:
-    """Ask all users once, as a run of this spec does, and measure the energy of their answers."""
+    """Ask all users once, as a run of this experiment does, and measure the energy of their answers.
+
+    ``blind`` asks through blinded channels, as the control does.
+    """
     if spec.has_levels:
         users = with_levels(spec, users, spec.seed)
     job = Job(
@@ -184,7 +200,7 @@ def _section(
 
 
 def _measured(curves: Sequence[EnergyCurve], hops: int) -> tuple[str, ...]:
-    """What the numbers say here: where HOA overtakes SKA, and whether the control looks the same."""
+    """Return sentences about the curves: where HOA overtakes SKA, and whether the control looks the same."""
     budgets = [curve for curve in curves if curve.epsilon is not None]
     if not budgets:
         return ()

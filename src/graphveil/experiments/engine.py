@@ -1,4 +1,4 @@
-"""What computes units: this process, others of this machine that stop at once when it is interrupted, or Ray."""
+"""Engines that compute units: this process, other processes here that stop at once with it, or Ray."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_PORT = (1 << 16) - 1
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of Ray; whether somebody is there is seen later."""
+    """Reject an invalid address of Ray, without connecting to it."""
     found = ADDRESS.fullmatch(address)
     if address != AUTO and (found is None or not 1 <= int(found["port"]) <= MOST_PORT):
         raise InputError(
@@ -43,7 +43,7 @@ def check_address(address: str) -> None:
 
 
 def host_and_port(address: str) -> tuple[str, int] | None:
-    """Where to knock; None where Ray looks for itself.
+    """Split an address into host and port; return None if Ray is to find the address itself.
 
     >>> host_and_port("[::1]:6379"), host_and_port("auto")
     (('::1', 6379), None)
@@ -54,10 +54,14 @@ def host_and_port(address: str) -> tuple[str, int] | None:
 
 @dataclass(frozen=True)
 class Engine:
-    """Where units are computed. It changes no number.
+    """The engine that computes units. It does not change the numbers.
 
-    ``address`` is that of a running Ray, HOST:PORT or ``auto``; without one, Ray is started here and ends with what it was started for.
-    So many ``workers`` share the learning of one unit; without it, each unit is one worker's own.
+    Parameters
+    ----------
+    address
+        HOST:PORT of a running Ray, or ``auto``. Without it, Ray is started here and stopped at the end.
+    workers
+        The number of workers that share the learning of one unit; by default, one worker computes each unit.
     """
 
     name: str = LOCAL
@@ -77,7 +81,7 @@ class Engine:
     def of(
         cls, written: str | Engine, workers: int | None = None, checkpoint_every: int = CHECKPOINT_EVERY
     ) -> Engine:
-        """An engine as it is written: ``local``, ``ray``, ``ray://HOST:PORT`` or ``ray://auto``.
+        """Return the engine of a name: ``local``, ``ray``, ``ray://HOST:PORT`` or ``ray://auto``.
 
         >>> Engine.of("ray://10.0.0.7:6379", workers=2)
         Engine(name='ray', address='10.0.0.7:6379', workers=2, checkpoint_every=20)
@@ -94,11 +98,11 @@ class Engine:
         return cls(name, address if divider else None, workers, checkpoint_every)
 
     def inside(self, jobs: int | None) -> bool:
-        """Whether units are begun in this very process, one after the other; workers may share each."""
+        """Return whether units are started in this process, one after the other; workers may share each."""
         return self.workers is not None or (self.name == LOCAL and (jobs or 1) == 1)
 
     def check_units(self, what: str) -> None:
-        """Refuse workers where many units are computed, each by itself."""
+        """Raise an error if workers are given where many separate units are computed."""
         if self.workers is not None:
             raise InputError(
                 f"--workers share the learning of one run, and {what} has many: leave --workers out, and --jobs says how many are computed "
@@ -117,7 +121,7 @@ class Engine:
 
     @contextmanager
     def shared(self, jobs: int | None) -> Iterator[Callable[[], Pool]]:
-        """Workers for several experiments, which start when they are first asked for, and anew after they were stopped."""
+        """Share workers between experiments; they start when first needed, and again after a stop."""
         with ExitStack() as ending:
             started: list[Pool] = []
 
@@ -141,7 +145,7 @@ HERE = Engine()
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """An interrupt that comes meanwhile takes effect at the end."""
+    """Delay an interrupt that comes inside the block until its end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -159,7 +163,7 @@ Value = TypeVar("Value")
 
 
 class UnitLostError(EngineError):
-    """Whoever computed one unit was lost again and again; another unit may fare better."""
+    """The process that computed one unit was lost repeatedly; other units may still succeed."""
 
 
 class Arriving(Generic[Value]):
@@ -182,7 +186,7 @@ class Arriving(Generic[Value]):
             yield self.next()
 
     def add(self, future: Future[Value]) -> None:
-        """Wait for one more."""
+        """Add a call to wait for."""
         with uninterrupted():
             future.add_done_callback(self._finished.put)
             self._count += 1
@@ -201,7 +205,7 @@ class Arriving(Generic[Value]):
 
 
 def computed(future: Future[Value]) -> Value:
-    """What a call came to. Where its process was killed, that is said: others cannot go on without it."""
+    """Return the result of a call; raise `UnitLostError` if its process was killed."""
     done = Arriving([future]).next()
     try:
         with uninterrupted():
@@ -220,16 +224,16 @@ class Pool(ABC):
 
     @abstractmethod
     def submit(self, function: Callable[..., Value], /, *arguments: Any) -> Future[Value]:
-        """Hand in a call. What it raises, its future raises."""
+        """Submit a call; its future raises what the call raises."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop at once, whatever is computed; what is not finished never will be."""
+        """Stop at once; unfinished calls are lost."""
 
     @property
     @abstractmethod
     def stopped(self) -> bool:
-        """Whether nothing can be handed in any more."""
+        """Whether no more work can be submitted."""
 
 
 class Processes(Pool):
@@ -243,7 +247,7 @@ class Processes(Pool):
         )
 
     def submit(self, function: Callable[..., Value], /, *arguments: Any) -> Future[Value]:
-        """Hand in a call; function, arguments and what is returned travel by pickle."""
+        """Submit a call; function, arguments and result are pickled."""
         with uninterrupted():
             return self.executor.submit(function, *arguments)
 
@@ -256,7 +260,7 @@ class Processes(Pool):
 
     @property
     def stopped(self) -> bool:
-        """Whether they were stopped, or one of them was killed, which ends the others too."""
+        """Whether the processes were stopped, or one of them was killed, which ends the others too."""
         return bool(self.executor._shutdown_thread)
 
 
@@ -274,7 +278,7 @@ def processes(count: int) -> Iterator[Processes]:
 
 
 def begin_process(digests: dict[Path, str]) -> None:
-    """What a process does first. Files that it runs must be as they were when this experiment began."""
+    """Set up a process. The files that it runs must be as they were when this experiment began."""
     expect(digests)
     _end_with_parent()
 

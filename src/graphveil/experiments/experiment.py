@@ -152,7 +152,7 @@ class Experiment:
         return replace(self, backbone=self.backbone or method.backbone, budgets=budgets)
 
     def having(self, **options: Any) -> Experiment:
-        """Return the same with other options, by name."""
+        """Return the experiment with other options, by name."""
         changed = replace(self, **nested(options, self))
         return changed.resolved() if RESOLVED & options.keys() else changed
 
@@ -163,7 +163,7 @@ class Experiment:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The options, by name, that are not what they are where nothing is said."""
+        """The options that differ from their defaults, by name."""
         plain = options_of(self.defaults)
         return {name: value for name, value in options_of(self).items() if value != plain[name]}
 
@@ -204,13 +204,13 @@ class Experiment:
 
     @property
     def method_settings(self) -> dict[str, Any]:
-        """The settings that are the method's."""
+        """The settings of the method."""
         prefixes = (MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX)
         return {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
 
     @property
     def has_levels(self) -> bool:
-        """Whether users choose a privacy level: where method and mechanism have levels."""
+        """Whether users choose a privacy level: True if both method and mechanism have levels."""
         return self.resolved_method.can.levels > 0 and takes_levels(self.budgets.mechanism)
 
     def level_budgets(self) -> tuple[float, ...]:
@@ -223,7 +223,7 @@ class Experiment:
 
     @property
     def mechanism_options(self) -> dict[str, Any]:
-        """The settings that are the mechanism's."""
+        """The settings of the mechanism."""
         return self._below(MECHANISM_PREFIX)
 
     @property
@@ -239,25 +239,25 @@ class Experiment:
         return {**{name: getattr(settings, name) for name in own}, **self._below(LINK_PREFIX)}
 
     def _serves_links(self, name: str) -> bool:
-        """Whether the mechanism for links has an option; where it takes public links, some may be private."""
+        """Return whether the mechanism for links has an option; private edges need ``public``."""
         accepted = inspect.signature(entry(self.budgets.link_mechanism).build).parameters
         return ("public" if name == PRIVATE_EDGES else name) in accepted
 
     @property
     def private_edges(self) -> Any:
-        """Which links are private, a share of them or a file, where others are public; None where all are."""
+        """The private links, as a share or a file, if others are public; None if all are private."""
         return self.link_options.get(PRIVATE_EDGES) if self.budgets.private_links else None
 
     @property
     def loader_options(self) -> dict[str, Any]:
-        """What the loader is told."""
+        """The options that are passed to the loader."""
         return {**self.data_options, **self._below(DATA_PREFIX)}
 
     def _below(self, prefix: str) -> dict[str, Any]:
         return {key[len(prefix) :]: value for key, value in self.settings.items() if key.startswith(prefix)}
 
     def check(self, given: Given | None = None) -> None:
-        """Refuse what cannot be run, before anything heavy is imported; ``given`` are graph and users that come as objects."""
+        """Reject an experiment that cannot be run, before heavy imports; ``given`` are graph and users."""
         method, budgets = self.resolved_method, self.budgets
         task = self.resolved_task
         _ = self.resolved_settings
@@ -342,7 +342,7 @@ class Experiment:
             raise InputError("volunteers give their row, not a privacy level: leave --panel out")
 
     def key(self, part: Part, run: int) -> str:
-        """Return all of a spec that decides the numbers of one part of one run, always written in the same way."""
+        """Return everything that decides the numbers of one part of one run, in a canonical spelling."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         shared["full_settings"] = self.resolved_settings.model_dump()
         outside = outside_digests(self)
@@ -378,7 +378,7 @@ def input_digest(spec: Experiment, part: Part = "method") -> str:
 
 
 def check_same(spec: Experiment, digest: str, part: Part = "method") -> None:
-    """Refuse to compute from, or to keep, other data than those that an experiment began with."""
+    """Raise an error if the data of an experiment are not those of ``digest``, with which it began."""
     if input_digest(spec, part) != digest:
         raise InputError(
             f"{spec.data} was changed while it was computed with, or is another one on {platform.node()}: give all machines the same "
@@ -393,10 +393,11 @@ PYG_OPTIONS = ("range", "binary", "split", "label", "metric", "ids", "name")
 def take_data(
     data: Any, users: Users | None, options: dict[str, Any]
 ) -> tuple[str, Given | None, dict[str, Any]]:
-    """Return the name of what is given, its two sides where it is no name, and the options that are left for a spec.
+    """Return the name of the data, graph and users if these are objects, and the remaining options.
 
-    PyG's Data goes through `from_pyg`, with ``range``, ``binary``, ``split``, ``label``, ``metric``, ``ids`` and ``name`` of the options.
-    With the name of a dataset these are options of its loader, so that ``range=(0, 1)`` means the same in both.
+    PyG's Data goes through `from_pyg`, with the options ``range``, ``binary``, ``split``, ``label``,
+    ``metric``, ``ids`` and ``name``. With the name of a dataset these are options of its loader, so that
+    ``range=(0, 1)`` means the same in both.
     """
     together = "give a graph together with its users, or the name of a dataset alone"
     own = {key: options[key] for key in PYG_OPTIONS if key in options}

@@ -22,7 +22,7 @@ NONE = "none"  # TOML knows no null; `--set` writes it so too
 
 
 def read_settings(file: Path, method: str) -> dict[str, Any]:
-    """The settings of a TOML or JSON file: its table ``settings``, or all of it if it has none.
+    """Return the settings of a TOML or JSON file: its table ``settings``, or all of it without that table.
 
     A file that was tuned for another method is refused. Whether the settings exist is for the method to say.
     """
@@ -44,7 +44,7 @@ def read_settings(file: Path, method: str) -> dict[str, Any]:
 
 
 def flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """Tables inside become dotted keys, as in `--set data.users=200`."""
+    """Return a table with nested tables as dotted keys, as in `--set data.users=200`."""
     keys: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, dict):
@@ -61,14 +61,14 @@ Fields = dict[str, Any]
 
 
 def packaged(room: str) -> dict[str, Path]:
-    """The files of one room of experiments that come with graphveil, by name."""
+    """Return the packaged files of one folder of the catalogue, by name."""
     return {
         file.stem: file for file in sorted((Path(__file__).parent / "catalogue" / room).glob("*" + SUFFIX))
     }
 
 
 def known_only(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """Refuse a key that has no meaning."""
+    """Raise an error if a table has an unknown key; ``where`` names the table in the error."""
     names = tuple(known)
     for key in table:
         if key not in names:
@@ -76,7 +76,15 @@ def known_only(table: Mapping[str, Any], known: Iterable[str], where: str) -> No
 
 
 def typed(table: Mapping[str, Any], key: str, kind: type, where: str, default: Any = None) -> Any:
-    """A value of a table that must be of one kind; without a default it must be there."""
+    """Return the value of a key, which must be of type ``kind``.
+
+    Parameters
+    ----------
+    where
+        The name of the table in errors.
+    default
+        The value of a missing key; without it the key is required.
+    """
     value = table.get(key, default)
     if value is None:
         raise InputError(f"{where} needs {key}, {_KINDS[kind]}")
@@ -89,7 +97,7 @@ _KINDS: dict[type, str] = {str: "a text", list: "a list", dict: "a table"}
 
 
 def experiment_fields(table: Mapping[str, Any], where: str) -> Fields:
-    """The fields of an experiment in a table; tables inside ``settings`` become dotted keys."""
+    """Return the experiment fields of a table; tables inside ``settings`` become dotted keys."""
     hints = _hints()
     known_only(table, hints, where)
     found: Fields = {}
@@ -108,7 +116,7 @@ def experiment_fields(table: Mapping[str, Any], where: str) -> Fields:
 
 
 def one_field(field: str, value: Any, where: str) -> Fields:
-    """One field of an experiment by its name, or one setting as ``settings.KEY``."""
+    """Return the fields of an experiment with one field, or one setting as ``settings.KEY``, set."""
     name, dot, key = field.partition(".")
     key = key.strip("\"'")
     if name == SETTINGS and dot and key:
@@ -128,7 +136,19 @@ class LabelledEntry:
 def labelled_entries(
     table: Mapping[str, Any], key: str, where: str, more: tuple[str, ...] = (), default: Fields | None = None
 ) -> list[LabelledEntry]:
-    """Read a list of tables with label and set; ``default`` is what one sets that has no set, and ``more`` are other keys."""
+    """Read a list of tables that have a label and set fields.
+
+    Parameters
+    ----------
+    key
+        The key of the list in ``table``.
+    where
+        The name of the table in errors.
+    more
+        Other keys that entries may have.
+    default
+        The fields of an entry without ``set``; without it ``set`` is required.
+    """
     entries: list[LabelledEntry] = []
     for entry in typed(table, key, list, where):
         if not isinstance(entry, Mapping):
@@ -150,7 +170,7 @@ def field_names(given: Fields) -> set[str]:
 
 
 def merged(*parts: Fields) -> Fields:
-    """Fields over fields, the later ones winning; settings are merged one by one."""
+    """Merge fields, later ones winning; settings are merged one by one."""
     whole: Fields = {}
     for part in parts:
         inside = {key: {**whole.get(key, {}), **part[key]} for key in (SETTINGS, OPTIONS) if key in part}
@@ -159,7 +179,7 @@ def merged(*parts: Fields) -> Fields:
 
 
 def build_experiment(given: Fields, where: str) -> Experiment:
-    """The experiment, checked."""
+    """Return the experiment of the fields, checked."""
     for name in ("method", "data"):
         if name not in given:
             raise InputError(f"{where} needs {name}: name one in its base")

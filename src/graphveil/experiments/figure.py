@@ -134,10 +134,16 @@ REFERENCES = ((INK.day, ":"), (FAINT.day, "-."), (CONTROL.day, (0, (1, 3))))
 
 
 def line_style(role: Role, place: int = 0, *, flat: bool = False) -> dict[str, Any]:
-    """Return how a line is drawn.
+    """Return the matplotlib style of a line.
 
-    ``place`` counts the methods of a figure, or its references; a control has the open mark of its method, a companion also its
-    colour. A ``flat`` line is the same everywhere, and has no marks.
+    A control has the open mark of its method, a companion also its colour.
+
+    Parameters
+    ----------
+    place
+        The number of the method, or of the reference, within the figure.
+    flat
+        Whether the line is horizontal, and has no marks.
     """
     mark = {} if flat else {"marker": MARKS[place % len(MARKS)], "markersize": 6}
     if role in ("method", "line", "companion"):
@@ -217,7 +223,7 @@ class Drawing:
         self.figure.text(0.01, top, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
 
     def label(self, title: str, x: str = "", y: str = "") -> None:
-        """Write a title above the first panel, and what is shown along its axes."""
+        """Set the title of the first panel and the labels of its axes."""
         self.axes[0].set_title(title, fontsize=TITLE_SIZE)
         self.axes[0].set(xlabel=x, ylabel=y)
 
@@ -265,7 +271,7 @@ class Drawing:
         return f"{start}><style>{variables()}</style>{rest}"
 
     def png(self) -> bytes:
-        """The same as pixels."""
+        """Return the drawing as PNG."""
         self._arrange()
         buffer = io.BytesIO()
         self.figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None}, bbox_inches="tight")
@@ -351,7 +357,7 @@ class Series:
         }
 
     def draw(self, axes: Any, factor: float, style: dict[str, Any]) -> None:
-        """Draw the line and its intervals, numbers times a factor."""
+        """Draw the line and its intervals on matplotlib's ``axes``, with numbers times ``factor``."""
         points = [point for point in self.y if point is not None]
         if not points:
             return
@@ -385,7 +391,7 @@ class ChartPanel:
 
     @property
     def x(self) -> list[float]:
-        """All x that some line has."""
+        """All values of x that some line has."""
         return sorted({x for series in self.series for x in series.x} | {*map(float, range(len(self.ticks)))})
 
     @property
@@ -411,7 +417,13 @@ class ChartPanel:
         }
 
     def draw(self, axes: Any, lines: dict[str, int], references: dict[str, int]) -> None:
-        """Draw all but the label of y; lines and references that were drawn before have their styles by their labels."""
+        """Draw everything except the label of y.
+
+        Parameters
+        ----------
+        lines, references
+            The numbers of lines and references by label, shared by panels so that equal labels look alike.
+        """
         place = 0
         for series in self.series:
             if series.role == "reference":

@@ -63,7 +63,7 @@ class Measure:
             raise InputError(f"the measure {self.name!r} must have one of read and apart")
 
     def of(self, obtained: Result | Experiment) -> Reading:
-        """What it finds: in a result where it reads one, else by what it does itself with a spec."""
+        """Return the reading of a result, or of an experiment if the measure runs it itself."""
         call: Callable[[Any], Reading] | None = self.read if isinstance(obtained, Result) else self.apart
         assert call is not None
         try:
@@ -80,12 +80,12 @@ class Measure:
         return reading
 
     def called(self, metric: str) -> str:
-        """What is measured, in words; a score is called by its metric."""
+        """Return the name of what is measured, in words; a score is called by its metric."""
         return metric if self.name == SCORE else self.words or self.name
 
 
 def find_measure(name: str) -> Measure:
-    """The measure of that name, from FILE.py:NAME or an installed package too.
+    """Return the measure of a name, also from FILE.py:NAME or an installed package.
 
     ``attack:5`` and ``attack-balanced:5`` are about attribute 5 alone.
     """
@@ -200,7 +200,7 @@ def _of_graph(name: str, count: Callable[[Graph], float], unit: Unit = COUNT) ->
 
 
 def _outside_measure(name: str, found: Any) -> Measure:
-    """What was found in a file or a package, as a measure of the name by which it was asked for."""
+    """Return a measure from a file or a package, under the name by which it was requested."""
     if not isinstance(found, Measure):
         raise InputError(f"{name} must be a Measure of experiments.measures, got a {type(found).__name__}")
     return replace(found, name=name)

@@ -49,7 +49,7 @@ class PlanReports:
 
     @property
     def for_all(self) -> bool:
-        """Whether everybody is asked, those who join later too."""
+        """Whether everybody is asked, including users who join later."""
         return self.plan.users == "all"
 
     def answered_by(self, count: int) -> Mask:
@@ -85,22 +85,31 @@ class Model:
 
     @property
     def users(self) -> int:
-        """How many users it was trained with."""
+        """The number of users it was trained with."""
         return self.training_graph.node_count
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """What everybody is asked, those who join later too, in this order."""
+        """The questions that everybody is asked, including users who join later, in order."""
         return tuple(each.plan for each in self.answers if each.for_all)
 
     def predict(
         self, graph: Graph, joined: Users | Sequence[Reports] = (), *, seed: int | None = None
     ) -> Predictions:
-        """Predict classes of all users of a graph that has grown: its first users are those of the training, in the same order.
+        """Predict classes of all users of a graph that has grown since the training.
 
-        Those who joined answer the same `plans`, once. ``joined`` is where their answers come from: their reports to each plan, in the order
-        of the graph; or, in a simulation, the `Users` of the whole graph, of whom those who joined are asked on fresh books,
-        drawing from a ``seed`` of their own or from the operating system. Nobody is asked twice: what the others reported is in the model.
+        Users who joined answer the same `plans`, once. Nobody is asked twice: the model holds the other
+        users' reports.
+
+        Parameters
+        ----------
+        graph
+            The grown graph. Its first users are those of the training, in the same order.
+        joined
+            The reports to each plan of the users who joined, in the order of the graph; or, in a simulation,
+            the `Users` of the whole graph, of whom those who joined are asked on fresh books.
+        seed
+            The seed of simulated answers; by default they are drawn from the operating system.
         """
         self._check(graph, seed)
         people = joined if isinstance(joined, Users) else None
@@ -243,7 +252,14 @@ def train_model(
 ) -> Model:
     """Train the model of one run of an experiment: split, reports and weights are those of `run_experiment`.
 
-    Where the run had a ``score``, a model that comes to another one is refused.
+    Parameters
+    ----------
+    run
+        The number of the run, from 0.
+    given
+        Graph and users, if these are objects.
+    score
+        The score that the run had; a model with another score is rejected.
     """
     check_model(spec)
     with learn.one_thread():
@@ -264,7 +280,7 @@ def known_before(graph: Graph) -> Graph:
 
 
 def check_model(spec: Experiment) -> None:
-    """Reject what cannot be applied to users who join later."""
+    """Reject an experiment whose model cannot be applied to users who join later."""
     check_predictions(spec)
     require(spec.resolved_method, "new_users")
     if spec.budgets.private_links:
@@ -281,7 +297,7 @@ DESCRIBED = ("name", "feature_count", "binary", "class_count", "metric")
 
 
 def save(model: Model, path: str | Path) -> None:
-    """Write a model to a .pt file, which `load_model` brings back."""
+    """Write a model to a .pt file, which `load_model` reads back."""
     import torch
 
     file = check_output(Path(path), (TENSORS,))

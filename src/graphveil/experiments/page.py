@@ -75,7 +75,15 @@ class Section:
 
 
 def page(title: str, headline: str, sections: Sequence[Section], footer: str, about: str = "") -> str:
-    """The whole page: its title, what it says in a sentence, what it is ``about`` in small letters, and its sections."""
+    """Return an HTML page.
+
+    Parameters
+    ----------
+    headline
+        The outcome in a sentence, below the title.
+    about
+        A note in small letters below the headline.
+    """
     marks = [f"section-{place}" for place in range(1, len(sections) + 1)]
     body = "\n".join(section.html(mark) for section, mark in zip(sections, marks, strict=True))
     told = f'<p class="note">{escape(about)}</p>' if about else ""
@@ -110,12 +118,12 @@ class Analysis(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What was analysed."""
+        """The name of what was analysed."""
 
     @property
     @abstractmethod
     def headline(self) -> str:
-        """What came out, in words."""
+        """The outcome in words."""
 
     @property
     @abstractmethod
@@ -128,7 +136,7 @@ class Analysis(ABC):
 
     @property
     def footer(self) -> str:
-        """What stands at the end of the page."""
+        """The text at the end of the page."""
         return f"graphveil {__version__}."
 
     def page(self) -> str:

@@ -46,7 +46,7 @@ class FigureResult:
 
     @property
     def has_numbers(self) -> bool:
-        """Whether there is anything of it."""
+        """Whether it has any numbers."""
         return self.computed is not None or (self.study is not None and self.study.has_numbers)
 
     @property
@@ -56,12 +56,12 @@ class FigureResult:
 
     @property
     def chart(self) -> Chart | None:
-        """What is drawn."""
+        """The chart to draw, or None."""
         return self.study.chart if self.study is not None and self.has_numbers else self.computed
 
     @property
     def remarks(self) -> list[str]:
-        """What is to be said of how it was run, and of what is missing."""
+        """Remarks on how it was run and what is missing."""
         if self.study is None:
             return [QUICK_FIGURE] if self.quick else []
         study = self.study.study
@@ -73,7 +73,7 @@ class FigureResult:
 
     @property
     def missing(self) -> str:
-        """Why there is nothing of it."""
+        """The reason why it has no numbers."""
         return self.note or " ".join(self.remarks)
 
     @property
@@ -131,7 +131,7 @@ def _by_line(table: Table) -> Table:
 
 @dataclass(frozen=True)
 class PaperResult:
-    """What came of those parts of a paper that were asked for."""
+    """The results of the requested parts of a paper."""
 
     paper: Paper
     tables: tuple[StudyResult, ...]

@@ -200,9 +200,14 @@ def _divided(name: str) -> tuple[str, str]:
 
 
 def select(name: str, graphs: Sequence[str], columns: Sequence[str] = ()) -> Paper:
-    """Return what of a paper is computed: its tables and figures on some graphs, or all where none is named.
+    """Return a paper with only the tables and figures to compute.
 
-    Where ``columns`` are named, its tables have these alone, and figures, which have none, are left out.
+    Parameters
+    ----------
+    graphs
+        The graphs to compute on; all if empty.
+    columns
+        The columns of tables to keep; all if empty. Figures have no columns and are left out if any is named.
     """
     paper = find_paper(name)
     tables, figures = paper.tables, () if columns else paper.figures
@@ -235,7 +240,13 @@ def select_every(graphs: Sequence[str]) -> list[Paper]:
 def choose_cells(
     tables: Sequence[Study], graphs: Sequence[str] = (), columns: Sequence[str] = ()
 ) -> tuple[Study, ...]:
-    """Return the cells on some graphs and in some columns, or all where none is named; tables without any are left out."""
+    """Return tables with only the cells on some graphs and in some columns; empty tables are left out.
+
+    Parameters
+    ----------
+    graphs, columns
+        The graphs and columns to keep; all if empty.
+    """
     cells = [cell for table in tables for cell in table.cells]
     _check_known(columns, [cell.labels[1] for cell in cells], "no table here has a column", "; ")
     _check_known(graphs, [cell.experiment.data for cell in cells], "no table here has", ", ")
@@ -363,9 +374,9 @@ def _read_number(number: Any, unit: Unit, where: str) -> float | None:
 
 @dataclass(frozen=True)
 class FigureInput:
-    """What a figure is computed from: a graph, where it needs one, and so many runs, where it draws at random.
+    """The input of a figure: a graph, if it needs one, and the number of runs, if it draws at random.
 
-    ``runs`` None is as many as the figure has. ``quick`` is one run at few values, to see that it works.
+    ``runs`` None takes the figure's default. ``quick`` is one run at few values, to see that it works.
     """
 
     data: str = ""

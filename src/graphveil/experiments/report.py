@@ -108,9 +108,16 @@ def report_html(
     hops: int = HOPS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Return the page: the same results, in any order, give the same bytes.
+    """Return a page of results. The same results, in any order, give the same bytes.
 
-    ``energy`` adds what hops do to such reports, from fresh simulated collections; it needs the graphs to be there.
+    Parameters
+    ----------
+    energy
+        Whether to add the energy of reports over hops, from fresh simulated collections; it needs the graphs.
+    hops
+        The number of hops for the energy.
+    tell
+        Called with a sentence about each result whose energy is missing.
     """
     shown = sorted(latest(results), key=_order)
     graphs = _groups(shown, graph_name)
@@ -246,7 +253,7 @@ def _heading(result: Result) -> str:
 
 
 def _privacy(result: Result) -> str:
-    """What a user has spent, by subject."""
+    """Return the spending of a user by subject, in words."""
     spent = result.privacy
     if spent is not None and not spent.raw:
         with suppress(UnknownNameError):
@@ -257,7 +264,7 @@ def _privacy(result: Result) -> str:
 
 
 def _method(result: Result) -> str:
-    """A method with whatever it was set to."""
+    """Return a method with its settings."""
     prefixes = (MECHANISM_PREFIX, DATA_PREFIX)
     settings = result.experiment.settings
     own = {key: value for key, value in settings.items() if not key.startswith(prefixes)}
@@ -342,7 +349,7 @@ NUMBERS = frozenset(CELLS) - {METHOD, "verdict", "mechanism", "backbone", "priva
 
 
 def _order(result: Result) -> tuple[object, ...]:
-    """By graph, task, method and budget; never by where a result was found."""
+    """Return the sort key of a result: graph, task, method and budget, never where it was found."""
     names = (graph_name(result), result.task, _series(result))
     return (*names, result.epsilon or 0.0, len(result.runs), result.identity, result.time or "")
 

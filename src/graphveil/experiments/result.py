@@ -77,7 +77,7 @@ class PartScores(Summary):
 
 
 class Result(BaseModel):
-    """What the runs of an experiment say together.
+    """The combined result of an experiment's runs.
 
     Parameters
     ----------
@@ -177,7 +177,21 @@ class Result(BaseModel):
         data_digest: str = "",
         given: Given | None = None,
     ) -> Result:
-        """Return what finished units say; ``given`` are graph and users, where they were given as objects."""
+        """Return the result of finished units.
+
+        Parameters
+        ----------
+        version
+            The version of graphveil that computed the units.
+        seconds
+            The time that all of them took.
+        interrupted
+            Whether units are missing because of an interrupt.
+        data_digest
+            A digest of the graph's content.
+        given
+            Graph and users, if these are objects.
+        """
         parts = {part: _units_of(units, part) for part in PARTS}
         method, known = parts["method"], {**experiment.about(), "version": version}
         if not method:
@@ -221,7 +235,7 @@ class Result(BaseModel):
 
     @property
     def data_name(self) -> str:
-        """What the data is called where results are kept: with a digest of its content, where it was given as objects."""
+        """The name of the data in stored results, with a digest of its content if it was given as objects."""
         return self.data if self._given is None else f"{self.data}@{self.data_digest[:SHOWN_DIGITS]}"
 
     @property
@@ -344,7 +358,7 @@ SOURCE_DIGITS = 12
 
 @dataclass(frozen=True)
 class RecordOrigin:
-    """Which graphveil computed something: its version, and the digest of its source."""
+    """The graphveil that computed something: its version, and the digest of its source."""
 
     version: str
     source: str
@@ -363,7 +377,7 @@ class StoredResult(Result):
 
     @property
     def origin(self) -> RecordOrigin:
-        """Which graphveil computed it."""
+        """The graphveil that computed it."""
         return RecordOrigin(self.version or "of an unknown version", self.source)
 
     @property
@@ -418,7 +432,7 @@ def _gain(units: Sequence[UnitResult], others: Sequence[UnitResult]) -> Summary 
 
 
 def _verdict(experiment: Experiment, gains: Mapping[Part, Summary | None]) -> str | None:
-    """What the budgets bought, in words."""
+    """Return the gains that the budgets bought, in words."""
     budgets, said = experiment.budgets, []
     if (gain := gains["control"]) is not None and budgets.epsilon is not None:
         nobody = "the private graph alone" if budgets.private_links else "asking nobody"
@@ -432,7 +446,7 @@ def _verdict(experiment: Experiment, gains: Mapping[Part, Summary | None]) -> st
 
 
 def _spent(privacy: Privacy) -> float:
-    """What a run cost in all."""
+    """Return the total ε of a run."""
     return sum(cost.epsilon or 0.0 for cost in (privacy.total, privacy.links) if cost is not None)
 
 
@@ -490,7 +504,7 @@ def _budget(result: Result) -> str:
 
 
 def _links_sentence(also: Mapping[str, Measurement]) -> str:
-    """How many pairs the private graph has, and what is known of the others."""
+    """Return a sentence about the number of pairs in the private graph, and about those left out."""
     kept = also["links_kept"].mean
     if "links_public" in also:
         return f"private graph: {kept:,.0f} pairs, {also['links_public'].mean:,.0f} of them public links"
@@ -499,7 +513,7 @@ def _links_sentence(also: Mapping[str, Measurement]) -> str:
 
 
 def _workers_sentence(also: Mapping[str, Measurement]) -> str:
-    """How many workers shared each run, and the memory and the traffic of each."""
+    """Return a sentence about the workers that shared each run, and the memory and traffic of each."""
     count = round(also["workers"].mean)
 
     def each(name: str) -> str:
@@ -514,7 +528,7 @@ def _workers_sentence(also: Mapping[str, Measurement]) -> str:
 
 
 def _norm_sentence(result: Result) -> str:
-    """How well norms were predicted, beside the control and one guess for everybody."""
+    """Return a sentence about the error of predicted norms, beside the control's and a constant guess's."""
     error, control = result.also["norm_error"], result.control
     interval = "" if error.low is None else f" ({rounded(error.low)} to {rounded(error.high)})"
     beside = "" if control is None else f", control {rounded(control.also['norm_error'].mean)}"
@@ -523,7 +537,7 @@ def _norm_sentence(result: Result) -> str:
 
 
 def _turnout_sentence(result: Result) -> str:
-    """Who answered, and how they differ from all."""
+    """Return a sentence about the users who answered, and how they differ from all."""
     asked, answered, also = result.answered["asked"], result.answered["answered"], result.also
     degrees = percent(also["degree_bias"].mean, "+.1f")
     # Where users have several labels each, there is no class to differ by.

@@ -1,4 +1,4 @@
-"""Kept results: read from files, selected, sorted and exported."""
+"""Stored results: read from files, selected, sorted and exported."""
 
 from __future__ import annotations
 
@@ -167,12 +167,12 @@ class Selection:
 
 
 def _values(result: StoredResult, name: str) -> set[Any]:
-    """What a result has in a field that is selected by: any number of tags, else one value or none."""
+    """Return the values of a result in a selectable field: any number of tags, else at most one value."""
     return {*result.tags} if name == "tag" else {getattr(result, name)} - {None}
 
 
 def with_numbers(results: Sequence[StoredResult], numbers: Sequence[int]) -> list[StoredResult]:
-    """Return the results that have these numbers, in their order. A number that no result has is refused."""
+    """Return the results with these numbers, in their order; raise an error if a number is unknown."""
     known = {each.number for each in results}
     if missing := [number for number in numbers if number not in known]:
         raise InputError(f"no result has the number {missing[0]}: `graphveil results` lists them")
@@ -196,7 +196,7 @@ LARGEST_FIRST = frozenset({"date", "mean", "gain", "gain-over-structure", "runs"
 
 
 def sort_results(results: Sequence[StoredResult], by: str, backwards: bool = False) -> list[StoredResult]:
-    """Return results in an order of `ORDERS`; those that are alike stay as they were."""
+    """Return results sorted by a key of `ORDERS`. The sort is stable; results without the key come last."""
     if by not in ORDERS:
         raise unknown_name("order", by, ORDERS)
     key = ORDERS[by]
@@ -206,7 +206,7 @@ def sort_results(results: Sequence[StoredResult], by: str, backwards: bool = Fal
 
 
 def check_tag(name: str, results: Sequence[StoredResult]) -> str:
-    """Refuse a tag that could not be told from a number or from a method."""
+    """Reject a tag that could be confused with a number or a method."""
     if not TAG.fullmatch(name):
         raise InputError(
             f"a tag has letters, digits, '.', '_' and '-', a letter first, at most 64, got {name!r}"
@@ -217,7 +217,15 @@ def check_tag(name: str, results: Sequence[StoredResult]) -> str:
 
 
 def find_result(name: str, results: Sequence[StoredResult], among: Selection) -> StoredResult:
-    """Return the one result of that number, tag or method; where there are several, they must be narrowed down."""
+    """Return the one result with a number, tag or method; raise an error if there are several.
+
+    Parameters
+    ----------
+    name
+        A result's number, tag or method.
+    among
+        The selection in which a tag or method is looked for.
+    """
     if name.isdecimal():
         (found,) = with_numbers(results, [int(name)])
         return found

@@ -48,24 +48,24 @@ CHECKPOINTS = "checkpoints"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How experiments are run; none of it changes a number.
+    """Options for running experiments. They do not change the numbers.
 
     Parameters
     ----------
     jobs
-        How many processes compute.
+        The number of processes.
     engine
-        What computes.
+        The engine that computes.
     fresh
-        Whether finished runs are computed again, and interrupted trainings begin anew.
+        Whether to compute finished runs again, and restart interrupted trainings from the beginning.
     any_version
-        Whether what another version of graphveil has computed is reused.
+        Whether to reuse runs that another version of graphveil computed.
     tolerant
-        Whether an experiment that cannot be run is noted, and the next one is run.
+        Whether to note an experiment that cannot be run and go on with the next one.
     keep
-        Whether results and runs are kept.
+        Whether to keep results and runs.
     file
-        The file that they are kept in; that of all commands by default.
+        The file that they are kept in; by default the one that all commands use.
     """
 
     jobs: int | None = None
@@ -81,16 +81,16 @@ DEFAULTS, NOT_KEPT = RunOptions(), RunOptions(keep=False)
 
 
 class StudyWatcher:
-    """Told how far experiments are. This one says nothing."""
+    """A listener for the progress of experiments; this one ignores it."""
 
     # Told what is done inside a unit and which share of it is done, where units are computed in this process.
     inside: Progress | None = None
 
     def begin(self, experiment: Experiment, done: int, total: int) -> None:
-        """Hear that an experiment begins, with so many units of all experiments done."""
+        """Handle the start of an experiment; ``done`` of ``total`` units of all experiments are finished."""
 
     def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
-        """Hear that another unit of an experiment is computed."""
+        """Handle a finished unit of an experiment; ``done`` of ``total`` units are finished."""
 
     def end(self, sentences: Sequence[str]) -> None:
         """Hear, at the end or at an interrupt, what is to be said about runs that were found."""
@@ -103,7 +103,7 @@ class CallingWatcher(StudyWatcher):
         self.watch, self.inside = watch, inside
 
     def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
-        """Call it."""
+        """Call ``watch`` with the unit."""
         self.watch(unit, done, total)
 
 
@@ -151,7 +151,15 @@ class Runner:
         *,
         share: bool = False,
     ) -> Iterator[Runner]:
-        """Start workers when they are first asked for, until the end; ``share`` finished units though nothing is kept."""
+        """Open a runner whose workers start when first needed and end with the block.
+
+        Parameters
+        ----------
+        given
+            Graph and users of all experiments, if these are objects.
+        share
+            Whether experiments share finished units even if nothing is kept.
+        """
         with (
             held(),
             options.engine.shared(options.jobs) as pool,
@@ -219,11 +227,21 @@ class Runner:
         alone: bool = False,
         later: Sequence[Cell] = (),
     ) -> Result:
-        """Run all units of an experiment that the store does not hold, but for the parts to skip.
+        """Run all units of an experiment that the store does not hold.
 
-        ``alone`` runs one unit after the other, each in a process of its own on this machine, whatever the engine: its seconds and its
-        memory are then its own. Units that the store holds are then reused only if they ran so too. Every finished unit goes into the store
-        at once. An interrupt returns what there is, marked as interrupted, if there is anything.
+        Every finished unit goes into the store at once. An interrupt returns the finished units, if any,
+        marked as interrupted.
+
+        Parameters
+        ----------
+        skip
+            Parts that are not run.
+        alone
+            Whether to run one unit after the other, each in a separate process on this machine, whatever the
+            engine, so that time and memory are measured per unit. Stored units are then reused only if they
+            ran this way too.
+        later
+            Cells that run afterwards; idle workers begin their units.
         """
         spec.check(self.given)
         start, parts = time.perf_counter(), self.parts(spec, skip)
@@ -377,7 +395,7 @@ def remove_checkpoints(units: Iterable[RunUnit], workers: int | None = None) -> 
 
 
 def compute_unit(unit: RunUnit, progress: Progress | None = None, engine: Engine = HERE) -> UnitResult:
-    """Compute a unit, in this process or by the engine's workers; a large sharded graph is read where it lies."""
+    """Compute a unit in this process or by the engine's workers. A large sharded graph is read in place."""
     if engine.workers is None and (unit.given is not None or large_shards(unit.spec.data) is None):
         return run_unit(unit, progress)
     result: UnitResult = scale().compute_in_parts(unit, engine, progress)
@@ -391,7 +409,7 @@ def compute_remote_unit(unit: RunUnit, digest: str | None) -> UnitResult:
 
 
 def unit_count(experiment: Experiment) -> int:
-    """Return how many units an experiment has."""
+    """Return the number of units of an experiment."""
     return experiment.runs * len(parts_of(experiment))
 
 
@@ -401,10 +419,19 @@ def run_studies(
     watcher: StudyWatcher = SILENT,
     given: Given | None = None,
 ) -> list[StudyResult]:
-    """Run the cells of some studies, one after the other: first those that learn, then those whose measure learns nothing.
+    """Run the cells of studies one after the other: first those that learn, then those that do not.
 
-    Parts of a run that no measure along axes reads are not run. Quick results, and those that lack a part, are not kept; their runs are.
-    ``given`` are graph and users of all experiments, where they were given as objects.
+    Parts of a run that no measure along axes reads are not run. Quick results and results that lack a part
+    are not kept, but their runs are.
+
+    Parameters
+    ----------
+    options
+        Engine, processes, and what is kept and reused.
+    watcher
+        Notified when experiments begin and units finish.
+    given
+        Graph and users of all experiments, if these are objects.
     """
     todo = [cell for study in studies for cell in study.cells if not cell.left_out]
     learning = [cell for cell in todo if cell.measure.read is not None]
@@ -434,7 +461,10 @@ def run_study(
     watcher: StudyWatcher = SILENT,
     given: Given | None = None,
 ) -> StudyResult:
-    """Run the cells of one study; refused along axes where no experiment has the measure."""
+    """Run the cells of one study; reject one with axes if none of its experiments has the measure.
+
+    The parameters are those of `run_studies`.
+    """
     (result,) = run_studies([study], options, watcher, given)
     if study.axes and result.finished and not result.has_numbers:
         raise InputError(f"no experiment of {study.name} has the measure {study.measure.name}: take another")
@@ -465,7 +495,17 @@ def run_experiment(
     watcher: StudyWatcher = SILENT,
     given: Given | None = None,
 ) -> Result:
-    """Run a study of one experiment. An interrupt returns what there is, marked as interrupted, if there is anything."""
+    """Run one experiment. An interrupt returns the finished runs, if any, marked as interrupted.
+
+    Parameters
+    ----------
+    options
+        Engine, processes, and what is kept and reused; by default nothing is kept.
+    watcher
+        Notified when the experiment begins and units finish.
+    given
+        Graph and users, if these are objects.
+    """
     study = Study("run", experiment.method, (Cell(experiment),))
     (outcome,) = run_study(study, options, watcher, given).outcomes
     result = outcome.result or outcome.partial
@@ -487,17 +527,31 @@ def run(
     inside: Progress | None = None,
     **options: Any,
 ) -> Result:
-    """Run a method and compare it with its control. ``data`` is a name or a path, a graph with its ``users``, or PyG's Data.
+    """Run a method and compare it with its control.
 
-    A method is named (FILE.py:NAME too), or given as an object, which runs in this process alone and whose runs are not kept.
-    Options are the fields of `Experiment`: epsilon, mechanism, backbone, runs, seed, settings, control and so on. With PyG's Data, whose
-    masks are the split if it has any, there are those of `from_pyg` besides: range, binary, split, label, ids.
-
-    The result is kept as the command line keeps it, where `graphveil results` lists it, unless ``keep`` is False. Of named data finished
-    runs are kept too, one by one, and ``resume`` reuses them. A graph that is given is listed by its name and a digest of its content.
-    ``jobs`` processes compute, or ``engine`` (``ray``, ``ray://HOST:PORT``); neither changes a number. ``watch`` is called with each
-    finished unit, how many are finished and how many there are in all; ``inside`` with what is done in a unit and which share of it.
-
+    Parameters
+    ----------
+    method
+        A name, FILE.py:NAME, or a method object, which runs in this process only and whose runs are not kept.
+    data, users
+        The name or path of a dataset, a `Graph` with its `Users`, or PyG's Data (its masks, if any, are the
+        split).
+    jobs
+        The number of processes. It does not change the numbers.
+    engine
+        ``local``, ``ray`` or ``ray://HOST:PORT``. It does not change the numbers.
+    keep
+        Whether to keep the result where `graphveil results` lists it; True by default. On named data, each
+        finished run is kept too. A graph is listed by its name and a digest of its content.
+    resume
+        Whether to reuse finished runs on named data.
+    watch
+        Called with each finished unit, the number of finished units, and the number of all units.
+    inside
+        Called inside a unit with the current step and the share of the unit that is done.
+    options
+        Fields of `Experiment`: epsilon, mechanism, backbone, runs, seed, settings, control and so on. With
+        PyG's Data also the options of `from_pyg`: range, binary, split, label, ids.
     >>> result = run("base", "town", epsilon=2.0, keep=False, settings={"epochs": 3, "data.users": 400})
     >>> len(result.scores()), len(result.scores("control"))
     (1, 1)
@@ -528,12 +582,25 @@ def sweep(
     keep: bool = True,
     **options: Any,
 ) -> StudyResult:
-    """Run an experiment over the values of one to three of its fields: the first is x, the second gives lines, the third panels.
+    """Run an experiment over the values of one to three of its fields.
 
-    ``over`` names the fields, a setting as settings.KEY, each with its values; ``data`` and options are as in `run`. Without
-    ``over``, ``method`` is a sweep that comes along (`graphveil sweep` lists them) or a .toml file, and options are fields of its
-    base. Finished runs on named data are reused unless ``fresh``; results are kept unless ``keep`` is False.
-
+    Parameters
+    ----------
+    method
+        A method; without ``over``, a built-in sweep (`graphveil sweep` lists them) or a .toml file.
+    data, users, jobs, engine
+        As in `run`.
+    over
+        The fields, each with its values; a setting is named settings.KEY. The first field is the x axis, the
+        second gives the lines, the third the panels.
+    measure
+        The name of what is measured; the sweep's own by default.
+    fresh
+        Whether to compute finished runs on named data again instead of reusing them.
+    keep
+        Whether to keep results.
+    options
+        As in `run`; without ``over``, fields of the sweep's base.
     >>> options = {"keep": False, "control": False, "settings": {"epochs": 2, "data.users": 400}}
     >>> found = sweep("base", "town", over={"epsilon": [1.0, 4.0]}, **options)
     >>> [len(found.at(epsilon).scores()) for epsilon in (1.0, 4.0)]

@@ -69,7 +69,7 @@ def _composition(statement: PrivacyStatement) -> Section:
 
 
 def _audits(statement: PrivacyStatement) -> list[Section]:
-    """What is proved and tested of every mechanism, and what of none."""
+    """Return sections about what was proved and tested for each mechanism, and what no audit shows."""
     sections = []
     for fingerprint, audited in statement.audits.items():
         plans = ", ".join(each.name for each in statement.plans if each.fingerprint == fingerprint)

@@ -52,7 +52,7 @@ def results_file() -> Path:
 
 
 def this_version() -> RecordOrigin:
-    """Return what runs here."""
+    """Return the version and source digest of this graphveil."""
     return RecordOrigin(__version__, source_digest())
 
 
@@ -62,7 +62,10 @@ def _now() -> str:
 
 @dataclass
 class Reuse:
-    """Which kept records were found, each counted once: damaged ones, and those of another version that were taken or left."""
+    """Stored records that were found, each counted once.
+
+    ``broken`` ones are damaged; ``taken`` and ``left`` are those of another version that were used or not.
+    """
 
     broken: set[int] = field(default_factory=set)
     taken: dict[int, RecordOrigin] = field(default_factory=dict)
@@ -111,7 +114,7 @@ class ResultStore:
         self._units, self._trials = Reuse(), Reuse()
 
     def check(self) -> None:
-        """Refuse, before anything is computed, a file that could not be written."""
+        """Reject, before anything is computed, a file that could not be written."""
         # What runs from now on is what was there now, whatever is written into the source meanwhile.
         this_version()
         # SQLite opens a file that may only be read, and begins with it, without a word: only a change is refused.
@@ -122,7 +125,7 @@ class ResultStore:
         return self._units.sentences("runs") + self._trials.sentences("trials")
 
     def add_unit(self, spec: Experiment, unit: UnitResult) -> None:
-        """Keep a finished unit; of the same unit the latest is kept."""
+        """Store a finished unit; the latest of the same unit is kept."""
         origin, wanted = this_version(), RunUnit(spec, unit.part, unit.run)
         record = json.dumps({**vars(unit), "privacy": unit.privacy.to_dict()})
         row = (*_key(wanted, unit.workers), origin.source, origin.version, _now(), record)
@@ -133,9 +136,15 @@ class ResultStore:
     def find_units(
         self, spec: Experiment, parts: Sequence[Part], alone: bool = False, workers: int | None = None
     ) -> list[UnitResult]:
-        """Return the units of an experiment that are there already; if they are to have run ``alone``, only those.
+        """Return the stored units of an experiment.
 
-        What several workers have learned together differs by rounding: only as many ``workers`` find it again.
+        Parameters
+        ----------
+        alone
+            Whether to return only units that ran alone on the machine.
+        workers
+            The number of workers that shared a unit. Results of several workers differ by rounding, so only
+            units of the same number are found.
         """
         wanted = [RunUnit(spec, part, run) for part, run in product(parts, range(spec.runs))]
         if self._added is not None:
@@ -167,7 +176,15 @@ class ResultStore:
         return None
 
     def add_trial(self, search: str, data: str, trial: dict[str, Any]) -> None:
-        """Keep a finished trial of a ``search``, named by all that decides its numbers but the digest of its ``data``."""
+        """Store a finished trial.
+
+        Parameters
+        ----------
+        search
+            The key of the search: everything that decides its numbers, except the data.
+        data
+            The digest of the data.
+        """
         origin = this_version()
         row = (search, data, origin.source, origin.version, _now(), json.dumps(trial))
         change(self.file, (ADD_TRIAL, [row]))
@@ -175,9 +192,16 @@ class ResultStore:
     def find_trials(
         self, search: str, data: str, read: Callable[[Any], Found | None], point: Callable[[Found], Any]
     ) -> list[Found]:
-        """Return the finished trials of a search, each ``point`` once, as they were finished.
+        """Return the finished trials of a search, each point once, in the order in which they finished.
 
-        ``read`` gives None for the text of a damaged record.
+        Parameters
+        ----------
+        search, data
+            As in `add_trial`.
+        read
+            Reads a trial from its text; None for a damaged record.
+        point
+            Returns the point of a trial.
         """
         source = this_version().source
         (rows,) = select(self.file, FIND_TRIALS, (search, data, source))
@@ -226,7 +250,7 @@ class ResultStore:
         return found
 
     def tag(self, numbers: Iterable[int], add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
-        """Give tags to results and take others from them, all at once; a result that was deleted meanwhile stays so."""
+        """Add and remove tags of results in one transaction; results deleted meanwhile stay deleted."""
         give = "INSERT OR IGNORE INTO tags (result, name) SELECT id, ? FROM results WHERE id = ?"
         take = "DELETE FROM tags WHERE name = ? AND result = ?"
         chosen = list(numbers)
@@ -285,9 +309,14 @@ LAYOUT = max(LAYOUTS)
 def select(
     file: Path, query: str, *parameters: tuple[Any, ...], since: int = 1
 ) -> list[list[tuple[Any, ...]]]:
-    """Return the rows that a query gives with each of these parameters; none where there is no file yet.
+    """Return the rows of a query for each of the parameters; no rows if the file does not exist yet.
 
-    What the query asks for is there ``since`` a layout: a file of an older one has none of it.
+    Parameters
+    ----------
+    parameters
+        The values of the query's placeholders, a tuple for each execution.
+    since
+        The first file layout that has what the query reads; an older file gives no rows.
     """
     with _sentences(file):
         if not file.exists():
@@ -299,7 +328,7 @@ def select(
 
 
 def change(file: Path, *statements: tuple[str, Sequence[tuple[Any, ...]]]) -> None:
-    """Carry out statements, each with all of its parameters: all of them or none. It is on the disk when this returns."""
+    """Execute statements, each with all its parameters, in one transaction, which is on disk at return."""
     with _writing(file) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for statement, parameters in statements:

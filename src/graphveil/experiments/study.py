@@ -39,7 +39,7 @@ NOT_HERE = "not here"
 
 
 def missing_graph(data: str) -> str:
-    """Return what to do about a graph that is not on this machine; nothing where it is."""
+    """Return advice about a graph that is not on this machine; an empty text if it is."""
     if data in TOWNS or find(data) is not None or Path(data).is_file() or is_reference(data):
         return ""
     return f"{data} is {NOT_HERE}: `graphveil data get {data}`, or put {data}.npz into the folder that GRAPHVEIL_DATA names"
@@ -118,7 +118,7 @@ class Cell:
         return replace(self, experiment=quick)
 
     def prepare(self, missing: str, everything: bool, quick: bool) -> Cell:
-        """Return what of it is run; see `Study.prepare`."""
+        """Return the cell as it is run: in full, shortened, or left out. See `Study.prepare`."""
         if missing or (quick and self.slow and not everything):
             return replace(self, left_out=missing or SLOW)
         if quick:
@@ -183,7 +183,7 @@ class Study:
 
     @property
     def measure(self) -> Measure:
-        """What is measured along the axes."""
+        """The measure along the axes."""
         return self.cells[0].measure
 
     @property
@@ -285,17 +285,17 @@ class Study:
 
     @property
     def shortened(self) -> list[str]:
-        """What takes one short run."""
+        """The mechanisms that take one short run."""
         return _mechanisms([cell for cell in self.cells if cell.remark])
 
     @property
     def slow(self) -> list[str]:
-        """What is left out because it takes very long."""
+        """The mechanisms that are left out because they take very long."""
         return _mechanisms([cell for cell in self.cells if cell.left_out == SLOW])
 
     @property
     def remarks(self) -> list[str]:
-        """What is to be said of how it is run along its axes."""
+        """Remarks on how it is run along its axes."""
         said = [QUICK_SWEEP] if self.quick else []
         said += [f"{', '.join(self.shortened)}: {SHORT}."] if self.shortened else []
         said += [f"{', '.join(self.slow)}: {SLOW_SWEEP}."] if self.slow else []
@@ -331,9 +331,16 @@ def read_sweep(file: Path) -> Study:
 
 
 def sweep_of(content: Mapping[str, Any], name: str, where: str) -> Study:
-    """Return the sweep that a file describes; ``where`` is what errors call the file.
+    """Return the sweep that a file describes.
 
     A line whose choice sets the field of x to "none" is the same at each x.
+
+    Parameters
+    ----------
+    content
+        The parsed TOML file.
+    where
+        The name of the file in errors.
     """
     known_only(content, ("title", "base", "axes", "measure", "also", "spread"), where)
     base = experiment_fields(typed(content, "base", dict, where), f"{where}: base")

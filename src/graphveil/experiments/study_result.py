@@ -37,9 +37,9 @@ CellOutput = Result | Reading | GraphveilError | None
 
 @dataclass(frozen=True)
 class CellResult:
-    """What came of a cell: a reading, with the whole result where something was learned; or why there is none.
+    """The outcome of a cell: a reading, with the full result if something was learned, or the error.
 
-    ``partial`` has the runs that an interrupted experiment had finished.
+    ``partial`` has the finished runs of an interrupted experiment.
     """
 
     cell: Cell
@@ -61,12 +61,12 @@ class CellResult:
 
     @property
     def parts(self) -> dict[str, Summary]:
-        """What was measured of each part."""
+        """The measurements of each part."""
         return {} if self.reading is None else dict(self.reading.parts)
 
     @property
     def note(self) -> str:
-        """What is said beside the number, or in its place."""
+        """The note beside the number, or in its place."""
         if self.cell.left_out or self.error is not None:
             return self.cell.left_out or f"not run: {self.error}"
         if self.reading is None:
@@ -96,7 +96,7 @@ class StudyResult:
 
     @classmethod
     def of(cls, study: Study, obtained: Sequence[CellOutput], interrupted: bool = False) -> StudyResult:
-        """Return the result of what was obtained of each cell."""
+        """Return the result of a study from the output of each cell, in the order of the cells."""
         outcomes = (CellResult.of(cell, each) for cell, each in zip(study.cells, obtained, strict=True))
         return cls(study, tuple(outcomes), interrupted)
 
@@ -117,7 +117,7 @@ class StudyResult:
 
     @property
     def failed(self) -> list[str]:
-        """Why cells could not be run."""
+        """The errors of cells that could not be run."""
         failed = [outcome for outcome in self.outcomes if outcome.error is not None]
         return [f"{', '.join(outcome.cell.labels)}: {outcome.error}" for outcome in failed]
 
@@ -132,7 +132,7 @@ class StudyResult:
 
     @property
     def metric(self) -> str:
-        """What the numbers are: of scores, which."""
+        """The name of what is measured; for scores, their metrics."""
         results = (outcome.result for outcome in self.finished.values())
         metrics = sorted({result.metric for result in results if result is not None})
         return self.study.measure.called(", ".join(metrics))
@@ -236,7 +236,7 @@ class StudyResult:
 
 @dataclass(frozen=True)
 class StudyKind:
-    """How a kind of study is shown: sections with tables for screens and pages, and one JSON object."""
+    """The presentation of a kind of study: sections with tables for screens and pages, and a JSON object."""
 
     sections: Callable[[StudyResult], list[Section]]
     to_dict: Callable[[StudyResult], dict[str, Any]]
@@ -273,7 +273,7 @@ def _sweep_columns(panel: StudyResult) -> list[tuple[Column, Sequence[CellValue]
 
 
 def _notes(panel: StudyResult) -> tuple[str, ...]:
-    """What is to be said beside the numbers: each note once, behind the cells that it is about where these are not all."""
+    """Return the notes on the numbers, each once, after the names of its cells if there are several notes."""
     about: dict[str, list[str]] = {}
     for _, outcome in sorted(panel.finished.items()):
         assert outcome.reading is not None
@@ -379,7 +379,7 @@ def _printed_dict(result: StudyResult) -> dict[str, Any]:
 
 
 def _printed_cell(study: Study, outcome: CellResult) -> dict[str, Any]:
-    """What was printed is in the unit; percent are 0..1 in what is ours."""
+    """Return a cell as JSON. Printed numbers are in the unit; of ours, percentages are 0..1."""
     cell, (row, column) = outcome.cell, outcome.cell.labels
     return {
         "row": row,

@@ -45,7 +45,7 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether cells are set right, and sorted as numbers."""
+        """Whether cells are aligned right and sorted as numbers."""
         return self.kind not in ("text", "flag")
 
     def text(self, cell: CellValue) -> str:

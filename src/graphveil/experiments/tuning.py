@@ -126,12 +126,12 @@ class TuningTrial:
 
 
 def add_trial(store: ResultStore, spec: Experiment, space: SearchSpace, trial: TuningTrial) -> None:
-    """Keep a finished trial; it is on the disk when this returns."""
+    """Store a finished trial; it is on disk when this returns."""
     store.add_trial(*_key(spec, space), asdict(trial))
 
 
 def find_trials(store: ResultStore, spec: Experiment, space: SearchSpace) -> list[TuningTrial]:
-    """Return the finished trials, each point once, the defaults first and the others as they were finished."""
+    """Return the finished trials, each point once: the defaults first, the others in order of finishing."""
     found = store.find_trials(
         *_key(spec, space), lambda text: read_trial(text, spec.runs, space), lambda trial: trial.point
     )
@@ -139,7 +139,7 @@ def find_trials(store: ResultStore, spec: Experiment, space: SearchSpace) -> lis
 
 
 def read_trial(text: Any, runs: int, space: SearchSpace) -> TuningTrial | None:
-    """Return a trial as it was kept; None where the record is damaged."""
+    """Return a stored trial; None if the record is damaged or does not fit ``runs`` and ``space``."""
     try:
         trial = _TRIAL.validate_json(text, strict=True)
     except (ValidationError, TypeError):
@@ -168,10 +168,17 @@ ATTEMPTS = 100
 def suggest(
     space: SearchSpace, finished: Sequence[TuningTrial], others: Sequence[Point], seed: int, *, whole: bool
 ) -> Point:
-    """Return an untried point: the defaults first, then one after the other, or by TPE if not the ``whole`` space is searched.
+    """Return an untried point, the defaults first.
 
-    It depends on nothing but its arguments, so a search that goes on suggests what it would have without a break.
-    ``others`` are points that are being tried or have failed. A point is tried once: its numbers would be the same.
+    It depends only on its arguments, so a continued search suggests what it would have without a break. A
+    point is tried once: its numbers would be the same.
+
+    Parameters
+    ----------
+    others
+        Points that are being tried or have failed.
+    whole
+        Whether the whole space is searched, point by point, instead of by TPE.
     """
     tried = [trial.point for trial in finished] + list(others)
     if not whole and space.defaults in tried:
@@ -285,12 +292,27 @@ def tune(
     inside: Progress | None = None,
     **options: Any,
 ) -> TuningResult:
-    """Search the settings of a method on a dataset (a name or a path, a graph with its users, or PyG's Data).
+    """Search the settings of a method on a dataset.
 
-    Options are the fields of `Experiment`; ``settings`` are fixed and not searched. Trials on named data are kept, as the command line
-    keeps them, so that the same search goes on where it stopped, unless ``keep`` is False. The best settings are
-    ``tuned.settings``, for ``gv.run(..., settings=tuned.settings)``. Users that test in one split validate in another, so scores of tuned settings are slightly optimistic, as
-    is standard practice: report with other seeds than those of the search.
+    The best settings are ``tuned.settings``, for ``gv.run(..., settings=tuned.settings)``. Users that test in
+    one split validate in another, so scores of tuned settings are slightly optimistic, as is standard
+    practice: report with other seeds than those of the search.
+
+    Parameters
+    ----------
+    data, users, jobs, engine
+        As in `run`.
+    trials
+        The most points to try.
+    keep
+        Whether to keep trials on named data, so that the same search continues where it stopped.
+    watch
+        Called with the result so far after each trial.
+    inside
+        Called inside a trial with the current step and the share that is done; only without parallel
+        processes.
+    options
+        Fields of `Experiment`; ``settings`` are fixed and not searched.
     """
     name, given, options = take_data(data, users, options)
     return tune_experiment(
@@ -319,11 +341,25 @@ def tune_experiment(
 ) -> TuningResult:
     """Search for the settings with the highest mean validation score over the runs of an experiment.
 
-    Scores and not losses are compared: the losses of two settings need not be the same quantity, while reported labels
-    lower every accuracy by the same factor and leave the order of the settings, in expectation, as it is.
-    The whole grid is tried if it has at most ``trials`` points, else TPE chooses. Without parallel processes the result
-    depends on the seed alone; with them TPE sees results in another order, a whole grid gives the same. ``inside`` is called
-    inside a trial only without parallel processes. An interrupt returns what there is, marked as interrupted, if there is anything.
+    Scores and not losses are compared: the losses of two settings need not be the same quantity, while
+    reported labels lower every accuracy by the same factor and leave the order of the settings, in
+    expectation, as it is. Without parallel processes the result depends on the seed alone. With them TPE sees
+    results in another order; a whole grid gives the same. An interrupt returns the finished trials, if any,
+    marked as interrupted.
+
+    Parameters
+    ----------
+    trials
+        The most points to try. The whole grid is tried if it is not larger, else TPE chooses.
+    store
+        Keeps finished trials of named data, and finds them again.
+    watch
+        Called with the result so far after each trial.
+    inside
+        Called inside a trial with the current step and the share that is done; only without parallel
+        processes.
+    given
+        Graph and users, if these are objects.
     """
     engine.check_units("a search")
     space = check_search(spec, trials, jobs)
@@ -350,7 +386,7 @@ def tune_experiment(
 
 
 def check_search(spec: Experiment, trials: int, jobs: int | None) -> SearchSpace:
-    """Refuse what cannot be searched, before anything heavy is imported; else return the space to search."""
+    """Return the space to search; reject what cannot be searched before anything heavy is imported."""
     spec.check()
     check_whole(trials, "--trials", least=1)
     check_whole(1 if jobs is None else jobs, "--jobs", least=1)
@@ -382,7 +418,7 @@ class _Search:
     def tried(
         self, jobs: int | None, engine: Engine, inside: Progress | None
     ) -> Iterator[tuple[Point, TuningTrial | GraphveilError]]:
-        """Yield points with what came of them, in the order in which they finish; this process alone suggests and keeps."""
+        """Yield points with their trial or error as they finish; only this process suggests and stores."""
         spec, todo = self.result.spec, self.result.total - len(self.result.trials)
         if engine.inside(jobs) or not todo:
             for _ in range(todo):

@@ -186,13 +186,13 @@ class UnitResult:
 
     @property
     def workers(self) -> int | None:
-        """How many workers have shared it, a part of the graph each; None where one process has learned it."""
+        """The number of workers that shared it, each a part of the graph; None if one process learned it."""
         return int(self.also["workers"]) if "workers" in self.also else None
 
 
 @dataclass(frozen=True)
 class Validation:
-    """How well one run of a method did on its validation users."""
+    """The score and loss of one run on its validation users."""
 
     metric: str
     score: float
@@ -223,7 +223,7 @@ class RunUnit:
 
     @property
     def role(self) -> RunPart:
-        """What its part learns from, and who answers it."""
+        """The data that its part learns from, and the users who answer it."""
         return PARTS[self.part]
 
     @property
@@ -245,7 +245,10 @@ def run_unit(unit: RunUnit, progress: Progress | None = None) -> UnitResult:
 
 
 def score_unit(ready: OpenUnit, outcome: Outcome, start: float) -> UnitResult:
-    """Return what was learned from ``start`` on, judged by the users: their test labels stay with them."""
+    """Return the result of a unit. Users compute the test score, so their test labels stay with them.
+
+    ``start`` is the time, by `time.perf_counter`, at which the unit began.
+    """
     with learn.one_thread():
         score = ready.unit.spec.resolved_task.test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
@@ -266,9 +269,18 @@ def score_unit(ready: OpenUnit, outcome: Outcome, start: float) -> UnitResult:
 def validate_unit(
     spec: Experiment, run: int, progress: Progress | None = None, given: Given | None = None
 ) -> Validation:
-    """The method in run ``run`` as `run_unit` runs it, judged by its validation users; test labels are never read.
+    """Run the method as `run_unit` does, and score it on its validation users; test labels are never read.
 
-    The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
+    The score is the graph's metric. If labels are private, it is the accuracy against the reported ones.
+
+    Parameters
+    ----------
+    run
+        The number of the run, from 0.
+    progress
+        Called with the current step and the share that is done.
+    given
+        Graph and users, if these are objects.
     """
     ready, outcome = learn_unit(RunUnit(spec, "method", run, given), progress)
     gc.collect()
@@ -291,7 +303,7 @@ class PreparedUnit:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """What features are reported by in each round, where they are."""
+        """The mechanisms that report features, one per round; empty if features are not reported."""
         return self.job.questions.mechanisms
 
 
@@ -312,12 +324,12 @@ class OpenUnit(PreparedUnit):
 
     @property
     def turnout(self) -> tuple[int, int]:
-        """How many users have been asked so far, and how many of them answer."""
+        """The number of users asked so far, and how many of them answer."""
         asked = self.ledger.ever_asked
         return int(asked.sum()), int((asked if self.who is None else asked & self.who).sum())
 
     def privacy(self) -> Privacy:
-        """What was read and reported so far."""
+        """Return the record of what was read and reported so far."""
         panel = self.job.graph.panel
         return privacy_record(
             self.ledger,
@@ -440,7 +452,7 @@ def predicted_classes(outcome: Outcome, graph: Graph) -> NDArray[np.int64]:
 
 
 def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
-    """Users who have chosen a level: the own one where they have, else from a file, or drawn for this run."""
+    """Return users with privacy levels: their own if they have any, else from a file or drawn by ``seed``."""
     if spec.levels.level_distribution is None and users.have_levels:
         return users
     source = level_source(spec.levels.level_distribution or "uniform")
@@ -450,7 +462,7 @@ def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
 
 
 def _also(ready: OpenUnit, outcome: Outcome) -> dict[str, float]:
-    """How well norms of test users' features were predicted, where they were, and how those who answered differ from all."""
+    """Return measurements besides the score: errors of predicted norms, and the bias of who answered."""
     graph, users = ready.graph, ready.users
     measured = dict(outcome.also)
     if outcome.norms is not None and outcome.constant_norm is not None:
@@ -463,7 +475,7 @@ def _also(ready: OpenUnit, outcome: Outcome) -> dict[str, float]:
 
 
 def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | None = None) -> Job:
-    """Return what a method is given, before anybody has declared a budget."""
+    """Return the job of a method, before a budget is declared."""
     spec, settings = unit.spec, unit.spec.resolved_settings
     if unit.role.method:
         settings = method.settings.of(method.defaults(spec.data, spec.task, spec.budgets.mechanism))
@@ -485,7 +497,7 @@ def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | N
 
 
 def job_levels(spec: Experiment) -> Levels:
-    """What a job is told of levels: their budgets, where users choose one."""
+    """Return the levels of a job, with their budgets if users choose one."""
     return replace(spec.levels, levels=None, budgets=spec.level_budgets() if spec.has_levels else None)
 
 
