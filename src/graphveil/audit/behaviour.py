@@ -220,7 +220,7 @@ def check_words_used(probe: Probe) -> None:
 
 
 def check_words_follow_reports(probe: Probe) -> None:
-    """Where the number of words follows from the reported degree, it must be the same for all values with that degree."""
+    """Check that users who report the same degree take the same number of random words."""
     mechanism = probe.build()
     if not isinstance(mechanism, LinkMechanism):
         raise LeakError("what the number of random words follows from is known for links alone", Rank.CHOICE)
@@ -239,7 +239,7 @@ def check_words_follow_reports(probe: Probe) -> None:
 
 
 def check_dimensions(probe: Probe) -> None:
-    """Which dimensions are asked must depend on the words alone."""
+    """Check that the reported dimensions depend on the random words alone."""
     mechanism = probe.build()
     if not mechanism.shape.names_dimensions:
         return
@@ -319,7 +319,10 @@ def _some(reports: Reports, users: slice) -> Reports:
 
 
 def check_answered(version: Version) -> None:
-    """Whatever a value is, it must be answered, in silence: who answers, and what is logged, tells nothing then."""
+    """Check that every value is answered without a warning or a log entry.
+
+    Then neither the fact that a user answers nor anything in a log tells about the value.
+    """
     mechanism = version.mechanism
     sane = reports_of(mechanism, np.asarray(mechanism.extremes()[:1]), SeededWords(SEED))
     for title, private in version.invalid.items():
@@ -363,7 +366,7 @@ def check_refusals(version: Version) -> None:
 
 
 def check_in_the_clear(probe: Probe) -> None:
-    """Whether some code of a report tells two rows apart with more certainty than is claimed."""
+    """Check that no code of a report tells two rows apart with more certainty than is claimed."""
     mechanism = probe.build()
     if mechanism.shape.uneven:
         return
@@ -439,7 +442,7 @@ BLIND_USERS, BLIND_SEED = 64, 21
 
 
 def control_step(version: Version) -> Step:
-    """Whether the control of a mechanism carries nothing."""
+    """Check that the control of a mechanism carries no information."""
     try:
         control = version.mechanism.blind()
     except (NotImplementedError, InputError):
@@ -468,7 +471,7 @@ def sighted_tables(control: Mechanism) -> list[str]:
 
 
 def sighted_reports(version: Version) -> list[str]:
-    """Whether a control answers some values differently, with the same random words."""
+    """Return findings where a control answers values differently with the same random words."""
     control, inputs = version.mechanism, {**version.valid, **version.invalid}
     first: Any = None
     for title, private in inputs.items():

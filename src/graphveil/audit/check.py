@@ -84,7 +84,7 @@ def mechanism_checks(
 
 
 def title_of(what: str | Callable[..., Mechanism]) -> str:
-    """What a mechanism under test is called."""
+    """Return the title of a mechanism under test."""
     return what if isinstance(what, str) else Candidate.of(what, 1.0).title
 
 
@@ -97,7 +97,7 @@ class TriedMechanism:
 
     @property
     def draws(self) -> int:
-        """How many reports a statistical check draws."""
+        """The number of reports that a statistical check draws."""
         return QUICK_DRAWS if self.quick else DRAWS
 
     @cached_property
@@ -244,7 +244,7 @@ def _estimates(mechanism: Mechanism, private: Any, draws: int) -> NDArray[np.flo
 
 
 def truth(mechanism: Mechanism, private: Any) -> NDArray[np.float64]:
-    """What an unbiased estimate is the estimate of: the row, the label's indicator, or the level."""
+    """Return the target of an unbiased estimate: the row, the label's indicator, or the level."""
     if mechanism.subject == "label":
         indicator: NDArray[np.float64] = np.zeros(mechanism.shape.dimensions)
         indicator[int(private)] = 1.0
@@ -254,7 +254,7 @@ def truth(mechanism: Mechanism, private: Any) -> NDArray[np.float64]:
 
 
 def width(mechanism: Mechanism) -> float:
-    """How wide the public range is."""
+    """Return the width of the public range; 1 where there is none."""
     public = getattr(mechanism, "public", None)
     return 1.0 if public is None else float(public.high - public.low)
 

@@ -1,4 +1,4 @@
-"""Where a plan asks for a class: is it the one that the plan's model gives to the user's own row, in the user's own list?
+"""Class questions: the reported class must be the one that the plan's model predicts for the user's row.
 
 The class is computed a second time here, in whole numbers of Python and straight from the page on the wire format, and
 compared with what clients report from words that let every symbol through as it is. Rows are hostile ones.

@@ -81,7 +81,7 @@ def check_answers(version: Version, values: int, least: int = MIN_USERS) -> None
 
 
 def has_independent_answers(mechanism: Mechanism) -> bool:
-    """Whether a report consists of several answers that are said to be independent."""
+    """Return whether a report consists of several answers that are said to be independent."""
     count = sum(answer.count for answer in mechanism.answers)
     return answers_alone(mechanism) and count == mechanism.shape.length > 1
 
@@ -145,7 +145,7 @@ def _places(count: int) -> NDArray[np.int64]:
 
 
 def _kinds(codes: NDArray[np.int64], alphabet: int) -> list[NDArray[np.bool_]]:
-    """Which codes set a bit, for each kind of bit."""
+    """Return, for each kind of bit, which codes set it, (alphabet,) bool."""
     middle = np.arange(alphabet) > middle_code(codes, alphabet)
     chance = np.random.default_rng(BITS_SEED)
     hashed = [chance.random(alphabet) < 0.5 for _ in range(HASHED)] if alphabet > 2 else []
@@ -153,7 +153,7 @@ def _kinds(codes: NDArray[np.int64], alphabet: int) -> list[NDArray[np.bool_]]:
 
 
 def _tails(first: AnswerBits, second: AnswerBits) -> NDArray[np.float64]:
-    """How unlikely each number of users is for whom both bits are set, as a logarithm."""
+    """Return how unlikely the number of users with both bits set is, for each two places, as a logarithm."""
     if first.asked is None or second.asked is None:
         share = second.bits.mean(axis=0, dtype=np.float64)
         together = (first.bits.T @ second.bits).astype(np.float64)
@@ -276,7 +276,7 @@ def check_users(joint: JointDistribution) -> None:
 
 
 def _all_alike(joint: JointDistribution, matches: list[int], pairs: int) -> bool:
-    """Whether reports are equal in the same share of all kinds of pairs, users that are asked alone included."""
+    """Return whether reports are equal equally often in all kinds of pairs, users asked alone included."""
     alone = np.array(
         [joint.places(batch(joint.inputs[0], 1), SeededWords(USERS_SEED, call))[0] for call in range(CALLS)]
     )
@@ -353,7 +353,7 @@ def repeated_string(codes: Numbers) -> int | None:
 
 
 def string_length(codes: Numbers, size: int) -> int | None:
-    """How long a string must be so that none comes twice by chance; None where codes hardly vary."""
+    """Return the length from which no string repeats by chance; None where codes hardly vary."""
     users = len(codes)
     entropies = []
     for column in codes.T:

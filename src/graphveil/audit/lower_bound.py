@@ -1,4 +1,4 @@
-"""What draws prove about ε: a lower bound, from how often an event comes under one input and under another.
+"""Lower bounds on ε from draws: from how often an event comes under one input and under another.
 
 If an event has probability p under one input and p' under another, ε is at least ln((p-δ)/p'). With Clopper-Pearson
 intervals for both, the bound holds with 99.9%, over all events together (Bonferroni: each interval has 0.1% over their
@@ -257,7 +257,7 @@ def sum_estimates(estimate: Estimate) -> Floats:
 
 
 def project(estimate: Estimate, direction: Floats) -> Floats:
-    """How far each estimate points along a direction, offset aside."""
+    """Return the projection of each estimate on a direction, without the offset, (users,) float64."""
     if estimate.indices is None:
         return np.asarray(estimate.values.reshape(estimate.shape) @ direction)
     owners = np.repeat(np.arange(estimate.shape[0]), np.diff(estimate.indptr))
@@ -333,7 +333,7 @@ class CodeContrast:
         return np.stack(sums)
 
     def bound(self, draws: int) -> LowerBound:
-        """What fresh reports prove about ε."""
+        """Return the lower bound on ε that fresh reports prove."""
         counts = []
         for row in self.inputs:
             scores = self.scores(self.version.draw(row, draws))
@@ -400,7 +400,18 @@ def _lower_ends(count: Floats, draws: int, tail: float) -> Floats:
 
 
 def unlikely(successes: ArrayLike, draws: int, probabilities: ArrayLike, error: float) -> NDArray[np.bool_]:
-    """Which probabilities lie outside the interval of their count at confidence 1-``error``.
+    """Return which probabilities lie outside the interval of their count at confidence 1-``error``.
+
+    Parameters
+    ----------
+    successes
+        The counts.
+    draws
+        The number of draws behind each count.
+    probabilities
+        The probabilities to compare them with, of the same shape as the counts.
+    error
+        The probability that an interval misses its true value.
 
     >>> unlikely([480, 700], 1000, [0.5, 0.5], 0.001).tolist()
     [False, True]

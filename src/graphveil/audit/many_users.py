@@ -70,7 +70,7 @@ def many_users_step(version: Version, schedule: AuditSchedule, walked: Mechanism
 
 
 def _one_call(version: Version, quick: bool) -> tuple[int, list[str]]:
-    """How many users were asked together, and what was found."""
+    """Return the number of users asked in one call, and the findings."""
     mechanism = version.mechanism
     values = QUICK_VALUES if quick else VALUES
     users = max(MIN_CROWD, min(CROWD, values // max(mechanism.shape.length, 1)))
@@ -134,7 +134,7 @@ def check_everybody(version: Version, ranges: ReportRanges, private: Any, users:
 
 
 def _in_blocks(there: NDArray[np.bool_], size: int) -> tuple[Numbers, Numbers]:
-    """How often each answer is set in each block of users, and how many users it has."""
+    """Return how often each answer is set in each block of users, and the number of users in each block."""
     starts = np.arange(0, len(there), size)
     return np.add.reduceat(there, starts, axis=0, dtype=np.int64), np.diff(np.append(starts, len(there)))
 
@@ -194,7 +194,10 @@ def walked_candidate(candidate: Candidate) -> Mechanism:
 
 
 def walked_row(version: Version) -> Any:
-    """What everybody holds: values at both ends of the range in turn, so that a value shows which is sent as it is."""
+    """Return the row that all users hold.
+
+    Its values are the two ends of the range in turn, so that a value which is sent as it is shows.
+    """
     inputs = list(version.valid.values())
     if version.mechanism.subject != "features" or isinstance(version.mechanism, PersonalMechanism):
         return inputs[0]
@@ -264,7 +267,10 @@ def check_words(mechanism: Mechanism, private: Any, users: int, taken: int) -> N
 
 @dataclass(frozen=True, eq=False)
 class CodeSides:
-    """Which codes count: those on the side of a value, or, where answers depend on each other, one bit of a whole report."""
+    """The codes that count: those on the side of a value, or one bit of a whole report.
+
+    The latter is for mechanisms whose answers depend on each other.
+    """
 
     # What each code counts for a low value; for places with a high one it is turned around.
     upper: NDArray[np.int64]
@@ -292,7 +298,7 @@ class CodeSides:
         return cls(upper, high, mechanism.shape.length, False)
 
     def of_users(self, reports: Reports) -> Numbers:
-        """How many bits of each user's report are set."""
+        """Return the number of set bits in each user's report, (users,) int64."""
         named = self.upper[reports.codes]
         if self.high.any():
             named = named ^ self.high[code_places(reports)]

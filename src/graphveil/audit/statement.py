@@ -84,7 +84,10 @@ class StatedPlan:
 
 @dataclass(frozen=True)
 class CollectionFacts:
-    """What a collection holds besides answers: ``epsilon`` and ``delta`` are the cap that people were offered."""
+    """The facts of a collection besides its answers.
+
+    ``epsilon`` and ``delta`` are the cap that people were offered.
+    """
 
     id: str
     purpose: str
@@ -118,7 +121,7 @@ class CollectionFacts:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyStatement:
-    """What is asked, what it costs by basic composition, and what was audited."""
+    """A privacy statement: the plans, their cost by basic composition, and the audits."""
 
     plans: tuple[StatedPlan, ...]
     # By fingerprint of the mechanism.
@@ -167,7 +170,7 @@ class PrivacyStatement:
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """Who gets what, a line each, below `HEAD`."""
+        """The lines of the statement, below `HEAD`: who gets what."""
         known = [] if self.collection is None else self.collection.rows
         return [*(each.row for each in self.plans), *known]
 

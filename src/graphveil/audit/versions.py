@@ -123,14 +123,14 @@ def _gaps(mechanisms: list[Mechanism], quick: bool) -> tuple[str, ...]:
 
 
 def users_needed(mechanism: Mechanism) -> int:
-    """How many reports show the rarest answer that a channel gives on purpose."""
+    """Return the number of reports that show the rarest answer a channel gives on purpose."""
     epsilons = [answer.channel.epsilon for answer in mechanism.answers if not answer.channel.claim.delta]
     largest = max((epsilon for epsilon in epsilons if math.isfinite(epsilon)), default=0.0)
     return math.ceil(SEEN * math.exp(min(largest, 40.0)) / mechanism.shape.length)
 
 
 def users_affordable(mechanism: Mechanism, quick: bool) -> int:
-    """How many reports are drawn for it at most."""
+    """Return the largest number of reports to draw for a mechanism."""
     answers = QUICK_ANSWERS if quick else MAX_ANSWERS
     length = 1 if mechanism.subject in ("label", "level") else mechanism.shape.row_length
     return answers // max(mechanism.shape.length, length // VALUES_AN_ANSWER)
@@ -282,7 +282,7 @@ MIXED_CALLS, QUICK_MIXED_CALLS = (4099, 65_537, 262_147), (4099,)
 
 @dataclass(frozen=True)
 class AuditSchedule:
-    """What is walked through: numbers of values, budgets, both at once (settings), and numbers of users in one call."""
+    """The sizes that an audit tries: numbers of values, budgets, both at once, and users in one call."""
 
     dims: tuple[int, ...]
     epsilons: tuple[float, ...]
