@@ -1,4 +1,4 @@
-"""What a collection learned, as a folder: predictions and embeddings by external id, the questions, models, and the card.
+"""Results of a collection as a folder: predictions and embeddings by external id, questions, models, card.
 
 The card says what was collected, at which ε, from how many, and what it was worth beside control and structure.
 """
@@ -104,7 +104,7 @@ def result_card(learned: StudyOutcome, collection: CollectionSettings) -> dict[s
 
 
 def verdict(gains: dict[Part, dict[str, float | None] | None], held_out: int) -> str:
-    """What reports were worth, in one sentence."""
+    """Return, in one sentence, how much the reports were worth."""
     told = {part: gain for part, gain in gains.items() if gain is not None}
     if not told:
         return "What reports were worth is not known: nothing was held out to measure it."
@@ -148,7 +148,9 @@ def _question(replayed: Replayed) -> dict[str, Any]:
 
 
 def _gain(learned: StudyOutcome, part: Part) -> dict[str, float | None] | None:
-    """How much better the method is than a part, with an interval over held-out users where each is right or wrong.
+    """Return how much better the method is than a part.
+
+    Where each held-out user is right or wrong, it has an interval over these users.
 
     The interval says how much it depends on who was held out, not on the noise, which was drawn once.
     """

@@ -50,7 +50,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class DemoSize:
-    """How large the demonstration is."""
+    """The size of the demonstration."""
 
     devices: int = 1000
     processes: int = 4
@@ -87,7 +87,7 @@ ForAll = Callable[[Callable[[Share], Any], Sequence[Share]], list[Any]]
 
 @dataclass(frozen=True)
 class SentCounts:
-    """What a device has sent: whose it is, in which round, the bytes of its envelope, and what it cost by its own books."""
+    """An answer of a device: its node, the round, the bytes of the envelope, and the cost by its books."""
 
     node: int
     round: int
@@ -300,7 +300,7 @@ def _scores(learned: StudyOutcome, collection: Collection) -> str:
 
 
 def _same_alone(collection: Collection, learned: StudyOutcome, sent: Iterable[SentCounts]) -> bool:
-    """Whether the method gives the same in this process, from the bytes that devices have sent and not from the database."""
+    """Return whether the method gives the same in this process, from the devices' bytes, not the database."""
     told = []
     for replayed in learned.replayed:
         whole = replayed.plan.part(asked_of(replayed.plan, len(collection.ids)).tolist())

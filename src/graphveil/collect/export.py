@@ -113,7 +113,7 @@ def _write(file: Path, parts: Iterable[dict[str, Any]]) -> int:
 
 @dataclass(frozen=True)
 class ExportedShards:
-    """What was written: the sharded graph, the rounds whose reports are in it, and closed rounds that are left out, with the reason."""
+    """The exported graph, the rounds whose reports are in it, and closed rounds left out, with the reason."""
 
     shards: Any
     rounds: tuple[int, ...]

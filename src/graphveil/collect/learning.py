@@ -72,7 +72,7 @@ class BlindedUsers:
         return 1 + random.choice(len(shares), count, p=shares / shares.sum())
 
     def _answering(self, place: int) -> NDArray[np.bool_]:
-        """Who answers the question about features at this place, a truth a user."""
+        """Return which users answer the question about features at this place, (users,) bool."""
         answering = answered_features(self._features, self._users)
         if place < len(self._features):
             own = self._features[place]
@@ -83,7 +83,7 @@ class BlindedUsers:
 
 
 def answered_features(replayed: Sequence[Replayed], users: int) -> NDArray[np.bool_]:
-    """Who has answered a question about features, a truth a user."""
+    """Return which users have answered a question about features, (users,) bool."""
     answered = np.zeros(users, dtype=bool)
     for each in replayed:
         if each.plan.subject == "features":
@@ -148,7 +148,7 @@ class CollectedUsers:
         return tuple(self._replayed)
 
     def report(self, plan: Plan) -> Reports:
-        """What was answered to a plan; RoundOpenError where nobody could answer it yet."""
+        """Return the reports that answer a plan; RoundOpenError where its round is not closed yet."""
         plan = Plan.checked(plan)
         refuse_unanswerable(plan)
         found = self._find(plan)

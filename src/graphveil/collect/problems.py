@@ -1,4 +1,4 @@
-"""What went wrong, as application/problem+json (RFC 9457): a title, a status, and what to do."""
+"""Errors as application/problem+json (RFC 9457): a title, a status, and what to do."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of problems."""
+    """Return the OpenAPI responses for problems with these statuses."""
     return {
         status: {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": SCHEMA}}}
         for status in statuses

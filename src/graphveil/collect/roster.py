@@ -87,7 +87,9 @@ class Roster:
 
 @dataclass(frozen=True)
 class RosterAgreement:
-    """What a user agrees to at enrolment: a cap, more of it for each privacy level, and after how many days it is renewed.
+    """The terms a user agrees to at enrolment.
+
+    They are a cap, more of it for each privacy level, and the days after which it is renewed.
 
     Without a renewal a cap is for life.
     """
@@ -109,7 +111,7 @@ class Member:
 
 
 class Refused(Enum):
-    """Why somebody is not enrolled, though the token is known."""
+    """The reasons why the holder of a known token is not enrolled."""
 
     USED = (
         "this token was used by another device, which is enrolled now: ask for a new one if that was not you"
@@ -230,7 +232,7 @@ def enrol(
 
 
 def _terms(agreed: RosterAgreement) -> dict[str, Any]:
-    """What somebody agrees to, as the roster has it."""
+    """Return an agreement as columns of the roster."""
     return {
         "epsilon": agreed.epsilon,
         "delta": agreed.delta,
@@ -291,7 +293,10 @@ def _charged(asked: PublishedRound, roster: Roster, now: int) -> Truths:
 
 
 def _cost(plan: Plan, level: int, by_level: tuple[float, ...] | None) -> float:
-    """What a plan costs a user of this level; a plan for other levels than were agreed to costs more than anybody has."""
+    """Return the ε that a plan costs a user of this level.
+
+    It is infinite for a plan with other levels than were agreed to.
+    """
     budgets = level_budgets(plan.build())
     if by_level is None or budgets is None or len(by_level) == 1:
         return plan.claim.epsilon
@@ -357,7 +362,10 @@ def forget(connection: Connection, node: int) -> int:
 
 
 def _left_of_somebody() -> dict[str, Any]:
-    """What the roster has of somebody who was forgotten, besides the id: the mark, and random bytes where columns need some."""
+    """Return the columns that remain of a forgotten user besides the id.
+
+    They are the mark, and random bytes where columns need some.
+    """
     drawn = {"pseudonym": new_pseudonym(), "token": hashed(new_secret())}
     return dict.fromkeys(AGREED) | drawn | {"redeemed": False, "derived": False, "forgotten": True}
 
@@ -381,7 +389,10 @@ def delete_expired(connection: Connection, days: int) -> int:
 
 
 def _learned_from(card: Any, rounds: set[int], gave_row: bool) -> bool:
-    """Whether a result used one of these rounds, or the row; one that does not say what it used has used everything."""
+    """Return whether a result used one of these rounds, or the row.
+
+    A result that does not say what it used is taken to have used everything.
+    """
     used = card.get("rounds")
     known = isinstance(used, list) and all(isinstance(each, int) for each in used)
     return bool(rounds & set(used) if known else rounds) or (gave_row and card.get("panel") is not False)
@@ -394,7 +405,7 @@ def _may_be_gone(connection: Connection, node: int) -> set[int]:
 
 
 def _row_may_be_gone(connection: Connection, node: int) -> bool:
-    """Whether a user volunteered, and something was deleted because its time was over."""
+    """Return whether a user volunteered, and something was deleted because its time was over."""
     volunteered = select(ROSTER.c.volunteer).where(ROSTER.c.node == node)
     expired = select(ACTIONS.c.number).where(ACTIONS.c.action == EXPIRED).limit(1)
     return bool(connection.execute(volunteered).scalar()) and connection.execute(expired).first() is not None

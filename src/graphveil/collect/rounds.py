@@ -74,11 +74,11 @@ class AskedRound:
         return envelope_size(message_limit(self._mechanism))
 
     def asks(self, node: int) -> bool:
-        """Whether it asks this user."""
+        """Return whether the round asks this user."""
         return node < len(self._asked) and self._asked[node] == 1
 
     def part(self, node: int) -> Plan:
-        """What one user is asked: `plan.part`, without looking through all users for the one."""
+        """Return one user's part of the plan, as `plan.part` does, without a search through all users."""
         own = {
             name: table.rows([int(self._places[node])])
             for name in ("lists", "offsets")
@@ -185,7 +185,7 @@ class PublishedRound:
         return min(LEAST_ANSWERS, len(self.asked))
 
     def status(self) -> dict[str, Any]:
-        """What operators see of it."""
+        """Return the round's status for operators."""
         return {
             "round": self.number,
             "study": self.study,

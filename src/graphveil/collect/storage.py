@@ -53,7 +53,7 @@ ROW = np.dtype("<f8")
 
 @dataclass(frozen=True)
 class KeptResult:
-    """What was learned; ``outdated`` where reports that it was learned with were forgotten since."""
+    """A result that was learned; ``outdated`` where reports that it was learned from were forgotten since."""
 
     number: int
     card: dict[str, Any]
@@ -75,7 +75,7 @@ class Collection:
 
     @property
     def successions(self) -> tuple[SignedSuccession, ...]:
-        """How the key has passed from one to the next, where it has."""
+        """The signed changes of the key, if any."""
         return self._ring.successions
 
     def rotate(self) -> Succession:
@@ -94,7 +94,7 @@ class Collection:
 
     @property
     def versions(self) -> dict[int, int]:
-        """How many users each version of the graph has."""
+        """The number of users in each version of the graph, by version."""
         with self.database.reading() as connection:
             return read_versions(connection)
 
@@ -108,9 +108,9 @@ class Collection:
         return read_graph(self.folder, chosen, digests[chosen])
 
     def graph(self, version: int | None = None, *, seed: int = 0) -> Graph:
-        """What a method is given: the public graph, with known labels split as the file says, or at random by seed.
+        """Return the graph for a method, with known labels split as the file says, or at random by seed.
 
-        Labels of test users are held back (`labels` has them). There are no features here, only how many there are.
+        Labels of test users are held back (`labels` has them). It has no features, only their number.
         """
         public = self.public_graph(version)
         recipe: GivenSplit | RandomSplit = GivenSplit(**public.masks) if public.masks else RandomSplit()
@@ -313,13 +313,13 @@ class Collection:
         return [KeptResult(row.number, json.loads(row.card), row.made, bool(row.outdated)) for row in rows]
 
     def actions(self) -> list[tuple[int, str, str]]:
-        """What operators did: when, what, and how much of it."""
+        """Return the actions of operators: the time, the action, and its extent."""
         with self.database.reading() as connection:
             rows = connection.execute(select(ACTIONS).order_by(ACTIONS.c.number)).all()
         return [(row.at, row.action, row.detail) for row in rows]
 
     def status(self) -> dict[str, Any]:
-        """How the collection stands: who takes part, which rounds there are, and what was learned. Counts, and nobody's id."""
+        """Return the status of the collection: users, rounds and results, in counts and without any id."""
         return {
             **self.settings.offered,
             "key": self.key.public.hex(),
@@ -335,7 +335,7 @@ class Collection:
         }
 
     def counts(self) -> dict[str, int]:
-        """How many were invited, enrolled, forgotten, volunteered, and how many reports and rows there are.
+        """Return the numbers of users invited, enrolled, forgotten and volunteering, and of reports and rows.
 
         ``unregistered`` are those enrolled whose device has no credential of its own yet.
         """
@@ -364,7 +364,7 @@ def _round(connection: Connection, number: int) -> PublishedRound:
 
 
 def read_versions(connection: Connection) -> dict[int, int]:
-    """How many users each version of the graph has."""
+    """Return the number of users in each version of the graph, by version."""
     return {row.version: row.users for row in connection.execute(select(GRAPHS.c.version, GRAPHS.c.users))}
 
 

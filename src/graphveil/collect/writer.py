@@ -31,7 +31,7 @@ Done = TypeVar("Done")
 
 
 class ArrivalOutcome(Enum):
-    """What became of a report or a row."""
+    """The outcome of storing a report or a row."""
 
     STORED = "stored"
     AGAIN = "the same bytes were there"
@@ -98,7 +98,7 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
 
 
 def _insertion(connection: Connection) -> str:
-    """How the driver is told to store a report."""
+    """Return the SQL statement that stores a report, in the driver's parameter style."""
     place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     columns = (*Arrival._fields, "day")
     return f"INSERT INTO reports ({', '.join(columns)}) VALUES ({', '.join([place] * len(columns))})"
@@ -212,7 +212,10 @@ class Writer:
         self._commits = Batches(self._stored, self._thread, gather=True)
 
     async def store(self, arrival: Arrival) -> ArrivalOutcome:
-        """What became of a report, once it is durable: all that arrive during a commit share the next one."""
+        """Store a report and return the outcome once it is durable.
+
+        All reports that arrive during a commit share the next one.
+        """
         return await self._commits.add(arrival)
 
     async def run(self, work: Callable[[Connection], T]) -> T:
