@@ -121,17 +121,17 @@ class Adjacency:
 
     @property
     def users(self) -> int:
-        """How many users there are."""
+        """The number of users."""
         return len(self.indptr) - 1
 
     @property
     def entries(self) -> int:
-        """How many neighbours all users have together."""
+        """The number of neighbours of all users together."""
         return int(self.indptr[-1])
 
     @property
     def degrees(self) -> NDArray[np.int64]:
-        """How many neighbours each user has."""
+        """The number of neighbours of each user, (users,) int64."""
         return np.diff(self.indptr)
 
     def targets(self, begin: int, end: int) -> Targets:

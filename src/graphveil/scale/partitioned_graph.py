@@ -34,7 +34,7 @@ def nobody() -> Numbers:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphPartition(GraphPart):
-    """What one worker holds of a graph: users that follow each other, with all their links.
+    """A worker's part of a graph: consecutive users, with all their links.
 
     Parameters
     ----------
@@ -136,9 +136,18 @@ def divide_graph(graph: Graph, workers: int) -> Division:
 
 
 def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[str, Any]:
-    """What worker ``rank`` is given of a graph in memory, by the names of `GraphPartition`, but for its collective.
+    """Return a worker's part of a graph in memory, as the fields of `GraphPartition` without its collective.
 
-    ``order`` lists the users as they are divided, and ``bounds`` say where each worker's part of that list begins.
+    Parameters
+    ----------
+    graph
+        The whole graph; neither weights, private links nor volunteers are supported.
+    order
+        The users in the order in which they are divided, (users,) int64.
+    bounds
+        Where each worker's part of ``order`` begins, and where the last one ends, (workers + 1,) int64.
+    rank
+        The worker.
     """
     if graph.weights is not None or graph.links is not None or graph.panel is not None:
         raise InputError(

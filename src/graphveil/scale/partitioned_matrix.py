@@ -53,7 +53,7 @@ class LinkSource(Protocol):
 
     @property
     def entries(self) -> int:
-        """How many neighbours all users here have together."""
+        """The number of neighbours of all users here together."""
 
     def multiply(self, dense: Tensor, out: Tensor) -> None:
         """Write the sum over each user's neighbours into ``out`` (both n x k for the n users who are here)."""
@@ -207,7 +207,7 @@ class WorkerLinks:
         return room, self._collective.post(sent, room.split(taken.counts))
 
     def _sum_up(self, dense: Tensor, begin: int, into: Tensor) -> None:
-        """What this worker's users add up to for some of those who are elsewhere, from place ``begin`` on."""
+        """Sum up this worker's users for some of those elsewhere, from place ``begin`` on, into ``into``."""
         if len(into):
             starts = self._far.indptr[begin : begin + len(into) + 1]
             neighbours = self._neighbours[starts[0] : starts[-1]]

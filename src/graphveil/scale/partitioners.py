@@ -1,4 +1,4 @@
-"""Which user goes to which partition, and how users are numbered anew."""
+"""The assignment of users to partitions, and their new numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Layout:
 
     @property
     def partitions(self) -> int:
-        """How many partitions there are."""
+        """The number of partitions."""
         return len(self.first) - 1
 
     def users(self, partition: int) -> NDArray[np.int64]:

@@ -63,7 +63,10 @@ def partitions_of(shards: Shards, rank: int, workers: int) -> range:
 
 
 def shard_part(shards: Shards, collective: Collective, *, on_disk: bool = False) -> GraphPartition:
-    """What a worker holds of a sharded graph. ``on_disk`` leaves the links there: one process alone may do that."""
+    """Return a worker's part of a sharded graph.
+
+    ``on_disk`` leaves the links on disk, which only a single process may do.
+    """
     manifest = shards.manifest
     own = partitions_of(shards, collective.rank, collective.size)
     table = shards.table(own.start, own.stop)
@@ -106,13 +109,13 @@ PARTITIONS = 17
 
 @dataclass(frozen=True)
 class PartitionHolder:
-    """What the users of one partition hold: read when they are asked, and not kept."""
+    """The data of one partition's users: read when they are asked, and not kept."""
 
     shards: Shards
     partition: int
 
     def asked(self, plan: Plan) -> Any:
-        """What a plan asks for, of those that it asks, in its order."""
+        """Return what a plan asks for, of the users that it asks, in its order."""
         return self.shards.simulated_users(self.partition).raw.asked(plan)
 
 
@@ -148,7 +151,7 @@ class ShardUsers:
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Where each partition begins and ends among the users of the part."""
+        """The first and the last place (exclusive) of each partition among the users of the part."""
         own = [self.shards.manifest.partitions[partition] for partition in self.partitions]
         return [(part.first - own[0].first, part.end - own[0].first) for part in own]
 
@@ -182,7 +185,10 @@ class ShardUsers:
         return _joined(plan, told)
 
     def hits(self, scores: NDArray[np.floating]) -> tuple[int, int]:
-        """How many test users of these partitions are given their class, and how many there are: nothing else leaves the users."""
+        """Return the number of test users with the right class, and of all test users, in these partitions.
+
+        Nothing else leaves the users.
+        """
         right = total = 0
         for partition, (begin, end) in zip(self.partitions, self.places, strict=True):
             test = self.part.test[begin:end]
@@ -297,7 +303,7 @@ class RowFiles:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """What each worker is given: the same for all of them, as each reads its own partitions.
+    """The task of every worker: the same for all of them, as each reads its own partitions.
 
     ``on_disk`` leaves the links there, in a process alone. Into ``out`` go predictions or embeddings, a file a partition.
     """
@@ -314,7 +320,7 @@ class ShardTask:
 
     @property
     def most_gigabytes(self) -> float | None:
-        """What a worker may take."""
+        """The most memory that a worker may take, in gigabytes; None without a limit."""
         return self.unit.spec.machine.max_memory
 
     def shards(self) -> Shards:
@@ -324,7 +330,7 @@ class ShardTask:
 
 @dataclass(frozen=True)
 class ShardOutcome:
-    """What a worker brings back: no row of a user, but counts, what was spent, and what it took."""
+    """The result of a worker: no row of a user, but counts, what was spent, and what it took."""
 
     taken: PartOutcome
     hits: int

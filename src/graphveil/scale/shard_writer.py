@@ -34,7 +34,7 @@ from graphveil.scale.simulated_users import held_columns
 
 @dataclass(frozen=True, eq=False)
 class PublicUsers:
-    """What is public of each user, in any order: known label, or -1, split and id."""
+    """The public data of each user, in any order: the label or -1, the split and the id."""
 
     labels: NDArray[np.int64]
     train: Mask
@@ -99,7 +99,7 @@ def write_shards(
 
 
 def id_kind(ids: NDArray[Any] | None) -> IdKind | None:
-    """What ids are, in the manifest's words."""
+    """Return the kind of the ids, as the manifest names it."""
     return None if ids is None else "text" if ids.dtype.kind == "U" else "integer"
 
 
@@ -167,7 +167,19 @@ def write_partition(
 
 
 def write_held(folder: Path, layout: Layout, features: Any, labels: NDArray[np.int64]) -> None:
-    """What users hold, partition by partition."""
+    """Write what users hold, partition by partition.
+
+    Parameters
+    ----------
+    folder
+        The folder of the sharded graph.
+    layout
+        The users of each partition.
+    features
+        The features by original number, (users, dims) dense or sparse, or None.
+    labels
+        The labels by original number, (users,) int64.
+    """
     for partition in range(layout.partitions):
         users = layout.users(partition)
         with writing_table(simulated_file(folder, partition)) as write:

@@ -85,7 +85,7 @@ class ShardedTown:
 
     @property
     def neighbourhoods(self) -> int:
-        """How many neighbourhoods there are; the last one takes users who are left over."""
+        """The number of neighbourhoods; the last one takes users who are left over."""
         return self.plan.users // self.plan.neighbourhood
 
     def users(self, partition: int) -> tuple[int, int]:
@@ -136,7 +136,7 @@ class ShardedTown:
         return PublicUsers(np.where(masks[2], UNKNOWN, labels), *masks)
 
     def interests(self, partition: int, labels: NDArray[np.int64]) -> Callable[[int, int], NDArray[np.uint8]]:
-        """What a partition's users are interested in: rows that must be asked for in order."""
+        """Return a function that draws interests of a partition's users; rows must be asked for in order."""
         rates, random = interest_rates(self.plan, self._random(RATES)), self._random(INTERESTS, partition)
         return lambda begin, end: draw_interests(rates, labels[begin:end], random)
 

@@ -1,4 +1,4 @@
-"""What users hold, in files of a simulation: their rows of features, dense or sparse, and everybody's label.
+"""Users' data in files of a simulation: their rows of features, dense or sparse, and everybody's label.
 
 These files stand apart from the public ones. Nothing but a simulation reads them, on the users' side.
 """

@@ -37,9 +37,10 @@ ANEW = "export the collection again, or ask the plan again"
 
 @dataclass(frozen=True, eq=False)
 class PartReports:
-    """What users of one partition have answered: ``users`` are the shard numbers of those who were asked, in ascending order.
+    """The answers of one partition.
 
-    ``reports`` has them in that order; who has not answered is marked there.
+    ``users`` are the shard numbers of those who were asked, ascending; ``reports`` has them in that order,
+    with those who have not answered marked.
     """
 
     users: NDArray[np.int64]
@@ -159,7 +160,7 @@ def write_reports(
 
 
 def mechanism_of(plan: Plan, users: NDArray[np.int64]) -> Mechanism:
-    """What answers the part of a plan for these users, given by original numbers in the order of the part."""
+    """Return the mechanism of a plan for these users, given by original numbers in the order of the part."""
     mechanism = plan.build()
     if not isinstance(mechanism, ClassMechanism) or plan.users == "all" or not users.size:
         return mechanism

@@ -57,7 +57,7 @@ def _workers(engine: Engine) -> Workers:
 
 
 def _host(engine: Engine) -> str:
-    """Where workers reach this process: they may be on other machines where Ray is."""
+    """Return the address at which workers reach this process; with Ray they may be on other machines."""
     if engine.address is None:
         return "127.0.0.1"
     from graphveil.scale.ray_session import own_address

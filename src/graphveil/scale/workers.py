@@ -34,8 +34,19 @@ class Workers(Protocol):
     """Workers that each call ``work(tasks[rank], collective, progress)`` at the same time."""
 
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
-        """What the workers return, in their order. Where one is lost, all begin again, from their checkpoints; an error that one of
-        them raises is raised here."""
+        """Return the workers' results, in their order.
+
+        Where one is lost, all begin again from their checkpoints. An error that one raises is raised here.
+
+        Parameters
+        ----------
+        work
+            The function that each worker calls, as ``work(task, collective, progress)``.
+        tasks
+            One task for each worker; their number is the number of workers.
+        progress
+            Called with what is being done and how far it is; None for nobody.
+        """
 
 
 def check_room(workers: int, room: float, where: str) -> None:
