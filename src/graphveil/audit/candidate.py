@@ -335,12 +335,22 @@ def is_curated(mechanism: Mechanism) -> bool:
 
 
 def values_of(mechanism: Mechanism, private: Any) -> Any:
-    """The values among what users hold: all but a level in the last column."""
+    """Return the values among what users hold: all but a level in the last column."""
     return np.asarray(private)[..., :-1] if isinstance(mechanism, PersonalMechanism) else private
 
 
 def with_values(mechanism: Mechanism, private: Any, values: Any) -> Any:
-    """The same users with other values; levels stay."""
+    """Return the same users with other values; levels stay.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism, which says whether users have levels.
+    private
+        What users hold, one row each; a level is in the last column.
+    values
+        The new values, one row each.
+    """
     levels = isinstance(mechanism, PersonalMechanism)
     return np.column_stack([values, np.asarray(private)[:, -1]]) if levels else values
 
@@ -450,7 +460,7 @@ def is_compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
 
 
 def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, int]]:
-    """The pairs of inputs that a claim is about, each once."""
+    """Return the pairs of inputs that a claim is about, each once."""
     return [
         (one, other)
         for one, other in combinations(range(len(inputs)), 2)
@@ -459,7 +469,7 @@ def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, i
 
 
 def pair_claim(mechanism: Mechanism, one: Any, other: Any) -> float:
-    """The ε that is claimed for two inputs, by the package's word; else the claim."""
+    """Return the ε claimed for two inputs: that of the pair where the package defines it, else the claim."""
     if isinstance(mechanism, PersonalMechanism) and not overridden(mechanism, "pair_epsilon"):
         return mechanism.pair_epsilon(one, other)
     return mechanism.claim.epsilon

@@ -224,7 +224,17 @@ class JointDistribution:
         return counts
 
     def draw_alone(self, index: int, calls: int, words: Words) -> Numbers:
-        """The same by calls for one user each, as clients make them."""
+        """Return the same as `draw`, by calls for one user each, as clients make them.
+
+        Parameters
+        ----------
+        index
+            The input, as an index into `inputs`.
+        calls
+            The number of calls.
+        words
+            The source of random words.
+        """
         user = batch(self.inputs[index], 1)
         places = np.concatenate([self.places(user, words) for _ in range(calls)])
         return np.bincount(places, minlength=len(self.counts[0]))

@@ -67,7 +67,17 @@ class AnswerBits:
 
 
 def check_answers(version: Version, values: int, least: int = MIN_USERS) -> None:
-    """Answers that are said to be independent must be; each look has so many values in all, and at least so many users."""
+    """Check that answers which are said to be independent are.
+
+    Parameters
+    ----------
+    version
+        The mechanism in the size to check.
+    values
+        The number of values to draw for each row in all.
+    least
+        The smallest number of users to draw.
+    """
     mechanism = version.mechanism
     if not has_independent_answers(mechanism):
         return
@@ -166,7 +176,7 @@ def _tails(first: AnswerBits, second: AnswerBits) -> NDArray[np.float64]:
 
 
 def check_pairs(answers: AnswerBits, title: str) -> None:
-    """Any two answers must be independent."""
+    """Check that any two answers are independent."""
     tails = np.triu(_tails(answers, answers), 1)
     at = np.unravel_index(int(tails.argmin()), tails.shape)
     if tails[at] < log_false_alarm(tails.size):
@@ -189,7 +199,7 @@ def _together_words(answers: AnswerBits, one: int, other: int) -> str:
 
 
 def check_triples(answers: AnswerBits, title: str) -> None:
-    """Any three answers must be independent."""
+    """Check that any three answers are independent."""
     size = min(answers.bits.shape[1], MAX_TRIPLE_PLACES)
     if size < 3:
         return
@@ -213,7 +223,7 @@ def check_triples(answers: AnswerBits, title: str) -> None:
 
 
 def check_halves(answers: AnswerBits, title: str) -> None:
-    """Random halves of a report must be independent of the others: many small dependences add up."""
+    """Check that random halves of a report are independent of each other: many small dependences add up."""
     size = answers.bits.shape[1]
     if size < 4:
         return
@@ -242,7 +252,7 @@ RANDOM_ENOUGH, FEW_USERS = 3.0, 64
 
 
 def check_users(joint: JointDistribution) -> None:
-    """Users with the same row must answer independently, in one call and in two.
+    """Check that users with the same row answer independently, in one call and in two.
 
     Two independent reports are equal with probability Σp², and the number of equal pairs is compared with that. If all
     pairs are equal too often alike, the sampler draws something else than the table says, which is not found here.
@@ -429,7 +439,17 @@ def _spectrum(bits: Floats) -> NDArray[np.complex128] | None:
 
 
 def check_noise(version: Version, private: Any, crowd: Reports) -> None:
-    """The noise of one call, or of two, must not come back; ``crowd`` are the reports of many users of one call, who all hold the same."""
+    """Check that the noise of a call does not come back, within the call or in a second one.
+
+    Parameters
+    ----------
+    version
+        The mechanism in the size to check.
+    private
+        The row that all users hold.
+    crowd
+        The reports of many users of one call, who all hold that row.
+    """
     mechanism, users = version.mechanism, crowd.users
     # Of the second call so many users that a string of it is seen again.
     reports = [crowd, version.draw(private, max(users // 8, min(users, 2000)))]

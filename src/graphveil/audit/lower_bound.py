@@ -214,7 +214,17 @@ class EventTally:
         self.examples: list[Estimate] = []
 
     def draw(self, private: Any, draws: int, words: Words | None) -> None:
-        """Draw reports, in blocks so that memory is bounded."""
+        """Draw reports and count their events, in blocks so that memory is bounded.
+
+        Parameters
+        ----------
+        private
+            The input of all users.
+        draws
+            The number of reports to draw.
+        words
+            The source of random words; None is a client's default.
+        """
         mechanism = self.mechanism
         block = max(1, BLOCK_VALUES // max(mechanism.shape.row_length, mechanism.shape.length))
         for start in range(0, draws, block):
@@ -309,7 +319,17 @@ class CodeContrast:
 
     @classmethod
     def of(cls, version: Version, one: Any, other: Any, draws: int) -> CodeContrast:
-        """Weights by how the codes of a few reports differ in the mean, and by the order of the two inputs' values."""
+        """Choose weights by how codes differ in the mean of a few reports, and by the order of values.
+
+        Parameters
+        ----------
+        version
+            The mechanism in the size to check.
+        one, other
+            The two inputs.
+        draws
+            The number of reports to draw under each.
+        """
         mechanism, drawn = version.mechanism, [version.draw(row, draws) for row in (one, other)]
         size = mechanism.shape.alphabet if mechanism.shape.uneven else place_count(mechanism)
         centre = (
@@ -362,7 +382,7 @@ _lgamma = np.frompyfunc(math.lgamma, 1, 1)
 
 
 def clopper_pearson(successes: int, draws: int, confidence: float) -> tuple[float, float]:
-    """The two-sided interval of a probability after ``successes`` of ``draws``.
+    """Return the two-sided confidence interval of a probability after ``successes`` of ``draws``.
 
     >>> low, high = clopper_pearson(0, 100, 0.95)
     >>> low, round(high, 4)
@@ -373,7 +393,17 @@ def clopper_pearson(successes: int, draws: int, confidence: float) -> tuple[floa
 
 
 def clopper_pearsons(successes: ArrayLike, draws: int, confidence: float) -> tuple[Floats, Floats]:
-    """The lower and the upper ends of the intervals of many counts."""
+    """Return the lower and the upper ends of the confidence intervals of many counts.
+
+    Parameters
+    ----------
+    successes
+        The counts, of any shape.
+    draws
+        The number of draws behind each count.
+    confidence
+        The confidence of each two-sided interval, such as 0.95.
+    """
     count = np.asarray(successes, dtype=np.float64)
     tail = (1 - confidence) / 2
     # Seen from the failures, an upper end is a lower end.
@@ -422,7 +452,7 @@ def unlikely(successes: ArrayLike, draws: int, probabilities: ArrayLike, error: 
 
 
 def at_least(successes: ArrayLike, draws: int, probability: ArrayLike) -> Floats:
-    """P[X ≥ successes] for X binomial: I_p(k, n-k+1)."""
+    """Return P[X ≥ successes] for X binomial: I_p(k, n-k+1)."""
     count, chance = np.broadcast_arrays(
         np.asarray(successes, dtype=np.float64), np.asarray(probability, dtype=np.float64)
     )
@@ -433,15 +463,20 @@ def at_least(successes: ArrayLike, draws: int, probability: ArrayLike) -> Floats
 
 
 def at_most(successes: ArrayLike, draws: int, probability: ArrayLike) -> Floats:
-    """P[X ≤ successes] for X binomial."""
+    """Return P[X ≤ successes] for X binomial."""
     return at_least(draws - np.asarray(successes, dtype=np.float64), draws, 1 - np.asarray(probability))
 
 
 def log_tail(successes: ArrayLike, draws: ArrayLike, probability: ArrayLike) -> Floats:
-    """At most how likely a count as far from its mean is, on its own side, as a logarithm: -n·KL(k/n, p), after Chernoff.
+    """Return Chernoff's bound on the log-probability of a count so far from its mean: -n·KL(k/n, p).
 
-    It holds for binomial counts, and for hypergeometric ones of the same mean (Hoeffding 1963). Fast where many counts
-    of different numbers of draws are compared, and never too small.
+    It is one-sided, and holds for binomial counts and for hypergeometric ones of the same mean (Hoeffding
+    1963). Fast where many counts of different numbers of draws are compared, and never too small.
+
+    Parameters
+    ----------
+    successes, draws, probability
+        The counts, the numbers of draws and the expected shares, of shapes that broadcast.
 
     >>> log_tail([50, 100], 100, 0.5).round(2).tolist()
     [-0.0, -69.31]
@@ -460,7 +495,7 @@ def log_tail(successes: ArrayLike, draws: ArrayLike, probability: ArrayLike) -> 
 
 
 def incomplete_beta(first: Floats, second: Floats, x: Floats) -> Floats:
-    """I_x(a, b), the regularised incomplete beta function."""
+    """Return I_x(a, b), the regularised incomplete beta function; ``first`` is a and ``second`` is b."""
     result = np.where(x >= 1, 1.0, 0.0)
     inside = (x > 0) & (x < 1)
     if not inside.any():

@@ -51,7 +51,17 @@ CROWD_BLOCKS, CROWD_STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 
 
 def many_users_step(version: Version, schedule: AuditSchedule, walked: Mechanism) -> Step:
-    """Call for very many users with the same row; then with ``walked``, a small mechanism, for all numbers of users of a schedule."""
+    """Call for very many users with the same row, and for all numbers of users of a schedule.
+
+    Parameters
+    ----------
+    version
+        The mechanism as it is audited, for the one large call.
+    schedule
+        The numbers of users to call for.
+    walked
+        A small version of the mechanism, for the calls of the schedule.
+    """
     users, leaks = _one_call(version, schedule.quick)
     first = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
     if leaks or version.mechanism.trust == "curator":
@@ -206,7 +216,19 @@ def walked_row(version: Version) -> Any:
 
 
 def walk_calls(version: Version, row: Any, schedule: AuditSchedule) -> CallWalk:
-    """Call for all numbers of users of a schedule, who all hold the same row, as far as there is time and their codes are not too many."""
+    """Call for all numbers of users of a schedule, who all hold the same row.
+
+    It ends early where time is over or the codes are too many.
+
+    Parameters
+    ----------
+    version
+        A small version of the mechanism.
+    row
+        The row that all users hold.
+    schedule
+        The numbers of users to call for.
+    """
     mechanism, pilot = version.mechanism, version.draw(row, PILOT)
     bits = CodeSides.of(pilot, row)
     share = float(bits.of_users(pilot).mean()) / bits.answers

@@ -293,7 +293,19 @@ def _bases(array: Any) -> Iterator[Any]:
 def checked_reports(
     mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
 ) -> Reports:
-    """Return reports (as `reports_of` does) that a server would accept."""
+    """Return reports as `reports_of` does, and check that a server would accept them.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism that randomizes.
+    private
+        What users hold, one row each.
+    words
+        The source of random words; None is a client's default.
+    users
+        The number of reports that there must be; None: as many as rows.
+    """
     reports = reports_of(mechanism, private, words, users)
     try:
         reports.check()

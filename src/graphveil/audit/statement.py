@@ -136,7 +136,17 @@ class PrivacyStatement:
         audit: Callable[[Plan], Audit],
         collection: CollectionFacts | None = None,
     ) -> PrivacyStatement:
-        """Make the statement of some plans, with an audit of every mechanism, each once."""
+        """Make the statement of some plans, with an audit of every mechanism, each once.
+
+        Parameters
+        ----------
+        plans
+            The plans under their names.
+        audit
+            A function that audits the mechanism of a plan.
+        collection
+            The facts of the collection that the plans belong to, if any.
+        """
         privacy = compose_privacy(plans, 0 if collection is None else collection.volunteers)
         distinct = {each.fingerprint: each.plan for each in reversed(plans)}
         audits = {fingerprint: audit(plan) for fingerprint, plan in distinct.items()}

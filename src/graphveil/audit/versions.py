@@ -137,7 +137,17 @@ def users_affordable(mechanism: Mechanism, quick: bool) -> int:
 
 
 def check_version(version: Version, epsilon: float | None, quick: bool) -> None:
-    """Take a short look at a version that was asked for ε; None: its tables are not read."""
+    """Check a version of a mechanism briefly.
+
+    Parameters
+    ----------
+    version
+        The mechanism in one size.
+    epsilon
+        The ε that it was asked for; None skips its tables.
+    quick
+        Whether to draw fewer reports.
+    """
     mechanism = version.mechanism
     if epsilon is not None:
         raise_first(tables_step(mechanism, epsilon).leaks)
@@ -153,7 +163,17 @@ def check_version(version: Version, epsilon: float | None, quick: bool) -> None:
 
 
 def check_rare_noise(version: Version, ranges: ReportRanges, quick: bool) -> None:
-    """Two inputs, drawn so often that rare noise shows, must be answered within their tables."""
+    """Check that two inputs, drawn so often that rare noise shows, are answered within their tables.
+
+    Parameters
+    ----------
+    version
+        The mechanism in one size.
+    ranges
+        The probabilities that its tables allow.
+    quick
+        Whether to draw fewer reports.
+    """
     needed = min(users_needed(version.mechanism), users_affordable(version.mechanism, quick))
     if needed > MIN_USERS:
         some = list(version.valid.items())[:2]
@@ -329,7 +349,10 @@ MAX_HALF = 2048
 
 
 def check_paths(version: Version, refused: list[str]) -> None:
-    """Data by any path must be answered alike; paths that the mechanism does not take are added to ``refused``."""
+    """Check that data in every representation is answered alike.
+
+    Those that the mechanism does not take are added to ``refused``.
+    """
     mechanism = version.mechanism
     for all_rows, paths in _representations(version):
         for rows in (all_rows, all_rows[:1]):
