@@ -291,9 +291,20 @@ def write_result(
     ids: NDArray[Any],
     names: Sequence[str] | None = None,
 ) -> list[str]:
-    """Write everything; the names of the files in the order in which they were written, the card last.
+    """Write a result, and return the names of its files in the order of writing, the card last.
 
-    ``names`` are what the operator calls the classes, where they have names.
+    Parameters
+    ----------
+    folder
+        The folder to write into.
+    learned
+        The outcome of the study.
+    card
+        Its card, as `result_card` makes it.
+    ids
+        The external id of each node, (users,).
+    names
+        The operator's names of the classes, if they have any.
     """
     written: list[str] = []
 
@@ -327,7 +338,17 @@ def write_result(
 def prediction_columns(
     learned: StudyOutcome, ids: NDArray[Any], names: Sequence[str] | None = None
 ) -> tuple[Columns, str]:
-    """A class with its probability for every user, and whether a probability is as sure as it is right."""
+    """Return the columns of predictions, a class with its probability for every user, and their calibration.
+
+    Parameters
+    ----------
+    learned
+        The outcome of the study.
+    ids
+        The external id of each node, (users,).
+    names
+        The operator's names of the classes, if they have any.
+    """
     graph, outcome = learned.graph, learned.outcome
     private = learned.spec.budgets.private_labels
     rows, calibration = calibrated_rows(outcome, graph, private_labels=private)

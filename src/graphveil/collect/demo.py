@@ -151,7 +151,17 @@ def answer_all(share: Share) -> list[SentCounts]:
 def create_town(
     folder: Path, size: DemoSize, studies: Sequence[Experiment]
 ) -> tuple[Collection, NDArray[np.float64]]:
-    """Make a collection of an operator who has a graph and some labels; and the rows that its people hold."""
+    """Create the collection of an operator with a graph and some labels; return it with the rows people hold.
+
+    Parameters
+    ----------
+    folder
+        The folder of the new collection.
+    size
+        The size of the demonstration.
+    studies
+        The studies that will be run on it.
+    """
     town = Town(
         users=size.devices, features=FEATURES, neighbourhood=size.neighbourhood, degree=size.degree, seed=1
     )
@@ -175,7 +185,21 @@ def create_town(
 def invite_all(
     collection: Collection, rows: NDArray[np.float64], server: str, books: Path, count: int
 ) -> list[Share]:
-    """Invite everybody, and give each process its people."""
+    """Invite everybody, and return the people of each process.
+
+    Parameters
+    ----------
+    collection
+        The collection.
+    rows
+        The rows that people hold, (users, dims) float64.
+    server
+        The address of the collector.
+    books
+        The folder where devices keep their books.
+    count
+        The number of processes.
+    """
     people = [
         Person(
             each.node,
@@ -195,7 +219,19 @@ def run_demo(
     studies: Sequence[Experiment] = STUDIES,
     serving: Callable[[Path], AbstractContextManager[str]] | None = None,
 ) -> bool:
-    """Collect and learn, saying what is done; whether every result is the one of a single process, bit for bit."""
+    """Collect and learn; return whether every result equals that of a single process, bit for bit.
+
+    Parameters
+    ----------
+    size
+        The size of the demonstration.
+    say
+        Called with each sentence about what is done.
+    studies
+        The studies to run.
+    serving
+        A context manager that serves a folder and yields its address; by default a process on this machine.
+    """
     began, processes = time.monotonic(), max(1, size.processes)
     with (
         tempfile.TemporaryDirectory(prefix="graphveil-collect-") as folder,

@@ -141,9 +141,18 @@ def read_key(folder: Path) -> tuple[SigningKey, tuple[SignedSuccession, ...]]:
 
 
 def rotate_key(folder: Path, collection: str, now: float | None = None) -> Succession:
-    """Make a new key, let the old one sign it over, and delete the old one; what was said.
+    """Make a new key, sign it with the old one, delete the old one, and return the succession.
 
     Nothing is renewed by it: devices keep their books, caps and answers.
+
+    Parameters
+    ----------
+    folder
+        The collection's folder.
+    collection
+        The collection's id.
+    now
+        The time of the change, in seconds since 1970; None is the present.
     """
     with _alone(folder):
         before = read_successions(folder)

@@ -40,7 +40,17 @@ class ProblemError(Exception):
 
 
 def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A problem of this status."""
+    """Return a problem response.
+
+    Parameters
+    ----------
+    status
+        The HTTP status.
+    detail
+        What is wrong and what to do.
+    headers
+        Further headers.
+    """
     told = {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status}
     told["detail"] = visible(detail)
     return Response(json.dumps(told), status, dict(headers or {}), MEDIA_TYPE)

@@ -83,7 +83,17 @@ def bearer(headers: Headers) -> str | None:
 
 
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
-    """The body, if it is not too large; one that says that it is, is not read at all."""
+    """Read a body that is not too large; one whose length says that it is, is not read at all.
+
+    Parameters
+    ----------
+    headers
+        The headers of the request.
+    receive
+        The ASGI function that returns the next part.
+    limit
+        The most bytes that are allowed.
+    """
     told = header(headers, b"content-length")
     if told.isdigit() and (len(told) > LENGTH_DIGITS or int(told) > limit):
         raise _too_large(limit)

@@ -211,10 +211,22 @@ def _invited(secret: bytes) -> Select[Any]:
 def enrol(
     connection: Connection, secret: bytes, credential: bytes, agreed: RosterAgreement
 ) -> Member | Refused:
-    """Enrol the holder of a token's secret, whose device has drawn the credential with this hash.
+    """Enrol the holder of a token's secret; return the member, or why enrolment was refused.
 
-    The same again is answered alike, so that a lost answer can be asked for. Somebody who was enrolled and is invited again keeps pseudonym, terms,
-    reports and the day of enrolment: only the credential is replaced.
+    The same request again gets the same answer, so that a lost answer can be asked for. Somebody who was
+    enrolled and is invited again keeps pseudonym, terms, reports and the day of enrolment: only the
+    credential is replaced.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    secret
+        The secret of the token.
+    credential
+        The hash of the credential that the device has drawn.
+    agreed
+        The terms that the user agrees to.
     """
     row = connection.execute(_invited(secret).with_for_update()).one_or_none()
     if row is None or (row.redeemed and row.credential != credential):
@@ -265,9 +277,20 @@ def _levels(told: str | None) -> tuple[float, ...] | None:
 
 
 def can_afford(plan: Plan, roster: Roster, before: Sequence[PublishedRound], now: int) -> Truths:
-    """For everybody on the roster, whether the cap leaves room for the plan, in a user of whichever level.
+    """Return whether each user's cap leaves room for the plan, at any level, (roster,) bool.
 
     Everybody who was asked before counts as having spent it, whether an answer came or not.
+
+    Parameters
+    ----------
+    plan
+        The plan to publish.
+    roster
+        Everybody who was invited.
+    before
+        All rounds that were published before.
+    now
+        The time, in seconds since 1970.
     """
     charged = [(each.plan, _charged(each, roster, now)) for each in before]
     everybody = np.ones(len(roster), dtype=bool)
@@ -324,9 +347,20 @@ def derived_holder(key: SigningKey, credential: str) -> int | None:
 
 
 def register_credential(connection: Connection, node: int, credential: str, own: bytes) -> bool:
-    """Replace a derived credential by the device's own, given as its hash, and say whether that one counts now.
+    """Replace a derived credential by the device's own, and return whether that one is valid now.
 
-    The same again is answered alike, so that a lost answer can be asked for.
+    The same request again gets the same answer, so that a lost answer can be asked for.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    node
+        The user.
+    credential
+        The derived credential.
+    own
+        The hash of the device's own credential.
     """
     row = connection.execute(
         select(ROSTER.c.credential, ROSTER.c.derived).where(ROSTER.c.node == node).with_for_update()
@@ -412,12 +446,12 @@ def _row_may_be_gone(connection: Connection, node: int) -> bool:
 
 
 def note(connection: Connection, action: str, detail: str) -> None:
-    """Write down one thing, with how much of it."""
+    """Record an action, with its extent."""
     connection.execute(insert(ACTIONS).values(at=int(time.time()), action=action, detail=detail))
 
 
 def add_operator(connection: Connection, name: str) -> str:
-    """A token for somebody who may operate over HTTP; it is shown once."""
+    """Return a new token for an operator over HTTP; it is shown once."""
     if OPERATOR_FORM.fullmatch(name) is None:
         raise InputError(
             f"an operator's name has up to 64 letters, digits, dots, dashes or underscores, got {name!r}: choose such a name"
@@ -433,7 +467,7 @@ def add_operator(connection: Connection, name: str) -> str:
 
 
 def revoke_operator(connection: Connection, name: str) -> None:
-    """The token of this operator works no more."""
+    """Revoke the token of an operator."""
     if not connection.execute(delete(OPERATORS).where(OPERATORS.c.name == name)).rowcount:
         known = ", ".join(read_operators(connection)) or "there is none"
         raise InputError(f"there is no operator {name!r}: operators are those who have a token ({known})")
@@ -441,11 +475,11 @@ def revoke_operator(connection: Connection, name: str) -> None:
 
 
 def read_operators(connection: Connection) -> list[str]:
-    """The names of all operators who have a token."""
+    """Return the names of all operators who have a token."""
     return list(connection.execute(select(OPERATORS.c.name).order_by(OPERATORS.c.name)).scalars())
 
 
 def find_operator(connection: Connection, token: str) -> str | None:
-    """Whose token this is."""
+    """Return the operator whose token this is."""
     found = connection.execute(select(OPERATORS.c.name).where(OPERATORS.c.token == hashed(token.encode())))
     return found.scalar_one_or_none()

@@ -104,7 +104,19 @@ class Service:
             )
 
     async def take(self, round: int, report: str, headers: Headers, receive: Receive) -> int:
-        """Store an answer; the status that says so, once it is durable."""
+        """Store an answer, and return the HTTP status once it is durable.
+
+        Parameters
+        ----------
+        round
+            The number of the round.
+        report
+            The id of the report, in hexadecimal digits.
+        headers
+            The headers of the request, with the device's credential.
+        receive
+            The ASGI function that returns the body.
+        """
         member = await self.member(headers)
         asked = self._rounds.get(round)
         if asked is None:

@@ -209,10 +209,18 @@ class Collection:
             return _round(connection, number)
 
     def publish(self, plan: Plan, expires: int, study: str = "") -> PublishedRound:
-        """Freeze a plan as the next round, open until it is closed; devices answer it until ``expires`` (seconds since 1970).
+        """Publish a plan as the next round, open until it is closed.
 
-        ``study`` is what it is for: rounds of one study belong together. A plan that was published before is not published again, by
-        whomever: devices would have the same answer to it.
+        A plan that was published before is not published again: devices would have the same answer to it.
+
+        Parameters
+        ----------
+        plan
+            The plan.
+        expires
+            When devices stop answering it, in seconds since 1970.
+        study
+            The study that it is for: rounds of one study belong together.
         """
         with self.database.writing() as connection:
             alone(connection)
@@ -369,7 +377,19 @@ def read_versions(connection: Connection) -> dict[int, int]:
 
 
 def keep_graph(connection: Connection, folder: Path, version: int, public: PublicGraph) -> None:
-    """Write a version beside the others, and put down its digest."""
+    """Write a version of the public graph beside the others, and record its digest.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    folder
+        The collection's folder.
+    version
+        The number of the version.
+    public
+        The graph.
+    """
     file = graph_file(folder, version)
     public.write(file)
     connection.execute(
@@ -384,7 +404,17 @@ def keep_graph(connection: Connection, folder: Path, version: int, public: Publi
 
 @lru_cache(maxsize=4)
 def read_graph(folder: Path, version: int, expected: str) -> PublicGraph:
-    """The graph of a version, which must be the one that was kept; it never changes, so it is read once."""
+    """Return the graph of a version, read once because it never changes.
+
+    Parameters
+    ----------
+    folder
+        The collection's folder.
+    version
+        The number of the version.
+    expected
+        The SHA-256 that its file must have.
+    """
     file = graph_file(folder, version)
     try:
         found = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -396,7 +426,17 @@ def read_graph(folder: Path, version: int, expected: str) -> PublicGraph:
 
 
 def create_collection(folder: Path | str, public: PublicGraph, settings: CollectionSettings) -> Collection:
-    """Make a collection in a folder that holds none; without an id it gets a new one."""
+    """Create a collection in a folder that holds none.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    public
+        The first version of the public graph.
+    settings
+        The settings; without an id the collection gets a new one.
+    """
     folder = Path(folder)
     if (folder / SETTINGS).exists():
         raise InputError(f"{folder} holds a collection already: name another folder")

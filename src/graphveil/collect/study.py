@@ -112,6 +112,17 @@ def learn_collection(
     """Run a method on a collection as far as it gets; a RoundOpenError says that people must answer first.
 
     All numbers are those of a single process that is given the same graph, the same reports and the same seed.
+
+    Parameters
+    ----------
+    collection
+        The collection.
+    spec
+        The method and its settings.
+    terms
+        The study, when its rounds expire, and whether published questions stand in for the method's own.
+    progress
+        Called with what is being done and how far it is.
     """
     check_collected(spec)
     given = _sides(collection, spec)
@@ -147,9 +158,16 @@ def learn_collection(
 def learned_alone(
     collection: Collection, learned: StudyOutcome, reports: Sequence[Reports] | None = None
 ) -> Outcome:
-    """The method once more in this process, given the same reports and nobody to ask: what was learned must be the same, bit for bit.
+    """Run the method once more in this process, on the same reports; the outcome must be equal, bit for bit.
 
-    ``reports`` are those to its questions in their order, where they come from somewhere else than the collection.
+    Parameters
+    ----------
+    collection
+        The collection.
+    learned
+        The outcome of the study.
+    reports
+        The answers to its questions in their order; None takes those of the collection.
     """
     prepared = prepare_unit(RunUnit(learned.spec, given=_sides(collection, learned.spec)))
     told = [each.reports for each in learned.replayed] if reports is None else reports

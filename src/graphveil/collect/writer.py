@@ -50,9 +50,17 @@ class Arrival(NamedTuple):
 
 
 def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = True) -> list[ArrivalOutcome]:
-    """Store all that can be stored, and say of each what became of it; nothing is durable before the transaction is.
+    """Store all that can be stored, and return the outcome of each; durable when the transaction is.
 
-    Without ``careful`` an id that another report has raises an IntegrityError: then everything is to be stored again, carefully.
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    arrivals
+        The reports.
+    careful
+        Whether to look for ids that other reports have. If not, one raises an IntegrityError, and everything
+        must be stored again, carefully.
     """
     beside_others(connection)
     nodes = _listed({each.node for each in arrivals})
@@ -122,7 +130,17 @@ def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[tuple[int
 
 
 def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutcome:
-    """Keep the raw row of a volunteer."""
+    """Store the raw row of a volunteer.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    node
+        The user.
+    numbers
+        The bytes of the row.
+    """
     beside_others(connection)
     active = connection.execute(
         select(ROSTER.c.node).where(
