@@ -81,7 +81,7 @@ def learn_in_parts(
 
 
 def joined(parts: Sequence[PartOutcome], cut: float) -> Outcome:
-    """One outcome for all users, in the order of their numbers; what each worker took stands beside it."""
+    """Return one outcome for all users, in the order of their numbers, with what each worker took."""
     first = parts[0].outcome
     numbers = np.concatenate([part.original for part in parts])
 
@@ -171,7 +171,17 @@ def stripped(job: Job) -> Job:
 def learn_part(
     work: PartWork, collective: Collective, progress: Callable[[str, float], None] | None = None
 ) -> PartOutcome:
-    """Learn as one worker of a collective; every other one does the same at the same time."""
+    """Learn as one worker of a collective; every other one does the same at the same time.
+
+    Parameters
+    ----------
+    work
+        This worker's part of the job.
+    collective
+        The workers that learn together.
+    progress
+        Called with what is being done and how far it is.
+    """
     idle = loaded(work.load, work.most_gigabytes)
     part = GraphPartition(**work.graph, collective=collective)
     users = PartUsers(part, UserClient(work.users))
@@ -195,7 +205,19 @@ def loaded(load: Callable[[], None], most_gigabytes: float | None = None) -> flo
 def learn_on(
     part: GraphPartition, job: Job, work: Any, progress: Callable[[str, float], None] | None
 ) -> PartOutcome:
-    """Run a method on a part that is there, with users who answer."""
+    """Run a method on a part of the graph that is loaded, with users who answer.
+
+    Parameters
+    ----------
+    part
+        The worker's part of the graph.
+    job
+        The job, with the users of the part.
+    work
+        The task: the name of the method, the checkpoints and the memory limit.
+    progress
+        Called, in the first worker, with what is being done and how far it is.
+    """
     watched = _Watched(progress if part.collective.rank == 0 else None, work.most_gigabytes)
     told = work.checkpoints
     checkpoints = None if told is None else learn.Checkpoints(told.folder, told.every, part.collective)

@@ -189,9 +189,19 @@ def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[s
 def split_links(
     indptr: Numbers, targets: NDArray[np.integer], begin: int, end: int
 ) -> tuple[Neighbours, Neighbours, Numbers]:
-    """Neighbours among the users of a part; whom of them those elsewhere are linked to; and who those are.
+    """Split the links of a part by whether the neighbour is in it.
 
-    ``targets`` are the neighbours of all rows by their numbers in the whole, ascending in each row; begin..end-1 are the part's own.
+    Return the neighbours among its users, the links of users elsewhere to its users, and the numbers of those
+    users elsewhere.
+
+    Parameters
+    ----------
+    indptr
+        The row pointers of the part's users, (users + 1,) int64.
+    targets
+        The neighbours of all rows by their numbers in the whole, ascending in each row.
+    begin, end
+        The numbers of the part's users are begin..end-1.
     """
     inside = (targets >= begin) & (targets < end)
     # Counted row by row: a running count of all entries would take more than they do.

@@ -74,7 +74,17 @@ class PartitionedMatrix(PartOperator):
     def of(
         cls, links: LinkSource, left: Floats, right: Floats, loops: NDArray[np.bool_] | None
     ) -> PartitionedMatrix:
-        """From a number a user each, and which users have a loop."""
+        """Return the matrix diag(left) (A + loops) diag(right).
+
+        Parameters
+        ----------
+        links
+            The links A of the part.
+        left, right
+            The scale of each row and of each column, (users,).
+        loops
+            The users who have a loop, (users,) bool; None: nobody.
+        """
         rows = torch.from_numpy(left[:, None].astype(np.float64))
         columns = rows if right is left else torch.from_numpy(right[:, None].astype(np.float64))
         return cls(links, rows, columns, None if loops is None else torch.from_numpy(loops[:, None]))
@@ -270,7 +280,17 @@ class NearLinks:
         self._blocks: dict[torch.dtype, list[Tensor]] = {}
 
     def add_product(self, dense: Tensor, out: Tensor, begin: float = 0.0, end: float = 1.0) -> None:
-        """Add the product with ``columns`` x k to ``out`` (n x k), of some rows alone: from one share of their blocks to another."""
+        """Add the product with ``dense`` to ``out``, for some of the rows.
+
+        Parameters
+        ----------
+        dense
+            The factor, (columns, k).
+        out
+            The sum to add to, (n, k).
+        begin, end
+            The shares of the blocks of rows, from 0 to 1, between which rows are computed.
+        """
         if dense.dtype not in self._blocks:
             self._blocks[dense.dtype] = self._made(dense.dtype)
         blocks = self._blocks[dense.dtype]

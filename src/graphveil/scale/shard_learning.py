@@ -45,7 +45,17 @@ class DiskEdges:
 
 
 def partitions_of(shards: Shards, rank: int, workers: int) -> range:
-    """The partitions of a worker: as many users each as whole partitions allow."""
+    """Return the partitions of a worker: all have about as many users as whole partitions allow.
+
+    Parameters
+    ----------
+    shards
+        The sharded graph.
+    rank
+        The worker.
+    workers
+        The number of workers.
+    """
     if workers > shards.partition_count:
         raise InputError(
             f"{shards.path} has {shards.partition_count} partitions, and each of {workers} workers needs one: take fewer workers, or "
@@ -65,7 +75,14 @@ def partitions_of(shards: Shards, rank: int, workers: int) -> range:
 def shard_part(shards: Shards, collective: Collective, *, on_disk: bool = False) -> GraphPartition:
     """Return a worker's part of a sharded graph.
 
-    ``on_disk`` leaves the links on disk, which only a single process may do.
+    Parameters
+    ----------
+    shards
+        The sharded graph.
+    collective
+        The workers that learn together.
+    on_disk
+        Whether the links stay on disk, which only a single process may do.
     """
     manifest = shards.manifest
     own = partitions_of(shards, collective.rank, collective.size)
@@ -276,7 +293,17 @@ class RowFiles:
         )
 
     def write(self, part: GraphPartition, users: ShardUsers, outcome: Outcome) -> None:
-        """Write the rows of a worker's partitions: ``original``, ``id`` where users have one, and what was learned of each."""
+        """Write the rows of a worker's partitions: ``original``, ``id`` where users have one, and results.
+
+        Parameters
+        ----------
+        part
+            The worker's part of the graph.
+        users
+            Its users, with their partitions.
+        outcome
+            What was learned of them.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         for partition, (begin, end) in zip(users.partitions, users.places, strict=True):
             columns: dict[str, Column] = {"original": part.original[begin:end]}
@@ -342,7 +369,19 @@ class ShardOutcome:
 def run_shard_unit(
     task: ShardTask, count: int, workers: Workers | None = None, progress: Progress | None = None
 ) -> UnitResult:
-    """Learn from a sharded graph and score it, by workers, or in this process where there are none."""
+    """Learn from a sharded graph and score it, by workers or in this process.
+
+    Parameters
+    ----------
+    task
+        The task of every worker.
+    count
+        The number of workers.
+    workers
+        The workers; None learns in this process.
+    progress
+        Called with what is being done and how far it is.
+    """
     start = time.perf_counter()
     shards = task.shards()
     check_shards(task.unit.spec, shards)
@@ -383,7 +422,17 @@ def check_shards(spec: Experiment, shards: Shards) -> None:
 
 
 def learn_shards(task: ShardTask, collective: Collective, progress: Progress | None = None) -> ShardOutcome:
-    """Learn as one worker of a collective, from the partitions that fall to it."""
+    """Learn as one worker of a collective, from the partitions that fall to it.
+
+    Parameters
+    ----------
+    task
+        The task of every worker.
+    collective
+        The workers that learn together.
+    progress
+        Called with what is being done and how far it is.
+    """
     unit, spec = task.unit, task.unit.spec
     idle = loaded(partial(_load, spec), task.most_gigabytes)
     check_backbone(spec.backbone)

@@ -225,7 +225,7 @@ class Shards:
 
 
 def check_split(split: NDArray[np.int8], file: Path) -> None:
-    """Refuse a split that is none."""
+    """Refuse an invalid split."""
     if split.size and not NOBODY <= int(split.min()) <= int(split.max()) <= TEST:
         raise InputError(f"{file} is damaged: split must be {NOBODY}..{TEST}; {AGAIN}")
 
@@ -242,7 +242,7 @@ def open_shards(path: str | Path) -> Shards:
 
 
 def facts(shards: Shards) -> dict[str, Any]:
-    """All that is known of a sharded graph, as JSON has it. Of users only the split is read."""
+    """Return all that is known of a sharded graph, as JSON has it. Of users only the split is read."""
     manifest = shards.manifest
     counts = np.zeros(TEST + 1, dtype=np.int64)
     for partition in range(shards.partition_count):
@@ -288,10 +288,18 @@ def too_large(shards: Shards) -> bool:
 
 
 def load_whole(path: str | Path, seed: int = 0, split: Any = None) -> tuple[Graph, Users]:
-    """The graph that was sharded, with its own numbers, and what its users hold; a large one is refused.
+    """Load a sharded graph whole, with its original numbers, and its users; a large one is refused.
 
-    The split is the stored one; another one can be drawn where the folder has what users hold. Else users have the labels that the
-    server knows, and nothing more.
+    Where the folder has no data of users, they have the labels that the server knows and nothing more.
+
+    Parameters
+    ----------
+    path
+        The folder of the sharded graph.
+    seed
+        The seed of another split.
+    split
+        Another split than the stored one, which needs the data of users; None keeps the stored one.
     """
     shards = open_shards(path)
     manifest = shards.manifest

@@ -45,9 +45,22 @@ def write_town(
     simulated: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Shards:
-    """Write a town into a new folder, and open it. ``seed`` draws the split, the plan's own seed the town.
+    """Write a town into a new folder, and open it.
 
-    ``simulated`` writes what its users hold. ``progress`` is told how many partitions are written, and of how many.
+    Parameters
+    ----------
+    plan
+        The town, which is drawn by the seed of its plan.
+    out
+        The new folder.
+    partitions
+        The number of partitions.
+    seed
+        The seed of the split.
+    simulated
+        Whether to write what its users hold.
+    progress
+        Called with the number of partitions written, and the number of all.
     """
     check_whole(partitions, "--partitions", least=1, most=MAX_PARTITIONS)
     if type(plan) is not Town:
