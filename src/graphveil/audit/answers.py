@@ -391,7 +391,7 @@ def check_tables(
     alone: bool = True,
     least: int = MIN_USERS,
 ) -> None:
-    """Answers must be drawn within their tables.
+    """Check that answers are drawn within their tables.
 
     Parameters
     ----------

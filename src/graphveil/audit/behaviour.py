@@ -116,7 +116,7 @@ def _ranked(leaks: list[str]) -> tuple[str, ...]:
 
 
 def check_unchanged(probe: Probe) -> None:
-    """Calling a mechanism must not change it, and the same words must give the same reports."""
+    """Check that calling a mechanism does not change it, and that the same words give the same reports."""
     mechanism = probe.build()
     before = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     rows = next(reversed(probe.batches.values()))
@@ -204,7 +204,7 @@ def format_leaks(probe: Probe) -> list[str]:
 
 
 def check_words_used(probe: Probe) -> None:
-    """The number of random words must not depend on the values: it takes time, which others can see."""
+    """Check that the number of random words does not depend on the values: others can see the time it takes."""
     if draws_by_reports(probe.build()):
         check_words_follow_reports(probe)
         return
@@ -255,7 +255,7 @@ def check_dimensions(probe: Probe) -> None:
 
 
 def check_outliers(probe: Probe) -> None:
-    """A value outside the public range must be reported exactly as the nearest end of the range."""
+    """Check that a value outside the public range is reported exactly as the nearest end of the range."""
     mechanism, public, rows = probe.build(), probe.public, probe.first
     if mechanism.subject != "features":
         return
@@ -282,7 +282,7 @@ def check_outliers(probe: Probe) -> None:
 
 
 def check_others(probe: Probe) -> None:
-    """A user's report must not change when other users' rows do."""
+    """Check that a user's report does not change when other users' rows do."""
     mechanism, public = probe.build(), probe.public
     rows, others = probe.first, probe.batches
     if public is not None:
@@ -344,7 +344,7 @@ def check_answered(version: Version) -> None:
 
 
 def check_refusals(version: Version) -> None:
-    """Rows of a wrong shape may be refused, whatever they hold: with the same error for all values."""
+    """Check that rows of a wrong shape are refused, if at all, with the same error for all values."""
     mechanism = version.mechanism
     if mechanism.subject in ("label", "level"):
         return

@@ -92,7 +92,7 @@ def graded(mechanism: ClassMechanism) -> tuple[ClassMechanism, NDArray[np.float6
 
 
 def check_form(mechanism: ClassMechanism, rows: NDArray[np.float64]) -> None:
-    """Every row must take the same number of random words and give a report of the same form."""
+    """Check that every row takes the same number of random words and gives a report of the same form."""
     forms = {}
     for user, row in enumerate(rows):
         words = CountedWords(SEED)

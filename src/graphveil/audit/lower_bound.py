@@ -282,7 +282,7 @@ CONTRAST_DRAWS, MIN_CONTRAST_DRAWS, CONTRAST_VALUES, PILOT_PART = 4000, 256, 1 <
 
 
 def check_contrast(version: Version) -> None:
-    """Weighted codes of whole reports must tell no more than is claimed."""
+    """Check that weighted codes of whole reports tell no more than is claimed."""
     mechanism, known = version.mechanism, known_epsilon(version.mechanism)
     most = CONTRAST_VALUES // max(mechanism.shape.row_length, mechanism.shape.length)
     draws = max(MIN_CONTRAST_DRAWS, min(CONTRAST_DRAWS, most))

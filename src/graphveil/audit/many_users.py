@@ -100,7 +100,7 @@ def _one_call(version: Version, quick: bool) -> tuple[int, list[str]]:
 
 
 def check_everybody(version: Version, ranges: ReportRanges, private: Any, users: int) -> None:
-    """Every block of users, and every k-th user, must answer within the tables.
+    """Check that every block of users, and every k-th user, answers within the tables.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ class CodeSides:
 
 
 def check_odd_users(walk: CallWalk) -> None:
-    """Nobody may be drawn differently from all others."""
+    """Check that no user is drawn differently from all others."""
     users = sum(map(len, walk.sums.values()))
     if not users:
         return

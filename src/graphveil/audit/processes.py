@@ -97,7 +97,7 @@ def started(candidate: Candidate) -> Separate:
 
 
 def check_decoded_here(mechanism: Mechanism, reports: dict[str, Reports]) -> None:
-    """Reports that were sent as bytes must be decoded as those that were not."""
+    """Check that reports sent as bytes are decoded as those that were not."""
     for title, made in reports.items():
         estimate = made.estimate()
         if type(estimate) is not Estimate or set(vars(estimate)) != ESTIMATED:
@@ -164,7 +164,7 @@ def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, 
 
 
 def check_memory(other: Separate, rows: dict[str, Any]) -> None:
-    """A call must leave nothing behind in the process that depends on the rows."""
+    """Check that a call leaves nothing behind in the process that depends on the rows."""
     first, *others = rows
     before = other.left_behind(rows[first], SEED)
     for title in others:

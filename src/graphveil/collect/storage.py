@@ -137,7 +137,7 @@ class Collection:
         return self.public_graph().labels
 
     def add_graph(self, later: PublicGraph) -> int:
-        """A later version of the graph, as links change; its number."""
+        """Add a later version of the graph, as links change, and return its number."""
         check_links(later, self.settings)
         merged = self.public_graph().extended_by(later)
         with self.database.writing() as connection:
@@ -164,14 +164,14 @@ class Collection:
         return invited
 
     def node_of(self, external: str) -> int:
-        """The node of an external id."""
+        """Return the node of an external id."""
         found = np.flatnonzero(self.ids == external)
         if not found.size:
             raise InputError(f"nobody in this collection has the id {external!r}: ids are those of the graph")
         return int(found[0])
 
     def forget(self, node: int) -> int:
-        """Delete what a user has sent; nobody is asked again for it. How many reports went."""
+        """Delete what a user has sent and return the number of reports; nobody is asked again for it."""
         with self.database.writing() as connection:
             count = roster.forget(connection, node)
             note(connection, "forget", "1 user")
@@ -199,12 +199,12 @@ class Collection:
     # -- rounds
 
     def rounds(self) -> list[PublishedRound]:
-        """All rounds that were published, in order."""
+        """Return all rounds that were published, in order."""
         with self.database.reading() as connection:
             return rounds.read_rounds(connection, read_versions(connection))
 
     def round(self, number: int) -> PublishedRound:
-        """One round."""
+        """Return one round."""
         with self.database.reading() as connection:
             return _round(connection, number)
 
@@ -315,7 +315,7 @@ class Collection:
         return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
 
     def results(self) -> list[KeptResult]:
-        """All that was learned, in order."""
+        """Return all results, in order."""
         with self.database.reading() as connection:
             rows = connection.execute(select(RESULTS).order_by(RESULTS.c.number)).all()
         return [KeptResult(row.number, json.loads(row.card), row.made, bool(row.outdated)) for row in rows]
