@@ -102,7 +102,7 @@ class CodeRange:
 
     @classmethod
     def around(cls, spans: list[CodeRange]) -> CodeRange:
-        """What lies within some of these, or between them."""
+        """Return the range that spans all of these."""
         rows = [span.rows for span in spans if span.rows is not None]
         low, high = (
             np.min([span.low for span in spans], axis=0),
@@ -111,7 +111,7 @@ class CodeRange:
         return cls(low, high, np.concatenate(rows) if len(rows) == len(spans) else None)
 
     def rare(self, draws: float) -> tuple[NDArray[np.bool_], float]:
-        """Which codes are rare whatever the value is, and how likely one of them is at most."""
+        """Return the codes that are rare for every value, and the largest probability of any of them."""
         few = self.high[0] * draws < RARE
         if self.rows is None:
             return few, min(1.0, float(self.high[0, few].sum()))
@@ -186,7 +186,7 @@ class ReportRanges:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> ReportRanges | None:
-        """Where a mechanism is made of channels that answer one value each; None where it is not."""
+        """Return the ranges of a mechanism whose channels answer one value each; None for any other."""
         channels: tuple[FiniteChannel, ...]
         drawn_from, alphabet = 1, mechanism.shape.alphabet
         if isinstance(mechanism, FeatureMechanism):
@@ -226,7 +226,7 @@ class ReportRanges:
 
     @classmethod
     def _anywhere(cls, mechanism: Mechanism) -> ReportRanges | None:
-        """Where each of the answers may stand at any place of a report."""
+        """Return the ranges of a mechanism whose answers may each stand at any place of a report."""
         spans = [CodeRange.of(answer.channel) for answer in mechanism.answers]
         places, alphabet = place_count(mechanism), mechanism.shape.alphabet
         if not spans or any(span is None for span in spans) or places * alphabet > MAX_CELLS:
@@ -236,7 +236,7 @@ class ReportRanges:
 
     @property
     def places(self) -> int:
-        """How many places a report may say something about."""
+        """The number of places that a report may answer about."""
         return len(self.kinds)
 
     def check(self, looks: Iterable[tuple[str, Numbers]]) -> None:
@@ -260,7 +260,7 @@ class ReportRanges:
         return code_places(reports).astype(np.int64) * self.alphabet + reports.codes.astype(np.int64)
 
     def count(self, reports: Reports) -> Numbers:
-        """How often each code came at each place."""
+        """Return the count of each code at each place, (places, alphabet) int64."""
         counts = np.bincount(self.cells(reports), minlength=self.places * self.alphabet)
         counts = counts.reshape(self.places, self.alphabet)
         if isinstance(self.mechanism, LinkMechanism):
@@ -302,7 +302,10 @@ class ReportRanges:
         return worst
 
     def halves(self, reports: Reports) -> tuple[NDArray[np.bool_], Floats, Floats]:
-        """Which answers of each user lie in the upper half of what came (users x answers), and how likely that may be."""
+        """Return whether each answer lies in the upper half of those seen, and how likely that may be.
+
+        The first array is (users, answers) bool; the other two are the lowest and the highest probability.
+        """
         if isinstance(self.mechanism, LinkMechanism):
             kinds, cuts = self.kinds, np.zeros(self.places, dtype=np.int64)
             there = np.zeros((reports.users, self.places), dtype=bool)
@@ -388,7 +391,7 @@ def check_tables(
     alone: bool = True,
     least: int = MIN_USERS,
 ) -> None:
-    """Answers must be drawn within their tables.
+    """Check that answers are drawn within their tables.
 
     Parameters
     ----------

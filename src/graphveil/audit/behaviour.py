@@ -116,7 +116,7 @@ def _ranked(leaks: list[str]) -> tuple[str, ...]:
 
 
 def check_unchanged(probe: Probe) -> None:
-    """Calling a mechanism must not change it, and the same words must give the same reports."""
+    """Check that calling a mechanism does not change it, and that the same words give the same reports."""
     mechanism = probe.build()
     before = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     rows = next(reversed(probe.batches.values()))
@@ -204,7 +204,7 @@ def format_leaks(probe: Probe) -> list[str]:
 
 
 def check_words_used(probe: Probe) -> None:
-    """The number of random words must not depend on the values: it takes time, which others can see."""
+    """Check that the number of random words does not depend on the values: others can see the time it takes."""
     if draws_by_reports(probe.build()):
         check_words_follow_reports(probe)
         return
@@ -220,7 +220,7 @@ def check_words_used(probe: Probe) -> None:
 
 
 def check_words_follow_reports(probe: Probe) -> None:
-    """Where the number of words follows from the reported degree, it must be the same for all values with that degree."""
+    """Check that users who report the same degree take the same number of random words."""
     mechanism = probe.build()
     if not isinstance(mechanism, LinkMechanism):
         raise LeakError("what the number of random words follows from is known for links alone", Rank.CHOICE)
@@ -239,7 +239,7 @@ def check_words_follow_reports(probe: Probe) -> None:
 
 
 def check_dimensions(probe: Probe) -> None:
-    """Which dimensions are asked must depend on the words alone."""
+    """Check that the reported dimensions depend on the random words alone."""
     mechanism = probe.build()
     if not mechanism.shape.names_dimensions:
         return
@@ -255,7 +255,7 @@ def check_dimensions(probe: Probe) -> None:
 
 
 def check_outliers(probe: Probe) -> None:
-    """A value outside the public range must be reported exactly as the nearest end of the range."""
+    """Check that a value outside the public range is reported exactly as the nearest end of the range."""
     mechanism, public, rows = probe.build(), probe.public, probe.first
     if mechanism.subject != "features":
         return
@@ -282,7 +282,7 @@ def check_outliers(probe: Probe) -> None:
 
 
 def check_others(probe: Probe) -> None:
-    """A user's report must not change when other users' rows do."""
+    """Check that a user's report does not change when other users' rows do."""
     mechanism, public = probe.build(), probe.public
     rows, others = probe.first, probe.batches
     if public is not None:
@@ -319,7 +319,10 @@ def _some(reports: Reports, users: slice) -> Reports:
 
 
 def check_answered(version: Version) -> None:
-    """Whatever a value is, it must be answered, in silence: who answers, and what is logged, tells nothing then."""
+    """Check that every value is answered without a warning or a log entry.
+
+    Then neither the fact that a user answers nor anything in a log tells about the value.
+    """
     mechanism = version.mechanism
     sane = reports_of(mechanism, np.asarray(mechanism.extremes()[:1]), SeededWords(SEED))
     for title, private in version.invalid.items():
@@ -341,7 +344,7 @@ def check_answered(version: Version) -> None:
 
 
 def check_refusals(version: Version) -> None:
-    """Rows of a wrong shape may be refused, whatever they hold: with the same error for all values."""
+    """Check that rows of a wrong shape are refused, if at all, with the same error for all values."""
     mechanism = version.mechanism
     if mechanism.subject in ("label", "level"):
         return
@@ -363,7 +366,7 @@ def check_refusals(version: Version) -> None:
 
 
 def check_in_the_clear(probe: Probe) -> None:
-    """Whether some code of a report tells two rows apart with more certainty than is claimed."""
+    """Check that no code of a report tells two rows apart with more certainty than is claimed."""
     mechanism = probe.build()
     if mechanism.shape.uneven:
         return
@@ -439,7 +442,7 @@ BLIND_USERS, BLIND_SEED = 64, 21
 
 
 def control_step(version: Version) -> Step:
-    """Whether the control of a mechanism carries nothing."""
+    """Check that the control of a mechanism carries no information."""
     try:
         control = version.mechanism.blind()
     except (NotImplementedError, InputError):
@@ -468,7 +471,7 @@ def sighted_tables(control: Mechanism) -> list[str]:
 
 
 def sighted_reports(version: Version) -> list[str]:
-    """Whether a control answers some values differently, with the same random words."""
+    """Return findings where a control answers values differently with the same random words."""
     control, inputs = version.mechanism, {**version.valid, **version.invalid}
     first: Any = None
     for title, private in inputs.items():

@@ -1,4 +1,6 @@
-"""What is audited, and what it says of itself: a registered name, a plan, a function from a user's file, or a mechanism that is built.
+"""Candidates for an audit, and their claims.
+
+A candidate is a registered name, a plan, a function from a user's file, or a built mechanism.
 
 The package's own classes are tested with the package, and told by identity (`mechanisms.registry.is_own`), never by a name. What somebody
 else's class overrides (`loss`, `delta`, `holds`, `compares`, `pair_epsilon`, `extremes`) is computed again here, as the base class
@@ -43,7 +45,7 @@ from graphveil.privacy.plan import Plan
 
 
 def load_mechanism(reference: str) -> Mechanism | str | Callable[..., Mechanism]:
-    """What ``PATH.py:NAME`` refers to, ready for an audit.
+    """Load what ``PATH.py:NAME`` refers to, ready for an audit.
 
     NAME is a name that the file registers, a function or class in it that builds a mechanism, or a mechanism.
     """
@@ -112,7 +114,15 @@ class Candidate:
         dims: int | None = None,
         sampled: int | None = None,
     ) -> Candidate:
-        """Whatever names or builds a mechanism, with the settings that it is to be audited with."""
+        """Return the candidate for a mechanism, plan, name or function, with the settings to audit it with.
+
+        Parameters
+        ----------
+        what
+            A mechanism, a plan, a registered name, or a function that builds a mechanism.
+        epsilon, dims, sampled
+            The settings to build it with (``epsilon``: 1 by default). A mechanism or a plan has its own.
+        """
         sized = (epsilon, dims, sampled) != (None, None, None)
         if isinstance(what, Mechanism):
             if sized:
@@ -153,7 +163,7 @@ class Candidate:
 
     @property
     def title(self) -> str:
-        """What errors call it."""
+        """The name used in error messages."""
         return self.name or str(getattr(self.builder, "__name__", "the mechanism"))
 
     def build(self, **other: Any) -> Mechanism:
@@ -195,11 +205,11 @@ class Candidate:
         return self.ready or self.planned is not None
 
     def takes(self, setting: str) -> bool:
-        """Whether the function that builds it has this setting."""
+        """Return whether the function that builds it has this setting."""
         return not self.ready and setting in inspect.signature(self.builder).parameters
 
     def settings(self, **other: Any) -> dict[str, Any]:
-        """What it is built with, with other settings where they are given."""
+        """Return the settings that it is built with, replaced by those given."""
         if self.planned is not None:
             return smaller_plan({**self.planned, **other}, other)
         accepted = inspect.signature(self.builder).parameters
@@ -242,7 +252,7 @@ class Candidate:
 
 
 def _one_of(asked: ClassMechanism) -> Callable[..., Mechanism]:
-    """What builds a question for a class as its first user is asked it; with fewer values, by a model that is as small."""
+    """Return a function that builds the first user's class question, with a smaller model for fewer dims."""
 
     def build(dims: int) -> ClassMechanism:
         one = asked.of_users([0])
@@ -280,7 +290,7 @@ def smaller_plan(settings: dict[str, Any], changed: dict[str, Any]) -> dict[str,
 
 
 def report_count(mechanism: Mechanism) -> float:
-    """How many different whole reports there are at most."""
+    """Return an upper bound on the number of different whole reports."""
     length = mechanism.shape.length
     if mechanism.shape.uneven:
         return 2.0 ** min(mechanism.shape.alphabet, 1000)
@@ -298,47 +308,63 @@ MAX_ENTRIES = 1 << 20
 
 
 def overridden(mechanism: Mechanism, name: str) -> bool:
-    """Whether somebody other than the package says this of the mechanism: a class from outside, or a member put in its place."""
+    """Return whether a class from outside the package, or a replaced member, defines this attribute."""
     owner = next((owner for owner in type(mechanism).__mro__ if name in vars(owner)), None)
     return hides_member(mechanism, name) or (owner is not None and not is_own_member(owner, name))
 
 
 def reshaped(mechanism: Mechanism) -> bool:
-    """Whether somebody other than the package says which answers a report consists of."""
+    """Return whether code from outside the package defines which answers a report consists of."""
     return any(overridden(mechanism, name) for name in SHAPE)
 
 
 def is_foreign(candidate: Candidate, whole: Mechanism) -> bool:
-    """Whether code from outside the package builds a mechanism or is part of it."""
+    """Return whether code from outside the package builds a mechanism or is part of it."""
     if candidate.ready or candidate.asked is not None:
         return not is_own(candidate.asked or whole)
     return not (is_own_builder(candidate.builder) and is_own(whole))
 
 
 def is_curated(mechanism: Mechanism) -> bool:
-    """Whether a trusted curator sees everything anyway, by the package's word; of links anybody may say so."""
+    """Return whether a trusted curator sees all data anyway.
+
+    Only the package's own classes may say so, except for links, where any class may.
+    """
     believed = mechanism.subject == "links" or not overridden(mechanism, "trust")
     return mechanism.trust == "curator" and believed
 
 
 def values_of(mechanism: Mechanism, private: Any) -> Any:
-    """The values among what users hold: all but a level in the last column."""
+    """Return the values among what users hold: all but a level in the last column."""
     return np.asarray(private)[..., :-1] if isinstance(mechanism, PersonalMechanism) else private
 
 
 def with_values(mechanism: Mechanism, private: Any, values: Any) -> Any:
-    """The same users with other values; levels stay."""
+    """Return the same users with other values; levels stay.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism, which says whether users have levels.
+    private
+        What users hold, one row each; a level is in the last column.
+    values
+        The new values, one row each.
+    """
     levels = isinstance(mechanism, PersonalMechanism)
     return np.column_stack([values, np.asarray(private)[:, -1]]) if levels else values
 
 
 def decoder(mechanism: Mechanism) -> Mechanism:
-    """What decodes each report by itself: the mechanism, unless it learns from all reports how many chose each level."""
+    """Return a mechanism that decodes each report by itself.
+
+    This is the mechanism itself, unless it estimates from all reports how many users chose each level.
+    """
     return mechanism.settled() if isinstance(mechanism, PersonalMechanism) else mechanism
 
 
 def beyond_audit(mechanism: Mechanism) -> tuple[str, ...]:
-    """What no audit of a mechanism can see, in sentences."""
+    """Return, in sentences, what no audit of a mechanism can see."""
     return mechanism.beyond_audit if isinstance(mechanism, LinkMechanism) else ()
 
 
@@ -352,7 +378,7 @@ def reason(mechanism: Mechanism, name: str) -> str | None:
 
 @dataclass(frozen=True)
 class CheckedLoss:
-    """What an audit goes by: the loss, δ and whether the claim holds, believed or computed again."""
+    """The loss, the δ and the verdict that an audit uses, either believed or computed again."""
 
     loss: Loss
     delta: float
@@ -362,7 +388,7 @@ class CheckedLoss:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> CheckedLoss:
-        """What is said, where the package says it; else what follows from the answers."""
+        """Return the mechanism's own values where the package computes them, else those of its answers."""
         if not any(overridden(mechanism, name) for name in ("loss", "epsilon", "delta", "holds")):
             return cls(mechanism.loss, mechanism.delta, mechanism.holds)
         if not mechanism.answers:
@@ -381,21 +407,23 @@ class CheckedLoss:
 
 
 def claims_independence(mechanism: Mechanism) -> bool:
-    """Whether the answers of a report are to be independent: always, unless the package says otherwise of its own, or
-    decoys are among them (`has_decoys`)."""
+    """Return whether the answers of a report should be independent.
+
+    They should, unless the package says otherwise of its own mechanism, or some are decoys (`has_decoys`).
+    """
     if isinstance(mechanism, LinkMechanism) and not overridden(mechanism, "independent"):
         return mechanism.independent and not has_decoys(mechanism)
     return not has_decoys(mechanism)
 
 
 def answers_alone(mechanism: Mechanism) -> bool:
-    """Whether a report consists of independent answers, and of nothing else."""
+    """Return whether a report consists of independent answers and of nothing else."""
     levels = isinstance(mechanism, PersonalMechanism)
     return mechanism.finite and claims_independence(mechanism) and not levels
 
 
 def has_decoys(mechanism: Mechanism) -> bool:
-    """Whether somebody else's mechanism says that some of its answers are blind."""
+    """Return whether a mechanism from outside the package says that some of its answers are blind."""
     if not overridden(mechanism, "answers"):
         return False
     blind = [is_blind(answer.channel) for answer in mechanism.answers]
@@ -403,7 +431,7 @@ def has_decoys(mechanism: Mechanism) -> bool:
 
 
 def is_blind(channel: FiniteChannel) -> bool:
-    """Whether a channel answers every input alike: all rows are the same integers."""
+    """Return whether a channel answers every input alike: all rows are the same integers."""
     if channel.input_count * channel.output_count > MAX_ENTRIES:
         return channel.loss.terms == ()
     first = channel.row(0)
@@ -411,13 +439,16 @@ def is_blind(channel: FiniteChannel) -> bool:
 
 
 def draws_by_reports(mechanism: Mechanism) -> bool:
-    """Whether the number of random words may follow from what is reported: never, unless the package says so of its own."""
+    """Return whether the number of random words may depend on the report.
+
+    It may only where the package says so of its own mechanism.
+    """
     own = isinstance(mechanism, LinkMechanism) and mechanism.words_by_reports
     return own and not overridden(mechanism, "words_by_reports")
 
 
 def is_compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
-    """Whether a claim is about two inputs: by the package's word, or as its subject has it."""
+    """Return whether a claim is about two inputs: as the package says, else by the subject."""
     if isinstance(mechanism, PersonalMechanism) and mechanism.blinded:
         # The control still randomizes levels: it hides rows of one level from each other.
         return level_of(one) == level_of(other)
@@ -429,7 +460,7 @@ def is_compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
 
 
 def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, int]]:
-    """The pairs of inputs that a claim is about, each once."""
+    """Return the pairs of inputs that a claim is about, each once."""
     return [
         (one, other)
         for one, other in combinations(range(len(inputs)), 2)
@@ -438,14 +469,14 @@ def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, i
 
 
 def pair_claim(mechanism: Mechanism, one: Any, other: Any) -> float:
-    """The ε that is claimed for two inputs, by the package's word; else the claim."""
+    """Return the ε claimed for two inputs: that of the pair where the package defines it, else the claim."""
     if isinstance(mechanism, PersonalMechanism) and not overridden(mechanism, "pair_epsilon"):
         return mechanism.pair_epsilon(one, other)
     return mechanism.claim.epsilon
 
 
 def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str]]:
-    """What is taken on trust, in sentences; and what cannot be, because no reason is given."""
+    """Return what is taken on trust, in sentences, and what cannot be because no reason is given."""
     trusts, leaks = [], []
     if mechanism.trust == "curator":
         trusts.append(
@@ -481,7 +512,7 @@ def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], l
 
 
 def understates(stated: Loss, seen: Loss) -> bool:
-    """Whether a stated loss is less than one that was seen; an infinite one understates nothing."""
+    """Return whether a stated loss is less than one that was seen; an infinite one never is."""
     return stated.terms is not None and (seen.terms is None or seen.exceeds(Fraction(stated.epsilon)))
 
 

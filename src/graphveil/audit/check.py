@@ -46,9 +46,16 @@ ANYWHERE = "rows anywhere in the range"
 def check_mechanism(
     what: str | Callable[..., Mechanism], *, epsilons: Sequence[float] = (0.1, 1.0, 4.0), quick: bool = True
 ) -> None:
-    """Check a registered mechanism, or a function that builds one, at some budgets; AssertionError names all that is wrong.
+    """Check a mechanism at some budgets; an AssertionError names everything that is wrong.
 
-    A budget that the mechanism refuses with an InputError is left out; one at least must be left.
+    Parameters
+    ----------
+    what
+        A registered name, or a function that builds a mechanism.
+    epsilons
+        The budgets. One that the mechanism refuses with an InputError is skipped; at least one must be left.
+    quick
+        Whether statistical checks draw fewer reports, and the audit is a quick one.
 
     >>> check_mechanism("krr", epsilons=[1.0])
     """
@@ -58,9 +65,18 @@ def check_mechanism(
 def mechanism_checks(
     what: str | Callable[..., Mechanism], *, epsilons: Sequence[float] = (0.1, 1.0, 4.0), quick: bool = True
 ) -> Iterator[Check]:
-    """The checks of a mechanism at some budgets, by name, so that each can be a test of its own.
+    """Yield the named checks of a mechanism at some budgets, so that each can be a separate test.
 
     What several checks of one budget need is computed once, when the first of them runs.
+
+    Parameters
+    ----------
+    what
+        A registered name, or a function that builds a mechanism.
+    epsilons
+        The budgets; those that the mechanism refuses are skipped.
+    quick
+        Whether statistical checks draw fewer reports, and the audit is a quick one.
 
     >>> [check.name for check in mechanism_checks("krr", epsilons=[1.0])][:2]
     ['it claims what it was asked for at epsilon 1', 'its claim holds at epsilon 1']
@@ -84,7 +100,7 @@ def mechanism_checks(
 
 
 def title_of(what: str | Callable[..., Mechanism]) -> str:
-    """What a mechanism under test is called."""
+    """Return the title of a mechanism under test."""
     return what if isinstance(what, str) else Candidate.of(what, 1.0).title
 
 
@@ -97,7 +113,7 @@ class TriedMechanism:
 
     @property
     def draws(self) -> int:
-        """How many reports a statistical check draws."""
+        """The number of reports that a statistical check draws."""
         return QUICK_DRAWS if self.quick else DRAWS
 
     @cached_property
@@ -132,7 +148,7 @@ class TriedMechanism:
 
 
 def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMechanism], None]]]:
-    """The checks that apply, by name."""
+    """Yield the checks that apply, by name."""
     mechanism, candidate = tried.mechanism, tried.candidate
     yield "it claims what it was asked for", check_asked
     yield "its claim holds", check_holds
@@ -244,7 +260,7 @@ def _estimates(mechanism: Mechanism, private: Any, draws: int) -> NDArray[np.flo
 
 
 def truth(mechanism: Mechanism, private: Any) -> NDArray[np.float64]:
-    """What an unbiased estimate is the estimate of: the row, the label's indicator, or the level."""
+    """Return the target of an unbiased estimate: the row, the label's indicator, or the level."""
     if mechanism.subject == "label":
         indicator: NDArray[np.float64] = np.zeros(mechanism.shape.dimensions)
         indicator[int(private)] = 1.0
@@ -254,7 +270,7 @@ def truth(mechanism: Mechanism, private: Any) -> NDArray[np.float64]:
 
 
 def width(mechanism: Mechanism) -> float:
-    """How wide the public range is."""
+    """Return the width of the public range; 1 where there is none."""
     public = getattr(mechanism, "public", None)
     return 1.0 if public is None else float(public.high - public.low)
 
@@ -292,7 +308,17 @@ def check_control_reports(tried: TriedMechanism) -> None:
 
 
 def check_setting(setting: str, values: Sequence[Any], tried: TriedMechanism) -> None:
-    """Values of a setting that make no sense are refused."""
+    """Check that invalid values of a setting are refused.
+
+    Parameters
+    ----------
+    setting
+        The name of the setting.
+    values
+        Values that must be refused.
+    tried
+        The mechanism under test.
+    """
     for bad in values:
         build = partial(tried.candidate.build, **{setting: bad})
         if setting == "epsilon" and tried.candidate.name is not None:

@@ -1,4 +1,4 @@
-"""Where a plan asks for a class: is it the one that the plan's model gives to the user's own row, in the user's own list?
+"""Class questions: the reported class must be the one that the plan's model predicts for the user's row.
 
 The class is computed a second time here, in whole numbers of Python and straight from the page on the wire format, and
 compared with what clients report from words that let every symbol through as it is. Rows are hostile ones.
@@ -92,7 +92,7 @@ def graded(mechanism: ClassMechanism) -> tuple[ClassMechanism, NDArray[np.float6
 
 
 def check_form(mechanism: ClassMechanism, rows: NDArray[np.float64]) -> None:
-    """Every row must take the same number of random words and give a report of the same form."""
+    """Check that every row takes the same number of random words and gives a report of the same form."""
     forms = {}
     for user, row in enumerate(rows):
         words = CountedWords(SEED)
@@ -125,7 +125,17 @@ class _ConstantWords(Words):
 
 
 def check_places(mechanism: ClassMechanism, rows: NDArray[np.float64], word: int) -> None:
-    """Every user must answer by the place that follows from the plan, whichever way rows are held."""
+    """Check that every user answers by the place that follows from the plan, in every representation of rows.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism of a plan that asks for a class.
+    rows
+        One row for each of its users, (users, dims) float64.
+    word
+        A random word with which the channel answers every symbol truthfully.
+    """
     # Only what single precision holds is the same row there.
     with np.errstate(over="ignore"):
         single = rows.astype(np.float32)
@@ -157,7 +167,17 @@ def check_places(mechanism: ClassMechanism, rows: NDArray[np.float64], word: int
 
 
 def place_of(mechanism: ClassMechanism, row: list[float], user: int) -> int:
-    """The place that a user answers by, in whole numbers and one step after the other, as docs/wire-format.md says it."""
+    """Return the place that a user answers by, in integers, step by step as in docs/wire-format.md.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism, with its model and the users' lists.
+    row
+        The user's values.
+    user
+        The user's place in the plan.
+    """
     model, low, high = mechanism.model, mechanism.public.low, mechanism.public.high
     values = []
     for value in row:

@@ -204,7 +204,19 @@ class JointDistribution:
         return places
 
     def draw(self, index: int, draws: int, words: Words) -> Numbers:
-        """How often each possible report is drawn under an input; in blocks, so that memory is bounded."""
+        """Return how often each possible report is drawn under an input, (reports,) int64.
+
+        Reports are drawn in blocks, so that memory is bounded.
+
+        Parameters
+        ----------
+        index
+            The input, as an index into `inputs`.
+        draws
+            The number of reports to draw.
+        words
+            The source of random words.
+        """
         counts = np.zeros(len(self.counts[0]), dtype=np.int64)
         for start in range(0, draws, DRAW_BLOCK):
             users = batch(self.inputs[index], min(DRAW_BLOCK, draws - start))
@@ -212,7 +224,17 @@ class JointDistribution:
         return counts
 
     def draw_alone(self, index: int, calls: int, words: Words) -> Numbers:
-        """The same by calls for one user each, as clients make them."""
+        """Return the same as `draw`, by calls for one user each, as clients make them.
+
+        Parameters
+        ----------
+        index
+            The input, as an index into `inputs`.
+        calls
+            The number of calls.
+        words
+            The source of random words.
+        """
         user = batch(self.inputs[index], 1)
         places = np.concatenate([self.places(user, words) for _ in range(calls)])
         return np.bincount(places, minlength=len(self.counts[0]))
@@ -264,7 +286,7 @@ class ReportEvent:
     places: Places
 
     def count(self, counts: Numbers) -> int:
-        """How often one of them was drawn."""
+        """Return how often one of the reports was drawn."""
         return int(counts[self.places].sum())
 
 
@@ -370,7 +392,7 @@ class SamplerLook:
 
 
 def _events(joint: JointDistribution, one: int, other: int, draws: int) -> list[ReportEvent]:
-    """What is compared: the reports that separate the two inputs most, and groups that leave none out."""
+    """Return the events to compare: reports that separate two inputs most, and groups that cover all."""
     mean = (joint.shares[one] + joint.shares[other]) / 2
     ratio = np.log(np.maximum(joint.shares[one], TINY)) - np.log(np.maximum(joint.shares[other], TINY))
     order = np.argsort(-ratio, kind="stable")
@@ -422,7 +444,7 @@ class WorstLink:
 
     @property
     def loss(self) -> Loss:
-        """What the link costs."""
+        """The loss of the link."""
         return Loss.of(self.ratio)
 
 
@@ -519,7 +541,7 @@ def largest_ratio(often: list[int], rarely: list[int]) -> Fraction:
 
 
 def graphs_step(candidate: Candidate) -> Step:
-    """Whether one link costs what is claimed when the reports of all users are put together."""
+    """Check that one link costs at most the claim when the reports of all users are put together."""
     found: dict[int, WorstLink] = {}
     claimed = candidate.build().claim.epsilon
     for users in USERS:

@@ -131,7 +131,7 @@ class StatedPrivacy:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit has found. It ``holds`` if nothing leaks and every step came to its end.
+    """The findings of an audit. It ``holds`` if nothing leaks and every step was finished.
 
     ``exact`` is what the tables say, rounded up: ε at the claimed δ, and δ at the claimed ε (0 where none is claimed).
     Where the mechanism is not ``finite`` there are no tables, and it is what a closed form says. ``protects``, ``leaks``,
@@ -335,13 +335,13 @@ def _covers(mechanism: Mechanism, candidate: Candidate, steps: list[Step], quick
 
 
 def deadline_of(minutes: float | None, quick: bool) -> Deadline:
-    """When an audit must end that may take so long."""
+    """Return the deadline of an audit that may take so many minutes."""
     usual = QUICK_MINUTES if quick else MINUTES
     return Deadline(60 * (usual if minutes is None else check_number(minutes, "minutes", above=0)))
 
 
 def draws_of(joint: JointDistribution, quick: bool) -> int:
-    """How many reports are drawn for each input: all that there is time for."""
+    """Return the number of reports to draw for each input."""
     if not quick:
         return DRAWS
     if isinstance(joint.mechanism, SymbolMechanism):
@@ -359,7 +359,7 @@ def _leaks(steps: list[Step]) -> list[str]:
 
 
 def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], foreign: bool) -> list[str]:
-    """What is protected, in sentences; only what the steps have confirmed."""
+    """Return what is protected, in sentences; only what the steps have confirmed."""
     sound = {step.title: not (step.leaks or step.unfinished) for step in steps}
     sentences = []
     if all(sound[title] for title in sound if title not in EXACT) and not math.isinf(exact.epsilon):

@@ -116,7 +116,7 @@ class Title(StrEnum):
 
 
 class Rank(IntEnum):
-    """How near a finding is to the root of a fault: of several, the one of the lowest rank is told first."""
+    """The rank of a finding: the lower, the nearer to the root of a fault, and the earlier it is shown."""
 
     CLAIM = 0  # the tables or the enumerated reports are above the claim
     STATE = 1  # a call changes the mechanism, or its randomness is not the words'
@@ -266,7 +266,7 @@ def exact_words(exact: float, claim: float) -> str:
 
 
 def meets(exact: float, claim: float) -> bool:
-    """Whether an exact ε is its claim for a reader: never above it, and as near below as tables are built."""
+    """Return whether an exact ε may be shown as its claim: at most that, and as near as tables are built."""
     if not 0 < exact <= claim < float("inf"):
         return False
     return Fraction(claim) - Fraction(exact) <= NEAR * Fraction(claim)

@@ -67,7 +67,17 @@ class AnswerBits:
 
 
 def check_answers(version: Version, values: int, least: int = MIN_USERS) -> None:
-    """Answers that are said to be independent must be; each look has so many values in all, and at least so many users."""
+    """Check that answers which are said to be independent are.
+
+    Parameters
+    ----------
+    version
+        The mechanism in the size to check.
+    values
+        The number of values to draw for each row in all.
+    least
+        The smallest number of users to draw.
+    """
     mechanism = version.mechanism
     if not has_independent_answers(mechanism):
         return
@@ -81,7 +91,7 @@ def check_answers(version: Version, values: int, least: int = MIN_USERS) -> None
 
 
 def has_independent_answers(mechanism: Mechanism) -> bool:
-    """Whether a report consists of several answers that are said to be independent."""
+    """Return whether a report consists of several answers that are said to be independent."""
     count = sum(answer.count for answer in mechanism.answers)
     return answers_alone(mechanism) and count == mechanism.shape.length > 1
 
@@ -145,7 +155,7 @@ def _places(count: int) -> NDArray[np.int64]:
 
 
 def _kinds(codes: NDArray[np.int64], alphabet: int) -> list[NDArray[np.bool_]]:
-    """Which codes set a bit, for each kind of bit."""
+    """Return, for each kind of bit, which codes set it, (alphabet,) bool."""
     middle = np.arange(alphabet) > middle_code(codes, alphabet)
     chance = np.random.default_rng(BITS_SEED)
     hashed = [chance.random(alphabet) < 0.5 for _ in range(HASHED)] if alphabet > 2 else []
@@ -153,7 +163,7 @@ def _kinds(codes: NDArray[np.int64], alphabet: int) -> list[NDArray[np.bool_]]:
 
 
 def _tails(first: AnswerBits, second: AnswerBits) -> NDArray[np.float64]:
-    """How unlikely each number of users is for whom both bits are set, as a logarithm."""
+    """Return how unlikely the number of users with both bits set is, for each two places, as a logarithm."""
     if first.asked is None or second.asked is None:
         share = second.bits.mean(axis=0, dtype=np.float64)
         together = (first.bits.T @ second.bits).astype(np.float64)
@@ -166,7 +176,7 @@ def _tails(first: AnswerBits, second: AnswerBits) -> NDArray[np.float64]:
 
 
 def check_pairs(answers: AnswerBits, title: str) -> None:
-    """Any two answers must be independent."""
+    """Check that any two answers are independent."""
     tails = np.triu(_tails(answers, answers), 1)
     at = np.unravel_index(int(tails.argmin()), tails.shape)
     if tails[at] < log_false_alarm(tails.size):
@@ -189,7 +199,7 @@ def _together_words(answers: AnswerBits, one: int, other: int) -> str:
 
 
 def check_triples(answers: AnswerBits, title: str) -> None:
-    """Any three answers must be independent."""
+    """Check that any three answers are independent."""
     size = min(answers.bits.shape[1], MAX_TRIPLE_PLACES)
     if size < 3:
         return
@@ -213,7 +223,7 @@ def check_triples(answers: AnswerBits, title: str) -> None:
 
 
 def check_halves(answers: AnswerBits, title: str) -> None:
-    """Random halves of a report must be independent of the others: many small dependences add up."""
+    """Check that random halves of a report are independent of each other: many small dependences add up."""
     size = answers.bits.shape[1]
     if size < 4:
         return
@@ -242,7 +252,7 @@ RANDOM_ENOUGH, FEW_USERS = 3.0, 64
 
 
 def check_users(joint: JointDistribution) -> None:
-    """Users with the same row must answer independently, in one call and in two.
+    """Check that users with the same row answer independently, in one call and in two.
 
     Two independent reports are equal with probability Σp², and the number of equal pairs is compared with that. If all
     pairs are equal too often alike, the sampler draws something else than the table says, which is not found here.
@@ -276,7 +286,7 @@ def check_users(joint: JointDistribution) -> None:
 
 
 def _all_alike(joint: JointDistribution, matches: list[int], pairs: int) -> bool:
-    """Whether reports are equal in the same share of all kinds of pairs, users that are asked alone included."""
+    """Return whether reports are equal equally often in all kinds of pairs, users asked alone included."""
     alone = np.array(
         [joint.places(batch(joint.inputs[0], 1), SeededWords(USERS_SEED, call))[0] for call in range(CALLS)]
     )
@@ -353,7 +363,7 @@ def repeated_string(codes: Numbers) -> int | None:
 
 
 def string_length(codes: Numbers, size: int) -> int | None:
-    """How long a string must be so that none comes twice by chance; None where codes hardly vary."""
+    """Return the length from which no string repeats by chance; None where codes hardly vary."""
     users = len(codes)
     entropies = []
     for column in codes.T:
@@ -429,7 +439,17 @@ def _spectrum(bits: Floats) -> NDArray[np.complex128] | None:
 
 
 def check_noise(version: Version, private: Any, crowd: Reports) -> None:
-    """The noise of one call, or of two, must not come back; ``crowd`` are the reports of many users of one call, who all hold the same."""
+    """Check that the noise of a call does not come back, within the call or in a second one.
+
+    Parameters
+    ----------
+    version
+        The mechanism in the size to check.
+    private
+        The row that all users hold.
+    crowd
+        The reports of many users of one call, who all hold that row.
+    """
     mechanism, users = version.mechanism, crowd.users
     # Of the second call so many users that a string of it is seen again.
     reports = [crowd, version.draw(private, max(users // 8, min(users, 2000)))]

@@ -1,4 +1,4 @@
-"""What draws prove about ε: a lower bound, from how often an event comes under one input and under another.
+"""Lower bounds on ε from draws: from how often an event comes under one input and under another.
 
 If an event has probability p under one input and p' under another, ε is at least ln((p-δ)/p'). With Clopper-Pearson
 intervals for both, the bound holds with 99.9%, over all events together (Bonferroni: each interval has 0.1% over their
@@ -214,7 +214,17 @@ class EventTally:
         self.examples: list[Estimate] = []
 
     def draw(self, private: Any, draws: int, words: Words | None) -> None:
-        """Draw reports, in blocks so that memory is bounded."""
+        """Draw reports and count their events, in blocks so that memory is bounded.
+
+        Parameters
+        ----------
+        private
+            The input of all users.
+        draws
+            The number of reports to draw.
+        words
+            The source of random words; None is a client's default.
+        """
         mechanism = self.mechanism
         block = max(1, BLOCK_VALUES // max(mechanism.shape.row_length, mechanism.shape.length))
         for start in range(0, draws, block):
@@ -257,7 +267,7 @@ def sum_estimates(estimate: Estimate) -> Floats:
 
 
 def project(estimate: Estimate, direction: Floats) -> Floats:
-    """How far each estimate points along a direction, offset aside."""
+    """Return the projection of each estimate on a direction, without the offset, (users,) float64."""
     if estimate.indices is None:
         return np.asarray(estimate.values.reshape(estimate.shape) @ direction)
     owners = np.repeat(np.arange(estimate.shape[0]), np.diff(estimate.indptr))
@@ -272,7 +282,7 @@ CONTRAST_DRAWS, MIN_CONTRAST_DRAWS, CONTRAST_VALUES, PILOT_PART = 4000, 256, 1 <
 
 
 def check_contrast(version: Version) -> None:
-    """Weighted codes of whole reports must tell no more than is claimed."""
+    """Check that weighted codes of whole reports tell no more than is claimed."""
     mechanism, known = version.mechanism, known_epsilon(version.mechanism)
     most = CONTRAST_VALUES // max(mechanism.shape.row_length, mechanism.shape.length)
     draws = max(MIN_CONTRAST_DRAWS, min(CONTRAST_DRAWS, most))
@@ -309,7 +319,17 @@ class CodeContrast:
 
     @classmethod
     def of(cls, version: Version, one: Any, other: Any, draws: int) -> CodeContrast:
-        """Weights by how the codes of a few reports differ in the mean, and by the order of the two inputs' values."""
+        """Choose weights by how codes differ in the mean of a few reports, and by the order of values.
+
+        Parameters
+        ----------
+        version
+            The mechanism in the size to check.
+        one, other
+            The two inputs.
+        draws
+            The number of reports to draw under each.
+        """
         mechanism, drawn = version.mechanism, [version.draw(row, draws) for row in (one, other)]
         size = mechanism.shape.alphabet if mechanism.shape.uneven else place_count(mechanism)
         centre = (
@@ -333,7 +353,7 @@ class CodeContrast:
         return np.stack(sums)
 
     def bound(self, draws: int) -> LowerBound:
-        """What fresh reports prove about ε."""
+        """Return the lower bound on ε that fresh reports prove."""
         counts = []
         for row in self.inputs:
             scores = self.scores(self.version.draw(row, draws))
@@ -362,7 +382,7 @@ _lgamma = np.frompyfunc(math.lgamma, 1, 1)
 
 
 def clopper_pearson(successes: int, draws: int, confidence: float) -> tuple[float, float]:
-    """The two-sided interval of a probability after ``successes`` of ``draws``.
+    """Return the two-sided confidence interval of a probability after ``successes`` of ``draws``.
 
     >>> low, high = clopper_pearson(0, 100, 0.95)
     >>> low, round(high, 4)
@@ -373,7 +393,17 @@ def clopper_pearson(successes: int, draws: int, confidence: float) -> tuple[floa
 
 
 def clopper_pearsons(successes: ArrayLike, draws: int, confidence: float) -> tuple[Floats, Floats]:
-    """The lower and the upper ends of the intervals of many counts."""
+    """Return the lower and the upper ends of the confidence intervals of many counts.
+
+    Parameters
+    ----------
+    successes
+        The counts, of any shape.
+    draws
+        The number of draws behind each count.
+    confidence
+        The confidence of each two-sided interval, such as 0.95.
+    """
     count = np.asarray(successes, dtype=np.float64)
     tail = (1 - confidence) / 2
     # Seen from the failures, an upper end is a lower end.
@@ -400,7 +430,18 @@ def _lower_ends(count: Floats, draws: int, tail: float) -> Floats:
 
 
 def unlikely(successes: ArrayLike, draws: int, probabilities: ArrayLike, error: float) -> NDArray[np.bool_]:
-    """Which probabilities lie outside the interval of their count at confidence 1-``error``.
+    """Return which probabilities lie outside the interval of their count at confidence 1-``error``.
+
+    Parameters
+    ----------
+    successes
+        The counts.
+    draws
+        The number of draws behind each count.
+    probabilities
+        The probabilities to compare them with, of the same shape as the counts.
+    error
+        The probability that an interval misses its true value.
 
     >>> unlikely([480, 700], 1000, [0.5, 0.5], 0.001).tolist()
     [False, True]
@@ -411,7 +452,7 @@ def unlikely(successes: ArrayLike, draws: int, probabilities: ArrayLike, error: 
 
 
 def at_least(successes: ArrayLike, draws: int, probability: ArrayLike) -> Floats:
-    """P[X ≥ successes] for X binomial: I_p(k, n-k+1)."""
+    """Return P[X ≥ successes] for X binomial: I_p(k, n-k+1)."""
     count, chance = np.broadcast_arrays(
         np.asarray(successes, dtype=np.float64), np.asarray(probability, dtype=np.float64)
     )
@@ -422,15 +463,20 @@ def at_least(successes: ArrayLike, draws: int, probability: ArrayLike) -> Floats
 
 
 def at_most(successes: ArrayLike, draws: int, probability: ArrayLike) -> Floats:
-    """P[X ≤ successes] for X binomial."""
+    """Return P[X ≤ successes] for X binomial."""
     return at_least(draws - np.asarray(successes, dtype=np.float64), draws, 1 - np.asarray(probability))
 
 
 def log_tail(successes: ArrayLike, draws: ArrayLike, probability: ArrayLike) -> Floats:
-    """At most how likely a count as far from its mean is, on its own side, as a logarithm: -n·KL(k/n, p), after Chernoff.
+    """Return Chernoff's bound on the log-probability of a count so far from its mean: -n·KL(k/n, p).
 
-    It holds for binomial counts, and for hypergeometric ones of the same mean (Hoeffding 1963). Fast where many counts
-    of different numbers of draws are compared, and never too small.
+    It is one-sided, and holds for binomial counts and for hypergeometric ones of the same mean (Hoeffding
+    1963). Fast where many counts of different numbers of draws are compared, and never too small.
+
+    Parameters
+    ----------
+    successes, draws, probability
+        The counts, the numbers of draws and the expected shares, of shapes that broadcast.
 
     >>> log_tail([50, 100], 100, 0.5).round(2).tolist()
     [-0.0, -69.31]
@@ -449,7 +495,7 @@ def log_tail(successes: ArrayLike, draws: ArrayLike, probability: ArrayLike) -> 
 
 
 def incomplete_beta(first: Floats, second: Floats, x: Floats) -> Floats:
-    """I_x(a, b), the regularised incomplete beta function."""
+    """Return I_x(a, b), the regularised incomplete beta function; ``first`` is a and ``second`` is b."""
     result = np.where(x >= 1, 1.0, 0.0)
     inside = (x > 0) & (x < 1)
     if not inside.any():

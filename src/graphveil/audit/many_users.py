@@ -51,7 +51,17 @@ CROWD_BLOCKS, CROWD_STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 
 
 def many_users_step(version: Version, schedule: AuditSchedule, walked: Mechanism) -> Step:
-    """Call for very many users with the same row; then with ``walked``, a small mechanism, for all numbers of users of a schedule."""
+    """Call for very many users with the same row, and for all numbers of users of a schedule.
+
+    Parameters
+    ----------
+    version
+        The mechanism as it is audited, for the one large call.
+    schedule
+        The numbers of users to call for.
+    walked
+        A small version of the mechanism, for the calls of the schedule.
+    """
     users, leaks = _one_call(version, schedule.quick)
     first = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
     if leaks or version.mechanism.trust == "curator":
@@ -70,7 +80,7 @@ def many_users_step(version: Version, schedule: AuditSchedule, walked: Mechanism
 
 
 def _one_call(version: Version, quick: bool) -> tuple[int, list[str]]:
-    """How many users were asked together, and what was found."""
+    """Return the number of users asked in one call, and the findings."""
     mechanism = version.mechanism
     values = QUICK_VALUES if quick else VALUES
     users = max(MIN_CROWD, min(CROWD, values // max(mechanism.shape.length, 1)))
@@ -90,7 +100,7 @@ def _one_call(version: Version, quick: bool) -> tuple[int, list[str]]:
 
 
 def check_everybody(version: Version, ranges: ReportRanges, private: Any, users: int) -> None:
-    """Every block of users, and every k-th user, must answer within the tables.
+    """Check that every block of users, and every k-th user, answers within the tables.
 
     Parameters
     ----------
@@ -134,7 +144,7 @@ def check_everybody(version: Version, ranges: ReportRanges, private: Any, users:
 
 
 def _in_blocks(there: NDArray[np.bool_], size: int) -> tuple[Numbers, Numbers]:
-    """How often each answer is set in each block of users, and how many users it has."""
+    """Return how often each answer is set in each block of users, and the number of users in each block."""
     starts = np.arange(0, len(there), size)
     return np.add.reduceat(there, starts, axis=0, dtype=np.int64), np.diff(np.append(starts, len(there)))
 
@@ -194,7 +204,10 @@ def walked_candidate(candidate: Candidate) -> Mechanism:
 
 
 def walked_row(version: Version) -> Any:
-    """What everybody holds: values at both ends of the range in turn, so that a value shows which is sent as it is."""
+    """Return the row that all users hold.
+
+    Its values are the two ends of the range in turn, so that a value which is sent as it is shows.
+    """
     inputs = list(version.valid.values())
     if version.mechanism.subject != "features" or isinstance(version.mechanism, PersonalMechanism):
         return inputs[0]
@@ -203,7 +216,19 @@ def walked_row(version: Version) -> Any:
 
 
 def walk_calls(version: Version, row: Any, schedule: AuditSchedule) -> CallWalk:
-    """Call for all numbers of users of a schedule, who all hold the same row, as far as there is time and their codes are not too many."""
+    """Call for all numbers of users of a schedule, who all hold the same row.
+
+    It ends early where time is over or the codes are too many.
+
+    Parameters
+    ----------
+    version
+        A small version of the mechanism.
+    row
+        The row that all users hold.
+    schedule
+        The numbers of users to call for.
+    """
     mechanism, pilot = version.mechanism, version.draw(row, PILOT)
     bits = CodeSides.of(pilot, row)
     share = float(bits.of_users(pilot).mean()) / bits.answers
@@ -264,7 +289,10 @@ def check_words(mechanism: Mechanism, private: Any, users: int, taken: int) -> N
 
 @dataclass(frozen=True, eq=False)
 class CodeSides:
-    """Which codes count: those on the side of a value, or, where answers depend on each other, one bit of a whole report."""
+    """The codes that count: those on the side of a value, or one bit of a whole report.
+
+    The latter is for mechanisms whose answers depend on each other.
+    """
 
     # What each code counts for a low value; for places with a high one it is turned around.
     upper: NDArray[np.int64]
@@ -292,7 +320,7 @@ class CodeSides:
         return cls(upper, high, mechanism.shape.length, False)
 
     def of_users(self, reports: Reports) -> Numbers:
-        """How many bits of each user's report are set."""
+        """Return the number of set bits in each user's report, (users,) int64."""
         named = self.upper[reports.codes]
         if self.high.any():
             named = named ^ self.high[code_places(reports)]
@@ -303,7 +331,7 @@ class CodeSides:
 
 
 def check_odd_users(walk: CallWalk) -> None:
-    """Nobody may be drawn differently from all others."""
+    """Check that no user is drawn differently from all others."""
     users = sum(map(len, walk.sums.values()))
     if not users:
         return

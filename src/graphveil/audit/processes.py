@@ -34,7 +34,17 @@ ESTIMATED = {field.name for field in fields(Estimate)}
 
 
 def processes_step(candidate: Candidate, version: Version, foreign: bool) -> Step:
-    """Check that reports and estimates depend on nothing but what is sent; what is foreign is run in a second process too."""
+    """Check that reports and estimates depend on nothing but what is sent.
+
+    Parameters
+    ----------
+    candidate
+        The mechanism under audit and the way to build it.
+    version
+        The mechanism as it is audited.
+    foreign
+        Whether code from outside the package is part of it: then it is run in a second process too.
+    """
     mechanism = version.mechanism
     rows = {title: batch(private, USERS) for title, private in version.valid.items()}
     reports = {title: checked_reports(mechanism, held, SeededWords(SEED)) for title, held in rows.items()}
@@ -87,7 +97,7 @@ def started(candidate: Candidate) -> Separate:
 
 
 def check_decoded_here(mechanism: Mechanism, reports: dict[str, Reports]) -> None:
-    """Reports that were sent as bytes must be decoded as those that were not."""
+    """Check that reports sent as bytes are decoded as those that were not."""
     for title, made in reports.items():
         estimate = made.estimate()
         if type(estimate) is not Estimate or set(vars(estimate)) != ESTIMATED:
@@ -103,7 +113,15 @@ def check_decoded_here(mechanism: Mechanism, reports: dict[str, Reports]) -> Non
 
 
 def check_decoded_there(other: Separate, reports: dict[str, Reports], control: dict[str, Reports]) -> None:
-    """A process that has seen no row must decode reports, and those of the control, as this one does."""
+    """Check that a process that has seen no row decodes reports as this one does.
+
+    Parameters
+    ----------
+    other
+        The other process.
+    reports, control
+        Reports of the mechanism and of its control, by title.
+    """
     for title, made in {**reports, **control}.items():
         there = other.decode(Reports.to_bytes(made), blind=title in control)
         if not _same(Decoded.of(made.estimate()), there):
@@ -115,7 +133,17 @@ def check_decoded_there(other: Separate, reports: dict[str, Reports], control: d
 
 
 def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, Any]) -> None:
-    """Rows must be answered as here, in silence, and nothing else may leave the process."""
+    """Check that another process answers rows as this one does, silently, and that nothing else leaves it.
+
+    Parameters
+    ----------
+    other
+        The other process.
+    mechanism
+        The mechanism in this process.
+    rows
+        Rows of some users, by title.
+    """
     said: dict[bytes, str] = {}
     for title, held in rows.items():
         sent = other.randomize(held, SEED)
@@ -136,7 +164,7 @@ def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, 
 
 
 def check_memory(other: Separate, rows: dict[str, Any]) -> None:
-    """A call must leave nothing behind in the process that depends on the rows."""
+    """Check that a call leaves nothing behind in the process that depends on the rows."""
     first, *others = rows
     before = other.left_behind(rows[first], SEED)
     for title in others:

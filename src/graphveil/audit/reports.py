@@ -195,7 +195,7 @@ def public_range(candidate: Candidate, mechanism: Mechanism) -> PublicRange | No
 
 
 def accepts(mechanism: Mechanism, rows: NDArray[Any]) -> bool:
-    """Whether rows like these are valid for the mechanism."""
+    """Return whether rows like these are valid for the mechanism."""
     try:
         reports_of(mechanism, rows[:1], SeededWords(SEED))
     except BrokenError as error:
@@ -259,7 +259,7 @@ def reports_of(
 
 
 def _carried(reports: Any, mechanism: Mechanism) -> str | None:
-    """What an object of reports has besides the arrays that are sent, in words; None if nothing."""
+    """Describe what an object of reports has besides the arrays that are sent; None if nothing."""
     if type(reports) is not Reports:
         return f"randomize must return Reports, it returns {type(reports).__name__}"
     if set(vars(reports)) - FIELDS:
@@ -293,7 +293,19 @@ def _bases(array: Any) -> Iterator[Any]:
 def checked_reports(
     mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
 ) -> Reports:
-    """Return reports (as `reports_of` does) that a server would accept."""
+    """Return reports as `reports_of` does, and check that a server would accept them.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism that randomizes.
+    private
+        What users hold, one row each.
+    words
+        The source of random words; None is a client's default.
+    users
+        The number of reports that there must be; None: as many as rows.
+    """
     reports = reports_of(mechanism, private, words, users)
     try:
         reports.check()
@@ -353,13 +365,13 @@ def middle_code(codes: NDArray[Any], alphabet: int = 0) -> int:
 
 
 def same_reports(one: Reports, other: Reports) -> bool:
-    """Whether two sets of reports say the same, whatever mechanism they name."""
+    """Return whether two sets of reports are equal, whatever mechanism they name."""
     same = np.array_equal(one.indptr, other.indptr) and np.array_equal(one.codes, other.codes)
     return same and same_dims(one.dims, other.dims)
 
 
 def same_dims(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    """Whether two sets of reports are about the same dimensions."""
+    """Return whether two sets of reports are about the same dimensions."""
     return one is other if one is None or other is None else np.array_equal(one, other)
 
 

@@ -84,7 +84,10 @@ class StatedPlan:
 
 @dataclass(frozen=True)
 class CollectionFacts:
-    """What a collection holds besides answers: ``epsilon`` and ``delta`` are the cap that people were offered."""
+    """The facts of a collection besides its answers.
+
+    ``epsilon`` and ``delta`` are the cap that people were offered.
+    """
 
     id: str
     purpose: str
@@ -118,7 +121,7 @@ class CollectionFacts:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyStatement:
-    """What is asked, what it costs by basic composition, and what was audited."""
+    """A privacy statement: the plans, their cost by basic composition, and the audits."""
 
     plans: tuple[StatedPlan, ...]
     # By fingerprint of the mechanism.
@@ -133,7 +136,17 @@ class PrivacyStatement:
         audit: Callable[[Plan], Audit],
         collection: CollectionFacts | None = None,
     ) -> PrivacyStatement:
-        """Make the statement of some plans, with an audit of every mechanism, each once."""
+        """Make the statement of some plans, with an audit of every mechanism, each once.
+
+        Parameters
+        ----------
+        plans
+            The plans under their names.
+        audit
+            A function that audits the mechanism of a plan.
+        collection
+            The facts of the collection that the plans belong to, if any.
+        """
         privacy = compose_privacy(plans, 0 if collection is None else collection.volunteers)
         distinct = {each.fingerprint: each.plan for each in reversed(plans)}
         audits = {fingerprint: audit(plan) for fingerprint, plan in distinct.items()}
@@ -167,7 +180,7 @@ class PrivacyStatement:
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """Who gets what, a line each, below `HEAD`."""
+        """The lines of the statement, below `HEAD`: who gets what."""
         known = [] if self.collection is None else self.collection.rows
         return [*(each.row for each in self.plans), *known]
 

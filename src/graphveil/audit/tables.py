@@ -34,7 +34,7 @@ MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16
 
 
 def tables_step(mechanism: Mechanism, asked: float) -> Step:
-    """Whether the claim is no more than was asked for, and the exact loss of all answers no more than the claim."""
+    """Check that the claim is at most what was asked for, and the exact loss at most the claim."""
     claim, stated = mechanism.claim, CheckedLoss.of(mechanism)
     loss = stated.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
@@ -67,7 +67,7 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
 
 
 def _cause(mechanism: Mechanism, loss: Loss) -> str:
-    """Why the exact loss is above the claim, as far as the tables tell."""
+    """Return the reason why the exact loss is above the claim, as far as the tables tell."""
     claim, answers = mechanism.claim, mechanism.answers
     count = sum(answer.count for answer in answers)
     gravest = max(answers, key=lambda answer: answer.channel.epsilon).channel
@@ -123,7 +123,7 @@ def describe_worst_entry(channel: FiniteChannel) -> str:
 
 
 def _channel_leaks(channel: FiniteChannel) -> list[str]:
-    """Whether the channel says of itself what its rows say, and draws what they say."""
+    """Return findings where a channel's statements, or its draws, differ from its rows."""
     leaks = []
     size = channel.input_count * channel.output_count
     long = channel.total.bit_length() > 63
@@ -172,7 +172,7 @@ def _alias_leaks(channel: FiniteChannel) -> list[str]:
 
 
 def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
-    """Whether the whole mechanism keeps its claim when all its reports are enumerated."""
+    """Check that the whole mechanism keeps its claim when all its reports are enumerated."""
     if joint is None:
         reason = "too many different reports" if finite else "not finite, a documented exception"
         what = "the exact epsilon" if finite else "epsilon"
@@ -236,7 +236,7 @@ def describe_worst_report(
 
 
 def describe_size(mechanism: Mechanism) -> str:
-    """How much of a row is reported, in words."""
+    """Describe how much of a row is reported."""
     if mechanism.trust == "curator":
         return f"graphs of {mechanism.shape.dimensions} cells"
     if mechanism.subject == "links":
@@ -263,7 +263,7 @@ NOT_KEPT = "values are not protected at the level's budget"
 
 
 def pairs_step(joint: JointDistribution, size: str) -> Step:
-    """Whether whole reports keep the claim of every pair of inputs, when they are enumerated."""
+    """Check that enumerated whole reports keep the claim of every pair of inputs."""
     mechanism = joint.mechanism
     kinds = dict.fromkeys(("one level", "different levels", "equal rows of different levels"), NOTHING)
     broken: dict[str, Worst] = {}
@@ -312,7 +312,7 @@ def _show_level(private: Any) -> str:
 
 
 def personal_cause(mechanism: PersonalMechanism) -> list[str]:
-    """Why the exact losses of a mechanism are above its claims, by levels."""
+    """Return the reasons why the exact losses of a mechanism are above its claims, by levels."""
     levels = range(1, len(mechanism.budgets) + 1)
     pairs = [(one, other) for one in levels for other in levels]
     causes = []
@@ -333,7 +333,7 @@ def personal_cause(mechanism: PersonalMechanism) -> list[str]:
 
 
 def personal_sentences(mechanism: PersonalMechanism) -> list[str]:
-    """What is protected, level by level, and how much the level itself leaks."""
+    """Return, in sentences, what is protected at each level, and how much the level itself leaks."""
     sentences = []
     for level, budget in enumerate(mechanism.budgets, 1):
         loss = mechanism.feature_loss(level)

@@ -123,21 +123,31 @@ def _gaps(mechanisms: list[Mechanism], quick: bool) -> tuple[str, ...]:
 
 
 def users_needed(mechanism: Mechanism) -> int:
-    """How many reports show the rarest answer that a channel gives on purpose."""
+    """Return the number of reports that show the rarest answer a channel gives on purpose."""
     epsilons = [answer.channel.epsilon for answer in mechanism.answers if not answer.channel.claim.delta]
     largest = max((epsilon for epsilon in epsilons if math.isfinite(epsilon)), default=0.0)
     return math.ceil(SEEN * math.exp(min(largest, 40.0)) / mechanism.shape.length)
 
 
 def users_affordable(mechanism: Mechanism, quick: bool) -> int:
-    """How many reports are drawn for it at most."""
+    """Return the largest number of reports to draw for a mechanism."""
     answers = QUICK_ANSWERS if quick else MAX_ANSWERS
     length = 1 if mechanism.subject in ("label", "level") else mechanism.shape.row_length
     return answers // max(mechanism.shape.length, length // VALUES_AN_ANSWER)
 
 
 def check_version(version: Version, epsilon: float | None, quick: bool) -> None:
-    """Take a short look at a version that was asked for ε; None: its tables are not read."""
+    """Check a version of a mechanism briefly.
+
+    Parameters
+    ----------
+    version
+        The mechanism in one size.
+    epsilon
+        The ε that it was asked for; None skips its tables.
+    quick
+        Whether to draw fewer reports.
+    """
     mechanism = version.mechanism
     if epsilon is not None:
         raise_first(tables_step(mechanism, epsilon).leaks)
@@ -153,7 +163,17 @@ def check_version(version: Version, epsilon: float | None, quick: bool) -> None:
 
 
 def check_rare_noise(version: Version, ranges: ReportRanges, quick: bool) -> None:
-    """Two inputs, drawn so often that rare noise shows, must be answered within their tables."""
+    """Check that two inputs, drawn so often that rare noise shows, are answered within their tables.
+
+    Parameters
+    ----------
+    version
+        The mechanism in one size.
+    ranges
+        The probabilities that its tables allow.
+    quick
+        Whether to draw fewer reports.
+    """
     needed = min(users_needed(version.mechanism), users_affordable(version.mechanism, quick))
     if needed > MIN_USERS:
         some = list(version.valid.items())[:2]
@@ -282,7 +302,7 @@ MIXED_CALLS, QUICK_MIXED_CALLS = (4099, 65_537, 262_147), (4099,)
 
 @dataclass(frozen=True)
 class AuditSchedule:
-    """What is walked through: numbers of values, budgets, both at once (settings), and numbers of users in one call."""
+    """The sizes that an audit tries: numbers of values, budgets, both at once, and users in one call."""
 
     dims: tuple[int, ...]
     epsilons: tuple[float, ...]
@@ -329,7 +349,10 @@ MAX_HALF = 2048
 
 
 def check_paths(version: Version, refused: list[str]) -> None:
-    """Data by any path must be answered alike; paths that the mechanism does not take are added to ``refused``."""
+    """Check that data in every representation is answered alike.
+
+    Those that the mechanism does not take are added to ``refused``.
+    """
     mechanism = version.mechanism
     for all_rows, paths in _representations(version):
         for rows in (all_rows, all_rows[:1]):

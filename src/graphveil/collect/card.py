@@ -1,4 +1,4 @@
-"""What a collection learned, as a folder: predictions and embeddings by external id, the questions, models, and the card.
+"""Results of a collection as a folder: predictions and embeddings by external id, questions, models, card.
 
 The card says what was collected, at which ε, from how many, and what it was worth beside control and structure.
 """
@@ -104,7 +104,7 @@ def result_card(learned: StudyOutcome, collection: CollectionSettings) -> dict[s
 
 
 def verdict(gains: dict[Part, dict[str, float | None] | None], held_out: int) -> str:
-    """What reports were worth, in one sentence."""
+    """Return, in one sentence, how much the reports were worth."""
     told = {part: gain for part, gain in gains.items() if gain is not None}
     if not told:
         return "What reports were worth is not known: nothing was held out to measure it."
@@ -148,7 +148,9 @@ def _question(replayed: Replayed) -> dict[str, Any]:
 
 
 def _gain(learned: StudyOutcome, part: Part) -> dict[str, float | None] | None:
-    """How much better the method is than a part, with an interval over held-out users where each is right or wrong.
+    """Return how much better the method is than a part.
+
+    Where each held-out user is right or wrong, it has an interval over these users.
 
     The interval says how much it depends on who was held out, not on the noise, which was drawn once.
     """
@@ -289,9 +291,20 @@ def write_result(
     ids: NDArray[Any],
     names: Sequence[str] | None = None,
 ) -> list[str]:
-    """Write everything; the names of the files in the order in which they were written, the card last.
+    """Write a result, and return the names of its files in the order of writing, the card last.
 
-    ``names`` are what the operator calls the classes, where they have names.
+    Parameters
+    ----------
+    folder
+        The folder to write into.
+    learned
+        The outcome of the study.
+    card
+        Its card, as `result_card` makes it.
+    ids
+        The external id of each node, (users,).
+    names
+        The operator's names of the classes, if they have any.
     """
     written: list[str] = []
 
@@ -325,7 +338,17 @@ def write_result(
 def prediction_columns(
     learned: StudyOutcome, ids: NDArray[Any], names: Sequence[str] | None = None
 ) -> tuple[Columns, str]:
-    """A class with its probability for every user, and whether a probability is as sure as it is right."""
+    """Return the columns of predictions, a class with its probability for every user, and their calibration.
+
+    Parameters
+    ----------
+    learned
+        The outcome of the study.
+    ids
+        The external id of each node, (users,).
+    names
+        The operator's names of the classes, if they have any.
+    """
     graph, outcome = learned.graph, learned.outcome
     private = learned.spec.budgets.private_labels
     rows, calibration = calibrated_rows(outcome, graph, private_labels=private)

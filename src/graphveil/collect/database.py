@@ -168,7 +168,7 @@ class Database:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """What goes wrong with the database, in a sentence without any value.
+        """Raise errors of the database as a sentence without any value.
 
         Connections are made anew afterwards: those that there are may belong to a damaged file, or to a server that only reads now.
         """
@@ -235,7 +235,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Whoever will write says so at once: two who have read could not both go on."""
+    """Begin a transaction, immediately if it will write: two that have read could not both go on."""
     writing = connection.get_execution_options().get(WRITING, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
@@ -252,7 +252,7 @@ def _log(file: str) -> str:
 
 
 def _identity(file: str) -> tuple[int, int] | None:
-    """Which file is at a path, whatever it holds; None where there is none."""
+    """Return the device and inode of the file at a path; None where there is none."""
     try:
         found = os.stat(file)
     except OSError:
@@ -261,7 +261,10 @@ def _identity(file: str) -> tuple[int, int] | None:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether connections are still good after an error, as when a disk is full: then new ones could not even be made."""
+    """Return whether connections are still good after an error.
+
+    After a full disk, for example, they are, and new ones could not even be made.
+    """
     code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", None)
     if code is None or code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ):
         return isinstance(error, NoConnectionError)
@@ -269,7 +272,10 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong. Of a damaged file SQLite's own messages may show content: its name for the error does not."""
+    """Return the reason of an error without showing any content.
+
+    SQLite's messages about a damaged file may show content; its name for the error does not.
+    """
     original = getattr(error, "orig", None) or error
     if isinstance(original, sqlite3.Error | UnicodeDecodeError):
         return getattr(original, "sqlite_errorname", "it holds what cannot be read")

@@ -50,7 +50,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class DemoSize:
-    """How large the demonstration is."""
+    """The size of the demonstration."""
 
     devices: int = 1000
     processes: int = 4
@@ -87,7 +87,7 @@ ForAll = Callable[[Callable[[Share], Any], Sequence[Share]], list[Any]]
 
 @dataclass(frozen=True)
 class SentCounts:
-    """What a device has sent: whose it is, in which round, the bytes of its envelope, and what it cost by its own books."""
+    """An answer of a device: its node, the round, the bytes of the envelope, and the cost by its books."""
 
     node: int
     round: int
@@ -151,7 +151,17 @@ def answer_all(share: Share) -> list[SentCounts]:
 def create_town(
     folder: Path, size: DemoSize, studies: Sequence[Experiment]
 ) -> tuple[Collection, NDArray[np.float64]]:
-    """Make a collection of an operator who has a graph and some labels; and the rows that its people hold."""
+    """Create the collection of an operator with a graph and some labels; return it with the rows people hold.
+
+    Parameters
+    ----------
+    folder
+        The folder of the new collection.
+    size
+        The size of the demonstration.
+    studies
+        The studies that will be run on it.
+    """
     town = Town(
         users=size.devices, features=FEATURES, neighbourhood=size.neighbourhood, degree=size.degree, seed=1
     )
@@ -175,7 +185,21 @@ def create_town(
 def invite_all(
     collection: Collection, rows: NDArray[np.float64], server: str, books: Path, count: int
 ) -> list[Share]:
-    """Invite everybody, and give each process its people."""
+    """Invite everybody, and return the people of each process.
+
+    Parameters
+    ----------
+    collection
+        The collection.
+    rows
+        The rows that people hold, (users, dims) float64.
+    server
+        The address of the collector.
+    books
+        The folder where devices keep their books.
+    count
+        The number of processes.
+    """
     people = [
         Person(
             each.node,
@@ -195,7 +219,19 @@ def run_demo(
     studies: Sequence[Experiment] = STUDIES,
     serving: Callable[[Path], AbstractContextManager[str]] | None = None,
 ) -> bool:
-    """Collect and learn, saying what is done; whether every result is the one of a single process, bit for bit."""
+    """Collect and learn; return whether every result equals that of a single process, bit for bit.
+
+    Parameters
+    ----------
+    size
+        The size of the demonstration.
+    say
+        Called with each sentence about what is done.
+    studies
+        The studies to run.
+    serving
+        A context manager that serves a folder and yields its address; by default a process on this machine.
+    """
     began, processes = time.monotonic(), max(1, size.processes)
     with (
         tempfile.TemporaryDirectory(prefix="graphveil-collect-") as folder,
@@ -300,7 +336,7 @@ def _scores(learned: StudyOutcome, collection: Collection) -> str:
 
 
 def _same_alone(collection: Collection, learned: StudyOutcome, sent: Iterable[SentCounts]) -> bool:
-    """Whether the method gives the same in this process, from the bytes that devices have sent and not from the database."""
+    """Return whether the method gives the same in this process, from the devices' bytes, not the database."""
     told = []
     for replayed in learned.replayed:
         whole = replayed.plan.part(asked_of(replayed.plan, len(collection.ids)).tolist())

@@ -113,7 +113,7 @@ def _write(file: Path, parts: Iterable[dict[str, Any]]) -> int:
 
 @dataclass(frozen=True)
 class ExportedShards:
-    """What was written: the sharded graph, the rounds whose reports are in it, and closed rounds that are left out, with the reason."""
+    """The exported graph, the rounds whose reports are in it, and closed rounds left out, with the reason."""
 
     shards: Any
     rounds: tuple[int, ...]
@@ -123,7 +123,21 @@ class ExportedShards:
 def export_shards(
     collection: Collection, folder: Path, partitions: int, *, partitioner: str = "auto", seed: int = 0
 ) -> ExportedShards:
-    """Write the graph and what was answered into a new folder. ``seed`` draws the split where the graph's file has none."""
+    """Write the graph and the answers into a new folder, as a sharded graph.
+
+    Parameters
+    ----------
+    collection
+        The collection to export.
+    folder
+        The new folder.
+    partitions
+        The number of partitions.
+    partitioner
+        The way to divide users: auto, metis, stream or ranges.
+    seed
+        The seed of the partitions, and of the split where the graph's file has none.
+    """
     scale().check_partitions(partitions, partitioner)
     graph = collection.graph(seed=seed)
     if not graph.edge_count:

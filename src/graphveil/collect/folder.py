@@ -22,7 +22,7 @@ OWNER_ONLY = 0o600
 
 @dataclass(frozen=True)
 class CollectionSettings:
-    """What a collection asks for, and what it promises: public, but for the address of the database.
+    """The settings of a collection: public, except for the address of the database.
 
     ``epsilon`` and ``delta`` are the cap that people are offered; ``retention`` is after how many days reports are deleted.
     """
@@ -61,7 +61,7 @@ class CollectionSettings:
 
     @property
     def offered(self) -> dict[str, Any]:
-        """What anybody may read of a collection."""
+        """The public part of the settings."""
         told = asdict(self)
         cap = {"epsilon": told.pop("epsilon"), "delta": told.pop("delta")}
         del told["database"]
@@ -108,7 +108,7 @@ def read_settings(folder: Path) -> CollectionSettings:
 
 
 def database_url(folder: Path, settings: CollectionSettings) -> str:
-    """Where the database is: as the settings say, else a file in the folder."""
+    """Return the URL of the database: from the settings, else that of a file in the folder."""
     return settings.database or f"sqlite:///{(folder / DATABASE).resolve()}"
 
 

@@ -85,12 +85,12 @@ def new_secret() -> bytes:
 
 
 def new_pseudonym() -> bytes:
-    """What a user is called in envelopes and exports."""
+    """Return a new random pseudonym, which names a user in envelopes and exports."""
     return secrets.token_bytes(PSEUDONYM_BYTES)
 
 
 def hashed(secret: bytes) -> bytes:
-    """What is stored of a secret: nobody can guess one, so its SHA-256 tells nothing."""
+    """Return the SHA-256 of a secret, to be stored: secrets cannot be guessed, so it tells nothing."""
     return hashlib.sha256(secret).digest()
 
 
@@ -113,7 +113,7 @@ class KeyRing:
 
     @property
     def successions(self) -> tuple[SignedSuccession, ...]:
-        """How it came about: all changes, in their order."""
+        """All changes of the key, in their order."""
         return self._read()[1]
 
     def _read(self) -> tuple[SigningKey, tuple[SignedSuccession, ...]]:
@@ -141,9 +141,18 @@ def read_key(folder: Path) -> tuple[SigningKey, tuple[SignedSuccession, ...]]:
 
 
 def rotate_key(folder: Path, collection: str, now: float | None = None) -> Succession:
-    """Make a new key, let the old one sign it over, and delete the old one; what was said.
+    """Make a new key, sign it with the old one, delete the old one, and return the succession.
 
     Nothing is renewed by it: devices keep their books, caps and answers.
+
+    Parameters
+    ----------
+    folder
+        The collection's folder.
+    collection
+        The collection's id.
+    now
+        The time of the change, in seconds since 1970; None is the present.
     """
     with _alone(folder):
         before = read_successions(folder)
@@ -200,7 +209,7 @@ def _sync(folder: Path) -> None:
 
 
 def _stamp(folder: Path) -> tuple[int, int] | None:
-    """What changes with the list."""
+    """Return the change time and inode of the list of successions; None where there is none."""
     try:
         found = os.stat(folder / SUCCESSIONS)
     except OSError:

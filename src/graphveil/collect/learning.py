@@ -72,7 +72,7 @@ class BlindedUsers:
         return 1 + random.choice(len(shares), count, p=shares / shares.sum())
 
     def _answering(self, place: int) -> NDArray[np.bool_]:
-        """Who answers the question about features at this place, a truth a user."""
+        """Return which users answer the question about features at this place, (users,) bool."""
         answering = answered_features(self._features, self._users)
         if place < len(self._features):
             own = self._features[place]
@@ -83,7 +83,7 @@ class BlindedUsers:
 
 
 def answered_features(replayed: Sequence[Replayed], users: int) -> NDArray[np.bool_]:
-    """Who has answered a question about features, a truth a user."""
+    """Return which users have answered a question about features, (users,) bool."""
     answered = np.zeros(users, dtype=bool)
     for each in replayed:
         if each.plan.subject == "features":
@@ -116,7 +116,10 @@ class Replayed:
 
 @dataclass(frozen=True)
 class StudyTerms:
-    """For what rounds are published, until when they can be answered, and whether published questions stand for the own."""
+    """The study that rounds are published for, and when they expire (seconds since 1970).
+
+    ``as_published`` lets published questions stand in for the method's own.
+    """
 
     study: str
     expires: int
@@ -148,7 +151,7 @@ class CollectedUsers:
         return tuple(self._replayed)
 
     def report(self, plan: Plan) -> Reports:
-        """What was answered to a plan; RoundOpenError where nobody could answer it yet."""
+        """Return the reports that answer a plan; RoundOpenError where its round is not closed yet."""
         plan = Plan.checked(plan)
         refuse_unanswerable(plan)
         found = self._find(plan)
@@ -203,7 +206,17 @@ class CollectedUsers:
 
 
 def charge_round(ledger: Ledger, plan: Plan, asked: Nodes) -> None:
-    """Write a round into public books; who has no budget in them is left out."""
+    """Charge a round to the public books; users who have no budget in them are left out.
+
+    Parameters
+    ----------
+    ledger
+        The public books.
+    plan
+        The plan of the round.
+    asked
+        The nodes that it asked, (asked,) int64.
+    """
     there = asked[ledger.budget[asked] > 0]
     if there.size:
         ledger.charge(plan.part(there.tolist()))
@@ -224,13 +237,23 @@ def refuse_unanswerable(plan: Plan) -> None:
 
 
 def differences(published: Plan, wanted: Plan) -> str:
-    """The names of what differs between two plans."""
+    """Return the names of the fields that differ between two plans."""
     names = [name for name in Plan.model_fields if getattr(published, name) != getattr(wanted, name)]
     return " and ".join(names) or "nothing that is seen"
 
 
 def refuse_other_kind(number: int, published: Plan, wanted: Plan) -> None:
-    """Refuse to go on with answers to a question of another kind."""
+    """Refuse to use the answers of a round whose question is of another kind.
+
+    Parameters
+    ----------
+    number
+        The number of the round.
+    published
+        The plan that the round asks.
+    wanted
+        The plan that the method asks.
+    """
     wrong = [
         name
         for name in Plan.model_fields
@@ -244,9 +267,18 @@ def refuse_other_kind(number: int, published: Plan, wanted: Plan) -> None:
 
 
 def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int) -> Reports:
-    """Answers to the published plan, in the order of the wanted one; whoever was not asked this is silent.
+    """Return answers to the published plan in the order of the wanted one; users not asked are silent.
 
     A place in a list of classes says something only of the same list: where a user's list has changed, the answer is left out.
+
+    Parameters
+    ----------
+    reports
+        The answers to the published plan.
+    published, wanted
+        The plan that was published, and the one that the method asks.
+    users
+        The number of users in the graph.
     """
     before, now = asked_of(published, reports.asked), asked_of(wanted, users)
     if np.array_equal(before, now) and published.lists == wanted.lists:
@@ -267,5 +299,5 @@ def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int)
 
 
 def asked_of(plan: Plan, count: int) -> Nodes:
-    """The numbers of those whom a plan asks, of so many users, in its order."""
+    """Return the numbers of the users that a plan asks, of ``count`` users, in its order."""
     return np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What Prometheus is told: how many requests, reports and commits; nothing about anybody."""
+"""Metrics for Prometheus: numbers of requests, reports and commits; nothing about any person."""
 
 from __future__ import annotations
 

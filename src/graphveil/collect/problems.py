@@ -1,4 +1,4 @@
-"""What went wrong, as application/problem+json (RFC 9457): a title, a status, and what to do."""
+"""Errors as application/problem+json (RFC 9457): a title, a status, and what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,17 @@ class ProblemError(Exception):
 
 
 def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A problem of this status."""
+    """Return a problem response.
+
+    Parameters
+    ----------
+    status
+        The HTTP status.
+    detail
+        What is wrong and what to do.
+    headers
+        Further headers.
+    """
     told = {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status}
     told["detail"] = visible(detail)
     return Response(json.dumps(told), status, dict(headers or {}), MEDIA_TYPE)
@@ -59,7 +69,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of problems."""
+    """Return the OpenAPI responses for problems with these statuses."""
     return {
         status: {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": SCHEMA}}}
         for status in statuses

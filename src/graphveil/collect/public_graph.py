@@ -41,7 +41,7 @@ class PublicGraph:
 
     @property
     def users(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.ids)
 
     def write(self, file: Path) -> None:

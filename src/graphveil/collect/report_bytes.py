@@ -56,7 +56,7 @@ class ReportAcceptance:
         self._codes_at = HEADER.size + self._name * mechanism.shape.length
 
     def accepts(self, message: bytes) -> bool:
-        """Whether this is for sure a report of one user."""
+        """Return whether a message is certainly a sound report of one user."""
         if not self.plain or len(message) != self._size or not message.startswith(self._head):
             return False
         if CHECKSUM.unpack_from(message, self._size - CHECKSUM.size)[0] != zlib.crc32(

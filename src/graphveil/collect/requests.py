@@ -75,7 +75,7 @@ def header(headers: Headers, name: bytes) -> bytes:
 
 
 def bearer(headers: Headers) -> str | None:
-    """What somebody proves who they are by; None where they do not try."""
+    """Return the bearer credential of a request; None where it has none."""
     scheme, _, credential = header(headers, b"authorization").partition(b" ")
     if scheme.lower() != BEARER or not credential:
         return None
@@ -83,7 +83,17 @@ def bearer(headers: Headers) -> str | None:
 
 
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
-    """The body, if it is not too large; one that says that it is, is not read at all."""
+    """Read a body that is not too large; one whose length says that it is, is not read at all.
+
+    Parameters
+    ----------
+    headers
+        The headers of the request.
+    receive
+        The ASGI function that returns the next part.
+    limit
+        The most bytes that are allowed.
+    """
     told = header(headers, b"content-length")
     if told.isdigit() and (len(told) > LENGTH_DIGITS or int(told) > limit):
         raise _too_large(limit)
@@ -115,7 +125,7 @@ class CapRequest(_DeviceRequest):
 
 
 class EnrolmentRequest(_DeviceRequest):
-    """What a device says to take part."""
+    """A device's request to take part."""
 
     token: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22}$")]
     credential_hash: Hash
@@ -132,7 +142,7 @@ class EnrolmentRequest(_DeviceRequest):
         return Invitation.read(f"{self.token}.{'A' * 43}").secret
 
     def agreement(self, settings: CollectionSettings) -> RosterAgreement:
-        """What is agreed, if the collection can keep it."""
+        """Return the agreement, if the collection can keep it."""
         if self.cap.epsilon > settings.epsilon or self.cap.delta > settings.delta:
             most = f"epsilon {settings.epsilon:g} and delta {settings.delta:g}"
             raise ProblemError(
@@ -154,7 +164,7 @@ class EnrolmentRequest(_DeviceRequest):
 
 
 class CredentialRequest(_DeviceRequest):
-    """What a device says to register a credential of its own."""
+    """A device's request to register its own credential."""
 
     credential_hash: Hash
 
@@ -182,7 +192,10 @@ class RowRequest(_DeviceRequest):
 
 
 def parse_request(model: type[M], body: bytes) -> M:
-    """What a device told, or which of its fields are wrong; values are not shown."""
+    """Parse the body of a device's request.
+
+    A ProblemError names the fields that are wrong, without their values.
+    """
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
@@ -196,14 +209,14 @@ def parse_request(model: type[M], body: bytes) -> M:
 
 
 def json_body(model: type[BaseModel]) -> dict[str, Any]:
-    """What OpenAPI says of a body of this model."""
+    """Return the OpenAPI description of a body of this model."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def definitions(*models: type[BaseModel]) -> dict[str, Any]:
-    """What schemas of these models refer to."""
+    """Return the schemas that those of these models refer to."""
     found: dict[str, Any] = {}
     for model in models:
         found |= model.model_json_schema(ref_template="#/components/schemas/{model}").get("$defs", {})

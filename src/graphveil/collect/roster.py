@@ -87,7 +87,9 @@ class Roster:
 
 @dataclass(frozen=True)
 class RosterAgreement:
-    """What a user agrees to at enrolment: a cap, more of it for each privacy level, and after how many days it is renewed.
+    """The terms a user agrees to at enrolment.
+
+    They are a cap, more of it for each privacy level, and the days after which it is renewed.
 
     Without a renewal a cap is for life.
     """
@@ -109,7 +111,7 @@ class Member:
 
 
 class Refused(Enum):
-    """Why somebody is not enrolled, though the token is known."""
+    """The reasons why the holder of a known token is not enrolled."""
 
     USED = (
         "this token was used by another device, which is enrolled now: ask for a new one if that was not you"
@@ -209,10 +211,22 @@ def _invited(secret: bytes) -> Select[Any]:
 def enrol(
     connection: Connection, secret: bytes, credential: bytes, agreed: RosterAgreement
 ) -> Member | Refused:
-    """Enrol the holder of a token's secret, whose device has drawn the credential with this hash.
+    """Enrol the holder of a token's secret; return the member, or why enrolment was refused.
 
-    The same again is answered alike, so that a lost answer can be asked for. Somebody who was enrolled and is invited again keeps pseudonym, terms,
-    reports and the day of enrolment: only the credential is replaced.
+    The same request again gets the same answer, so that a lost answer can be asked for. Somebody who was
+    enrolled and is invited again keeps pseudonym, terms, reports and the day of enrolment: only the
+    credential is replaced.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    secret
+        The secret of the token.
+    credential
+        The hash of the credential that the device has drawn.
+    agreed
+        The terms that the user agrees to.
     """
     row = connection.execute(_invited(secret).with_for_update()).one_or_none()
     if row is None or (row.redeemed and row.credential != credential):
@@ -230,7 +244,7 @@ def enrol(
 
 
 def _terms(agreed: RosterAgreement) -> dict[str, Any]:
-    """What somebody agrees to, as the roster has it."""
+    """Return an agreement as columns of the roster."""
     return {
         "epsilon": agreed.epsilon,
         "delta": agreed.delta,
@@ -263,9 +277,20 @@ def _levels(told: str | None) -> tuple[float, ...] | None:
 
 
 def can_afford(plan: Plan, roster: Roster, before: Sequence[PublishedRound], now: int) -> Truths:
-    """For everybody on the roster, whether the cap leaves room for the plan, in a user of whichever level.
+    """Return whether each user's cap leaves room for the plan, at any level, (roster,) bool.
 
     Everybody who was asked before counts as having spent it, whether an answer came or not.
+
+    Parameters
+    ----------
+    plan
+        The plan to publish.
+    roster
+        Everybody who was invited.
+    before
+        All rounds that were published before.
+    now
+        The time, in seconds since 1970.
     """
     charged = [(each.plan, _charged(each, roster, now)) for each in before]
     everybody = np.ones(len(roster), dtype=bool)
@@ -291,7 +316,10 @@ def _charged(asked: PublishedRound, roster: Roster, now: int) -> Truths:
 
 
 def _cost(plan: Plan, level: int, by_level: tuple[float, ...] | None) -> float:
-    """What a plan costs a user of this level; a plan for other levels than were agreed to costs more than anybody has."""
+    """Return the ε that a plan costs a user of this level.
+
+    It is infinite for a plan with other levels than were agreed to.
+    """
     budgets = level_budgets(plan.build())
     if by_level is None or budgets is None or len(by_level) == 1:
         return plan.claim.epsilon
@@ -319,9 +347,20 @@ def derived_holder(key: SigningKey, credential: str) -> int | None:
 
 
 def register_credential(connection: Connection, node: int, credential: str, own: bytes) -> bool:
-    """Replace a derived credential by the device's own, given as its hash, and say whether that one counts now.
+    """Replace a derived credential by the device's own, and return whether that one is valid now.
 
-    The same again is answered alike, so that a lost answer can be asked for.
+    The same request again gets the same answer, so that a lost answer can be asked for.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    node
+        The user.
+    credential
+        The derived credential.
+    own
+        The hash of the device's own credential.
     """
     row = connection.execute(
         select(ROSTER.c.credential, ROSTER.c.derived).where(ROSTER.c.node == node).with_for_update()
@@ -357,7 +396,10 @@ def forget(connection: Connection, node: int) -> int:
 
 
 def _left_of_somebody() -> dict[str, Any]:
-    """What the roster has of somebody who was forgotten, besides the id: the mark, and random bytes where columns need some."""
+    """Return the columns that remain of a forgotten user besides the id.
+
+    They are the mark, and random bytes where columns need some.
+    """
     drawn = {"pseudonym": new_pseudonym(), "token": hashed(new_secret())}
     return dict.fromkeys(AGREED) | drawn | {"redeemed": False, "derived": False, "forgotten": True}
 
@@ -381,7 +423,10 @@ def delete_expired(connection: Connection, days: int) -> int:
 
 
 def _learned_from(card: Any, rounds: set[int], gave_row: bool) -> bool:
-    """Whether a result used one of these rounds, or the row; one that does not say what it used has used everything."""
+    """Return whether a result used one of these rounds, or the row.
+
+    A result that does not say what it used is taken to have used everything.
+    """
     used = card.get("rounds")
     known = isinstance(used, list) and all(isinstance(each, int) for each in used)
     return bool(rounds & set(used) if known else rounds) or (gave_row and card.get("panel") is not False)
@@ -394,19 +439,19 @@ def _may_be_gone(connection: Connection, node: int) -> set[int]:
 
 
 def _row_may_be_gone(connection: Connection, node: int) -> bool:
-    """Whether a user volunteered, and something was deleted because its time was over."""
+    """Return whether a user volunteered, and something was deleted because its time was over."""
     volunteered = select(ROSTER.c.volunteer).where(ROSTER.c.node == node)
     expired = select(ACTIONS.c.number).where(ACTIONS.c.action == EXPIRED).limit(1)
     return bool(connection.execute(volunteered).scalar()) and connection.execute(expired).first() is not None
 
 
 def note(connection: Connection, action: str, detail: str) -> None:
-    """Write down one thing, with how much of it."""
+    """Record an action, with its extent."""
     connection.execute(insert(ACTIONS).values(at=int(time.time()), action=action, detail=detail))
 
 
 def add_operator(connection: Connection, name: str) -> str:
-    """A token for somebody who may operate over HTTP; it is shown once."""
+    """Return a new token for an operator over HTTP; it is shown once."""
     if OPERATOR_FORM.fullmatch(name) is None:
         raise InputError(
             f"an operator's name has up to 64 letters, digits, dots, dashes or underscores, got {name!r}: choose such a name"
@@ -422,7 +467,7 @@ def add_operator(connection: Connection, name: str) -> str:
 
 
 def revoke_operator(connection: Connection, name: str) -> None:
-    """The token of this operator works no more."""
+    """Revoke the token of an operator."""
     if not connection.execute(delete(OPERATORS).where(OPERATORS.c.name == name)).rowcount:
         known = ", ".join(read_operators(connection)) or "there is none"
         raise InputError(f"there is no operator {name!r}: operators are those who have a token ({known})")
@@ -430,11 +475,11 @@ def revoke_operator(connection: Connection, name: str) -> None:
 
 
 def read_operators(connection: Connection) -> list[str]:
-    """The names of all operators who have a token."""
+    """Return the names of all operators who have a token."""
     return list(connection.execute(select(OPERATORS.c.name).order_by(OPERATORS.c.name)).scalars())
 
 
 def find_operator(connection: Connection, token: str) -> str | None:
-    """Whose token this is."""
+    """Return the operator whose token this is."""
     found = connection.execute(select(OPERATORS.c.name).where(OPERATORS.c.token == hashed(token.encode())))
     return found.scalar_one_or_none()

@@ -74,11 +74,11 @@ class AskedRound:
         return envelope_size(message_limit(self._mechanism))
 
     def asks(self, node: int) -> bool:
-        """Whether it asks this user."""
+        """Return whether the round asks this user."""
         return node < len(self._asked) and self._asked[node] == 1
 
     def part(self, node: int) -> Plan:
-        """What one user is asked: `plan.part`, without looking through all users for the one."""
+        """Return one user's part of the plan, as `plan.part` does, without a search through all users."""
         own = {
             name: table.rows([int(self._places[node])])
             for name in ("lists", "offsets")
@@ -87,16 +87,35 @@ class AskedRound:
         return self._one.model_copy(update={"users": (node,), **own})
 
     def question(self, node: int, collection: str, purpose: str) -> Question:
-        """The question to one user."""
+        """Return the question to one user.
+
+        Parameters
+        ----------
+        node
+            The user.
+        collection
+            The collection's id.
+        purpose
+            The purpose that the user is told.
+        """
         opened = self._round
         return Question(
             collection, opened.number, node, self.part(node), opened.published, opened.expires, purpose
         )
 
     def read(self, body: bytes, report: str, member: Member) -> bytes:
-        """Return the message in an envelope; a MessageError says why this member cannot have sent it as this report.
+        """Return the message in an envelope; a MessageError says why this member cannot have sent it.
 
         A sound envelope is the one that would be made around its message: nothing of it is parsed.
+
+        Parameters
+        ----------
+        body
+            The bytes of the envelope.
+        report
+            The id of the report, in hexadecimal digits.
+        member
+            The member who has sent it.
         """
         node, message = member.node, body[HEADER.size : -CHECKSUM.size]
         if not self.asks(node) or body != sealed(
@@ -185,7 +204,7 @@ class PublishedRound:
         return min(LEAST_ANSWERS, len(self.asked))
 
     def status(self) -> dict[str, Any]:
-        """What operators see of it."""
+        """Return the round's status for operators."""
         return {
             "round": self.number,
             "study": self.study,
@@ -208,7 +227,17 @@ class PublishedRound:
 def read_rounds(
     connection: Connection, users: dict[int, int], number: int | None = None
 ) -> list[PublishedRound]:
-    """All rounds, or one of them; ``users`` are the nodes of each version of the graph."""
+    """Return all rounds, or one of them.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    users
+        The number of users in each version of the graph, by version.
+    number
+        The round to read; None reads all.
+    """
     count = (
         select(func.count())
         .select_from(REPORTS)
@@ -312,7 +341,23 @@ def publish(
 def who_is_asked(
     plan: Plan, roster: Roster, before: list[PublishedRound], users: int, now: int
 ) -> NDArray[np.int64]:
-    """Those of a plan who are enrolled and would not refuse it, in its order: known from what they agreed to, and from no value."""
+    """Return the nodes of a plan who are enrolled and would not refuse it, in its order.
+
+    This follows from what they agreed to, and from no private value.
+
+    Parameters
+    ----------
+    plan
+        The plan to publish.
+    roster
+        Everybody who was invited.
+    before
+        All rounds that were published before.
+    users
+        The number of users in the graph.
+    now
+        The time, in seconds since 1970.
+    """
     fits = np.zeros(users, dtype=bool)
     fits[roster.node] = roster.enrolled & can_afford(plan, roster, before, now)
     whole = asked_of(plan, users)
@@ -329,14 +374,14 @@ def who_is_asked(
 
 
 def keep_audit(connection: Connection, plan: Plan, audited: Audit) -> None:
-    """Write down that the audit of a plan held."""
+    """Record that the audit of a plan held; an audit that did not is refused."""
     if not audited.holds:
         raise InputError(f"the audit of {plan.mechanism} did not hold: mend it, or give the audit more time")
     note(connection, AUDIT, _record(plan))
 
 
 def check_audited(connection: Connection, plan: Plan, folder: Path) -> None:
-    """Refuse a plan whose mechanism does not come with the package and was not audited; the plan is written down to be.
+    """Refuse a plan whose mechanism is not the package's and was not audited; write it down to be.
 
     A mechanism of the package has tables and a test of its own. What another mechanism sends is its author's word, so its plan is
     published where `graphveil audit NAME --plan PLAN --collection DIR` held, for the same plan and the same code.
@@ -365,7 +410,10 @@ def _record(plan: Plan) -> str:
 
 
 def code_digest(plan: Plan) -> str:
-    """The SHA-256 of the files that a plan's mechanism is written in: of the function that builds it and of its classes."""
+    """Return the SHA-256 of the code of a plan's mechanism.
+
+    It covers the files of the function that builds the mechanism and of its classes.
+    """
     built = plan.build()
     written = [inspect.unwrap(entry(plan.mechanism).build), *type(built).__mro__]
     digests = set()

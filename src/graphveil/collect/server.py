@@ -118,7 +118,17 @@ def listening_at(host: str, port: int) -> socket.socket:
 
 
 def serve(collection: Collection, listening: socket.socket, origins: Sequence[str] = ()) -> None:
-    """Take answers until interrupted. One process: it is the only one that commits reports together."""
+    """Serve a collection until interrupted, in one process, the only one that commits reports together.
+
+    Parameters
+    ----------
+    collection
+        The collection.
+    listening
+        A socket that listens.
+    origins
+        The origins of web pages that may send requests.
+    """
     config = uvicorn.Config(
         create_app(collection, origins=origins),
         http=CollectorProtocol,

@@ -57,7 +57,7 @@ QUIET = 60.0
 
 
 class Service:
-    """What stands behind the routes: one collection, one writer."""
+    """The service behind the routes: one collection, one writer."""
 
     def __init__(self, collection: Collection, rate_limit: RateLimit | None = None) -> None:
         self.collection, self.metrics = collection, Metrics()
@@ -104,7 +104,19 @@ class Service:
             )
 
     async def take(self, round: int, report: str, headers: Headers, receive: Receive) -> int:
-        """Store an answer; the status that says so, once it is durable."""
+        """Store an answer, and return the HTTP status once it is durable.
+
+        Parameters
+        ----------
+        round
+            The number of the round.
+        report
+            The id of the report, in hexadecimal digits.
+        headers
+            The headers of the request, with the device's credential.
+        receive
+            The ASGI function that returns the body.
+        """
         member = await self.member(headers)
         asked = self._rounds.get(round)
         if asked is None:
@@ -118,7 +130,7 @@ class Service:
         return acknowledged(await self.writer.store(arrival))
 
     def invited(self, secret: bytes) -> bool:
-        """Whether somebody was given this secret."""
+        """Return whether a token with this secret was given to somebody."""
         with self.collection.database.reading() as connection:
             return roster.is_invited(connection, secret)
 
@@ -137,7 +149,7 @@ class Service:
             return rounds[number]
 
     def questions(self, node: int) -> list[dict[str, str]]:
-        """What a user is asked and has not answered, signed: as much as a device reads at one time."""
+        """Return the signed questions that a user has not answered, as many as a device reads at one time."""
         with self.collection.database.reading() as connection:
             opened = connection.execute(
                 select(ROUNDS.c.number)
@@ -166,7 +178,7 @@ class Service:
         return signed
 
     def answered(self, node: int) -> int:
-        """How many reports of a user there are. Rounds that ask the same share one, under one id."""
+        """Return the number of reports of a user. Rounds that ask the same share one, under one id."""
         # By rounds, as reports are ordered: otherwise all of them would be looked through.
         own = (REPORTS.c.round.in_(select(ROUNDS.c.number)), REPORTS.c.node == node)
         with self.collection.database.reading() as connection:
@@ -216,7 +228,10 @@ class Service:
             self._deleted.clear()
 
     def unusable(self, error: StoreError) -> Response:
-        """What is answered where the database cannot be used. The log has one line for all who are told so within a minute."""
+        """Return the response to send while the database cannot be used.
+
+        The log gets at most one line for all such responses within a minute.
+        """
         if time.monotonic() > self._logged + QUIET:
             self._logged = time.monotonic()
             LOGGER.error("%s", error)

@@ -53,7 +53,7 @@ ROW = np.dtype("<f8")
 
 @dataclass(frozen=True)
 class KeptResult:
-    """What was learned; ``outdated`` where reports that it was learned with were forgotten since."""
+    """A result that was learned; ``outdated`` where reports that it was learned from were forgotten since."""
 
     number: int
     card: dict[str, Any]
@@ -75,7 +75,7 @@ class Collection:
 
     @property
     def successions(self) -> tuple[SignedSuccession, ...]:
-        """How the key has passed from one to the next, where it has."""
+        """The signed changes of the key, if any."""
         return self._ring.successions
 
     def rotate(self) -> Succession:
@@ -94,7 +94,7 @@ class Collection:
 
     @property
     def versions(self) -> dict[int, int]:
-        """How many users each version of the graph has."""
+        """The number of users in each version of the graph, by version."""
         with self.database.reading() as connection:
             return read_versions(connection)
 
@@ -108,9 +108,9 @@ class Collection:
         return read_graph(self.folder, chosen, digests[chosen])
 
     def graph(self, version: int | None = None, *, seed: int = 0) -> Graph:
-        """What a method is given: the public graph, with known labels split as the file says, or at random by seed.
+        """Return the graph for a method, with known labels split as the file says, or at random by seed.
 
-        Labels of test users are held back (`labels` has them). There are no features here, only how many there are.
+        Labels of test users are held back (`labels` has them). It has no features, only their number.
         """
         public = self.public_graph(version)
         recipe: GivenSplit | RandomSplit = GivenSplit(**public.masks) if public.masks else RandomSplit()
@@ -137,7 +137,7 @@ class Collection:
         return self.public_graph().labels
 
     def add_graph(self, later: PublicGraph) -> int:
-        """A later version of the graph, as links change; its number."""
+        """Add a later version of the graph, as links change, and return its number."""
         check_links(later, self.settings)
         merged = self.public_graph().extended_by(later)
         with self.database.writing() as connection:
@@ -164,14 +164,14 @@ class Collection:
         return invited
 
     def node_of(self, external: str) -> int:
-        """The node of an external id."""
+        """Return the node of an external id."""
         found = np.flatnonzero(self.ids == external)
         if not found.size:
             raise InputError(f"nobody in this collection has the id {external!r}: ids are those of the graph")
         return int(found[0])
 
     def forget(self, node: int) -> int:
-        """Delete what a user has sent; nobody is asked again for it. How many reports went."""
+        """Delete what a user has sent and return the number of reports; nobody is asked again for it."""
         with self.database.writing() as connection:
             count = roster.forget(connection, node)
             note(connection, "forget", "1 user")
@@ -199,20 +199,28 @@ class Collection:
     # -- rounds
 
     def rounds(self) -> list[PublishedRound]:
-        """All rounds that were published, in order."""
+        """Return all rounds that were published, in order."""
         with self.database.reading() as connection:
             return rounds.read_rounds(connection, read_versions(connection))
 
     def round(self, number: int) -> PublishedRound:
-        """One round."""
+        """Return one round."""
         with self.database.reading() as connection:
             return _round(connection, number)
 
     def publish(self, plan: Plan, expires: int, study: str = "") -> PublishedRound:
-        """Freeze a plan as the next round, open until it is closed; devices answer it until ``expires`` (seconds since 1970).
+        """Publish a plan as the next round, open until it is closed.
 
-        ``study`` is what it is for: rounds of one study belong together. A plan that was published before is not published again, by
-        whomever: devices would have the same answer to it.
+        A plan that was published before is not published again: devices would have the same answer to it.
+
+        Parameters
+        ----------
+        plan
+            The plan.
+        expires
+            When devices stop answering it, in seconds since 1970.
+        study
+            The study that it is for: rounds of one study belong together.
         """
         with self.database.writing() as connection:
             alone(connection)
@@ -307,19 +315,19 @@ class Collection:
         return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
 
     def results(self) -> list[KeptResult]:
-        """All that was learned, in order."""
+        """Return all results, in order."""
         with self.database.reading() as connection:
             rows = connection.execute(select(RESULTS).order_by(RESULTS.c.number)).all()
         return [KeptResult(row.number, json.loads(row.card), row.made, bool(row.outdated)) for row in rows]
 
     def actions(self) -> list[tuple[int, str, str]]:
-        """What operators did: when, what, and how much of it."""
+        """Return the actions of operators: the time, the action, and its extent."""
         with self.database.reading() as connection:
             rows = connection.execute(select(ACTIONS).order_by(ACTIONS.c.number)).all()
         return [(row.at, row.action, row.detail) for row in rows]
 
     def status(self) -> dict[str, Any]:
-        """How the collection stands: who takes part, which rounds there are, and what was learned. Counts, and nobody's id."""
+        """Return the status of the collection: users, rounds and results, in counts and without any id."""
         return {
             **self.settings.offered,
             "key": self.key.public.hex(),
@@ -335,7 +343,7 @@ class Collection:
         }
 
     def counts(self) -> dict[str, int]:
-        """How many were invited, enrolled, forgotten, volunteered, and how many reports and rows there are.
+        """Return the numbers of users invited, enrolled, forgotten and volunteering, and of reports and rows.
 
         ``unregistered`` are those enrolled whose device has no credential of its own yet.
         """
@@ -364,12 +372,24 @@ def _round(connection: Connection, number: int) -> PublishedRound:
 
 
 def read_versions(connection: Connection) -> dict[int, int]:
-    """How many users each version of the graph has."""
+    """Return the number of users in each version of the graph, by version."""
     return {row.version: row.users for row in connection.execute(select(GRAPHS.c.version, GRAPHS.c.users))}
 
 
 def keep_graph(connection: Connection, folder: Path, version: int, public: PublicGraph) -> None:
-    """Write a version beside the others, and put down its digest."""
+    """Write a version of the public graph beside the others, and record its digest.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    folder
+        The collection's folder.
+    version
+        The number of the version.
+    public
+        The graph.
+    """
     file = graph_file(folder, version)
     public.write(file)
     connection.execute(
@@ -384,7 +404,17 @@ def keep_graph(connection: Connection, folder: Path, version: int, public: Publi
 
 @lru_cache(maxsize=4)
 def read_graph(folder: Path, version: int, expected: str) -> PublicGraph:
-    """The graph of a version, which must be the one that was kept; it never changes, so it is read once."""
+    """Return the graph of a version, read once because it never changes.
+
+    Parameters
+    ----------
+    folder
+        The collection's folder.
+    version
+        The number of the version.
+    expected
+        The SHA-256 that its file must have.
+    """
     file = graph_file(folder, version)
     try:
         found = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -396,7 +426,17 @@ def read_graph(folder: Path, version: int, expected: str) -> PublicGraph:
 
 
 def create_collection(folder: Path | str, public: PublicGraph, settings: CollectionSettings) -> Collection:
-    """Make a collection in a folder that holds none; without an id it gets a new one."""
+    """Create a collection in a folder that holds none.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    public
+        The first version of the public graph.
+    settings
+        The settings; without an id the collection gets a new one.
+    """
     folder = Path(folder)
     if (folder / SETTINGS).exists():
         raise InputError(f"{folder} holds a collection already: name another folder")

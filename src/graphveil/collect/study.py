@@ -46,7 +46,7 @@ LARGEST = 1 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class StudyOutcome:
-    """What a method made of a collection. ``parts`` are the outcomes of the method and of what stands beside it.
+    """The outcome of a study. ``parts`` are the outcomes of the method and of what it is compared with.
 
     ``graph`` has the labels divided: those to learn from, those to validate; ``users`` hold the ones that score. ``ledger`` are the
     public books of the rounds that were used, ``books`` those of all rounds of the collection.
@@ -68,12 +68,12 @@ class StudyOutcome:
 
     @property
     def outcome(self) -> Outcome:
-        """What the method learned."""
+        """The outcome of the method."""
         return self.parts["method"]
 
     @property
     def scores(self) -> dict[Part, float | None]:
-        """How well each part did on what was held out; None where nothing was."""
+        """The score of each part on what was held out; None where nothing was."""
         task = self.spec.resolved_task
         if task.learns_labels and not self.graph.test.any():
             return dict.fromkeys(self.parts)
@@ -81,7 +81,7 @@ class StudyOutcome:
 
     @property
     def answered(self) -> Nodes:
-        """Who answered any of the questions, in the order of nodes."""
+        """The nodes that answered any of the questions, ascending."""
         count = self.graph.node_count
         came = [asked_of(each.plan, count)[each.reports.places] for each in self.replayed]
         return np.unique(np.concatenate(came)) if came else np.empty(0, dtype=np.int64)
@@ -93,7 +93,7 @@ class StudyOutcome:
         return np.union1d(self.answered, given)
 
     def privacy(self) -> Privacy:
-        """What was asked and what it cost, by the public books."""
+        """Return what was asked and what it cost, by the public books."""
         asked = int(self.ledger.ever_asked.sum())
         silent = len(self.answered) < asked or any(
             each.reports.users < len(each.round.asked) for each in self.replayed
@@ -112,6 +112,17 @@ def learn_collection(
     """Run a method on a collection as far as it gets; a RoundOpenError says that people must answer first.
 
     All numbers are those of a single process that is given the same graph, the same reports and the same seed.
+
+    Parameters
+    ----------
+    collection
+        The collection.
+    spec
+        The method and its settings.
+    terms
+        The study, when its rounds expire, and whether published questions stand in for the method's own.
+    progress
+        Called with what is being done and how far it is.
     """
     check_collected(spec)
     given = _sides(collection, spec)
@@ -147,9 +158,16 @@ def learn_collection(
 def learned_alone(
     collection: Collection, learned: StudyOutcome, reports: Sequence[Reports] | None = None
 ) -> Outcome:
-    """The method once more in this process, given the same reports and nobody to ask: what was learned must be the same, bit for bit.
+    """Run the method once more in this process, on the same reports; the outcome must be equal, bit for bit.
 
-    ``reports`` are those to its questions in their order, where they come from somewhere else than the collection.
+    Parameters
+    ----------
+    collection
+        The collection.
+    learned
+        The outcome of the study.
+    reports
+        The answers to its questions in their order; None takes those of the collection.
     """
     prepared = prepare_unit(RunUnit(learned.spec, given=_sides(collection, learned.spec)))
     told = [each.reports for each in learned.replayed] if reports is None else reports
@@ -214,7 +232,10 @@ def _open_books(roster: Roster, users: int, rounds: Sequence[PublishedRound]) ->
 
 
 def _asked_anyway(prepared: PreparedUnit) -> tuple[Plan, ...]:
-    """What the method will ask whatever is answered: labels, links, norms, and its first question where that is known."""
+    """Return the plans that the method asks whatever is answered.
+
+    These are labels, links, norms, and its first question about features where that is known.
+    """
     questions = prepared.job.questions
     first = questions.features[:1] if prepared.method.can.first_round_known else ()
     told = [plan for plan in (questions.labels, questions.links, questions.norms) if plan is not None]
@@ -222,7 +243,7 @@ def _asked_anyway(prepared: PreparedUnit) -> tuple[Plan, ...]:
 
 
 def _beside(spec: Experiment, given: Given) -> Sequence[Part]:
-    """What the method is compared with."""
+    """Return the parts that the method is compared with."""
     if not spec.resolved_method.can.asks:
         return ()
     return [part for part in parts_of(spec, given) if part not in ("method", "edgeless")]
@@ -237,7 +258,7 @@ def _run(prepared: PreparedUnit, users: Respondents, *, keep_trained: bool = Fal
 def _model(
     prepared: PreparedUnit, spec: Experiment, outcome: Outcome, replayed: Sequence[Replayed]
 ) -> Model | None:
-    """What was trained, to be kept in a file; None where the method trains nothing that could be applied to others."""
+    """Return the trained model, to be kept in a file; None where nothing trained applies to other users."""
     try:
         check_model(spec)
         check_saved(spec)

@@ -31,7 +31,7 @@ Done = TypeVar("Done")
 
 
 class ArrivalOutcome(Enum):
-    """What became of a report or a row."""
+    """The outcome of storing a report or a row."""
 
     STORED = "stored"
     AGAIN = "the same bytes were there"
@@ -50,9 +50,17 @@ class Arrival(NamedTuple):
 
 
 def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = True) -> list[ArrivalOutcome]:
-    """Store all that can be stored, and say of each what became of it; nothing is durable before the transaction is.
+    """Store all that can be stored, and return the outcome of each; durable when the transaction is.
 
-    Without ``careful`` an id that another report has raises an IntegrityError: then everything is to be stored again, carefully.
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    arrivals
+        The reports.
+    careful
+        Whether to look for ids that other reports have. If not, one raises an IntegrityError, and everything
+        must be stored again, carefully.
     """
     beside_others(connection)
     nodes = _listed({each.node for each in arrivals})
@@ -98,7 +106,7 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
 
 
 def _insertion(connection: Connection) -> str:
-    """How the driver is told to store a report."""
+    """Return the SQL statement that stores a report, in the driver's parameter style."""
     place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     columns = (*Arrival._fields, "day")
     return f"INSERT INTO reports ({', '.join(columns)}) VALUES ({', '.join([place] * len(columns))})"
@@ -122,7 +130,17 @@ def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[tuple[int
 
 
 def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutcome:
-    """Keep the raw row of a volunteer."""
+    """Store the raw row of a volunteer.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    node
+        The user.
+    numbers
+        The bytes of the row.
+    """
     beside_others(connection)
     active = connection.execute(
         select(ROSTER.c.node).where(
@@ -212,7 +230,10 @@ class Writer:
         self._commits = Batches(self._stored, self._thread, gather=True)
 
     async def store(self, arrival: Arrival) -> ArrivalOutcome:
-        """What became of a report, once it is durable: all that arrive during a commit share the next one."""
+        """Store a report and return the outcome once it is durable.
+
+        All reports that arrive during a commit share the next one.
+        """
         return await self._commits.add(arrival)
 
     async def run(self, work: Callable[[Connection], T]) -> T:

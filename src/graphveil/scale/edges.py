@@ -55,9 +55,20 @@ def taking(chunks: Iterator[Targets]) -> Callable[[int], Targets]:
 def write_edges(
     file: Path, first: int, pointers: Pointers, take: Callable[[int], Targets], group: int = GROUP
 ) -> int:
-    """Write the links of users ``first``, ``first + 1``, …; how many of them lead to other users than these.
+    """Write the links of consecutive users; return how many lead to other users than these.
 
-    ``take(count)`` returns the next neighbours, sorted for each user.
+    Parameters
+    ----------
+    file
+        The file to write.
+    first
+        The number of the first user.
+    pointers
+        The row pointers of these users, (users + 1,) int64.
+    take
+        A function that returns the next so many neighbours, sorted for each user.
+    group
+        The most entries of a row group; a user with more has one alone.
     """
     cut, end_user = 0, first + len(pointers) - 1
     with writing_table(file, plain=True) as write:
@@ -74,7 +85,19 @@ def write_edges(
 
 
 def check_order(file: Path, first: int, pointers: Pointers, targets: Targets) -> None:
-    """Refuse neighbours of users ``first``, ``first + 1``, … that are not sorted, stand there twice, or are the user."""
+    """Refuse neighbours of consecutive users that are not sorted, are repeated, or are the user.
+
+    Parameters
+    ----------
+    file
+        The file, for errors.
+    first
+        The number of the first user.
+    pointers
+        The row pointers of these users, (users + 1,) int64.
+    targets
+        Their neighbours.
+    """
     falls = np.diff(targets) <= 0
     # From the last neighbour of one user to the first one of the next, numbers may fall.
     ends = pointers[1:-1] - pointers[0]
@@ -87,9 +110,16 @@ def check_order(file: Path, first: int, pointers: Pointers, targets: Targets) ->
 
 
 def edge_blocks(file: Path, pointers: Pointers, users: int) -> Iterator[Block]:
-    """The links of a partition, a row group at a time; blocks together are all of its rows, in order.
+    """Yield the links of a partition, one row group at a time; blocks together are all of its rows, in order.
 
-    ``pointers`` are those of its users, ``users`` how many there are in all partitions.
+    Parameters
+    ----------
+    file
+        The file of its links.
+    pointers
+        The row pointers of its users, (users + 1,) int64.
+    users
+        The number of users in all partitions.
     """
     table = TableFile(file, AGAIN)
     table.check_rows(int(pointers[-1]))
@@ -121,17 +151,17 @@ class Adjacency:
 
     @property
     def users(self) -> int:
-        """How many users there are."""
+        """The number of users."""
         return len(self.indptr) - 1
 
     @property
     def entries(self) -> int:
-        """How many neighbours all users have together."""
+        """The number of neighbours of all users together."""
         return int(self.indptr[-1])
 
     @property
     def degrees(self) -> NDArray[np.int64]:
-        """How many neighbours each user has."""
+        """The number of neighbours of each user, (users,) int64."""
         return np.diff(self.indptr)
 
     def targets(self, begin: int, end: int) -> Targets:

@@ -1,4 +1,7 @@
-"""What must be the same on two machines for the same numbers, bit for bit: code, libraries, threads of linear algebra."""
+"""The code, the libraries and the threads of linear algebra, on which numbers depend bit for bit.
+
+Two machines compute the same numbers only where these are the same.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ SHOWN = 12
 
 
 def versions() -> dict[str, str]:
-    """What computes here, by name."""
+    """Return the versions of graphveil, Python and the libraries, by name."""
     return {
         "graphveil": f"{__version__}, source {source_digest()[:SHOWN]}",
         "Python": platform.python_version(),
@@ -38,7 +41,7 @@ def check_same(theirs: Mapping[str, str]) -> None:
 
 
 def algebra_threads() -> int:
-    """How many threads linear algebra takes here, the most where libraries differ."""
+    """Return the number of threads that linear algebra takes here, the largest where libraries differ."""
     return max((int(each["num_threads"]) for each in _algebra().info()), default=1)
 
 

@@ -87,9 +87,19 @@ class LinkDatabase(AbstractContextManager["LinkDatabase"]):
         return np.asarray(found["a"]), np.asarray(found["b"])
 
     def count_users(self, users: int | None, least: int, named: str, instead: str) -> int:
-        """How many users there are: as many as said, or as the largest number of ``pairs`` says, and at least ``least``.
+        """Return the number of users, as given or by the largest number in ``pairs``.
 
-        Numbers that are so large that they must be names are refused: every number below them would be a user, and take memory.
+        Numbers that are so large that they must be names are refused: every number below them would be a user
+        and take memory.
+
+        Parameters
+        ----------
+        users
+            The number of users, if it is known; all of ``pairs`` must be below it.
+        least
+            The smallest number to return where ``users`` is None.
+        named, instead
+            What the numbers come from, and what to do instead, for errors.
         """
         low, high, links = self._row("SELECT min(least(a, b)), max(greatest(a, b)), count(*) FROM pairs")
         if not links:

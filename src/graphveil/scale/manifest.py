@@ -111,7 +111,7 @@ def part_folder(folder: Path, partition: int) -> Path:
 
 
 def simulated_file(folder: Path, partition: int) -> Path:
-    """What the users of a partition hold."""
+    """Return the file of what the users of a partition hold."""
     return folder / SIMULATED / f"part-{partition:04d}.parquet"
 
 
@@ -147,8 +147,10 @@ def new_folder(out: Path) -> Iterator[Path]:
 
 
 def _was_cut_short(out: Path) -> bool:
-    """Whether a folder was left by a command that was killed while it wrote a sharded graph: all that it holds is of one, but it has no
-    manifest."""
+    """Return whether a folder was left by a command that was killed while it wrote a sharded graph.
+
+    Then all that it holds belongs to such a graph, but it has no manifest.
+    """
     return out.is_dir() and all(
         each.name == SIMULATED or each.name in LEFT or each.match("part-[0-9][0-9][0-9][0-9]*")
         for each in out.iterdir()

@@ -38,9 +38,26 @@ def learn_in_parts(
     host: str = "127.0.0.1",
     checkpoints: Checkpointing | None = None,
 ) -> Outcome:
-    """What a method learns in a job, by so many workers with a part of the graph each.
+    """Run a method on a job by several workers, with a part of the graph each, and return the outcome.
 
-    Users stay here: workers ask them by a connection to ``host``, an address of this machine.
+    Users stay in this process: workers ask them over a connection.
+
+    Parameters
+    ----------
+    method
+        The name of the method.
+    job
+        The job, with the whole graph and all users.
+    workers
+        The workers to run it on.
+    count
+        The number of workers.
+    load
+        A function that each worker calls to load the libraries, before any data.
+    host
+        An address of this machine that workers can reach.
+    checkpoints
+        The folder and the interval of checkpoints; None writes none.
     """
     check_parts(METHODS.find(method), job)
     job.say("dividing the graph", 0.0)
@@ -64,7 +81,7 @@ def learn_in_parts(
 
 
 def joined(parts: Sequence[PartOutcome], cut: float) -> Outcome:
-    """One outcome for all users, in the order of their numbers; what each worker took stands beside it."""
+    """Return one outcome for all users, in the order of their numbers, with what each worker took."""
     first = parts[0].outcome
     numbers = np.concatenate([part.original for part in parts])
 
@@ -87,7 +104,10 @@ def joined(parts: Sequence[PartOutcome], cut: float) -> Outcome:
 
 
 def worker_numbers(parts: Sequence[PartOutcome]) -> dict[str, float]:
-    """How many workers there were, and the memory and the traffic of each, in megabytes; ``beyond`` is without libraries."""
+    """Return the number of workers, and the memory and the traffic of each in megabytes.
+
+    ``beyond`` is the memory without libraries.
+    """
     numbers = {"workers": float(len(parts))}
     for rank, part in enumerate(parts):
         numbers[f"worker_{rank}_peak_mb"] = part.peak_mb
@@ -102,7 +122,7 @@ def worker_numbers(parts: Sequence[PartOutcome]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Checkpointing:
-    """Where checkpoints are, and each how many epochs one is written."""
+    """The folder of checkpoints, and the number of epochs between two of them."""
 
     folder: Path
     every: int = CHECKPOINT_EVERY
@@ -126,7 +146,7 @@ class PartWork:
 
 @dataclass(frozen=True)
 class PartOutcome:
-    """What a worker learned of its users (their ``original`` numbers), and what that took.
+    """The outcome of a worker for its users (their ``original`` numbers), and what it took.
 
     ``sent_bytes`` are those of rows that it sent for products, ``products`` how many there were, ``halo_rows`` how many rows each one sent.
     ``idle_mb`` is what it had taken before it read its part: libraries, the same for any number of workers. ``users`` are its own.
@@ -151,7 +171,17 @@ def stripped(job: Job) -> Job:
 def learn_part(
     work: PartWork, collective: Collective, progress: Callable[[str, float], None] | None = None
 ) -> PartOutcome:
-    """Learn as one worker of a collective; every other one does the same at the same time."""
+    """Learn as one worker of a collective; every other one does the same at the same time.
+
+    Parameters
+    ----------
+    work
+        This worker's part of the job.
+    collective
+        The workers that learn together.
+    progress
+        Called with what is being done and how far it is.
+    """
     idle = loaded(work.load, work.most_gigabytes)
     part = GraphPartition(**work.graph, collective=collective)
     users = PartUsers(part, UserClient(work.users))
@@ -175,7 +205,19 @@ def loaded(load: Callable[[], None], most_gigabytes: float | None = None) -> flo
 def learn_on(
     part: GraphPartition, job: Job, work: Any, progress: Callable[[str, float], None] | None
 ) -> PartOutcome:
-    """Run a method on a part that is there, with users who answer."""
+    """Run a method on a part of the graph that is loaded, with users who answer.
+
+    Parameters
+    ----------
+    part
+        The worker's part of the graph.
+    job
+        The job, with the users of the part.
+    work
+        The task: the name of the method, the checkpoints and the memory limit.
+    progress
+        Called, in the first worker, with what is being done and how far it is.
+    """
     watched = _Watched(progress if part.collective.rank == 0 else None, work.most_gigabytes)
     told = work.checkpoints
     checkpoints = None if told is None else learn.Checkpoints(told.folder, told.every, part.collective)

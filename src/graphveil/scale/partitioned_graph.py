@@ -34,7 +34,7 @@ def nobody() -> Numbers:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphPartition(GraphPart):
-    """What one worker holds of a graph: users that follow each other, with all their links.
+    """A worker's part of a graph: consecutive users, with all their links.
 
     Parameters
     ----------
@@ -136,9 +136,18 @@ def divide_graph(graph: Graph, workers: int) -> Division:
 
 
 def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[str, Any]:
-    """What worker ``rank`` is given of a graph in memory, by the names of `GraphPartition`, but for its collective.
+    """Return a worker's part of a graph in memory, as the fields of `GraphPartition` without its collective.
 
-    ``order`` lists the users as they are divided, and ``bounds`` say where each worker's part of that list begins.
+    Parameters
+    ----------
+    graph
+        The whole graph; neither weights, private links nor volunteers are supported.
+    order
+        The users in the order in which they are divided, (users,) int64.
+    bounds
+        Where each worker's part of ``order`` begins, and where the last one ends, (workers + 1,) int64.
+    rank
+        The worker.
     """
     if graph.weights is not None or graph.links is not None or graph.panel is not None:
         raise InputError(
@@ -180,9 +189,19 @@ def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[s
 def split_links(
     indptr: Numbers, targets: NDArray[np.integer], begin: int, end: int
 ) -> tuple[Neighbours, Neighbours, Numbers]:
-    """Neighbours among the users of a part; whom of them those elsewhere are linked to; and who those are.
+    """Split the links of a part by whether the neighbour is in it.
 
-    ``targets`` are the neighbours of all rows by their numbers in the whole, ascending in each row; begin..end-1 are the part's own.
+    Return the neighbours among its users, the links of users elsewhere to its users, and the numbers of those
+    users elsewhere.
+
+    Parameters
+    ----------
+    indptr
+        The row pointers of the part's users, (users + 1,) int64.
+    targets
+        The neighbours of all rows by their numbers in the whole, ascending in each row.
+    begin, end
+        The numbers of the part's users are begin..end-1.
     """
     inside = (targets >= begin) & (targets < end)
     # Counted row by row: a running count of all entries would take more than they do.

@@ -53,7 +53,7 @@ class LinkSource(Protocol):
 
     @property
     def entries(self) -> int:
-        """How many neighbours all users here have together."""
+        """The number of neighbours of all users here together."""
 
     def multiply(self, dense: Tensor, out: Tensor) -> None:
         """Write the sum over each user's neighbours into ``out`` (both n x k for the n users who are here)."""
@@ -74,7 +74,17 @@ class PartitionedMatrix(PartOperator):
     def of(
         cls, links: LinkSource, left: Floats, right: Floats, loops: NDArray[np.bool_] | None
     ) -> PartitionedMatrix:
-        """From a number a user each, and which users have a loop."""
+        """Return the matrix diag(left) (A + loops) diag(right).
+
+        Parameters
+        ----------
+        links
+            The links A of the part.
+        left, right
+            The scale of each row and of each column, (users,).
+        loops
+            The users who have a loop, (users,) bool; None: nobody.
+        """
         rows = torch.from_numpy(left[:, None].astype(np.float64))
         columns = rows if right is left else torch.from_numpy(right[:, None].astype(np.float64))
         return cls(links, rows, columns, None if loops is None else torch.from_numpy(loops[:, None]))
@@ -207,7 +217,7 @@ class WorkerLinks:
         return room, self._collective.post(sent, room.split(taken.counts))
 
     def _sum_up(self, dense: Tensor, begin: int, into: Tensor) -> None:
-        """What this worker's users add up to for some of those who are elsewhere, from place ``begin`` on."""
+        """Sum up this worker's users for some of those elsewhere, from place ``begin`` on, into ``into``."""
         if len(into):
             starts = self._far.indptr[begin : begin + len(into) + 1]
             neighbours = self._neighbours[starts[0] : starts[-1]]
@@ -270,7 +280,17 @@ class NearLinks:
         self._blocks: dict[torch.dtype, list[Tensor]] = {}
 
     def add_product(self, dense: Tensor, out: Tensor, begin: float = 0.0, end: float = 1.0) -> None:
-        """Add the product with ``columns`` x k to ``out`` (n x k), of some rows alone: from one share of their blocks to another."""
+        """Add the product with ``dense`` to ``out``, for some of the rows.
+
+        Parameters
+        ----------
+        dense
+            The factor, (columns, k).
+        out
+            The sum to add to, (n, k).
+        begin, end
+            The shares of the blocks of rows, from 0 to 1, between which rows are computed.
+        """
         if dense.dtype not in self._blocks:
             self._blocks[dense.dtype] = self._made(dense.dtype)
         blocks = self._blocks[dense.dtype]

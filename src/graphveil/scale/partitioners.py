@@ -1,4 +1,4 @@
-"""Which user goes to which partition, and how users are numbered anew."""
+"""The assignment of users to partitions, and their new numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Layout:
 
     @property
     def partitions(self) -> int:
-        """How many partitions there are."""
+        """The number of partitions."""
         return len(self.first) - 1
 
     def users(self, partition: int) -> NDArray[np.int64]:
@@ -69,9 +69,20 @@ def assign(
     seed: int = 0,
     fits: int = METIS_ENTRIES,
 ) -> tuple[Assignment, str]:
-    """The partition of every user, and the name of the partitioner that was taken.
+    """Return the partition of every user, (users,) int32, and the name of the partitioner that was used.
 
-    Where the partitioner is chosen here, METIS is not taken for more than ``fits`` entries.
+    Parameters
+    ----------
+    adjacency
+        The links.
+    partitions
+        The number of partitions.
+    partitioner
+        One of auto, metis, stream and ranges.
+    seed
+        The seed of METIS.
+    fits
+        With auto, METIS is not used for more entries than this.
     """
     check_partitions(partitions, partitioner)
     users = adjacency.users
@@ -96,14 +107,24 @@ def assign(
 
 
 def check_partitions(partitions: int, partitioner: str = "auto") -> None:
-    """Refuse a number of partitions, or a partitioner, that there is not."""
+    """Refuse an invalid number of partitions or an unknown partitioner."""
     check_whole(partitions, "--partitions", least=1, most=MAX_PARTITIONS)
     if partitioner not in PARTITIONERS:
         raise unknown_name("partitioner", partitioner, PARTITIONERS)
 
 
 def check_assignment(assignment: Assignment, users: int, partitions: int) -> Assignment:
-    """Somebody's own partitions, which must be there for every user."""
+    """Return a given assignment, which must name a partition for every user, as int32.
+
+    Parameters
+    ----------
+    assignment
+        The partition of each user, (users,) of integers.
+    users
+        The number of users.
+    partitions
+        The number of partitions.
+    """
     check_whole(partitions, "--partitions", least=1, most=MAX_PARTITIONS)
     given = np.asarray(assignment)
     if given.shape != (users,) or given.dtype.kind not in "iu":
@@ -118,7 +139,7 @@ def check_assignment(assignment: Assignment, users: int, partitions: int) -> Ass
 
 
 def ranges(users: int, partitions: int) -> Assignment:
-    """Equal ranges of the users as they are numbered; some are empty where there are more partitions than users.
+    """Assign equal ranges of users; some are empty where there are more partitions than users.
 
     >>> ranges(5, 2).tolist()
     [0, 0, 1, 1, 1]
@@ -128,7 +149,7 @@ def ranges(users: int, partitions: int) -> Assignment:
 
 
 def most(users: int, partitions: int) -> int:
-    """The most users that a partition may have."""
+    """Return the most users that a partition may have."""
     return max(math.floor(IMBALANCE * users / partitions), math.ceil(users / partitions))
 
 

@@ -85,7 +85,10 @@ class GlooCollective:
 
 
 def left_alone(error: BaseException) -> bool:
-    """Whether an error says that a message did not arrive, since whoever should have sent it is gone; any other is a fault."""
+    """Return whether an error says that a message did not arrive because its sender is gone.
+
+    Any other error is a fault.
+    """
     return isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and GLOO in str(error))
 
 

@@ -64,14 +64,14 @@ class Sender:
 
 @dataclass(frozen=True)
 class Failure:
-    """What a call raised, and where."""
+    """The error that a call raised, and its traceback."""
 
     error: BaseException
     where: str
 
 
 class RemoteError(Exception):
-    """Where in a worker an error came from, shown above it."""
+    """The traceback of an error in a worker, shown above the error."""
 
     def __init__(self, where: str) -> None:
         super().__init__(where)
@@ -98,7 +98,7 @@ def compute(sender: Sender, call: bytes) -> bytes:
 
 
 def unpacked(answer: bytes) -> Any:
-    """What came of a call; what it raised is raised here."""
+    """Return the result of a call, or raise the error that it raised."""
     found = pickle.loads(answer)
     if isinstance(found, Failure):
         found.error.__cause__ = RemoteError(found.where)
@@ -232,7 +232,7 @@ class _Call:
 
 
 def sentence(error: exceptions.RayError) -> str:
-    """What happened to a task that Ray could not finish, and what to do."""
+    """Return what happened to a task that Ray could not finish, and what to do."""
     tried = f"{RETRIES + 1} times"
     if isinstance(error, exceptions.OutOfMemoryError):
         return (

@@ -62,7 +62,7 @@ def check_reachable(address: str) -> None:
 
 
 def not_reached(address: str, why: str) -> str:
-    """Why there is no Ray, and how to get one."""
+    """Return the message that no Ray can be reached, with how to start one."""
     place = "on this machine" if address == AUTO else f"at {address}"
     return (
         f"no Ray can be reached {place} ({why}): start one with `ray start --head`, join it on other machines with "
@@ -200,7 +200,7 @@ class _Session:
 
 
 def not_started(error: Exception) -> str:
-    """Why there is no Ray of this command's own, and what to do."""
+    """Return the message that Ray did not start on this machine, with what to do."""
     why = str(error).strip().partition("\n")[0].partition(". ")[0].rstrip(".") or type(error).__name__
     return (
         f"Ray did not start on this machine ({why}): it may be too busy, or short of memory or of room in {tempfile.gettempdir()}; give the same "
@@ -209,7 +209,7 @@ def not_started(error: Exception) -> str:
 
 
 def _processors() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -67,7 +67,7 @@ class RayWorkers:
 
 
 def _fit(trainer: TorchTrainer) -> str:
-    """Why training ended before its end; nothing where it did not."""
+    """Run the training; return why it ended early, or an empty string."""
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -84,7 +84,7 @@ def _fit(trainer: TorchTrainer) -> str:
 
 
 def _results(mailbox: Any, count: int, how: str) -> list[Any]:
-    """What all workers have sent, or what one of them raised."""
+    """Return what all workers have sent, or raise what one of them raised."""
     told: dict[int, bytes] = ray.get(mailbox.everything.remote())
     found = {rank: pickle.loads(each) for rank, each in told.items()}
     for rank, (kind, each) in sorted(found.items()):
@@ -98,7 +98,7 @@ def _results(mailbox: Any, count: int, how: str) -> list[Any]:
 
 
 def _work(config: dict[str, Any]) -> None:
-    """What a worker does; it is called again where all workers had to be started anew."""
+    """Do the work of one worker; it is called again where all workers are restarted."""
     config["sender"].become()
     torch.set_num_threads(1)
     collective, mailbox = GlooCollective(), config["mailbox"]
@@ -121,7 +121,7 @@ def _work(config: dict[str, Any]) -> None:
 
 
 class _Mailbox:
-    """Where workers leave what they have found, and how far they are."""
+    """The place where workers leave their results and their progress."""
 
     def __init__(self) -> None:
         self.found: dict[int, bytes] = {}

@@ -45,7 +45,17 @@ class DiskEdges:
 
 
 def partitions_of(shards: Shards, rank: int, workers: int) -> range:
-    """The partitions of a worker: as many users each as whole partitions allow."""
+    """Return the partitions of a worker: all have about as many users as whole partitions allow.
+
+    Parameters
+    ----------
+    shards
+        The sharded graph.
+    rank
+        The worker.
+    workers
+        The number of workers.
+    """
     if workers > shards.partition_count:
         raise InputError(
             f"{shards.path} has {shards.partition_count} partitions, and each of {workers} workers needs one: take fewer workers, or "
@@ -63,7 +73,17 @@ def partitions_of(shards: Shards, rank: int, workers: int) -> range:
 
 
 def shard_part(shards: Shards, collective: Collective, *, on_disk: bool = False) -> GraphPartition:
-    """What a worker holds of a sharded graph. ``on_disk`` leaves the links there: one process alone may do that."""
+    """Return a worker's part of a sharded graph.
+
+    Parameters
+    ----------
+    shards
+        The sharded graph.
+    collective
+        The workers that learn together.
+    on_disk
+        Whether the links stay on disk, which only a single process may do.
+    """
     manifest = shards.manifest
     own = partitions_of(shards, collective.rank, collective.size)
     table = shards.table(own.start, own.stop)
@@ -106,13 +126,13 @@ PARTITIONS = 17
 
 @dataclass(frozen=True)
 class PartitionHolder:
-    """What the users of one partition hold: read when they are asked, and not kept."""
+    """The data of one partition's users: read when they are asked, and not kept."""
 
     shards: Shards
     partition: int
 
     def asked(self, plan: Plan) -> Any:
-        """What a plan asks for, of those that it asks, in its order."""
+        """Return what a plan asks for, of the users that it asks, in its order."""
         return self.shards.simulated_users(self.partition).raw.asked(plan)
 
 
@@ -148,7 +168,7 @@ class ShardUsers:
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Where each partition begins and ends among the users of the part."""
+        """The first and the last place (exclusive) of each partition among the users of the part."""
         own = [self.shards.manifest.partitions[partition] for partition in self.partitions]
         return [(part.first - own[0].first, part.end - own[0].first) for part in own]
 
@@ -182,7 +202,10 @@ class ShardUsers:
         return _joined(plan, told)
 
     def hits(self, scores: NDArray[np.floating]) -> tuple[int, int]:
-        """How many test users of these partitions are given their class, and how many there are: nothing else leaves the users."""
+        """Return the number of test users with the right class, and of all test users, in these partitions.
+
+        Nothing else leaves the users.
+        """
         right = total = 0
         for partition, (begin, end) in zip(self.partitions, self.places, strict=True):
             test = self.part.test[begin:end]
@@ -270,7 +293,17 @@ class RowFiles:
         )
 
     def write(self, part: GraphPartition, users: ShardUsers, outcome: Outcome) -> None:
-        """Write the rows of a worker's partitions: ``original``, ``id`` where users have one, and what was learned of each."""
+        """Write the rows of a worker's partitions: ``original``, ``id`` where users have one, and results.
+
+        Parameters
+        ----------
+        part
+            The worker's part of the graph.
+        users
+            Its users, with their partitions.
+        outcome
+            What was learned of them.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         for partition, (begin, end) in zip(users.partitions, users.places, strict=True):
             columns: dict[str, Column] = {"original": part.original[begin:end]}
@@ -297,7 +330,7 @@ class RowFiles:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """What each worker is given: the same for all of them, as each reads its own partitions.
+    """The task of every worker: the same for all of them, as each reads its own partitions.
 
     ``on_disk`` leaves the links there, in a process alone. Into ``out`` go predictions or embeddings, a file a partition.
     """
@@ -314,7 +347,7 @@ class ShardTask:
 
     @property
     def most_gigabytes(self) -> float | None:
-        """What a worker may take."""
+        """The most memory that a worker may take, in gigabytes; None without a limit."""
         return self.unit.spec.machine.max_memory
 
     def shards(self) -> Shards:
@@ -324,7 +357,7 @@ class ShardTask:
 
 @dataclass(frozen=True)
 class ShardOutcome:
-    """What a worker brings back: no row of a user, but counts, what was spent, and what it took."""
+    """The result of a worker: no row of a user, but counts, what was spent, and what it took."""
 
     taken: PartOutcome
     hits: int
@@ -336,7 +369,19 @@ class ShardOutcome:
 def run_shard_unit(
     task: ShardTask, count: int, workers: Workers | None = None, progress: Progress | None = None
 ) -> UnitResult:
-    """Learn from a sharded graph and score it, by workers, or in this process where there are none."""
+    """Learn from a sharded graph and score it, by workers or in this process.
+
+    Parameters
+    ----------
+    task
+        The task of every worker.
+    count
+        The number of workers.
+    workers
+        The workers; None learns in this process.
+    progress
+        Called with what is being done and how far it is.
+    """
     start = time.perf_counter()
     shards = task.shards()
     check_shards(task.unit.spec, shards)
@@ -377,7 +422,17 @@ def check_shards(spec: Experiment, shards: Shards) -> None:
 
 
 def learn_shards(task: ShardTask, collective: Collective, progress: Progress | None = None) -> ShardOutcome:
-    """Learn as one worker of a collective, from the partitions that fall to it."""
+    """Learn as one worker of a collective, from the partitions that fall to it.
+
+    Parameters
+    ----------
+    task
+        The task of every worker.
+    collective
+        The workers that learn together.
+    progress
+        Called with what is being done and how far it is.
+    """
     unit, spec = task.unit, task.unit.spec
     idle = loaded(partial(_load, spec), task.most_gigabytes)
     check_backbone(spec.backbone)

@@ -71,12 +71,12 @@ class Shards:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions there are."""
+        """The number of partitions."""
         return len(self.manifest.partitions)
 
     @property
     def users(self) -> int:
-        """How many users there are in all partitions."""
+        """The number of users in all partitions."""
         return self.manifest.users
 
     @property
@@ -126,7 +126,10 @@ class Shards:
         return found
 
     def degrees(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-        """How many neighbours these users have, given by ascending shard numbers; only partitions that hold some are read."""
+        """Return the number of neighbours of these users, given by ascending shard numbers, (users,) int32.
+
+        Only partitions that hold some of them are read.
+        """
         within = not numbers.size or 0 <= int(numbers[0]) <= int(numbers[-1]) < self.users
         if not within or (np.diff(numbers) < 0).any():
             raise InputError(f"users must be shard numbers of 0..{self.users - 1}, in ascending order")
@@ -141,7 +144,10 @@ class Shards:
         return found
 
     def simulated_users(self, partition: int) -> Users:
-        """What the users of one partition hold, for whoever runs a simulation; refused where the folder does not have it."""
+        """Return the users of one partition with what they hold, for simulations.
+
+        Refused where the folder does not have it.
+        """
         file, users = self._held(partition)
         return Users(*read_held(file, users, self.manifest.features, self.manifest.classes))
 
@@ -150,7 +156,7 @@ class Shards:
         return read_held_labels(*self._held(partition), self.manifest.classes)
 
     def reports(self, plan: Plan) -> StoredReports | None:
-        """What users have answered to a plan, partition by partition; None where it was not asked or not kept."""
+        """Return the answers to a plan, partition by partition; None where it was not asked or not kept."""
         return find_reports(self.path, self.manifest, plan)
 
     def _held(self, partition: int) -> tuple[Path, int]:
@@ -219,7 +225,7 @@ class Shards:
 
 
 def check_split(split: NDArray[np.int8], file: Path) -> None:
-    """Refuse a split that is none."""
+    """Refuse an invalid split."""
     if split.size and not NOBODY <= int(split.min()) <= int(split.max()) <= TEST:
         raise InputError(f"{file} is damaged: split must be {NOBODY}..{TEST}; {AGAIN}")
 
@@ -236,7 +242,7 @@ def open_shards(path: str | Path) -> Shards:
 
 
 def facts(shards: Shards) -> dict[str, Any]:
-    """All that is known of a sharded graph, as JSON has it. Of users only the split is read."""
+    """Return all that is known of a sharded graph, as JSON has it. Of users only the split is read."""
     manifest = shards.manifest
     counts = np.zeros(TEST + 1, dtype=np.int64)
     for partition in range(shards.partition_count):
@@ -277,15 +283,23 @@ MOST_ENTRIES = 5_000_000
 
 
 def too_large(shards: Shards) -> bool:
-    """Whether a sharded graph is learned from in its shards, and never loaded as a whole."""
+    """Return whether a sharded graph is too large to load whole, and so is learned from in its shards."""
     return shards.manifest.entries > MOST_ENTRIES
 
 
 def load_whole(path: str | Path, seed: int = 0, split: Any = None) -> tuple[Graph, Users]:
-    """The graph that was sharded, with its own numbers, and what its users hold; a large one is refused.
+    """Load a sharded graph whole, with its original numbers, and its users; a large one is refused.
 
-    The split is the stored one; another one can be drawn where the folder has what users hold. Else users have the labels that the
-    server knows, and nothing more.
+    Where the folder has no data of users, they have the labels that the server knows and nothing more.
+
+    Parameters
+    ----------
+    path
+        The folder of the sharded graph.
+    seed
+        The seed of another split.
+    split
+        Another split than the stored one, which needs the data of users; None keeps the stored one.
     """
     shards = open_shards(path)
     manifest = shards.manifest

@@ -34,7 +34,7 @@ from graphveil.scale.simulated_users import held_columns
 
 @dataclass(frozen=True, eq=False)
 class PublicUsers:
-    """What is public of each user, in any order: known label, or -1, split and id."""
+    """The public data of each user, in any order: the label or -1, the split and the id."""
 
     labels: NDArray[np.int64]
     train: Mask
@@ -63,9 +63,24 @@ def write_shards(
 ) -> Shards:
     """Write a graph that is in memory into a new folder, and open it.
 
-    ``assignment`` is the partition of each user; without it a ``partitioner`` (auto, metis, stream or ranges) finds one.
-    ``users`` is what users hold, for simulations: without it the folder has what is public alone. ``source`` says where the graph
-    came from.
+    Parameters
+    ----------
+    graph
+        The graph.
+    out
+        The new folder.
+    partitions
+        The number of partitions.
+    assignment
+        The partition of each user, (users,) of integers; None lets the partitioner find one.
+    users
+        What users hold, for simulations; without it the folder has public data only.
+    partitioner
+        One of auto, metis, stream and ranges.
+    seed
+        The seed of the partitioner.
+    source
+        Where the graph came from, for the manifest.
     """
     check_graph(graph, users)
     adjacency = Adjacency(graph.indptr, graph.indices)
@@ -99,7 +114,7 @@ def write_shards(
 
 
 def id_kind(ids: NDArray[Any] | None) -> IdKind | None:
-    """What ids are, in the manifest's words."""
+    """Return the kind of the ids, as the manifest names it."""
     return None if ids is None else "text" if ids.dtype.kind == "U" else "integer"
 
 
@@ -110,7 +125,7 @@ def write_public(
     neighbours: Iterator[Targets],
     public: PublicUsers,
 ) -> tuple[Partition, ...]:
-    """Write the public tables of all partitions; what the manifest says of them.
+    """Write the public tables of all partitions, and return their entries of the manifest.
 
     Parameters
     ----------
@@ -150,7 +165,25 @@ def write_partition(
     take: Callable[[int], Targets],
     public: PublicUsers,
 ) -> Partition:
-    """Write the public tables of a partition whose users have the shard numbers ``first``, ``first + 1``, …"""
+    """Write the public tables of a partition.
+
+    Parameters
+    ----------
+    folder
+        The folder of the sharded graph.
+    partition
+        The number of the partition.
+    first
+        The shard number of its first user; the others follow.
+    original
+        The original numbers of its users, (users,) int64.
+    degrees
+        Their numbers of neighbours, (users,) int64.
+    take
+        A function that returns the next so many neighbours, as shard numbers.
+    public
+        The public data of its users.
+    """
     place, pointers = part_folder(folder, partition), row_pointers(degrees)
     cut = write_edges(place / EDGES, first, pointers, take)
     split = TRAIN * public.train + VALIDATION * public.validation + TEST * public.test
@@ -167,7 +200,19 @@ def write_partition(
 
 
 def write_held(folder: Path, layout: Layout, features: Any, labels: NDArray[np.int64]) -> None:
-    """What users hold, partition by partition."""
+    """Write what users hold, partition by partition.
+
+    Parameters
+    ----------
+    folder
+        The folder of the sharded graph.
+    layout
+        The users of each partition.
+    features
+        The features by original number, (users, dims) dense or sparse, or None.
+    labels
+        The labels by original number, (users,) int64.
+    """
     for partition in range(layout.partitions):
         users = layout.users(partition)
         with writing_table(simulated_file(folder, partition)) as write:
@@ -177,7 +222,7 @@ def write_held(folder: Path, layout: Layout, features: Any, labels: NDArray[np.i
 
 
 def check_graph(graph: Graph, users: Users | None = None) -> None:
-    """Refuse what a sharded graph has no place for."""
+    """Refuse a graph that cannot be stored as a sharded one."""
     if graph.multilabel:
         raise InputError(
             f"users of {graph.name} have several labels each, and a sharded graph has one class a user: choose one label when "

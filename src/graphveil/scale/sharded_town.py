@@ -45,9 +45,22 @@ def write_town(
     simulated: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Shards:
-    """Write a town into a new folder, and open it. ``seed`` draws the split, the plan's own seed the town.
+    """Write a town into a new folder, and open it.
 
-    ``simulated`` writes what its users hold. ``progress`` is told how many partitions are written, and of how many.
+    Parameters
+    ----------
+    plan
+        The town, which is drawn by the seed of its plan.
+    out
+        The new folder.
+    partitions
+        The number of partitions.
+    seed
+        The seed of the split.
+    simulated
+        Whether to write what its users hold.
+    progress
+        Called with the number of partitions written, and the number of all.
     """
     check_whole(partitions, "--partitions", least=1, most=MAX_PARTITIONS)
     if type(plan) is not Town:
@@ -85,7 +98,7 @@ class ShardedTown:
 
     @property
     def neighbourhoods(self) -> int:
-        """How many neighbourhoods there are; the last one takes users who are left over."""
+        """The number of neighbourhoods; the last one takes users who are left over."""
         return self.plan.users // self.plan.neighbourhood
 
     def users(self, partition: int) -> tuple[int, int]:
@@ -136,7 +149,7 @@ class ShardedTown:
         return PublicUsers(np.where(masks[2], UNKNOWN, labels), *masks)
 
     def interests(self, partition: int, labels: NDArray[np.int64]) -> Callable[[int, int], NDArray[np.uint8]]:
-        """What a partition's users are interested in: rows that must be asked for in order."""
+        """Return a function that draws interests of a partition's users; rows must be asked for in order."""
         rates, random = interest_rates(self.plan, self._random(RATES)), self._random(INTERESTS, partition)
         return lambda begin, end: draw_interests(rates, labels[begin:end], random)
 

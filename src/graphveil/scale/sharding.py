@@ -172,7 +172,7 @@ class FeatureFiles:
 
     @property
     def bytes_a_row(self) -> int:
-        """What a row takes in memory, on average."""
+        """The bytes that a row takes in memory, on average."""
         if self.pointers is None:
             return self.columns * _mapped(self.files["x"]).dtype.itemsize
         entry = sum(_mapped(self.files[key]).dtype.itemsize for key in ("x_indices", "x_data"))

@@ -1,4 +1,4 @@
-"""What users hold, in files of a simulation: their rows of features, dense or sparse, and everybody's label.
+"""Users' data in files of a simulation: their rows of features, dense or sparse, and everybody's label.
 
 These files stand apart from the public ones. Nothing but a simulation reads them, on the users' side.
 """
@@ -34,7 +34,17 @@ def held_columns(features: Any, labels: NDArray[np.int64]) -> Columns:
 
 
 def read_held(file: Path, users: int, features: int, classes: int) -> tuple[Any, NDArray[np.int64]]:
-    """Features and labels of a partition's users."""
+    """Return the features and the labels of a partition's users; features are None where there are none.
+
+    Parameters
+    ----------
+    file
+        The file of what they hold.
+    users
+        The number of users that it must have.
+    features, classes
+        The numbers of features and of classes, as in the manifest.
+    """
     table = TableFile(file, AGAIN)
     labels = read_held_labels(file, users, classes)
     if ROW in table.names:
@@ -47,7 +57,7 @@ def read_held(file: Path, users: int, features: int, classes: int) -> tuple[Any,
 
 
 def read_held_labels(file: Path, users: int, classes: int) -> NDArray[np.int64]:
-    """Labels of a partition's users, without their features."""
+    """Return the labels of a partition's users, without reading their features."""
     table = TableFile(file, AGAIN)
     table.check_rows(users)
     labels = table.array("label", np.int32)
@@ -56,7 +66,7 @@ def read_held_labels(file: Path, users: int, classes: int) -> NDArray[np.int64]:
 
 
 def check_labels(labels: NDArray[np.int32], classes: int, file: Path) -> None:
-    """Refuse labels that are no class."""
+    """Refuse labels that are not valid classes."""
     if labels.size and not UNKNOWN <= int(labels.min()) <= int(labels.max()) < max(classes, 1):
         raise InputError(f"{file} is damaged: labels must be {UNKNOWN}..{classes - 1}; {AGAIN}")
 

@@ -37,9 +37,10 @@ ANEW = "export the collection again, or ask the plan again"
 
 @dataclass(frozen=True, eq=False)
 class PartReports:
-    """What users of one partition have answered: ``users`` are the shard numbers of those who were asked, in ascending order.
+    """The answers of one partition.
 
-    ``reports`` has them in that order; who has not answered is marked there.
+    ``users`` are the shard numbers of those who were asked, ascending; ``reports`` has them in that order,
+    with those who have not answered marked.
     """
 
     users: NDArray[np.int64]
@@ -89,7 +90,7 @@ class StoredReports:
 
 
 def find_reports(folder: Path, manifest: Manifest, plan: Plan) -> StoredReports | None:
-    """The answers to a plan that a folder keeps; None where it keeps none."""
+    """Return the answers to a plan that a folder keeps; None where it keeps none."""
     digest = plan_digest(plan)
     place = folder / REPORTS / digest[:DIGITS]
     if not (place / PLAN).is_file():
@@ -114,7 +115,19 @@ def kept_plan(file: Path) -> tuple[str, int, int]:
 
 
 def write_part_reports(folder: Path, plan: Plan, partition: int, part: PartReports) -> None:
-    """Keep what one partition has answered; `finish_reports` makes all of them count."""
+    """Write the answers of one partition; they count once `finish_reports` is called.
+
+    Parameters
+    ----------
+    folder
+        The folder of the sharded graph.
+    plan
+        The plan that was asked.
+    partition
+        The number of the partition.
+    part
+        Its answers.
+    """
     _check_kept(plan)
     reports = part.reports
     lengths = np.zeros(reports.asked, dtype=np.int64)
@@ -132,7 +145,17 @@ def write_part_reports(folder: Path, plan: Plan, partition: int, part: PartRepor
 
 
 def finish_reports(folder: Path, plan: Plan, asked: int, answered: int) -> None:
-    """Write down the plan, once the answers of all partitions are there."""
+    """Write the plan, once the answers of all partitions are there.
+
+    Parameters
+    ----------
+    folder
+        The folder of the sharded graph.
+    plan
+        The plan that was asked.
+    asked, answered
+        The numbers of users asked, and of those who have answered.
+    """
     told: dict[str, Any] = {"digest": plan_digest(plan), "asked": asked, "answered": answered}
     place = _place(folder, plan)
     part = place / f".{PLAN}.part"
@@ -143,7 +166,21 @@ def finish_reports(folder: Path, plan: Plan, asked: int, answered: int) -> None:
 def write_reports(
     folder: Path, manifest: Manifest, plan: Plan, reports: Reports, number: NDArray[np.int32]
 ) -> None:
-    """Keep answers that are in memory together, in the plan's order; ``number`` is the shard number of each original user."""
+    """Write answers that are in memory.
+
+    Parameters
+    ----------
+    folder
+        The folder of the sharded graph.
+    manifest
+        Its manifest.
+    plan
+        The plan that was asked.
+    reports
+        The answers, in the plan's order.
+    number
+        The shard number of each original user, (users,) int32.
+    """
     _check_kept(plan)
     named = np.arange(reports.asked) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
     shard = number[named].astype(np.int64)
@@ -159,7 +196,7 @@ def write_reports(
 
 
 def mechanism_of(plan: Plan, users: NDArray[np.int64]) -> Mechanism:
-    """What answers the part of a plan for these users, given by original numbers in the order of the part."""
+    """Return the mechanism of a plan for these users, given by original numbers in the order of the part."""
     mechanism = plan.build()
     if not isinstance(mechanism, ClassMechanism) or plan.users == "all" or not users.size:
         return mechanism

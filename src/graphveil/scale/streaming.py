@@ -23,7 +23,19 @@ NOWHERE = -1
 
 
 def stream(adjacency: Adjacency, partitions: int, most: int, passes: int = PASSES) -> NDArray[np.int32]:
-    """The partition of every user, none of which has more than ``most``."""
+    """Return the partition of every user, (users,) int32.
+
+    Parameters
+    ----------
+    adjacency
+        The links.
+    partitions
+        The number of partitions.
+    most
+        The most users that a partition may have.
+    passes
+        The most passes over all users; it ends early when nobody moves.
+    """
     assignment = np.full(adjacency.users, NOWHERE, dtype=np.int32)
     for _ in range(passes):
         before = assignment.copy()

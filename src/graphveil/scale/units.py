@@ -17,9 +17,20 @@ from graphveil.scale.workers import ProcessWorkers, Workers
 def compute_in_parts(
     unit: RunUnit, engine: Engine, progress: Progress | None = None, out: RowFiles | None = None
 ) -> UnitResult:
-    """Compute a unit by the engine's workers, or in this process where a large sharded graph is read where it lies.
+    """Compute a unit by the engine's workers, or in this process for a large sharded graph without workers.
 
-    Checkpoints are removed when the unit is done. Into ``out`` go predictions or embeddings of a sharded graph.
+    Checkpoints are removed when the unit is done.
+
+    Parameters
+    ----------
+    unit
+        The unit to compute.
+    engine
+        The engine, with its workers.
+    progress
+        Called with what is being done and how far it is.
+    out
+        The files for predictions or embeddings of a sharded graph.
     """
     named = unit.given is None
     shards = large_shards(unit.spec.data) if named else None
@@ -57,7 +68,7 @@ def _workers(engine: Engine) -> Workers:
 
 
 def _host(engine: Engine) -> str:
-    """Where workers reach this process: they may be on other machines where Ray is."""
+    """Return the address at which workers reach this process; with Ray they may be on other machines."""
     if engine.address is None:
         return "127.0.0.1"
     from graphveil.scale.ray_session import own_address

@@ -34,7 +34,7 @@ WAKE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Address:
-    """Where users can be asked, and the key by which they know who may. The key is never shown."""
+    """The address at which users can be asked, and the key that workers must have, which is never shown."""
 
     host: str
     port: int

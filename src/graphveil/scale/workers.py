@@ -34,12 +34,33 @@ class Workers(Protocol):
     """Workers that each call ``work(tasks[rank], collective, progress)`` at the same time."""
 
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
-        """What the workers return, in their order. Where one is lost, all begin again, from their checkpoints; an error that one of
-        them raises is raised here."""
+        """Return the workers' results, in their order.
+
+        Where one is lost, all begin again from their checkpoints. An error that one raises is raised here.
+
+        Parameters
+        ----------
+        work
+            The function that each worker calls, as ``work(task, collective, progress)``.
+        tasks
+            One task for each worker; their number is the number of workers.
+        progress
+            Called with what is being done and how far it is; None for nobody.
+        """
 
 
 def check_room(workers: int, room: float, where: str) -> None:
-    """Refuse workers whose libraries alone take more than the memory, in bytes, that is there."""
+    """Refuse workers whose libraries alone take more memory than there is.
+
+    Parameters
+    ----------
+    workers
+        The number of workers.
+    room
+        The memory that there is, in bytes.
+    where
+        The place that has this memory, for errors.
+    """
     most = int(room / LIBRARIES)
     if workers > max(most, 1):
         raise InputError(
@@ -70,9 +91,22 @@ def begin_work(
     work: Callable[..., Any],
     task: Any,
 ) -> None:
-    """Meet the others of a collective of ``size``, work, and send what comes of it, or why nothing does.
+    """Join a collective, work, and send the result or the reason why there is none.
 
-    ``digests`` are those of files that may be run: they must be as they were when this began.
+    Parameters
+    ----------
+    end
+        The connection to send over.
+    rank, size
+        The number of this worker, and of all workers.
+    meeting
+        The path of the file by which the workers find each other.
+    digests
+        The digests of files that may be run: they must not have changed since.
+    work
+        The function to call, as ``work(task, collective, progress)``.
+    task
+        The task of this worker.
     """
     begin_process(digests)
     torch.set_num_threads(1)

@@ -1,1 +1,1 @@
-"""How a database gets from one layout to the next, by Alembic: one file in `versions` a step."""
+"""Migrations of the database from one layout to the next, by Alembic: one file in `versions` a step."""

@@ -1,4 +1,4 @@
-"""What Alembic runs to migrate: the connection comes from `database.migrate`."""
+"""Alembic's entry point for migrations; the connection comes from `database.migrate`."""
 
 from __future__ import annotations
 
