@@ -92,12 +92,12 @@ def propagated_blocks(
 
 
 def block_width(features: int, widest: int = BLOCK_COLUMNS) -> int:
-    """How many columns a block has."""
+    """Return the number of columns of a block."""
     return max(1, min(widest, int(features * BLOCK_SHARE)))
 
 
 def column_reader(estimate: Estimate) -> Callable[[int, int], Columns]:
-    """How to get the columns from one to before another of an estimate (offset aside), sparse."""
+    """Return a function that reads columns ``start`` to before ``end`` of an estimate (offset aside), sparse."""
     indices = estimate.indices
     if indices is None:
         rows = estimate.values.reshape(estimate.shape)

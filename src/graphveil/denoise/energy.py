@@ -30,7 +30,7 @@ class Components:
 
     @property
     def bipartite_count(self) -> int:
-        """How many components are bipartite; users without neighbours are none."""
+        """The number of bipartite components; a user without neighbours does not count as one."""
         return int(self.alternating.shape[1])
 
 

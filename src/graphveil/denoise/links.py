@@ -82,7 +82,7 @@ class ReportedLinks:
 
     @property
     def answer_count(self) -> int:
-        """How many answers about pairs there are."""
+        """The number of answers about pairs."""
         silent = np.empty(0, dtype=np.int64) if self.silent is None else np.flatnonzero(self.silent)
         if self.both:
             return (self.users - 1) * (self.users - len(silent))
@@ -90,7 +90,7 @@ class ReportedLinks:
 
     @property
     def yeses(self) -> NDArray[np.float64]:
-        """How many yeses each reported pair stands for: those that were passed on, over the share that is."""
+        """The number of yeses that each reported pair stands for: those that were passed on, over the share that is."""
         yes = np.ones(len(self.pairs)) if self.yes is None else self.yes.astype(np.float64)
         if self.kept is None or self.both:
             return yes
@@ -110,7 +110,7 @@ class ReportedLinks:
 
     @property
     def density(self) -> float:
-        """Which share of all pairs is linked, from the number of reported ones; a share below 0 counts as 0."""
+        """The share of all pairs that is linked, estimated from the reported ones; an estimate below 0 counts as 0."""
         return float(density(np.array(self.yeses.sum()), np.array(self.answer_count), self.flip))
 
     def plausibilities(self, most_steps: int = MOST_STEPS) -> NDArray[np.float64]:
@@ -152,7 +152,7 @@ class ReportedLinks:
 
 
 def density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
-    """Which share of some pairs is linked, from how many of them are reported: (share - q)/(1 - 2q), within 0 and 1.
+    """Estimate the share of pairs that is linked from how many are reported: (share - q)/(1 - 2q), within 0 and 1.
 
     ``reported`` and ``pairs`` count groups of pairs, in arrays of one shape, which the result has too; ``flip`` is q.
     """
@@ -330,7 +330,7 @@ class DegreePrior:
 
     @property
     def expected_links(self) -> float:
-        """How many links there are in expectation."""
+        """The expected number of links."""
         chances = 1 / (1 + np.exp(-(self.beta[:, None] + self.beta[None, :])))
         ordered = self.counts @ chances @ self.counts - self.counts @ np.diagonal(chances)
         return float(ordered / 2)

@@ -166,7 +166,7 @@ Weighting = Literal["printed", "inverse-variance"]
 
 
 def user_weights(levels: NDArray[np.int64], variances: Weights, weighting: Weighting) -> Weights:
-    """How much each of n users counts in FlexProp, from the reported levels (n numbers in 1..f) and the f variances of a report given each.
+    """Return the weight of each user in FlexProp.
 
     FlexProp (PPGNN) is Π^K x, Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: `KProp` along `weighted_mean_matrix`.
     PPGNN prints w_j = τ'_j, the reported level, within 1..f. It derives w_j = 1/σ²_j, which makes the variance of a mean of
@@ -213,7 +213,7 @@ class Effect:
 
     @property
     def selects(self) -> bool:
-        """Whether some numbers become 0 and others do not: that alone tells numbers apart."""
+        """Whether some numbers become 0 and others do not: only that tells numbers apart."""
         return 0 < self.dropped < 1
 
     @property

@@ -61,7 +61,7 @@ CUT = 0.5
 
 @dataclass(frozen=True)
 class PageRankPlan:
-    """Which algorithm is taken and in which precision, how many hops each series needs, and the work of each algorithm.
+    """The algorithm and precision that are used, the hops that each series needs, and the work of each algorithm.
 
     Work is counted in entries of P times columns, in single precision.
     """
@@ -108,7 +108,7 @@ class PageRankDenoiser:
         return self._series(matrix, best, terms[best])
 
     def terms(self, relative: float) -> dict[str, int]:
-        """How many hops leave at most this much of a series at any eigenvalue: (1-α)^(L+1), or tail_K."""
+        """Return the hops that leave at most this share of a series at any eigenvalue: (1-α)^(L+1), or tail_K."""
         first, q = self._expansion()
         return {
             "power": _least_power(1.0, 1 - self.alpha, relative) - 1,

@@ -128,7 +128,10 @@ def _town(
 
 
 def is_outside(source: str | Path) -> bool:
-    """Whether a function in a file or in an installed package gives this graph, and no graph that is here has the name."""
+    """Return whether a function in a file or an installed package makes this graph.
+
+    Names of graphs that are known here come first: they are not outside.
+    """
     if isinstance(source, str) and is_reference(source):
         return True
     if _is_path(source) or source in DATASETS or find(str(source)) is not None:
@@ -159,12 +162,12 @@ def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph
 
 
 def is_sharded_source(source: str | Path) -> bool:
-    """Whether this names the folder of a sharded graph, and no graph that is known by that name."""
+    """Return whether this names the folder of a sharded graph and is not the name of a known graph."""
     return (isinstance(source, Path) or source not in DATASETS) and is_sharded(source)
 
 
 def is_sharded(source: str | Path) -> bool:
-    """Whether this is the folder of a sharded graph, which has a manifest."""
+    """Return whether this is the folder of a sharded graph: one that holds a manifest."""
     try:
         return (Path(source).expanduser() / MANIFEST).is_file()
     except OSError:

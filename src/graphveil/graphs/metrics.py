@@ -52,7 +52,7 @@ def micro_f1(predicted: Mask, held: Mask) -> float:
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well one class, or one of several labels, was recognised: counts of test users.
+    """Counts of the test users of one class, or of one of several labels.
 
     So many ``have`` it, so many were ``predicted`` to, and so many of both are ``right``.
 
@@ -85,7 +85,7 @@ class ClassScore:
 def confusion_counts(
     predicted: NDArray[np.int64], labels: NDArray[np.int64], test: Mask, classes: int
 ) -> NDArray[np.int64]:
-    """How many test users of each class (rows) were given each class (columns).
+    """Count the test users of each class (rows) that were predicted each class (columns): (classes, classes) int64.
 
     >>> everybody = np.ones(3, dtype=bool)
     >>> confusion_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), everybody, 2).tolist()

@@ -1,4 +1,4 @@
-"""What one of several workers holds of a graph, and groups of users wherever they are held."""
+"""The part of a graph that one of several workers holds, and groups of users wherever they are held."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GraphPart(Graph):
 
     @property
     def on_disk(self) -> bool:
-        """Whether links stay on disk, and are read for each product."""
+        """Whether links stay on disk and are read for each product."""
         raise NotImplementedError
 
     @property

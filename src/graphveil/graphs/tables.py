@@ -337,7 +337,7 @@ def open_parquet(file: Path, instead: str, **options: Any) -> Any:
 
 
 def _width(kind: Any) -> int:
-    """How many bytes a value of a column takes in memory; of text and of lists, as many as say where it begins."""
+    """Return the bytes that a value of a column takes in memory; for text and lists, those of a pointer."""
     from pyarrow import types
 
     if types.is_fixed_size_list(kind):

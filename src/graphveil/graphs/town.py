@@ -91,7 +91,7 @@ def pick_nearby(
     count: int,
     random: np.random.Generator,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Who of these users, who live in these of ``count`` neighbourhoods, picks whom in their own one."""
+    """Draw friends for users from their own neighbourhoods; return who picks (repeated for each pick) and whom."""
     start = home * plan.neighbourhood
     size = np.where(home == count - 1, plan.users - start, plan.neighbourhood)
     chosen = _picks(len(pickers), _near_picks(plan), random)
@@ -104,13 +104,13 @@ def pick_nearby(
 def pick_anywhere(
     plan: Town, pickers: NDArray[np.int32], random: np.random.Generator
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Who of these users picks whom in the whole town."""
+    """Draw friends for users from the whole town; return who picks (repeated for each pick) and whom."""
     far = np.repeat(pickers, _picks(len(pickers), plan.degree * (1 - plan.nearby) / 2, random))
     return far, random.integers(0, plan.users, len(far), dtype=np.int32)
 
 
 def _near_picks(plan: Town) -> float:
-    """How many picks a user makes so that, repeats merged, ``degree * nearby`` neighbours are friends on average.
+    """Return the picks a user makes so that, repeats merged, ``degree * nearby`` neighbours are friends on average.
 
     A pair of s neighbours stays strangers with probability (1 - 1/s)^(2·picks).
     """

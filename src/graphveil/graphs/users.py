@@ -32,7 +32,7 @@ SILENCES = ("random", "degree", "class")
 def draw_answering(
     users: int, participation: float, seed: int, by: NDArray[Any] | None = None
 ) -> NDArray[np.bool_]:
-    """Who of so many users answers: each with the same chance, or with one that falls with a number they hold.
+    """Draw which users answer: each with the same chance, or with one that falls with a number they hold.
 
     With ``by`` the chance falls along the users in the order of these numbers, from P + δ to P - δ, δ = min(P, 1 - P); users with
     the same number have the same chance, and the mean chance is P.
@@ -264,7 +264,7 @@ class Users:
         )
 
     def turnout(self, participation: float, seed: int, silence: str = "random") -> NDArray[np.bool_]:
-        """Who answers when a share of users does, drawn for a simulation: see `draw_answering`.
+        """Draw which users answer when a share of them does, for a simulation: see `draw_answering`.
 
         With the silence "degree" users with more links answer less often, with "class" those of the later classes.
         """
@@ -282,7 +282,7 @@ class Users:
         return draw_answering(len(self), participation, seed, by)
 
     def turnout_bias(self, who: NDArray[np.bool_]) -> dict[str, float]:
-        """How far those who answer differ from all, measured in a simulation: no server knows it.
+        """Return how far those who answer differ from all users, measured in a simulation: no server knows it.
 
         ``class_bias`` is the share of them that would have to be of another class for their classes to be as common as
         everybody's (total variation), left out where users have several labels each; ``degree_bias`` how many more links they
@@ -314,11 +314,11 @@ class Users:
 
     @property
     def have_levels(self) -> bool:
-        """Whether users have chosen privacy levels; which ones stays theirs."""
+        """Whether users have chosen privacy levels; the levels themselves stay private."""
         return self.raw.levels is not None
 
     def evaluate(self, outcome: Any, graph: Graph) -> float:
-        """How well a server did on the test users, by the graph's metric; their labels never leave this side.
+        """Return a server's score on the test users, by the graph's metric; their labels never leave this side.
 
         ``outcome`` holds a row of scores or a predicted class for every user (see `measure`). A method must not choose anything by this
         number, and cannot: it never sees this object.
@@ -327,14 +327,14 @@ class Users:
         return measure(graph.metric, outcome, self.raw.labels, graph.test, graph.class_count)
 
     def confusion(self, predicted: NDArray[np.int64], graph: Graph) -> NDArray[np.int64]:
-        """How many test users of each class (rows) were given each class (columns): counts alone, as `evaluate` counts hits."""
+        """Count the test users of each class (rows) that were predicted each class (columns): only counts."""
         self._check_predicted(predicted, graph)
         if graph.multilabel:
             raise InputError("users have several labels each, no class is taken for another: see per_class")
         return confusion_counts(predicted, self.raw.labels, graph.test, graph.class_count)
 
     def per_class(self, predicted: NDArray[np.int64], graph: Graph) -> tuple[ClassScore, ...]:
-        """How well each class, or each of several labels, was recognised among test users."""
+        """Return the counts of each class, or of each of several labels, among test users."""
         self._check_predicted(predicted, graph)
         return class_scores(predicted, self.raw.labels, graph.test, graph.class_count)
 
@@ -348,7 +348,7 @@ class Users:
             raise InputError(f"predicted classes must lie in 0..{graph.class_count - 1}")
 
     def evaluate_links(self, score: Callable[[Pairs], NDArray[Any]], graph: Graph) -> float:
-        """How well a server tells test links from pairs that are none: the area under the ROC curve.
+        """Return the area under the ROC curve of a server that tells test links from pairs that are not linked.
 
         ``score`` gives a number for each of the pairs it is asked for, the higher the likelier linked; their order tells
         nothing. A graph whose edges hold a test link is refused: what was learned from it knows the answer.
@@ -367,7 +367,7 @@ class Users:
         return area_under_curve(score(pairs[order]), linked)
 
     def evaluate_norms(self, predicted: Any, graph: Graph) -> float:
-        """How far predicted norms of feature rows are from those of the test users, on average (mean absolute error).
+        """Return the mean absolute error of predicted norms of feature rows, over the test users.
 
         ``predicted`` holds a number for every user. As with `evaluate`, nothing of a test user leaves this side.
         """
@@ -429,7 +429,7 @@ def draw_levels(users: int, levels: int, distribution: str = "uniform", seed: in
 
 
 def expected_shares(levels: int, distribution: str = "uniform") -> NDArray[np.float64]:
-    """Which share of users a distribution gives each level, known before anybody has chosen.
+    """Return the share of users that a distribution gives each level, known before anybody has chosen.
 
     >>> expected_shares(4, "bimodal").tolist()
     [0.5, 0.0, 0.0, 0.5]

@@ -22,7 +22,7 @@ SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Where each edge comes from and leads to, and how much it counts: 1 where nothing is said."""
+    """Directed edges: sources, targets, and weights, which are 1 where none are given."""
 
     source: NDArray[np.int64]
     target: NDArray[np.int64]
@@ -31,7 +31,7 @@ class Edges:
 
     @property
     def plain(self) -> bool:
-        """Whether all edges count alike."""
+        """Whether all weights are 1."""
         return bool((self.weights == 1).all())
 
 
@@ -127,7 +127,7 @@ class SparseMatrix:
 
     @property
     def device(self) -> torch.device:
-        """Where the matrix is."""
+        """The device that the matrix is on."""
         return self._forward.device
 
     @property
@@ -137,7 +137,7 @@ class SparseMatrix:
 
     @property
     def entry_count(self) -> int:
-        """How many entries are stored."""
+        """The number of stored entries."""
         return int(self._forward.values().numel())
 
     def __matmul__(self, dense: Tensor) -> Tensor:
@@ -215,7 +215,17 @@ def csr_tensor(
 
 
 class Columns(NamedTuple):
-    """Where each of k columns starts (k + 1 pointers), whose its entries are (rising), and what they are."""
+    """Sparse columns.
+
+    Parameters
+    ----------
+    pointers
+        The start of each of k columns: k + 1 numbers.
+    owners
+        The users whose entries they are, rising within a column.
+    values
+        The entries.
+    """
 
     pointers: NDArray[np.int64]
     owners: NDArray[np.int32]
