@@ -1,4 +1,4 @@
-"""Which attributes matter for a task: TOGL's analysis of denoised reports, and what it is compared with."""
+"""Scores of how much attributes matter for a task: TOGL's analysis of denoised reports, and others."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def pooled_target(scores: Scores, asked: int, rho: float, size: int) -> Target:
 
 
 def signal(scores: Scores, null: Scores) -> Scores:
-    """How much each attribute's score is above what an attribute scores that says nothing: at least 0.
+    """Return how far each attribute's score is above that of an attribute that says nothing: at least 0.
 
     ``null`` are scores of attributes that say nothing. The excess over their mean counts by 1 - (how many scores as high chance
     would give)/(how many there are), so that what chance explains counts nothing.
@@ -206,7 +206,7 @@ class Ranking:
 
     @property
     def jaccard(self) -> float:
-        """How alike the best attributes of two runs are, over all pairs of runs; it needs two."""
+        """The similarity of the best attributes of two runs, averaged over all pairs of runs; it needs two."""
         return jaccard(self.tops)
 
     @property
@@ -216,7 +216,7 @@ class Ranking:
         return float(np.mean([of_all[best].mean() for of_all, best in rows]))
 
     def shared(self, other: Ranking) -> NDArray[np.int64]:
-        """How many of the best attributes of each run are among the best of another ranking's same run."""
+        """Return, for each run, how many of the best attributes are also among another ranking's best."""
         pairs = zip(self.tops, other.tops, strict=True)
         return np.array([len(np.intersect1d(own, others)) for own, others in pairs])
 
@@ -238,7 +238,7 @@ def best_attributes(scores: Scores, count: int, seed: tuple[int, int]) -> NDArra
 
 
 def jaccard(sets: Sequence[Iterable[int]]) -> float:
-    """How alike several sets of attributes are: the mean of |A ∩ B| / |A ∪ B| over all pairs of them.
+    """Return the similarity of several sets of attributes: the mean of |A ∩ B| / |A ∪ B| over all pairs of them.
 
     >>> jaccard([{1, 2}, {2}])
     0.5
@@ -259,7 +259,7 @@ def chance_jaccard(size: int, top: int) -> float:
 
 
 def chance_of_sharing(size: int, top: int, runs: int, least: int) -> float:
-    """How likely random sets share at least so many attributes with given ones of the same size, in all runs together.
+    """Return the chance that random sets share at least ``least`` attributes with given ones, in all runs together.
 
     >>> chance_of_sharing(4, 1, 2, 1)
     0.4375

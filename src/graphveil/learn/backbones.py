@@ -415,7 +415,7 @@ def _parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
 
 
 def _takes_topology(name: str, module: nn.Module) -> bool:
-    """Whether forward takes what the library's own backbones take, by the name of its second parameter."""
+    """Return whether forward takes what the library's own backbones take, by the name of its second parameter."""
     accepted = list(_parameters(module.forward).values())
     several = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in accepted)
     needed = [

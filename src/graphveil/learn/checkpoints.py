@@ -124,7 +124,7 @@ class Training:
     collective: Collective
 
     def due(self, epoch: int) -> bool:
-        """Whether a checkpoint is written before this epoch."""
+        """Return whether a checkpoint is written before this epoch."""
         return epoch > 0 and epoch % self.every == 0
 
     def save(self, epoch: int, state: dict[str, Any]) -> None:

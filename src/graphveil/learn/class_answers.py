@@ -49,7 +49,7 @@ class ClassAnswers:
     least: float
 
     def ranks(self, classes: int) -> Whole:
-        """Where each class stands in each list (users x classes); K where it does not."""
+        """Return the position of each class in each list, (users, classes) int; K for a class that is not listed."""
         ranks = np.full((len(self.users), classes), self.lists.shape[1])
         np.put_along_axis(ranks, self.lists, np.arange(self.lists.shape[1])[None, :], axis=1)
         return ranks
@@ -68,7 +68,7 @@ class Judged:
 def class_evidence(
     asked: ClassAnswers, judged: Judged, classes: int, told: ClassAnswers | None = None
 ) -> tuple[Floats, Floats]:
-    """How likely each class makes the answer that came, as logarithms (users asked x classes) around 0, for each fold.
+    """Return the log-likelihood of each answer under each class (users asked x classes), centred at 0, for each fold.
 
     The first are those by tables of the other fold's judges and of everybody's where ``fold`` says nothing: three such matrices,
     stacked: by judges of fold 1 (for users of fold 0), by those of fold 0 (for fold 1), and by all of them. ``told`` are the
@@ -161,7 +161,11 @@ class Answered:
 
 
 def edge_operators(graph: Graph) -> dict[str, Any]:
-    """How neighbours count: their mean, their sum over the roots of both degrees, their sum over the root of one's own degree."""
+    """Return the matrices by which neighbours are combined, by name.
+
+    ``mean`` is the mean of the neighbours, ``both`` their sum over the roots of both degrees, and ``root``
+    their sum over the root of one's own degree.
+    """
     if isinstance(graph, GraphPart) and graph.on_disk:
         powers = {"mean": (1.0, 0.0), "both": (0.5, 0.5), "root": (0.5, 0.0)}
         return {name: _OnDisk(scaled_matrix(graph, *power)) for name, power in powers.items()}
@@ -244,7 +248,7 @@ def with_answers(
 def clearly_better(
     answered: Answered, judges: Judges, metric: Callable[[Floats], float], before: float
 ) -> bool:
-    """Whether answers lower the loss of validation users by more than chance would, and their metric is no lower than before.
+    """Return whether answers lower the validation loss by more than chance would, without lowering the metric.
 
     Of one user alone nobody knows what chance would do.
     """

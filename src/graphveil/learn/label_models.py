@@ -95,7 +95,7 @@ class LabelNetwork(nn.Module):
 
 
 def hidden_count(trained: int, share: float) -> int:
-    """How many of so many training users are hidden: at least one, and of two or more not all."""
+    """Return how many training users are hidden: at least one, and not all if there are two or more."""
     return min(max(round(share * trained), 1), max(trained - 1, 1))
 
 
@@ -295,7 +295,10 @@ def training_labels(targets: Targets, classes: int) -> Tensor:
 
 
 def class_shares(labels: Tensor, collective: Collective = SINGLE_PROCESS) -> Tensor:
-    """How common each of c classes is among the labels (n x c) of all workers, counted from 1 so that none is impossible."""
+    """Return the share of each of c classes among the labels (n x c) of all workers.
+
+    Counts begin at 1, so that no class is impossible.
+    """
     counts = add_up(labels.sum(dim=0), collective) + 1
     return counts / counts.sum()
 
@@ -326,7 +329,10 @@ def with_known(labels: Tensor, train: Tensor) -> Tensor:
 
 
 def known_rates(known: Tensor) -> Tensor:
-    """Which share of training users has each label (L numbers), counted from 1 so that none is impossible or certain."""
+    """Return the share of training users that has each label (L numbers).
+
+    Counts begin at 1, so that no label is impossible or certain.
+    """
     return (known[:, :-1].sum(dim=0) + 1) / (known[:, -1].sum() + 2)
 
 
@@ -405,5 +411,5 @@ def mix(candidates: Mapping[str, NDArray[Any]], weights: Mapping[str, float]) ->
 
 
 def _shares(names: Sequence[str]) -> dict[str, float]:
-    """How often each name stands there, as a share."""
+    """Return the share of each name in a list."""
     return {name: count / len(names) for name, count in Counter(names).items()}

@@ -231,7 +231,7 @@ DECAY, DECAY_SQUARES, TINY = 0.9, 0.999, 1e-8
 
 @dataclass(frozen=True)
 class LinkSchedule:
-    """How to train the weights. The rate is a share of what a weight starts with."""
+    """The training of the weights: epochs at most, rate (a share of a weight's first value), and patience."""
 
     epochs: int = 10
     lr: float = 0.01
@@ -316,7 +316,7 @@ def _batches(pairs: LinkPairs, seed: list[int]) -> Iterator[tuple[Pairs, Pairs]]
 
 
 def _slopes(rows: Rows, weights: Rows, linked: Pairs, unlinked: Pairs) -> Rows:
-    """How the mean loss of these comparisons changes with their differences."""
+    """Return the derivative of the mean loss of these comparisons by each difference."""
     gaps = linear.weighted_products(rows, linked, weights) - linear.weighted_products(rows, unlinked, weights)
     slopes: Rows = (-1 / (1 + np.exp(np.minimum(gaps, 80))) / len(gaps)).astype(np.float32)
     return slopes

@@ -105,7 +105,7 @@ def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
 
 
 def _shares(targets: Floats) -> Floats:
-    """How common classes are among volunteers, counted from 1 so that none is impossible."""
+    """Return the share of each class among volunteers, counted from 1 so that none is impossible."""
     shares: Floats = (targets.sum(axis=0) + 1) / (len(targets) + targets.shape[1])
     return shares
 
@@ -167,7 +167,7 @@ def _loss(scores: Floats, targets: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """How far the mean row of each class lies from that of all (classes x values), as far as reports tell it from noise.
+    """The distance of each class's mean row from that of all (classes x values), as far as reports tell it from noise.
 
     ``signal`` says how much more than noise the reports have to say, in numbers of noise: 0 where it is all noise.
     """

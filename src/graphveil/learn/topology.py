@@ -90,7 +90,7 @@ class _Thinned(torch.autograd.Function):
 
 
 def _kept(count: int, level: int, device: torch.device) -> Tensor:
-    """Which of so many values are kept, each with the chance 1 - level/2^16."""
+    """Draw which values are kept, each with the chance 1 - level/2^16."""
     words = -(-count // VALUES_A_WORD)
     drawn = torch.randint(-(2**63), 2**63 - 1, (words,), device=device).view(torch.int16)
     return drawn[:count] >= level - LEVELS // 2

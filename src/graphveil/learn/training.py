@@ -202,7 +202,17 @@ class NoFiniteLossError(InputError):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How to train: epochs at most, learning rate and weight decay of Adam, and how many epochs may bring nothing better."""
+    """The training of a model.
+
+    Parameters
+    ----------
+    epochs
+        Epochs at most.
+    lr, weight_decay
+        Adam's learning rate and weight decay.
+    patience
+        Stop after so many epochs without a lower validation loss; None: never.
+    """
 
     epochs: int = 500
     lr: float = 0.01
@@ -275,7 +285,7 @@ class Best:
         self.found = None if state["found"] is None else _fitted(state["found"], rows)
 
     def enough(self, epoch: int) -> bool:
-        """Whether the best epoch lies so far back that patience is at its end."""
+        """Return whether the best epoch is at least ``patience`` epochs ago."""
         patience = self.schedule.patience
         return patience is not None and self.found is not None and epoch - self.found.epoch >= patience
 
@@ -434,7 +444,7 @@ class LinkObjective:
 
 @dataclass(frozen=True)
 class Turns:
-    """How model and weights take turns: a step for the weights after every ``every`` epochs, of this rate."""
+    """The turns of model and weights: a step for the weights after every ``every`` epochs, at this rate."""
 
     every: int
     rate: float
@@ -486,7 +496,7 @@ def weight_gradient(
     weights: Tensor,
     targets: Targets | SeveralTargets,
 ) -> Tensor:
-    """How the loss of all training users together changes with each of m weights (m numbers), for inputs of n x d.
+    """Return the gradient of the loss of all training users together, by each of m weights (m numbers).
 
     Together and not on average: a weight matters to the few users around it, however many others there are.
     """
