@@ -323,7 +323,10 @@ def _file_of(settings: HeterorrSettings, which: Which) -> Path | None:
 
 
 def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.int64]) -> linear.Input:
-    """What is learned from: answers about attributes that had a share, and those of the round before where they can be added."""
+    """Return the input of training: answers about attributes that had a share.
+
+    Those of the round before are added where they can be.
+    """
     settings, device = job.settings, job.device
     debiased = settings.decoding == "debiased"
     if first and debiased and settings.learn_from == "both":

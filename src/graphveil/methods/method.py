@@ -1,4 +1,4 @@
-"""What a method is: one way to learn from a graph and from what its users report.
+"""The base class of methods: ways to learn from a graph and from what its users report.
 
 Its settings, what it can do, how its backbone is trained, and methods by name.
 """
@@ -39,7 +39,7 @@ def check_backbone(name: str) -> None:
 
 
 def backbone_digest(name: str) -> str | None:
-    """What the numbers of a backbone from outside depend on; None for the library's own."""
+    """Return a digest of the code of a backbone from outside; None for the library's own."""
     if name in BACKBONE_NAMES:
         return None
     if is_reference(name):
@@ -71,7 +71,7 @@ LEVEL_GRID: Grid = {"mechanism.gamma": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
 
 class Settings(BaseModel):
-    """What every method that trains a backbone can be set to."""
+    """The settings of every method that trains a backbone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -145,7 +145,7 @@ BY_PRODUCTS = ("gcn", "sage", "gin", "appnp", "sgc", "ssgc", "mlp")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a method can do, as data; `require` words the refusals.
+    """The capabilities of a method, as data; `require` words the refusals.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def train_backbone(
 
 
 def _applied(job: Job, trained: Trained, inputs: linear.Input, topology: learn.Topology) -> learn.Fitted:
-    """What a backbone that was trained before makes of these inputs; nothing is learned, and nobody's label is looked at."""
+    """Apply a backbone that was trained before to these inputs; no label is looked at."""
     if inputs.shape[1] != trained.columns:
         raise InputError(
             f"the model takes {trained.columns} columns, got {inputs.shape[1]}: apply it to the same features"

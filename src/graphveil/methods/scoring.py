@@ -1,4 +1,4 @@
-"""Which attributes matter for the task: scores from the reports of a first round, and those of attributes that say nothing."""
+"""Scores of attributes for the task, from reports of a first round, and of attributes that say nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where veil's public model comes from: a file of weights, volunteers' raw rows, or private reports of a part of the users."""
+"""Sources of veil's public model: a file of weights, volunteers' raw rows, or some users' private reports."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Around:
         return np.clip(np.asarray(dense, dtype=np.float64), self.public.low, self.public.high) - self.centre
 
     def model(self, taught: Taught, about: str) -> PublicModel:
-        """What was taught on differences, in integers."""
+        """Return the model that was taught on differences, in integers."""
         model, scale = integer_model(taught.weights, taught.bias, self.range, unit=taught.unit)
         return PublicModel(model, scale, taught.gain, taught.own, about)
 
