@@ -48,17 +48,17 @@ class Stakes:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """How likely each value is."""
+        """The probability of each value."""
         return (1 / self.values,) * self.values if self.prior is None else self.prior
 
     @property
     def chance(self) -> float:
-        """How often whoever sees nothing is right."""
+        """The accuracy of an attacker who sees nothing."""
         return max(self.shares)
 
     @property
     def bound(self) -> float:
-        """How often anybody can be right."""
+        """The largest accuracy of any attacker."""
         return guess_bound(self.epsilon, self.values, self.delta, self.prior)
 
 
@@ -71,7 +71,7 @@ class Tally:
 
     @classmethod
     def of(cls, guessed: NDArray[Any], secret: NDArray[Any]) -> Tally:
-        """What a list of guesses comes to."""
+        """Count the right ones in a list of guesses."""
         return cls(int((guessed == secret).sum()), len(secret))
 
     @property
@@ -82,7 +82,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Natural:
-    """What an attack reaches on real secrets in one run, and on the control, as balanced accuracies."""
+    """The balanced accuracies of an attack on real secrets in one run, and on the control."""
 
     accuracy: float
     control: float | None
@@ -160,7 +160,7 @@ class MechanismAttack(Attack[Reporting]):
 
 
 def dice_of(seed: int) -> np.random.Generator:
-    """What secrets, targets and ties of a run are drawn from: never the words of reports."""
+    """Return the generator that draws a run's secrets, targets and ties: never the words of reports."""
     return np.random.default_rng([seed, SECRETS])
 
 

@@ -233,7 +233,7 @@ class Planted:
 
 
 class PublishedLinks:
-    """What everybody named, read as the mechanism that is attacked sends it."""
+    """The links that everybody named, read as the attacked mechanism sends them."""
 
     def __init__(self, mechanism: LinkMechanism, reports: Reports) -> None:
         self.size = mechanism.size
@@ -244,15 +244,15 @@ class PublishedLinks:
 
     @property
     def count(self) -> int:
-        """How many are named in all."""
+        """The number of named links."""
         return len(self._codes)
 
     def says(self, owners: Numbers, others: Numbers) -> NDArray[np.bool_]:
-        """Whether each of some users named another."""
+        """Return whether each of some users named another."""
         return np.isin(owners * self.size + others, self._codes)
 
     def names(self, pairs: Numbers) -> NDArray[np.bool_]:
-        """Whether either end of each pair (smaller number first) named the other."""
+        """Return whether either end of each pair (smaller number first) named the other."""
         return self.says(pairs[:, 1], pairs[:, 0]) | self.says(pairs[:, 0], pairs[:, 1])
 
 
@@ -334,7 +334,10 @@ def _sketch_ratios(mechanism: EdgeRR, sends: EdgeRR, planted: Planted, words: Wo
 
 
 def _inside(places: Numbers, first: Any, middle: Any, last: Any) -> NDArray[np.bool_]:
-    """Which pairs of places on the line are in a region: within it where it is whole, else one on either side of its middle."""
+    """Return which pairs of places on the line are in a region.
+
+    They are within it where it is whole, else one is on either side of its middle.
+    """
     low, high = places.min(axis=1), places.max(axis=1)
     whole = middle == last
     split = whole | ((low < middle) & (high >= middle))
