@@ -58,17 +58,31 @@ def load(
     max_gigabytes: float | None = None,
     **options: Any,
 ) -> tuple[Graph, Users]:
-    """A graph and its users, by name (see `graphveil data list`), from an ``.npz`` file, or from a function: FILE.py:NAME.
+    """Load a graph and its users: by name, from an ``.npz`` file, or from a function, FILE.py:NAME.
 
-    The folder of a sharded graph is loaded as a whole where it is small, with its own split unless another one is asked for.
+    `graphveil data list` shows the names. The folder of a sharded graph is loaded as a whole where it is
+    small, with its own split unless another one is asked for. A function gets the options that are given, by
+    name, and its file is run.
 
-    ``seed`` fixes the split, and nothing else. ``split`` is random (the default: half of the users train, a quarter
-    validates), few, given, or a recipe. ``range`` is the public range of the features where the registry and the file
-    have none. ``label`` chooses another label by its name, or one of several labels a user by its number; without it all of
-    them are the task. ``largest_classes`` keeps only the users of so many classes. A file
-    that asks for more memory than ``max_gigabytes`` (4 by default) is refused before anything is allocated.
-    Other options are those of `Town` or `LabelTown`; their own seed is called ``town_seed`` here. A function gets the options
-    that are given, by name, and its file is run.
+    Parameters
+    ----------
+    source
+        A name, a path, or FILE.py:NAME.
+    seed
+        The seed of the split, and of nothing else.
+    split
+        random (the default: half of the users train, a quarter validates), few, given, or a recipe.
+    range
+        The public range of the features where the registry and the file have none.
+    label
+        Another label by its name, or one of several labels a user by its number; by default all of them are
+        the task.
+    largest_classes
+        Keep only the users of so many classes.
+    max_gigabytes
+        A file that asks for more memory (4 by default) is refused before anything is allocated.
+    options
+        Those of `Town` or `LabelTown`, whose own seed is called ``town_seed`` here; or those of the function.
 
     >>> graph, users = load("town", users=400)
     >>> graph
@@ -140,7 +154,17 @@ def is_outside(source: str | Path) -> bool:
 
 
 def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph, Users]:
-    """Call the function with the options that it takes by name; where it takes no ``seed``, the split is drawn again here."""
+    """Call the function that makes a graph, with the options that it takes by name.
+
+    Parameters
+    ----------
+    source
+        FILE.py:NAME, or the name of an installed function.
+    seed
+        The seed of the split; where the function takes no ``seed``, the split is drawn again here.
+    options
+        Arguments of the function, by name.
+    """
     load = LOADERS.load(source)
     accepted = inspect.signature(load).parameters
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())

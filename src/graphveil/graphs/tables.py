@@ -349,7 +349,17 @@ def _width(kind: Any) -> int:
 
 
 def check_size(size: int, file: Path, instead: str) -> None:
-    """Refuse what would take more memory than a file may."""
+    """Refuse what would take more memory than a file may.
+
+    Parameters
+    ----------
+    size
+        The bytes it would take.
+    file
+        The file, for errors.
+    instead
+        What to do, for errors.
+    """
     check_gigabytes(file, size, memory_limit(file), instead)
 
 

@@ -32,10 +32,20 @@ SILENCES = ("random", "degree", "class")
 def draw_answering(
     users: int, participation: float, seed: int, by: NDArray[Any] | None = None
 ) -> NDArray[np.bool_]:
-    """Draw which users answer: each with the same chance, or with one that falls with a number they hold.
+    """Draw which users answer: (users,) bool.
 
-    With ``by`` the chance falls along the users in the order of these numbers, from P + δ to P - δ, δ = min(P, 1 - P); users with
-    the same number have the same chance, and the mean chance is P.
+    Parameters
+    ----------
+    users
+        The number of users.
+    participation
+        The mean chance P of answering.
+    seed
+        The seed of the draw.
+    by
+        A number for each user: the chance falls along the users in the order of these numbers, from P + δ to
+        P - δ, δ = min(P, 1 - P). Users with the same number have the same chance. Without it all users have
+        the chance P.
 
     >>> draw_answering(4, 1.0, 0).tolist()
     [True, True, True, True]
@@ -221,17 +231,34 @@ class Users:
         seed: int | None = None,
         blind: bool = False,
     ) -> SimulatedUsers:
-        """These users with fresh books and this budget (one for all, or one a user): those whom a method asks.
+        """Return these users with a fresh ledger and this budget: those whom a method asks.
 
-        ``by_level`` are the public budgets of the levels: each user also has that of their level. A seed makes their
-        answers repeatable, as a simulation needs them. ``blind`` users are the control.
+        Parameters
+        ----------
+        epsilon, delta
+            The budget: one for all, or one a user.
+        by_level
+            The public budgets of the levels: each user also has that of their level.
+        seed
+            Makes answers repeatable, as a simulation needs them; without it users draw from the operating
+            system.
+        blind
+            Whether users are the control: see `answering`.
         """
         return self.answering(self.open_ledger(epsilon, delta, by_level=by_level), seed=seed, blind=blind)
 
     def open_ledger(
         self, epsilon: Any = 0.0, delta: Any = 0.0, *, by_level: Sequence[float] | None = None
     ) -> Ledger:
-        """Fresh books with this budget, for code that watches what is spent."""
+        """Open a fresh ledger with this budget, for code that watches what is spent.
+
+        Parameters
+        ----------
+        epsilon, delta
+            The budget: one for all, or one a user.
+        by_level
+            The public budgets of the levels: each user also has that of their level.
+        """
         if by_level is not None and self.raw.levels is None:
             raise InputError(_MISSING["level"])
         levels = None if by_level is None else self.raw.levels
@@ -247,12 +274,23 @@ class Users:
         who: NDArray[np.bool_] | None = None,
         curator: bool = False,
     ) -> SimulatedUsers:
-        """These users, who answer on that ledger.
+        """Return these users, who answer on that ledger.
 
-        Without a seed they draw from the operating system. ``blind`` users are the control: they answer every question about
-        features with a blinded channel, and everything else as usual. ``unsound`` lets a simulation, which has a seed, study
-        mechanisms that do not keep their claim. ``who`` answers, a truth a user, where not everybody does: see `turnout`.
-        ``curator`` says that somebody was trusted with everybody's data: without it a curator's mechanism is refused.
+        Parameters
+        ----------
+        ledger
+            The ledger that answers are charged to.
+        seed
+            Makes answers repeatable; without it users draw from the operating system.
+        blind
+            Whether users are the control: they answer every question about features with a blinded channel,
+            and everything else as usual.
+        unsound
+            Lets a simulation, which has a seed, study mechanisms that do not keep their claim.
+        who
+            (users,) bool: those who answer, where not everybody does: see `turnout`.
+        curator
+            Whether somebody was trusted with everybody's data: without it a curator's mechanism is refused.
         """
         if who is not None:
             check_array(who, "who", f"{len(self)} truths, one a user", "b", (len(self),))
@@ -264,9 +302,17 @@ class Users:
         )
 
     def turnout(self, participation: float, seed: int, silence: str = "random") -> NDArray[np.bool_]:
-        """Draw which users answer when a share of them does, for a simulation: see `draw_answering`.
+        """Draw which users answer when a share of them does, for a simulation: (users,) bool.
 
-        With the silence "degree" users with more links answer less often, with "class" those of the later classes.
+        Parameters
+        ----------
+        participation
+            The share of users who answer on average.
+        seed
+            The seed of the draw: see `draw_answering`.
+        silence
+            "random"; with "degree" users with more links answer less often, with "class" those of the later
+            classes.
         """
         raw, by = self.raw, None
         if silence not in SILENCES:
@@ -412,7 +458,18 @@ SUFFIXES = (".npy", ".csv", ".txt")
 
 
 def draw_levels(users: int, levels: int, distribution: str = "uniform", seed: int = 0) -> Levels:
-    """A level 1..f for each user: uniform, strict (all 1), relaxed (all f), or bimodal (half 1, half f), as PPGNN has them.
+    """Draw a privacy level 1..f for each user.
+
+    Parameters
+    ----------
+    users
+        The number of users.
+    levels
+        The number of levels f.
+    distribution
+        uniform, strict (all 1), relaxed (all f), or bimodal (half 1, half f), as PPGNN has them.
+    seed
+        The seed of the draw.
 
     >>> draw_levels(4, 3, "relaxed").tolist()
     [3, 3, 3, 3]
@@ -473,9 +530,16 @@ STREAM = 10
 
 
 def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
-    """The graph with so many volunteers, drawn from its training users by seed; fewer of them are among more of them.
+    """Return the graph with volunteers, drawn from its training users.
 
     Rows change hands here, on the experimenter's side.
+
+    Parameters
+    ----------
+    count
+        The number of volunteers. With the same seed, a smaller panel is part of a larger one.
+    seed
+        The seed of the draw.
 
     >>> from graphveil.graphs.load import load
     >>> with_panel(*load("town", users=400), count=5, seed=0).panel
