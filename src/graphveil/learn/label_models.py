@@ -81,7 +81,15 @@ class LabelNetwork(nn.Module):
         return near
 
     def forward(self, inputs: Tensor, near: Tensor, among: Among | None = None) -> Tensor:
-        """Scores of the classes, for rows of `inputs` and `near_ids`, which may stand ``among`` those of other workers."""
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        inputs, near
+            Rows of `inputs` and of `near_ids`.
+        among
+            The places of these rows among those of other workers.
+        """
         hidden = self.activation(self.read(inputs) + near)
         scores: Tensor = self.score(dropout(hidden, self.dropout, self.training, few=0, among=among))
         return scores
@@ -100,15 +108,37 @@ def hidden_count(trained: int, share: float) -> int:
 
 
 def without_hidden(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
-    """The labels (n x c) without those that are hidden, scaled up by as much as is missing, so that as much spreads."""
+    """Return the labels (n x c) without hidden ones, scaled up by as much as is missing, so that as much spreads.
+
+    Parameters
+    ----------
+    labels
+        (n, c).
+    hidden
+        The users whose labels are hidden.
+    share
+        The share of training users that is hidden.
+    trained
+        The number of training users.
+    """
     left = labels * (trained / max(trained - hidden_count(trained, share), 1))
     left[hidden] = 0
     return left
 
 
 def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among | None]:
-    """Hide a random share of the training users of all workers: the numbers of those who are here, and where they stand among all
-    who are hidden, if not all of them are here."""
+    """Draw a random share of the training users of all workers to be hidden.
+
+    The numbers of those who are here are returned, and their places among all who are hidden, if not all of
+    them are here.
+
+    Parameters
+    ----------
+    train
+        The training users of all workers.
+    share
+        The share that is hidden.
+    """
     drawn = torch.randperm(train.size)[: hidden_count(train.size, share)]
     users = torch.from_numpy(train.users)
     if not isinstance(graph, GraphPart):
@@ -131,9 +161,17 @@ class MaskedInputs:
 def masked_inputs(
     model: LabelNetwork, topology: Topology, targets: Targets, masked: float = 0.5, masks: int = MASKS
 ) -> MaskedInputs:
-    """Hide a random share of the training labels, ``masks`` times at most, and let what is left spread.
+    """Hide a random share of the training labels, several times, and let what is left spread.
 
-    It depends on the model's number of hops alone, so that networks with and without ids may share it.
+    Parameters
+    ----------
+    model
+        The network; only its number of hops matters, so that networks with and without ids may share the
+        inputs.
+    masked
+        The share of training labels that is hidden.
+    masks
+        The most masks that are drawn.
     """
     labels = training_labels(targets, model.score.out_features)
     everything = model.inputs(labels, topology)
@@ -168,9 +206,16 @@ def fit_masked(
 ) -> Fitted:
     """Train on the users whose labels are hidden in each epoch, and return the scores of the lowest validation loss.
 
-    Without the mask a network would copy each training user's label from its own input, where it comes back from the
-    neighbours (Shi et al. 2021, Wang et al. 2021). For validation and in the end all training labels are input. Epochs take
-    turns with the masks of ``inputs``, see `masked_inputs`. The model is left as it was at its best.
+    Without the mask a network would copy each training user's label from its own input, where it comes back
+    from the neighbours (Shi et al. 2021, Wang et al. 2021). For validation and in the end all training labels
+    are input. The model is left as it was at its best.
+
+    Parameters
+    ----------
+    inputs
+        The inputs of all masks, which epochs take in turn: see `masked_inputs`.
+    progress
+        A function that is called with each epoch's number, the most epochs and the loss.
     """
     judges = targets.validation_rows
     everything = inputs.everything[judges]
@@ -253,10 +298,19 @@ def adjacency_rows(graph: Graph, *, by_degree: bool = False) -> Any:
 def fit_link(
     rows: Any, classes: int, targets: Targets, schedule: Schedule, progress: Progress | None = None
 ) -> Fitted:
-    """Train a `LinkModel` of so many classes and return the scores of all users at the lowest validation loss.
+    """Train a `LinkModel` and return the scores of all users at the lowest validation loss.
 
-    Only neighbours of training users ever get a weight, so nobody else is a column; only rows of training and validation
-    users are multiplied before the end.
+    Only neighbours of training users ever get a weight, so nobody else is a column; only rows of training and
+    validation users are multiplied before the end.
+
+    Parameters
+    ----------
+    rows
+        The links: n x n, sparse.
+    classes
+        The number of classes.
+    progress
+        A function that is called with each epoch's number, the most epochs and the loss.
     """
     device, train, judges = targets.labels.device, targets.train_rows, targets.validation_rows
     # Whom any training user knows.
@@ -304,9 +358,18 @@ def class_shares(labels: Tensor, collective: Collective = SINGLE_PROCESS) -> Ten
 
 
 def spread(labels: Tensor, matrix: SparseMatrix, alpha: float) -> Iterator[Tensor]:
-    """Z ← αPZ + (1-α)Y, from Z = Y; yields Z (n x c, as the labels Y) after every hop, without end; P is n x n.
+    """Yield Z ← αPZ + (1-α)Y after every hop, from Z = Y and without end.
 
     Source: Zhou et al. (2004), "Learning with local and global consistency". The limit is (1-α)(I-αP)⁻¹Y.
+
+    Parameters
+    ----------
+    labels
+        Y: (n, c).
+    matrix
+        P: (n, n).
+    alpha
+        α, in 0..1.
     """
     reached = labels
     while True:
@@ -363,10 +426,16 @@ def degree_rows(degrees: Tensor) -> Tensor:
 
 
 def degree_probabilities(labels: Tensor, degrees: Tensor, collective: Collective = SINGLE_PROCESS) -> Tensor:
-    """The shares of the classes among training users whose degree rounds to the same power of two.
+    """Return the shares of the classes among training users whose degree rounds to the same power of two: (n, c).
 
-    ``labels`` (n x c) are one-hot rows of training users, zeros for all others; ``degrees`` has n numbers. The result is n x c.
-    Training users of all workers count.
+    Parameters
+    ----------
+    labels
+        One-hot rows of training users, zeros for all others: (n, c).
+    degrees
+        (n,).
+    collective
+        The workers; training users of all of them count.
     """
     rows = degree_rows(degrees)
     highest = int(collective.gather(np.array([int(rows.max()) if len(rows) else 0])).max())
