@@ -146,7 +146,7 @@ def fisher_scores(values: Denoised, known: KnownLabels) -> Scores:
 
 
 def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scores:
-    """Return FDA scores for links: linked pairs against unlinked ones, a pair's value being h_u·h_v for its users u, v.
+    """Return FDA scores for links: linked pairs against unlinked ones, by h_u·h_v of their users u, v.
 
     Only moments of these products are needed, and they are sums along pairs: Σ h_u h_v = Σ_u h_u (Ah)_u, with
     A the matrix of the pairs; likewise with squares.
@@ -280,7 +280,7 @@ def mutual_information_scores(values: Denoised, known: KnownLabels, bins: int = 
 
 
 def chi_square_scores(values: Denoised, known: KnownLabels, bins: int = BINS) -> Scores:
-    """Return Pearson's χ² = Σ (O - E)² / E of the table of classes and bins of each attribute, among training users.
+    """Return Pearson's χ² = Σ (O - E)² / E of classes and bins of each attribute, among training users.
 
     Parameters
     ----------
@@ -467,7 +467,7 @@ STRENGTHS, ITERATIONS = 8, 60
 def sparse_model_scores(
     values: Denoised, known: KnownLabels, strengths: int = STRENGTHS, iterations: int = ITERATIONS
 ) -> Scores:
-    """Return SMA scores: the mean over classes of |weight| in a logistic regression with an L1 penalty (TOGL, Eq. 7).
+    """Return SMA scores: mean |weight| over classes in an L1-penalized logistic regression (TOGL, Eq. 7).
 
     It learns from training users; the strength of the penalty, λ_max/2^k for k = 1, 2, …, is the one with the
     lowest loss on validation users. A class without training users has no weights.

@@ -241,7 +241,7 @@ def divided_input(
 def joined_input(
     first: Reports, reports: Reports, places: NDArray[np.int64], share: float, device: Device = "cpu"
 ) -> SparseMatrix:
-    """Return the sum of the estimates of a round that sampled values and of one that divided its budget; sparse, n x d.
+    """Add the estimates of a round that sampled values and of one that divided its budget; sparse, n x d.
 
     Each estimate counts by its precision, as in `rounds_input`: π_j/v of the first, 1/v_j of the other. Both
     must be unbiased.

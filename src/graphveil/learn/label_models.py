@@ -108,7 +108,7 @@ def hidden_count(trained: int, share: float) -> int:
 
 
 def without_hidden(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
-    """Return the labels (n x c) without hidden ones, scaled up by as much as is missing, so that as much spreads.
+    """Return the labels without hidden ones, scaled up by as much as is missing: (n, c).
 
     Parameters
     ----------
@@ -450,11 +450,20 @@ def degree_probabilities(labels: Tensor, degrees: Tensor, collective: Collective
 def choose_blend(
     candidates: Mapping[str, NDArray[Any]], quality: Callable[[NDArray[Any]], Any], rounds: int
 ) -> dict[str, float]:
-    """The weight of each chosen candidate (Caruana et al. 2004), from arrays of one shape that ``quality`` judges.
+    """Choose candidates and their weights by greedy addition (Caruana et al. 2004).
 
-    In each round the candidate is added, again if need be, whose addition makes the mean of all that were added the
-    best; of all rounds the best is returned. With one round that is the best candidate alone, and more rounds are never
-    worse than that where ``quality`` was measured. Of equals the first is taken.
+    In each round the candidate is added, again if need be, whose addition makes the mean of all that were
+    added the best; of all rounds the best is returned. With one round that is the best candidate alone, and
+    more rounds are never worse than that where ``quality`` was measured. Of equals the first is taken.
+
+    Parameters
+    ----------
+    candidates
+        Arrays of one shape, by name.
+    quality
+        A function that judges such an array; more is better.
+    rounds
+        The number of rounds.
 
     >>> near = lambda value: -abs(float(value[0]) - 2)
     >>> choose_blend({"one": np.ones(1), "four": np.full(1, 4.0)}, near, rounds=3)

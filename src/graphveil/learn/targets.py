@@ -124,10 +124,18 @@ class DropTargets(Targets):
 
 
 def spread_labels(labels: Tensor, known: Tensor, classes: int, hops: Polynomial) -> Tensor:
-    """The class of which most arrives at each user, when the labels of ``known`` users spread along ``hops``.
+    """Return the class of which most arrives at each user, when known labels spread: n numbers.
 
-    ``labels`` are n numbers below ``classes``, ``known`` says of each user whether the label counts, and so the result is n
-    numbers. A user at whom nothing arrives keeps their label.
+    A user at whom nothing arrives keeps their label.
+
+    Parameters
+    ----------
+    labels
+        n numbers below ``classes``.
+    known
+        Whether the label of each user counts.
+    hops
+        The hops along which labels spread.
     """
     rows = torch.zeros(len(labels), classes, device=labels.device)
     rows[known.nonzero().ravel(), labels[known]] = 1
