@@ -310,7 +310,15 @@ def _binary(job: Job) -> bool | None:
 def public_part(
     graph: Graph, *, private_labels: bool, private_links: bool, edges: DividedEdges | None = None
 ) -> Graph:
-    """Return what a server knows of a graph before anybody has answered: no labels or no links where these are private, but for public links."""
+    """Return what a server knows of a graph before anybody has answered.
+
+    Parameters
+    ----------
+    private_labels, private_links
+        Whether labels and links are private, and so left out.
+    edges
+        The public links, where only some links are private.
+    """
     graph = graph.without_labels() if private_labels else graph
     if not private_links:
         return graph

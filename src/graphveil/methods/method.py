@@ -230,7 +230,13 @@ class Method(ABC):
         return
 
     def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
-        """Return settings for this data, task and mechanism that are better than the general ones."""
+        """Return settings for this data, task and mechanism that are better than the general ones.
+
+        Parameters
+        ----------
+        data, task, mechanism
+            The names of the dataset, the task and the mechanism.
+        """
         return {**TASKS.find(task).defaults, **self.tuned.get(task, {}).get(data, {})}
 
     def public_files(self, settings: Any) -> tuple[Path, ...]:
@@ -283,8 +289,18 @@ def train_backbone(
 ) -> Outcome:
     """Train the job's backbone on these inputs; the seed decides its first weights and its dropout.
 
-    Where the settings leave the scale of the input open, the inputs are tried in several sizes. Messages pass along the graph's
-    edges, or along another topology where one is given.
+    Where the settings leave the scale of the input open, the inputs are tried in several sizes.
+
+    Parameters
+    ----------
+    inputs
+        (users, columns), dense or sparse.
+    topology
+        The graph to pass messages along; by default the job's graph.
+    input_dropout
+        The share of the input's entries that each epoch leaves out.
+    group_lasso
+        The strength of the group lasso: see `learn.Schedule`.
     """
     settings: Settings = job.settings
     topology = learn.Topology(job.graph, job.device) if topology is None else topology
@@ -317,7 +333,15 @@ def at_best_scale(
     train: Callable[[float, learn.Schedule], learn.Fitted],
     schedule: learn.Schedule,
 ) -> tuple[learn.Fitted, dict[str, float]]:
-    """A training on inputs times a factor: 1 where the settings name the scale, else the best; and the share that was chosen."""
+    """Train on inputs times a factor: 1 where the settings name the scale, else the best.
+
+    The share that was chosen is returned too, by name.
+
+    Parameters
+    ----------
+    train
+        A function that trains by a factor and a schedule.
+    """
     if not isinstance(settings, ScaledSettings) or settings.input_share != AUTO:
         return train(1.0, schedule), {}
     fitted, factor = learn.best_scale(train, schedule)

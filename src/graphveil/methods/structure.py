@@ -244,7 +244,15 @@ def shared_alone(job: Job) -> bool:
 
 
 def candidates(job: Job, quality: Quality, *, shared: bool = False) -> dict[str, Rows]:
-    """All candidates by name, or those without parameters for each user (``shared``). ``quality`` judges rows of validation users."""
+    """Return all candidates by name.
+
+    Parameters
+    ----------
+    quality
+        A function that judges rows of validation users.
+    shared
+        Whether to leave out candidates with parameters for each user.
+    """
     of = _Candidates(job, quality)
     makers: dict[str, Callable[[learn.Progress], Tensor]] = {
         "degrees": of.degrees,

@@ -112,7 +112,15 @@ def node_targets(job: Job, topology: learn.Topology) -> learn.Targets | learn.Se
 
 
 def graph_targets(job: Job, topology: learn.Topology, *, drop: bool = True) -> learn.Targets:
-    """The labels that the server knows, as tensors; with the loss that the settings ask for where they are private."""
+    """Return the labels that the server knows, as tensors, with the loss that the settings ask for.
+
+    Parameters
+    ----------
+    topology
+        The graph along which labels spread, for the loss "drop".
+    drop
+        Whether that loss is allowed; else private labels have the forward loss.
+    """
     graph, settings = job.graph, job.settings
     labels, train, validation = (
         learn.tensor(array, job.device) for array in (graph.labels, graph.train, graph.validation)
@@ -142,7 +150,7 @@ class Task(ABC):
 
     @abstractmethod
     def divide(self, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
-        """The data as one run has them: what trains, what validates and what tests, drawn by seed."""
+        """Return the data of one run: what trains, what validates and what tests, drawn by seed."""
 
     @abstractmethod
     def check_budgets(self, budgets: Budgets) -> None:
@@ -170,7 +178,7 @@ class Task(ABC):
 
     @abstractmethod
     def outcome(self, job: Job, fitted: learn.Fitted, detail: str = "") -> Outcome:
-        """A trained model's result."""
+        """Return the outcome of a trained model."""
 
     @abstractmethod
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
@@ -178,7 +186,7 @@ class Task(ABC):
 
     @abstractmethod
     def validation(self, graph: Graph, outcome: Outcome, budgets: Budgets) -> tuple[str, float]:
-        """A metric, and how well what validates was predicted by it."""
+        """Return the name of a metric, and the score of what validates by it."""
 
 
 class NodeTask(Task):

@@ -428,7 +428,19 @@ def _ask(job: Job, known: PublicKnowledge, model: PublicModel, users: Whole) -> 
 
 
 def class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: Floats | None) -> Plan:
-    """The question for a class, with what each user is asked beyond the model."""
+    """Return the question for a class, with what each user is asked beyond the model.
+
+    Parameters
+    ----------
+    model
+        The public model that users apply to their rows.
+    users
+        The users who are asked.
+    lists
+        The classes that are left open for each: (users, K) int64.
+    logs
+        Logarithms that are added to the model's scores of these classes, or None: (users, K).
+    """
     offsets = None
     if logs is not None:
         most = model.model.largest_offset

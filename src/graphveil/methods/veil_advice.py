@@ -203,7 +203,17 @@ def error_unit(situation: Situation, kind: Kind, gain: float) -> float:
 
 
 def gain_curve(weights: Floats, points: Floats, most: Floats) -> Floats:
-    """Return gains by the logistic curve with these weights, the first of them its constant."""
+    """Return gains by a logistic curve.
+
+    Parameters
+    ----------
+    weights
+        The weights of the curve, the first of them its constant.
+    points
+        The numbers of each situation: (situations, weights - 1).
+    most
+        The largest gain of each situation.
+    """
     share: Floats = most / (1 + np.exp(-np.clip(points @ weights[1:] + weights[0], -30, 30)))
     return share
 

@@ -91,7 +91,15 @@ class Around:
 
 
 def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, seed: int) -> PublicModel:
-    """The model that volunteers' rows teach, about themselves or about their neighbours: whichever a row tells more of."""
+    """Return the model that volunteers' rows teach.
+
+    Parameters
+    ----------
+    targets
+        A function that gives the probabilities to learn, about "self" or "neighbours": (users, classes).
+    about
+        "self", "neighbours", or "auto": whichever a row tells more of.
+    """
     panel, around = graph.panel, Around.of(graph)
     assert panel is not None
     rows = around.moved(panel.rows)
@@ -108,7 +116,17 @@ def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, 
 def taught_by_reports(
     reports: Reports, graph: Graph, targets: Callable[[str], Floats], users: NDArray[np.int64], about: str
 ) -> PublicModel:
-    """The model that unbiased reports of some users of all workers teach: the class whose mean row is nearest."""
+    """Return the model that unbiased reports of some users teach: the class whose mean row is nearest.
+
+    Parameters
+    ----------
+    targets
+        A function that gives the probabilities to learn, about "self" or "neighbours": (users, classes).
+    users
+        The users who were asked.
+    about
+        "self", "neighbours", or "auto": whichever reports tell more of.
+    """
     users, collective = users[reports.places], graph.collective
     estimate = reports.mechanism.estimate(reports)
     matrix = estimate.dense() if estimate.indices is None else estimate.to_scipy()
