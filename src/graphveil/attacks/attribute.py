@@ -235,7 +235,19 @@ def _answered_places(mechanism: Mechanism, reports: Reports, dice: np.random.Gen
 def report_ratios(
     mechanism: Mechanism, reports: Reports, targets: Numbers, rows: Any, levels: Numbers | None, graph: Graph
 ) -> Floats:
-    """log P[report | upper end]/P[report | lower end] of each user's attribute, given the rest of the row."""
+    """Return log P[report | upper end]/P[report | lower end] of each user's attribute, given the other ones.
+
+    Parameters
+    ----------
+    reports
+        One report a user.
+    targets
+        The attacked attribute of each user: (users,) int64.
+    rows
+        The users' rows: (users, features).
+    levels
+        The users' privacy levels, where they have some.
+    """
     if isinstance(mechanism, ItemMechanism):
         return item_ratios(mechanism, reports, targets, rows)
     answers = _answers(mechanism, reports, levels)
@@ -261,7 +273,15 @@ def _logs(channel: FiniteChannel) -> Floats:
 
 
 def item_ratios(mechanism: ItemMechanism, reports: Reports, targets: Numbers, rows: Any) -> Floats:
-    """Of a report that names one item: how much likelier it is where the target is among a user's items."""
+    """Return the log ratio of reports of one item, with and without the target among a user's items.
+
+    Parameters
+    ----------
+    targets
+        The attacked item of each user: (users,) int64.
+    rows
+        The users' rows: (users, features).
+    """
     owners, items = Rows(rows, mechanism.size).nonzero()
     others = items != targets[owners]
     count = np.bincount(owners[others], minlength=len(targets))

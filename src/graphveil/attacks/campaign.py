@@ -313,7 +313,21 @@ def run_campaign(
     seed: int,
     watch: Watch | None = None,
 ) -> Campaign:
-    """Play an attack so many times at each budget; run i uses the seed S + i for everything."""
+    """Play an attack several times at each budget.
+
+    Parameters
+    ----------
+    target
+        The target of the attack.
+    epsilons
+        The budgets.
+    runs
+        The number of runs at each budget.
+    seed
+        Run i uses ``seed`` + i for everything.
+    watch
+        A function that is called with what is played and the share that is done.
+    """
     check_campaign(target, epsilons, runs=runs, seed=seed)
     points = []
     for place, epsilon in enumerate(epsilons):
@@ -327,7 +341,13 @@ def run_campaign(
 
 
 def check_campaign(target: AttackTarget, epsilons: Sequence[float | None], *, runs: int, seed: int) -> None:
-    """Refuse what cannot be played, before the first run."""
+    """Refuse a campaign that cannot be played, before the first run.
+
+    Parameters
+    ----------
+    target, epsilons, runs, seed
+        As in `run_campaign`.
+    """
     check_seed(seed, check_whole(runs, "--runs", least=1))
     for epsilon in epsilons:
         target.check(epsilon)

@@ -160,7 +160,17 @@ def _replaced(
 
 
 def class_direction(rows: Any, labels: NDArray[np.int64], target: int) -> Floats:
-    """Return how much more of every value users of the target class have than others, on average."""
+    """Return how much more of every value users of the target class have than others, on average.
+
+    Parameters
+    ----------
+    rows
+        (users, values).
+    labels
+        The class of each user: (users,) int64.
+    target
+        The target class.
+    """
     of_target = labels == target
     apart = np.asarray(rows[of_target].mean(axis=0)) - np.asarray(rows[~of_target].mean(axis=0))
     return np.asarray(apart, dtype=np.float64).ravel()
