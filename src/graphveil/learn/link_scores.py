@@ -288,7 +288,9 @@ def fit_links(
     seed: int,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> FittedLinks:
-    """Fit weights w of the score Σ_j w_j z_uj z_vj, by the loss log(1 + e^-(linked - unlinked)) (Wang et al. 2021).
+    """Fit weights w of the score Σ_j w_j z_uj z_vj, by a pairwise loss (Wang et al. 2021).
+
+    The loss is log(1 + e^-(linked - unlinked)).
 
     All columns of reports start alike, so that the score is the inner product of two embeddings. Training
     links are edges of the graph that rows were propagated over, and so look more alike than links that are
