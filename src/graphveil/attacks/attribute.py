@@ -129,7 +129,7 @@ def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[st
 
 
 def _fitted_upper(target: Reporting, levels: Numbers | None, seed: int) -> float:
-    """Which share of all values is in the upper half of the range, by reports that are seen for this alone."""
+    """Estimate the share of values in the upper half of the range, by reports that serve only this."""
     reports = _report(target.mechanism, target.users.raw.rows(), levels, seed, FITTING)
     answers = _answers(target.mechanism, reports, levels)
     if answers is None:
@@ -184,7 +184,7 @@ class _Answers:
 
 
 def _answers(mechanism: Mechanism, reports: Reports, levels: Numbers | None) -> _Answers | None:
-    """What reports answer, where they answer values one by one."""
+    """Return the single answers of reports; None where values are not answered one by one."""
     if isinstance(mechanism, FeatureMechanism):
         size = mechanism.sampled
         users = np.repeat(np.arange(reports.users), size)
@@ -235,7 +235,19 @@ def _answered_places(mechanism: Mechanism, reports: Reports, dice: np.random.Gen
 def report_ratios(
     mechanism: Mechanism, reports: Reports, targets: Numbers, rows: Any, levels: Numbers | None, graph: Graph
 ) -> Floats:
-    """log P[report | upper end]/P[report | lower end] of each user's attribute, given the rest of the row."""
+    """Return log P[report | upper end]/P[report | lower end] of each user's attribute, given the other ones.
+
+    Parameters
+    ----------
+    reports
+        One report a user.
+    targets
+        The attacked attribute of each user: (users,) int64.
+    rows
+        The users' rows: (users, features).
+    levels
+        The users' privacy levels, where they have some.
+    """
     if isinstance(mechanism, ItemMechanism):
         return item_ratios(mechanism, reports, targets, rows)
     answers = _answers(mechanism, reports, levels)
@@ -261,7 +273,15 @@ def _logs(channel: FiniteChannel) -> Floats:
 
 
 def item_ratios(mechanism: ItemMechanism, reports: Reports, targets: Numbers, rows: Any) -> Floats:
-    """Of a report that names one item: how much likelier it is where the target is among a user's items."""
+    """Return the log ratio of reports of one item, with and without the target among a user's items.
+
+    Parameters
+    ----------
+    targets
+        The attacked item of each user: (users,) int64.
+    rows
+        The users' rows: (users, features).
+    """
     owners, items = Rows(rows, mechanism.size).nonzero()
     others = items != targets[owners]
     count = np.bincount(owners[others], minlength=len(targets))
@@ -280,9 +300,9 @@ def item_ratios(mechanism: ItemMechanism, reports: Reports, targets: Numbers, ro
 
 
 def _own_guesses(target: Reporting, answers: _Answers, dice: np.random.Generator) -> float | None:
-    """How well Bayes tells from users' own reports on which side of the middle the values are that they answer.
+    """Return the score of Bayes guesses of the side of the middle that answered values are on.
 
-    How common values are is fitted to the reports.
+    They are made from each user's own reports. How common values are is fitted to the reports.
     """
     users = target.users
     ratios = np.zeros(len(answers.codes))
@@ -313,7 +333,9 @@ def _input_shares(channel: FiniteChannel, codes: Numbers) -> Floats:
 
 
 def fitted_shares(table: Floats, counts: NDArray[Any]) -> Floats:
-    """How common each input of a table is, from how often each output was seen: by expectation and maximization. All alike where none was.
+    """Estimate the share of each input of a table from counts of its outputs, by expectation-maximization.
+
+    All shares are equal where nothing was counted.
 
     >>> fitted_shares(np.eye(2), np.array([3, 1])).tolist()
     [0.75, 0.25]
@@ -330,12 +352,20 @@ def fitted_shares(table: Floats, counts: NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True)
 class AttackResult:
-    """How often the attacker is right about whether an attribute of a user is above the middle of the public range.
+    """The success of an attacker who guesses whether attributes are above the middle of the public range.
 
-    ``accuracy`` is over all users and attributes; ``commonest`` is what always guessing each attribute's commonest value
-    would get, which needs no report. ``balanced`` is the mean of both values' hit rates, averaged over the attributes that
-    have both values: 0.5 for whoever knows nothing about a single user, however rare a value is; None where no attribute
-    has both. ``heard`` is the share of guesses that rest on a vote; the others are "below".
+    Parameters
+    ----------
+    accuracy
+        The share of right guesses, over all users and attributes.
+    balanced
+        The mean of both values' hit rates, averaged over the attributes that have both values: 0.5 for an
+        attacker who knows nothing about a single user, however rare a value is; None where no attribute has
+        both.
+    commonest
+        The accuracy of always guessing each attribute's commonest value, which needs no report.
+    heard
+        The share of guesses that rest on a vote; the others are "below".
     """
 
     accuracy: float

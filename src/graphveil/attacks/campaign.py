@@ -32,7 +32,7 @@ Watch = Callable[[str, float], None]
 
 
 class AttackTarget(Protocol):
-    """What an attack is played on, at any budget."""
+    """The target of an attack, at any budget."""
 
     @property
     def attack(self) -> Attack[Any]:
@@ -40,7 +40,7 @@ class AttackTarget(Protocol):
 
     @property
     def against(self) -> str:
-        """What is attacked, by its name."""
+        """The name of what is attacked."""
 
     @property
     def data(self) -> str:
@@ -111,7 +111,7 @@ class NaturalAccuracy:
 
 @dataclass(frozen=True)
 class AttackPoint:
-    """What the runs at one budget come to."""
+    """The results of all runs at one budget."""
 
     epsilon: float | None
     plays: tuple[Played, ...]
@@ -123,7 +123,7 @@ class AttackPoint:
 
     @property
     def stakes(self) -> Stakes:
-        """What was at stake: the same in all runs but for a fitted prior, whose mean it has."""
+        """The stakes: the same in all runs but for a fitted prior, whose mean it has."""
         first = self.plays[0].stakes
         if first.prior is None:
             return first
@@ -132,22 +132,22 @@ class AttackPoint:
 
     @property
     def chance(self) -> float:
-        """How often whoever sees nothing is right."""
+        """The accuracy of an attacker who sees nothing."""
         return self._mean([each.stakes.chance for each in self.plays])
 
     @property
     def bound(self) -> float:
-        """How often anybody can be right: with a prior of its own in each run, the mean over all guesses."""
+        """The largest accuracy of any attacker; if each run has a prior, the mean over all guesses."""
         return self._mean([each.stakes.bound for each in self.plays])
 
     @property
     def balanced_chance(self) -> float:
-        """How often whoever sees nothing is right about real secrets, each value counting as much as the others."""
+        """The balanced accuracy on real secrets of an attacker who sees nothing."""
         return 1 / self.stakes.values
 
     @property
     def prior_text(self) -> str:
-        """How likely planted secrets are, in words."""
+        """The prior of planted secrets, in words."""
         if self.stakes.prior is None:
             return (
                 f"{'both' if self.stakes.values == 2 else f'all {self.stakes.values}'} values equally likely"
@@ -199,7 +199,7 @@ class AttackPoint:
 
     @property
     def how_likely(self) -> float:
-        """How often so many guesses or more are right at most, where the bound is true."""
+        """The largest chance of so many right guesses or more, where the bound is true."""
         return at_least(self.tally.right, self.tally.guesses, self.bound)
 
     @property
@@ -268,7 +268,7 @@ class Campaign:
 
     @property
     def summary(self) -> str:
-        """What all budgets say together, in a sentence; of one it is the verdict."""
+        """The result of all budgets together, in a sentence; of one it is the verdict."""
         if len(self.points) == 1:
             return self.points[0].verdict
         broken = [point for point in self.points if not point.holds]
@@ -313,7 +313,21 @@ def run_campaign(
     seed: int,
     watch: Watch | None = None,
 ) -> Campaign:
-    """Play an attack so many times at each budget; run i uses the seed S + i for everything."""
+    """Play an attack several times at each budget.
+
+    Parameters
+    ----------
+    target
+        The target of the attack.
+    epsilons
+        The budgets.
+    runs
+        The number of runs at each budget.
+    seed
+        Run i uses ``seed`` + i for everything.
+    watch
+        A function that is called with what is played and the share that is done.
+    """
     check_campaign(target, epsilons, runs=runs, seed=seed)
     points = []
     for place, epsilon in enumerate(epsilons):
@@ -327,7 +341,13 @@ def run_campaign(
 
 
 def check_campaign(target: AttackTarget, epsilons: Sequence[float | None], *, runs: int, seed: int) -> None:
-    """Refuse what cannot be played, before the first run."""
+    """Refuse a campaign that cannot be played, before the first run.
+
+    Parameters
+    ----------
+    target, epsilons, runs, seed
+        As in `run_campaign`.
+    """
     check_seed(seed, check_whole(runs, "--runs", least=1))
     for epsilon in epsilons:
         target.check(epsilon)

@@ -48,17 +48,17 @@ class Stakes:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """How likely each value is."""
+        """The probability of each value."""
         return (1 / self.values,) * self.values if self.prior is None else self.prior
 
     @property
     def chance(self) -> float:
-        """How often whoever sees nothing is right."""
+        """The accuracy of an attacker who sees nothing."""
         return max(self.shares)
 
     @property
     def bound(self) -> float:
-        """How often anybody can be right."""
+        """The largest accuracy of any attacker."""
         return guess_bound(self.epsilon, self.values, self.delta, self.prior)
 
 
@@ -71,7 +71,7 @@ class Tally:
 
     @classmethod
     def of(cls, guessed: NDArray[Any], secret: NDArray[Any]) -> Tally:
-        """What a list of guesses comes to."""
+        """Count the right ones in a list of guesses."""
         return cls(int((guessed == secret).sum()), len(secret))
 
     @property
@@ -82,7 +82,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Natural:
-    """What an attack reaches on real secrets in one run, and on the control, as balanced accuracies."""
+    """The balanced accuracies of an attack on real secrets in one run, and on the control."""
 
     accuracy: float
     control: float | None
@@ -156,11 +156,21 @@ class MechanismAttack(Attack[Reporting]):
 
     @abstractmethod
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
-        """The mechanism, as it would ask the users of a graph."""
+        """Build the mechanism, as it would ask the users of a graph.
+
+        Parameters
+        ----------
+        name
+            The name of the mechanism.
+        epsilon
+            Its budget.
+        options
+            Its options.
+        """
 
 
 def dice_of(seed: int) -> np.random.Generator:
-    """What secrets, targets and ties of a run are drawn from: never the words of reports."""
+    """Return the generator that draws a run's secrets, targets and ties: never the words of reports."""
     return np.random.default_rng([seed, SECRETS])
 
 
@@ -199,7 +209,17 @@ def naturals(found: Mapping[str, tuple[float | None, float | None]]) -> dict[str
 
 
 def features_mechanism(name: str, epsilon: float, graph: Graph, options: dict[str, Any]) -> Mechanism:
-    """A mechanism that reports features of a graph, as a method would ask for them."""
+    """Return a mechanism that reports features of a graph, as a method would ask for them.
+
+    Parameters
+    ----------
+    name
+        The name of the mechanism.
+    epsilon
+        Its budget.
+    options
+        Its options.
+    """
     known = {
         "dims": graph.feature_count,
         "range": astuple(graph.feature_range),
@@ -225,17 +245,28 @@ def accepted_by(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
 def guess_bound(
     epsilon: float, values: int = 2, delta: float = 0.0, prior: Sequence[float] | None = None
 ) -> float:
-    """The largest accuracy of any guess of one of k values from one (ε, δ)-private report.
+    """Return the largest accuracy of any guess of one of k values from one (ε, δ)-private report.
 
-    Where all are equally likely it is (e^ε + (k-1)δ)/(e^ε + k-1), for two values e^ε/(1+e^ε). A ``prior`` says how likely each of the k is
-    instead: then it is the largest δ + (1-δ)·e^ε/(e^ε + m-1)·(π_1 + … + π_m) over m, the π in falling order. With m = 1 that is to name the
-    commonest value without a look at the report.
+    Where all are equally likely it is (e^ε + (k-1)δ)/(e^ε + k-1), for two values e^ε/(1+e^ε). With a
+    ``prior`` it is the largest δ + (1-δ)·e^ε/(e^ε + m-1)·(π_1 + … + π_m) over m, the π in falling order. With
+    m = 1 that is to name the commonest value without a look at the report.
 
-    Let p_i(j) be how often j is guessed where i is true, and t_j the least p_i(j) over i ≠ j. Privacy says p_j(j) ≤ e^ε·t_j + δ, and what is
-    guessed adds up to 1: p_j(j) ≤ 1 - S + t_j, S being the sum of all t. So t_j counts up to (1-δ-S)/(e^ε-1), and Σ π_j·p_j(j) is the
-    largest where the m commonest values have just that, t = (1-δ)/(e^ε+m-1), and the others nothing: it is linear in between. k-ary randomized
-    response among m values reaches it at δ = 0. For equal shares this is the balanced accuracy too (the mean of all values' hit
-    rates), however common values are. Reports of others are not covered: they tell about a user what the user has in common with them.
+    Let p_i(j) be how often j is guessed where i is true, and t_j the least p_i(j) over i ≠ j. Privacy says
+    p_j(j) ≤ e^ε·t_j + δ, and what is guessed adds up to 1: p_j(j) ≤ 1 - S + t_j, S being the sum of all t. So
+    t_j counts up to (1-δ-S)/(e^ε-1), and Σ π_j·p_j(j) is the largest where the m commonest values have just
+    that, t = (1-δ)/(e^ε+m-1), and the others nothing: it is linear in between. k-ary randomized response
+    among m values reaches it at δ = 0. For equal shares this is the balanced accuracy too (the mean of all
+    values' hit rates), however common values are. Reports of others are not covered: they tell about a user
+    what the user has in common with them.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The claim of the report.
+    values
+        The number of values k.
+    prior
+        The probability of each value; equal by default.
 
     >>> round(guess_bound(1.0), 4), guess_bound(0.0), round(guess_bound(1.0, 4), 4), guess_bound(1.0, prior=[0.9, 0.1])
     (0.7311, 0.5, 0.4754, 0.9)

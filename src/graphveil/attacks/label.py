@@ -82,10 +82,17 @@ def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[st
 
 
 def neighbour_scores(transition: Floats, graph: Graph, codes: Numbers) -> Floats:
-    """Σ over neighbours of log P[their report | one's class], a row a user and a column a class.
+    """Return Σ over neighbours of log P[their report | one's class]: (users, classes).
 
-    How often two linked users have two classes is fitted to the reports: of what pairs report, the noise is taken out as it is from one
-    report, J = T⁻ᵀ·J'·T⁻¹, and what comes out below nothing counts as next to nothing.
+    How often two linked users have two classes is fitted to the reports: of what pairs report, the noise is
+    taken out as it is from one report, J = T⁻ᵀ·J'·T⁻¹, and what comes out below 0 counts as next to nothing.
+
+    Parameters
+    ----------
+    transition
+        T, the chance of each report given each class: (classes, classes).
+    codes
+        The reported class of each user: (users,) int64.
     """
     count = len(transition)
     ends = graph.edge_list()

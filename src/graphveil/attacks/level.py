@@ -104,7 +104,15 @@ def _level_channel(mechanism: Mechanism) -> FiniteChannel:
 
 
 def report_likelihoods(mechanism: Mechanism, reports: Reports, rows: Any) -> Floats:
-    """log P[report | level, row], a row a user and a column a level; what both have in common is left out."""
+    """Return log P[report | level, row], (users, levels); what both have in common is left out.
+
+    Parameters
+    ----------
+    reports
+        One report a user.
+    rows
+        The users' rows: (users, features).
+    """
     if not isinstance(mechanism, PersonalMechanism):
         return _logs(_level_channel(mechanism))[:, reports.codes].T
     codes = reports.codes.reshape(reports.users, mechanism.shape.length).astype(np.int64)

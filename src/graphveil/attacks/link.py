@@ -168,7 +168,17 @@ def _real_pairs(
 def pair_ratios(
     mechanism: LinkMechanism, published: PublishedLinks, pairs: Numbers, around: Numbers
 ) -> Floats:
-    """log P[reports | linked]/P[reports | not linked] of each pair, where all other links are known."""
+    """Return log P[reports | linked]/P[reports | not linked] of each pair, where all other links are known.
+
+    Parameters
+    ----------
+    published
+        The links that were named.
+    pairs
+        The attacked pairs, smaller number first: (pairs, 2) int64.
+    around
+        All other links: (links, 2) int64.
+    """
     smaller, larger = pairs.T
     if isinstance(mechanism, SampledLinkMechanism):
         return _sampled_ratios(mechanism, published, pairs, around)
@@ -233,7 +243,7 @@ class Planted:
 
 
 class PublishedLinks:
-    """What everybody named, read as the mechanism that is attacked sends it."""
+    """The links that everybody named, read as the attacked mechanism sends them."""
 
     def __init__(self, mechanism: LinkMechanism, reports: Reports) -> None:
         self.size = mechanism.size
@@ -244,15 +254,15 @@ class PublishedLinks:
 
     @property
     def count(self) -> int:
-        """How many are named in all."""
+        """The number of named links."""
         return len(self._codes)
 
     def says(self, owners: Numbers, others: Numbers) -> NDArray[np.bool_]:
-        """Whether each of some users named another."""
+        """Return whether each of some users named another."""
         return np.isin(owners * self.size + others, self._codes)
 
     def names(self, pairs: Numbers) -> NDArray[np.bool_]:
-        """Whether either end of each pair (smaller number first) named the other."""
+        """Return whether either end of each pair (smaller number first) named the other."""
         return self.says(pairs[:, 1], pairs[:, 0]) | self.says(pairs[:, 0], pairs[:, 1])
 
 
@@ -275,16 +285,35 @@ def private_pairs(mechanism: LinkMechanism, pairs: Numbers) -> Numbers:
 
 
 def without(pairs: Numbers, others: Numbers, size: int) -> Numbers:
-    """Those of some pairs that are not among others."""
+    """Return those of some pairs that are not among others.
+
+    Parameters
+    ----------
+    pairs, others
+        (pairs, 2) int64 each.
+    size
+        The number of users.
+    """
     return pairs[~np.isin(pair_codes(pairs, size), pair_codes(others, size))]
 
 
 def curator_ratios(mechanism: PublishedGraph, sends: Mechanism, planted: Planted, words: Words) -> Floats:
-    """log P[what is seen | linked]/P[what is seen | not linked] of each planted pair; ``sends`` is the mechanism or its control.
+    """Return log P[what is seen | linked]/P[what is seen | not linked] of each planted pair.
 
-    Of `edgerr` and `privhrg` more is seen than is published: the dendrogram's regions and their noisy counts, from which the graph is drawn.
-    Their ε is about just that, and the pairs that are drawn in the end tell no more. How likely the dendrogram is is left out.
-    Of any other curator's graph the pair's own bit is seen.
+    Of `edgerr` and `privhrg` more is seen than is published: the dendrogram's regions and their noisy counts,
+    from which the graph is drawn. Their ε is about just that, and the pairs that are drawn in the end tell no
+    more. How likely the dendrogram is, is left out. Of any other curator's graph the pair's own bit is seen.
+
+    Parameters
+    ----------
+    mechanism
+        The attacked mechanism.
+    sends
+        The mechanism or its control.
+    planted
+        The planted pairs, and the links around them.
+    words
+        The source of random words.
     """
     if isinstance(mechanism, EdgeRR):
         assert isinstance(sends, EdgeRR)
@@ -334,7 +363,10 @@ def _sketch_ratios(mechanism: EdgeRR, sends: EdgeRR, planted: Planted, words: Wo
 
 
 def _inside(places: Numbers, first: Any, middle: Any, last: Any) -> NDArray[np.bool_]:
-    """Which pairs of places on the line are in a region: within it where it is whole, else one on either side of its middle."""
+    """Return which pairs of places on the line are in a region.
+
+    They are within it where it is whole, else one is on either side of its middle.
+    """
     low, high = places.min(axis=1), places.max(axis=1)
     whole = middle == last
     split = whole | ((low < middle) & (high >= middle))
@@ -342,9 +374,16 @@ def _inside(places: Numbers, first: Any, middle: Any, last: Any) -> NDArray[np.b
 
 
 def number_ratio(ratio: float, more: int, unknown: int) -> float:
-    """log P[noisy number | the pair is linked]/P[noisy number | it is not], where ``more`` is noisy number minus known links.
+    """Return log P[noisy number | the pair is linked]/P[noisy number | it is not].
 
-    Noise is two-sided geometric with this ratio, and so many other pairs are linked or not by fair coins.
+    Parameters
+    ----------
+    ratio
+        The ratio of the noise, which is two-sided geometric.
+    more
+        The noisy number minus known links.
+    unknown
+        The number of other pairs that are linked or not by fair coins.
 
     >>> round(number_ratio(math.exp(-1), 1, 0), 6), round(number_ratio(math.exp(-1), 0, 0), 6)
     (1.0, -1.0)

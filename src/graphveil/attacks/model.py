@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 class Learner(Protocol):
-    """Whoever trains models on a graph and its users."""
+    """A trainer of models on a graph and its users."""
 
     @property
     def label_epsilon(self) -> float | None:
@@ -40,21 +40,28 @@ class Learner(Protocol):
 
     @property
     def has_control(self) -> bool:
-        """Whether features are reported, so that they can be blind."""
+        """Whether features are reported, so that a blind control exists."""
 
     def split(self, seed: int) -> tuple[Graph, Users]:
         """The data with the split of a run."""
 
     def learn(self, graph: Graph, users: Users, seed: int, *, label_seed: int, blind: bool) -> Outcome:
-        """What a method learns from a graph whose split is given, from users who answer; ``blind`` about features, or not.
+        """Return the outcome of a method on a graph whose split is given, from users who answer.
 
-        The noise of labels comes from ``label_seed``, all else from ``seed``.
+        Parameters
+        ----------
+        seed
+            The seed of everything but the noise of labels.
+        label_seed
+            The seed of the noise of labels.
+        blind
+            Whether reports about features are blind.
         """
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What a learner makes of planted labels, as far as it is seen."""
+    """A learner that is trained on planted labels, and the part of its outcome that is seen."""
 
     learner: Learner
     seen: Seen = "scores"
@@ -151,7 +158,7 @@ class ModelAttack(Attack[Learned]):
 
     @abstractmethod
     def values(self, graph: Graph) -> int:
-        """How many secrets are possible."""
+        """Return the number of possible secrets."""
 
     @abstractmethod
     def natural(
@@ -186,9 +193,21 @@ class ModelAttack(Attack[Learned]):
 
 
 def class_scores(outcome: Outcome, seen: Seen, labels: Numbers, known: Numbers) -> Floats:
-    """How likely everybody has each class by a model, as logarithms.
+    """Return the log-probability of each class for every user, by a model: (users, classes) float64.
 
-    Of an embedding the attacker makes such a model: the nearer the centre of a class among users whose labels are known, the likelier.
+    From an embedding the attacker makes such a model: the nearer the centre of a class among users whose
+    labels are known, the likelier.
+
+    Parameters
+    ----------
+    outcome
+        The outcome of the attacked model.
+    seen
+        The part of the outcome that the attacker sees: "scores" or "embedding".
+    labels
+        The class of each user; class centres are those of the ``known`` users alone.
+    known
+        The users whose labels the attacker knows.
     """
     rows: Any = outcome.scores if seen == "scores" else outcome.embedding
     if rows is None:
@@ -203,7 +222,7 @@ def class_scores(outcome: Outcome, seen: Seen, labels: Numbers, known: Numbers) 
 
 
 def _nearness(rows: Floats, labels: Numbers, known: Numbers) -> Floats:
-    """Minus the squared distance of every row from the centre of each class, in mean squared distances from the own one."""
+    """Minus the squared distance of rows from each class's centre, in mean squared distances from their own one."""
     everywhere = rows[known].mean(axis=0)
     centres = np.stack(
         [

@@ -87,7 +87,7 @@ class ForgingUsers:
         return self._false_rows(plan, reports, liars)
 
     def _careless_reports(self, plan: Plan, reports: Reports, liars: NDArray[np.int64]) -> Reports:
-        """What says nothing: any class, or what the blinded mechanism draws."""
+        """Return reports that say nothing: any class, or what the blinded mechanism draws."""
         built = reports.mechanism
         if isinstance(built, (ClassMechanism, LabelMechanism)):
             return _replaced(reports, liars, self._random.integers(0, built.shape.alphabet, (len(liars), 1)))
@@ -120,7 +120,7 @@ class ForgingUsers:
     def _false_rows(
         self, plan: Plan, reports: Reports, liars: NDArray[np.int64], *, blind: bool = False
     ) -> Reports:
-        """What the mechanism itself, or blinded, makes of the row that speaks most for the target class."""
+        """Return reports by the mechanism, or its blinded version, of the row that most favours the target."""
         assert plan.range is not None
         low, high = plan.range
         row = np.where(self._direction > 0, high, low)
@@ -160,14 +160,26 @@ def _replaced(
 
 
 def class_direction(rows: Any, labels: NDArray[np.int64], target: int) -> Floats:
-    """Return how much more of every value users of the target class have than others, on average."""
+    """Return how much more of every value users of the target class have than others, on average.
+
+    Parameters
+    ----------
+    rows
+        (users, values).
+    labels
+        The class of each user: (users,) int64.
+    target
+        The target class.
+    """
     of_target = labels == target
     apart = np.asarray(rows[of_target].mean(axis=0)) - np.asarray(rows[~of_target].mean(axis=0))
     return np.asarray(apart, dtype=np.float64).ravel()
 
 
 def weights_in_means(graph: Graph) -> Floats:
-    """How much each user weighs in the means over their neighbours' neighbourhoods: the sum of 1/degree over the user's neighbours; public.
+    """Return the weight of each user in the means over their neighbours' neighbourhoods; it is public.
+
+    It is the sum of 1/degree over the user's neighbours.
 
     >>> from graphveil.graphs import from_arrays
     >>> weights_in_means(from_arrays(np.array([[0, 1], [0, 2]]), None, None)[0]).tolist()
@@ -180,10 +192,11 @@ def weights_in_means(graph: Graph) -> Floats:
 
 @dataclass(frozen=True)
 class Influence:
-    """What one report can do to an estimate: the most that it adds to one value, in widths of what that value can be.
+    """The most that one report can add to one value of an estimate, in widths of the range of that value.
 
-    Estimates start at the least that the value can be; where they are ``unbiased``, an honest report adds 0 to 1 on average, and else what is
-    counted is the most that changing one report changes. A report says something of ``values`` of ``dims`` of them.
+    Estimates start at the least that the value can be; where they are ``unbiased``, an honest report adds 0
+    to 1 on average, and else what is counted is the most that changing one report changes. A report says
+    something of ``values`` of ``dims`` of them.
     """
 
     subject: Subject
@@ -224,7 +237,7 @@ def influence_of(plan: Plan) -> Influence:
 
 
 def _reach(built: Mechanism, width: float) -> float:
-    """How far the estimate of one report lies from the middle at most, in widths of what a value can be."""
+    """Return the largest distance of one report's estimate from the middle, in widths of a value's range."""
     if not isinstance(built, PrivUnitMechanism):
         return row_mechanism(built).largest / width
     # A number of a sketch lies between -1 and 1.
@@ -232,7 +245,7 @@ def _reach(built: Mechanism, width: float) -> float:
 
 
 def _decoded(mechanism: Mechanism) -> Floats:
-    """What every possible report of one code is decoded to."""
+    """Return the estimate from every possible report of one code."""
     codes = np.arange(mechanism.shape.alphabet)
     kind = mechanism.randomize(np.zeros(1, dtype=np.int64)).codes.dtype
     return mechanism.estimate(

@@ -47,10 +47,20 @@ SPARSE_DENSITY = 0.1
 def propagated_once(
     estimate: Estimate, hops: HopSeries, after: Callable[[Tensor], Tensor], device: Device = "cpu"
 ) -> SparseMatrix | Tensor:
-    """after(hops @ X) for decoded reports X (n x d, offset aside), as a matrix of its own; ``after`` works entry by entry.
+    """Return after(hops @ X) for decoded reports X (n x d, offset aside), as a matrix of its own.
 
-    Sparse where few entries are left, else dense: users x features numbers, and at most half as many on the way. Which it
-    will be is decided on the first block; reports of all features look alike, since each user draws which to answer.
+    The result is sparse where few entries are left, else dense: users x features numbers, and at most half as
+    many on the way. Which it will be is decided on the first block; reports of all features look alike, since
+    each user draws which to answer.
+
+    Parameters
+    ----------
+    estimate
+        The decoded reports X.
+    hops
+        The series of hops.
+    after
+        A function that works entry by entry.
     """
 
     def blocks() -> Iterator[tuple[int, Tensor]]:
@@ -70,9 +80,21 @@ def propagated_blocks(
     widest: int = BLOCK_COLUMNS,
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """Blocks of columns: where each starts, what is reported there (n x k), and the hops on it. The next overwrites both.
+    """Yield blocks of columns: the first column, what is reported there (n x k), and the hops on it.
 
-    All blocks share their room: taken and given back for each, it would be scattered and not be found again.
+    The next block overwrites both tensors. All blocks share their memory: allocated and freed for each, it
+    would be fragmented.
+
+    Parameters
+    ----------
+    estimate
+        The decoded reports (n x d).
+    hops
+        The series of hops.
+    widest
+        The most columns of a block.
+    dtype
+        The type of the tensors.
     """
     users, features = estimate.shape
     width = block_width(features, widest)
@@ -92,12 +114,12 @@ def propagated_blocks(
 
 
 def block_width(features: int, widest: int = BLOCK_COLUMNS) -> int:
-    """How many columns a block has."""
+    """Return the number of columns of a block."""
     return max(1, min(widest, int(features * BLOCK_SHARE)))
 
 
 def column_reader(estimate: Estimate) -> Callable[[int, int], Columns]:
-    """How to get the columns from one to before another of an estimate (offset aside), sparse."""
+    """Return a function that reads columns ``start`` to before ``end`` of an estimate (offset aside), sparse."""
     indices = estimate.indices
     if indices is None:
         rows = estimate.values.reshape(estimate.shape)
@@ -117,7 +139,15 @@ def column_reader(estimate: Estimate) -> Callable[[int, int], Columns]:
 def gathered(
     shape: tuple[int, int], blocks: Iterator[tuple[int, Tensor]], device: Device
 ) -> SparseMatrix | Tensor:
-    """All blocks as one matrix: sparse where few entries of the first block are left, else dense."""
+    """Return all blocks as one matrix: sparse where few entries of the first block are left, else dense.
+
+    Parameters
+    ----------
+    shape
+        The shape of the matrix.
+    blocks
+        The first column of each block, and the block: (n, k).
+    """
     start, block = next(blocks)
     if float(np.count_nonzero(block.cpu().numpy())) / block.numel() < SPARSE_DENSITY:
         pieces = (entries_of(columns.cpu().numpy()) for _, columns in chain([(start, block)], blocks))
@@ -129,7 +159,15 @@ def gathered(
 
 
 def by_columns(shape: tuple[int, int], pieces: Iterable[Columns], device: Device) -> SparseMatrix:
-    """Sparse columns, piece after piece, as one matrix."""
+    """Return sparse columns, piece after piece, as one matrix.
+
+    Parameters
+    ----------
+    shape
+        The shape of the matrix.
+    pieces
+        The columns, in order.
+    """
     counts, owners, values = [], [], []
     for piece in pieces:
         counts.append(np.diff(piece.pointers))

@@ -30,7 +30,7 @@ class Components:
 
     @property
     def bipartite_count(self) -> int:
-        """How many components are bipartite; users without neighbours are none."""
+        """The number of bipartite components; a user without neighbours does not count as one."""
         return int(self.alternating.shape[1])
 
 
@@ -99,13 +99,24 @@ def dirichlet_energy(values: Any, graph: Graph) -> float:
 def energy_over_hops(
     values: Any, graph: Graph, hops: int, *, sketch: int | None = None, seed: int = 0
 ) -> HopEnergies:
-    """The energies of SKA and HOA for all K up to ``hops``, in one sweep of hops + 1 products a block of columns.
+    """Return the energies of SKA and HOA for all K up to ``hops``.
 
-    The part that is alike already is taken out first: it has no energy, hops do not change it, and without it tiny
-    energies keep their digits. HOA needs no product of its own: with x_k = Â^k x and s = x_1 + … + x_k, s - Âs = x_1 - x_{k+1}.
+    They take one sweep of hops + 1 products a block of columns. The part that is alike already is taken out
+    first: it has no energy, hops do not change it, and without it tiny energies keep their digits. HOA needs
+    no product of its own: with x_k = Â^k x and s = x_1 + … + x_k, s - Âs = x_1 - x_{k+1}.
 
-    Inputs wider than ``sketch`` are first multiplied by so many random columns of signs: project before you propagate.
-    Energies then are estimates without bias, whose standard deviation is at most √(2/sketch) of them.
+    Parameters
+    ----------
+    values
+        The features: (n, d).
+    hops
+        The largest K.
+    sketch
+        Inputs wider than this are first multiplied by so many random columns of signs: project before you
+        propagate. Energies then are estimates without bias, whose standard deviation is at most √(2/sketch)
+        of them.
+    seed
+        The seed of the signs.
     """
     hops = check_whole(hops, "hops", least=0)
     values = _matrix(values, graph.node_count)

@@ -82,7 +82,7 @@ class ReportedLinks:
 
     @property
     def answer_count(self) -> int:
-        """How many answers about pairs there are."""
+        """The number of answers about pairs."""
         silent = np.empty(0, dtype=np.int64) if self.silent is None else np.flatnonzero(self.silent)
         if self.both:
             return (self.users - 1) * (self.users - len(silent))
@@ -90,7 +90,7 @@ class ReportedLinks:
 
     @property
     def yeses(self) -> NDArray[np.float64]:
-        """How many yeses each reported pair stands for: those that were passed on, over the share that is."""
+        """The number of yeses that each reported pair stands for: those that were passed on, over the share that is."""
         yes = np.ones(len(self.pairs)) if self.yes is None else self.yes.astype(np.float64)
         if self.kept is None or self.both:
             return yes
@@ -110,7 +110,7 @@ class ReportedLinks:
 
     @property
     def density(self) -> float:
-        """Which share of all pairs is linked, from the number of reported ones; a share below 0 counts as 0."""
+        """The share of all pairs that is linked, estimated from the reported ones; an estimate below 0 counts as 0."""
         return float(density(np.array(self.yeses.sum()), np.array(self.answer_count), self.flip))
 
     def plausibilities(self, most_steps: int = MOST_STEPS) -> NDArray[np.float64]:
@@ -152,9 +152,15 @@ class ReportedLinks:
 
 
 def density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
-    """Which share of some pairs is linked, from how many of them are reported: (share - q)/(1 - 2q), within 0 and 1.
+    """Estimate the share of pairs that is linked from how many are reported: (share - q)/(1 - 2q), within 0 and 1.
 
-    ``reported`` and ``pairs`` count groups of pairs, in arrays of one shape, which the result has too; ``flip`` is q.
+    Parameters
+    ----------
+    reported, pairs
+        The number of reported pairs and of all pairs in each group: arrays of one shape, which the result has
+        too.
+    flip
+        The chance q that an answer is flipped.
     """
     return np.clip(_unbiased_density(reported, pairs, flip), 0.0, 1.0)
 
@@ -209,9 +215,17 @@ def _joined(counts: NDArray[np.int64], least: int) -> NDArray[np.int64]:
 
 
 def refuse_too_many(mechanism: Mechanism, max_memory: float | None, *, dense: bool = False) -> None:
-    """Refuse links whose noise alone would not fit into memory, or names most pairs; from public numbers, before anything is drawn.
+    """Refuse links whose noise alone would not fit into memory, or names most pairs.
 
-    ``dense`` allows a graph that is nearly complete. Mechanisms that report about as many pairs as there are links always fit.
+    It follows from public numbers, before anything is drawn. Mechanisms that report about as many pairs as
+    there are links always fit.
+
+    Parameters
+    ----------
+    max_memory
+        The allowed gigabytes; by default what the machine has left.
+    dense
+        Whether a graph that is nearly complete is allowed.
     """
     if not isinstance(mechanism, LinkMechanism) or mechanism.as_many_as_links:
         return
@@ -250,12 +264,22 @@ class PrivateGraph:
 
 
 def private_graph(reports: Reports, variant: Variant, seed: int) -> PrivateGraph:
-    """The graph that is left of reported links, by a rule that follows from public numbers and from the reports alone.
+    """Return the graph that is left of reported links, by a rule of public numbers and reports alone.
 
-    ``plain`` is randomized response as it is, thinned at random to as many pairs as there are links in expectation (EdgeRand's
-    density correction). The others weigh each pair by the probability p that it is linked (BLINK: Bayes from a prior and
-    the answers; here the prior knows common neighbours too): ``hard`` keeps p > 1/2 with weight 1, ``soft`` weighs by p, ``hybrid`` by
-    p², which nearly forgets what is unlikely, and by 1 what is all but sure. What a curator publishes is taken as it is.
+    What a curator publishes is taken as it is.
+
+    Parameters
+    ----------
+    reports
+        The reports about links.
+    variant
+        ``plain`` is randomized response as it is, thinned at random to as many pairs as there are links in
+        expectation (EdgeRand's density correction). The others weigh each pair by the probability p that it
+        is linked (BLINK: Bayes from a prior and the answers; here the prior knows common neighbours too):
+        ``hard`` keeps p > 1/2 with weight 1, ``soft`` weighs by p, ``hybrid`` by p², which nearly forgets
+        what is unlikely, and by 1 what is all but sure.
+    seed
+        The seed of the thinning.
     """
     if reports.mechanism.trust == "curator":
         owners = np.repeat(reports.places, reports.lengths)
@@ -330,7 +354,7 @@ class DegreePrior:
 
     @property
     def expected_links(self) -> float:
-        """How many links there are in expectation."""
+        """The expected number of links."""
         chances = 1 / (1 + np.exp(-(self.beta[:, None] + self.beta[None, :])))
         ordered = self.counts @ chances @ self.counts - self.counts @ np.diagonal(chances)
         return float(ordered / 2)
@@ -358,11 +382,19 @@ Numbers = NDArray[np.int64]
 def common_neighbours(
     indptr: Numbers, indices: NDArray[np.int32], answering: Numbers, both: bool
 ) -> tuple[Numbers, Numbers]:
-    """For each linked pair (larger number first, in the order of the rows) its common neighbours; and how many answers are about pairs
-    that have so many, for numbers from 1 on.
+    """Count the common neighbours of each linked pair, and the answers about pairs with each number of them.
 
-    ``indptr`` and ``indices`` are the links of n users in both directions, sorted. ``answering`` is 1 for users who answer; about a pair
-    there are the answers of the user with the larger number, or of both. The work is the sum of the squares of all degrees.
+    Pairs have the larger number first, in the order of the rows; answers are counted for 1, 2, … common
+    neighbours. The work is the sum of the squares of all degrees.
+
+    Parameters
+    ----------
+    indptr, indices
+        The links of n users in both directions, sorted.
+    answering
+        1 for users who answer.
+    both
+        Whether both users answer about a pair; else only the one with the larger number does.
     """
     degrees = np.diff(indptr)
     # Two users have no more neighbours in common than the second busiest user has.

@@ -47,7 +47,17 @@ class Aggregator(nn.Module, ABC):
         return Polynomial(matrix, self.coefficients() if self.hops else [1.0])
 
     def forward(self, x: Tensor | SparseMatrix, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
-        """Denoise features (n x d, dense or sparse) along the edges of a PyG graph; the result is dense."""
+        """Denoise features along the edges of a PyG graph; the result is dense.
+
+        Parameters
+        ----------
+        x
+            The features: (n, d), dense or sparse.
+        edge_index
+            The edges, in any form that PyG's layers take.
+        edge_weight
+            A weight for each edge.
+        """
         matrix = edge_matrix(edge_index, x.shape[0], edge_weight=edge_weight)
         dense = x if isinstance(x, Tensor) else x @ torch.eye(x.shape[1], device=x.device)
         return (self.operator(matrix) @ dense.float()).to(dense.dtype)
@@ -114,7 +124,15 @@ class AdaptiveResidual(nn.Module):
         return self.unit * self.weight / (2 * (1 - self.weight))
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
-        """Denoise features (n x d) along the edges of a PyG graph, as `Aggregator` takes them."""
+        """Denoise features along the edges of a PyG graph.
+
+        Parameters
+        ----------
+        x
+            The features: (n, d).
+        edge_index, edge_weight
+            As `Aggregator` takes them.
+        """
         matrix = edge_matrix(edge_index, x.shape[0], edge_weight=edge_weight, loops=True)
         own = reached = x.float()
         for _ in range(self.hops):
@@ -166,12 +184,21 @@ Weighting = Literal["printed", "inverse-variance"]
 
 
 def user_weights(levels: NDArray[np.int64], variances: Weights, weighting: Weighting) -> Weights:
-    """How much each of n users counts in FlexProp, from the reported levels (n numbers in 1..f) and the f variances of a report given each.
+    """Return the weight of each user in FlexProp.
 
     FlexProp (PPGNN) is Π^K x, Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: `KProp` along `weighted_mean_matrix`.
     PPGNN prints w_j = τ'_j, the reported level, within 1..f. It derives w_j = 1/σ²_j, which makes the variance of a mean of
     independent reports smallest (its Eq. 11), and calls that infeasible; but σ² given τ' is known in public, so it is not.
     The optimum is that of one hop.
+
+    Parameters
+    ----------
+    levels
+        The reported level of each user: (users,) int64 in 1..f.
+    variances
+        The variance of a report given each reported level: (f,) float64.
+    weighting
+        "printed" for w_j = τ'_j, or "inverse-variance".
 
     >>> user_weights(np.array([1, 2]), np.array([4.0, 1.0]), "inverse-variance").tolist()
     [0.25, 1.0]
@@ -213,7 +240,7 @@ class Effect:
 
     @property
     def selects(self) -> bool:
-        """Whether some numbers become 0 and others do not: that alone tells numbers apart."""
+        """Whether some numbers become 0 and others do not: only that tells numbers apart."""
         return 0 < self.dropped < 1
 
     @property

@@ -61,7 +61,7 @@ CUT = 0.5
 
 @dataclass(frozen=True)
 class PageRankPlan:
-    """Which algorithm is taken and in which precision, how many hops each series needs, and the work of each algorithm.
+    """The algorithm and precision that are used, the hops that each series needs, and the work of each algorithm.
 
     Work is counted in entries of P times columns, in single precision.
     """
@@ -108,7 +108,7 @@ class PageRankDenoiser:
         return self._series(matrix, best, terms[best])
 
     def terms(self, relative: float) -> dict[str, int]:
-        """How many hops leave at most this much of a series at any eigenvalue: (1-α)^(L+1), or tail_K."""
+        """Return the hops that leave at most this share of a series at any eigenvalue: (1-α)^(L+1), or tail_K."""
         first, q = self._expansion()
         return {
             "power": _least_power(1.0, 1 - self.alpha, relative) - 1,
@@ -139,7 +139,17 @@ class PageRankDenoiser:
     def blocks(
         self, estimate: Estimate, graph: Graph, device: Device = "cpu"
     ) -> Iterator[tuple[int, Tensor]]:
-        """Blocks of k columns of Ẑ (offset aside; n x k), and where each starts. The next block overwrites the one before."""
+        """Yield the first column and the values of blocks of k columns of Ẑ (offset aside; n x k).
+
+        The next block overwrites the one before.
+
+        Parameters
+        ----------
+        estimate
+            The decoded reports.
+        graph
+            The graph to denoise along.
+        """
         if estimate.shape[0] != graph.node_count:
             raise InputError(f"the graph has {graph.node_count} users, the estimate {estimate.shape[0]} rows")
         plan = self.plan(estimate, graph)
@@ -153,7 +163,15 @@ class PageRankDenoiser:
         return self._with_own_rows(propagated, graph, device)
 
     def rows(self, estimate: Estimate, graph: Graph, device: Device = "cpu") -> NDArray[np.float32]:
-        """Ẑ (offset aside), dense: a row a user, n x d."""
+        """Return Ẑ (offset aside), dense: (n, d) float32.
+
+        Parameters
+        ----------
+        estimate
+            The decoded reports.
+        graph
+            The graph to denoise along.
+        """
         whole = torch.empty(estimate.shape, device=device)
         for start, block in self.blocks(estimate, graph, device):
             whole[:, start : start + block.shape[1]] = block

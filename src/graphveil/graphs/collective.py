@@ -21,11 +21,11 @@ class Collective(Protocol):
 
     @property
     def rank(self) -> int:
-        """Which worker this is: 0..size-1."""
+        """The number of this worker: 0..size-1."""
 
     @property
     def size(self) -> int:
-        """How many workers there are."""
+        """The number of workers."""
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """The sum over all workers, entry by entry, the same for each of them."""

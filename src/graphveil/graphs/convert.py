@@ -42,13 +42,34 @@ def from_arrays(
     ids: Any = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
-    """A graph from arrays.
+    """Return a graph and its users, from arrays.
 
-    ``edges`` are pairs of users (E x 2) or a square sparse matrix; both directions are meant, self-loops and repeats
-    drop out. ``features`` are a dense array or a sparse matrix, one row a user; ``binary`` says that they are only ever
-    the two ends of the range. ``labels`` are 0, 1, … or -1 where unknown; or rows of 0 and 1 (users x labels), where a user may
-    have any number of labels. ``metric`` is accuracy by default, and f1 for such rows. ``panel`` marks
-    volunteers, a truth a user: their raw rows become known to the server. ``ids`` are what users are called elsewhere.
+    Parameters
+    ----------
+    edges
+        Pairs of users (E x 2, int) or a square sparse matrix. Both directions are meant; self-loops and
+        repeats drop out.
+    features
+        A dense array or a sparse matrix: (users, features).
+    labels
+        (users,) int, the class of each user or -1 where unknown; or (users, labels) of 0 and 1, where a user
+        may have any number of labels.
+    range
+        The public range of the features: (low, high). It is never read off the data.
+    binary
+        Whether features are only ever the two ends of the range.
+    users
+        The number of users, where arrays do not say it.
+    split
+        "random", "few", masks (`Split`) or a recipe.
+    seed
+        The seed of the split.
+    metric
+        "accuracy" by default, "f1" where users have several labels each.
+    panel
+        (users,) bool: the volunteers, whose raw rows become known to the server.
+    ids
+        The names that users have elsewhere, one a user.
 
     >>> graph, users = from_arrays([[0, 1], [1, 2], [2, 3]], np.eye(4), [0, 1, 0, 1], range=(0, 1))
     >>> graph
@@ -77,10 +98,19 @@ def from_pyg(
     ids: Any = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
-    """A graph from PyG's ``Data``: ``edge_index``, ``x``, ``y`` and, if it has them, its masks (``panel_mask`` marks volunteers).
+    """Return a graph and its users, from PyG's ``Data``.
 
-    Masks that come with the data are the split, unless ``split`` says otherwise. Of several labels a user, ``label`` takes one.
-    ``ids`` are what users are called elsewhere.
+    ``edge_index``, ``x``, ``y`` and the masks are read, where there are some; ``panel_mask`` marks
+    volunteers.
+
+    Parameters
+    ----------
+    range, binary, seed, metric, ids, name
+        As in `from_arrays`.
+    split
+        The name of a split or a recipe; by default the masks that come with the data, else random.
+    label
+        The number of the label that is taken where users have several.
     """
     ids = None if ids is None else np.asarray(ids)
     raw = replace(raw_from_pyg(data), range=range, binary=binary, metric=metric, ids=ids)
@@ -120,11 +150,19 @@ def to_pyg(graph: Graph, users: Users | None = None) -> Data:
 def from_networkx(
     network: Any, *, features: str | list[str] | None = None, label: str | None = None, **options: Any
 ) -> tuple[Graph, Users]:
-    """A graph from networkx. Users are numbered in the order of its nodes; nodes that are text or integers are their ids.
+    """Return a graph and its users, from networkx.
 
-    ``features`` is the node attribute that holds a list of numbers, or a list of attributes that hold a number each.
-    ``label`` is the node attribute that holds the label: whatever it holds is numbered in sorted order, and a node
-    without it has no label. Other options (``range``, ``binary``, ``split``, ``seed``, ``metric``, ``name``) are those of `from_arrays`.
+    Users are numbered in the order of the nodes; nodes that are text or integers are their ids.
+
+    Parameters
+    ----------
+    features
+        The node attribute that holds a list of numbers, or a list of attributes that hold a number each.
+    label
+        The node attribute that holds the label. Its values are numbered in sorted order; a node without it
+        has no label.
+    options
+        Other options of `from_arrays`: ``range``, ``binary``, ``split``, ``seed``, ``metric``, ``name``.
     """
     nodes = list(network.nodes)
     number = {node: place for place, node in enumerate(nodes)}

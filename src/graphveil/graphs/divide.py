@@ -23,10 +23,22 @@ MAX_CLASSES = 1 << 16
 def divide(
     name: str, raw: Raw, recipe: SplitRecipe, seed: int, *, users: int | None = None
 ) -> tuple[Graph, Users]:
-    """The two sides of a dataset. Features without a public range are refused; it is never read off the data.
+    """Divide a dataset into its two sides: the public graph and the users.
 
-    Without labels nobody trains or tests: such a graph serves tasks on its links. The number of classes, or of labels where
-    users have several each, counts as public.
+    Features without a public range are refused; it is never read off the data. Without labels nobody trains
+    or tests: such a graph serves tasks on its links. The number of classes, or of labels where users have
+    several each, counts as public.
+
+    Parameters
+    ----------
+    raw
+        The arrays of the dataset.
+    recipe
+        The recipe of the split.
+    seed
+        The seed of the split.
+    users
+        The number of users; by default what ``raw`` says.
     """
     count = raw.user_count if users is None else users
     labels = _checked_labels(raw.labels, count)
@@ -60,9 +72,10 @@ def divide(
 
 
 def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
-    """The same data with the split of another seed, by the same recipe; a graph without labels stays as it is.
+    """Return the same data with the split of another seed, by the same recipe.
 
-    Labels change hands here, on the experimenter's side. Volunteers stay who they are.
+    A graph without labels stays as it is. Labels change hands here, on the experimenter's side. The
+    volunteers stay the same.
     """
     if graph.class_count == 0:
         return graph, users

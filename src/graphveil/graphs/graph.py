@@ -111,7 +111,7 @@ class Graph:
         return self.node_count
 
     def count(self, users: Mask) -> int:
-        """How many of all users, of all parts, are marked."""
+        """Return the number of marked users, over all parts."""
         return int(users.sum())
 
     def everywhere(self, users: NDArray[Any], *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
@@ -130,17 +130,17 @@ class Graph:
 
     @property
     def edge_count(self) -> int:
-        """How many undirected edges there are."""
+        """The number of undirected edges."""
         return len(self.indices) // 2
 
     @property
     def multilabel(self) -> bool:
-        """Whether a user may have any number of labels, and not one class."""
+        """Whether a user may have any number of labels instead of one class."""
         return self.labels.ndim == 2
 
     @property
     def degrees(self) -> NDArray[np.int64]:
-        """How many neighbours each user has."""
+        """The number of neighbours of each user: (users,) int64."""
         return np.diff(self.indptr)
 
     def edge_list(self) -> NDArray[np.int64]:
@@ -157,13 +157,13 @@ class Graph:
         return np.ascontiguousarray(both[:, both[0] < both[1]].T)
 
     def pair_weights(self) -> NDArray[np.float64]:
-        """How much each of `pairs` counts."""
+        """Return the weight of each of `pairs`: (pairs,) float64, 1 where the graph has no weights."""
         once = self.edge_rows() < self.indices
         return np.ones(int(once.sum())) if self.weights is None else self.weights[once]
 
     @property
     def weighted_degrees(self) -> NDArray[np.float64]:
-        """How much the neighbours of each user count together."""
+        """The sum of the weights of each user's edges: (users,) float64."""
         if self.weights is None:
             return self.degrees.astype(np.float64)
         sums = np.bincount(self.edge_rows(), weights=self.weights, minlength=self.node_count)
@@ -217,7 +217,7 @@ class Graph:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Panel:
-    """Who volunteered, in the order of users' numbers, and the raw rows of these users alone: CSR or a dense array.
+    """The users who volunteered, sorted by number, and the raw rows of these users alone: CSR or a dense array.
 
     Rows are as users hold them, clipped to nothing. Volunteers give neither their labels nor their privacy levels by this.
     """
@@ -285,7 +285,7 @@ def pair_codes(pairs: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
 
 
 def shared_links(graph: Graph, pairs: NDArray[np.int64]) -> int:
-    """How many of these pairs are linked in the graph."""
+    """Return the number of these pairs that are linked in the graph."""
     nodes = graph.node_count
     return int(np.isin(pair_codes(pairs, nodes), pair_codes(graph.pairs(), nodes)).sum())
 

@@ -61,11 +61,16 @@ def hold_out_links(
     train: float = TRAIN_SHARE,
     validation: float = VALIDATION_SHARE,
 ) -> tuple[Graph, Users]:
-    """The same data for link prediction: a graph of the training links alone, and users who hold the test pairs.
+    """Return the data for link prediction: a graph of the training links, and users who hold the test pairs.
 
-    Links are divided at random, 85/5/10 by default, and each part gets as many pairs that are no links of the whole graph;
-    no pair is drawn twice. The graph has the training links for edges and no labels; users list those links alone. Test
-    pairs stay on the users' side.
+    Links are divided at random, and each part gets as many pairs that are not linked in the whole graph; no
+    pair is drawn twice. The graph has the training links for edges and no labels; users list those links
+    alone. Test pairs stay on the users' side.
+
+    Parameters
+    ----------
+    train, validation
+        The shares of links that train (0.85) and validate (0.05); the others test.
     """
     if graph.links is not None:
         raise InputError("links are held out of this graph already: start from the graph that was loaded")
@@ -119,7 +124,14 @@ def no_known_links() -> KnownLinks:
 
 
 def non_links(graph: Graph, count: int, random: np.random.Generator) -> Pairs:
-    """So many different pairs of users that are not linked, each equally likely, in a random order.
+    """Draw different pairs of users that are not linked, each equally likely, in a random order.
+
+    Parameters
+    ----------
+    count
+        The number of pairs.
+    random
+        The generator to draw from.
 
     >>> from graphveil.graphs import from_arrays
     >>> path = from_arrays(np.array([[0, 1], [1, 2], [2, 3]]), None, None)[0]
@@ -170,9 +182,17 @@ def private_edges_file(given: Any) -> Path | None:
 def divide_edges(graph: Graph, given: Any, seed: int) -> DividedEdges:
     """Let some links of a graph be private: about a share of them, or those that a file lists.
 
-    For a share ρ so many users are drawn by seed, whatever their links, that about ρ of all pairs lie between two of them, and so do about
-    ρ of all links: these are private. Ends of links that were drawn themselves would tell who has a private link. A line of a file has
-    the numbers of two users, whose link is private if there is one, or of one who may have private links. Who is named there is public.
+    For a share ρ so many users are drawn by seed, whatever their links, that about ρ of all pairs lie between
+    two of them, and so do about ρ of all links: these are private. Ends of links that were drawn themselves
+    would tell who has a private link.
+
+    Parameters
+    ----------
+    given
+        A share, or a file. A line of a file has the numbers of two users, whose link is private if there is
+        one, or of one who may have private links. Who is named there is public.
+    seed
+        The seed by which users are drawn for a share.
     """
     file, pairs = private_edges_file(given), graph.pairs()
     if file is not None:

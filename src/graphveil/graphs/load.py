@@ -58,17 +58,31 @@ def load(
     max_gigabytes: float | None = None,
     **options: Any,
 ) -> tuple[Graph, Users]:
-    """A graph and its users, by name (see `graphveil data list`), from an ``.npz`` file, or from a function: FILE.py:NAME.
+    """Load a graph and its users: by name, from an ``.npz`` file, or from a function, FILE.py:NAME.
 
-    The folder of a sharded graph is loaded as a whole where it is small, with its own split unless another one is asked for.
+    `graphveil data list` shows the names. The folder of a sharded graph is loaded as a whole where it is
+    small, with its own split unless another one is asked for. A function gets the options that are given, by
+    name, and its file is run.
 
-    ``seed`` fixes the split, and nothing else. ``split`` is random (the default: half of the users train, a quarter
-    validates), few, given, or a recipe. ``range`` is the public range of the features where the registry and the file
-    have none. ``label`` chooses another label by its name, or one of several labels a user by its number; without it all of
-    them are the task. ``largest_classes`` keeps only the users of so many classes. A file
-    that asks for more memory than ``max_gigabytes`` (4 by default) is refused before anything is allocated.
-    Other options are those of `Town` or `LabelTown`; their own seed is called ``town_seed`` here. A function gets the options
-    that are given, by name, and its file is run.
+    Parameters
+    ----------
+    source
+        A name, a path, or FILE.py:NAME.
+    seed
+        The seed of the split, and of nothing else.
+    split
+        random (the default: half of the users train, a quarter validates), few, given, or a recipe.
+    range
+        The public range of the features where the registry and the file have none.
+    label
+        Another label by its name, or one of several labels a user by its number; by default all of them are
+        the task.
+    largest_classes
+        Keep only the users of so many classes.
+    max_gigabytes
+        A file that asks for more memory (4 by default) is refused before anything is allocated.
+    options
+        Those of `Town` or `LabelTown`, whose own seed is called ``town_seed`` here; or those of the function.
 
     >>> graph, users = load("town", users=400)
     >>> graph
@@ -128,7 +142,10 @@ def _town(
 
 
 def is_outside(source: str | Path) -> bool:
-    """Whether a function in a file or in an installed package gives this graph, and no graph that is here has the name."""
+    """Return whether a function in a file or an installed package makes this graph.
+
+    Names of graphs that are known here come first: they are not outside.
+    """
     if isinstance(source, str) and is_reference(source):
         return True
     if _is_path(source) or source in DATASETS or find(str(source)) is not None:
@@ -137,7 +154,17 @@ def is_outside(source: str | Path) -> bool:
 
 
 def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph, Users]:
-    """Call the function with the options that it takes by name; where it takes no ``seed``, the split is drawn again here."""
+    """Call the function that makes a graph, with the options that it takes by name.
+
+    Parameters
+    ----------
+    source
+        FILE.py:NAME, or the name of an installed function.
+    seed
+        The seed of the split; where the function takes no ``seed``, the split is drawn again here.
+    options
+        Arguments of the function, by name.
+    """
     load = LOADERS.load(source)
     accepted = inspect.signature(load).parameters
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
@@ -159,12 +186,12 @@ def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph
 
 
 def is_sharded_source(source: str | Path) -> bool:
-    """Whether this names the folder of a sharded graph, and no graph that is known by that name."""
+    """Return whether this names the folder of a sharded graph and is not the name of a known graph."""
     return (isinstance(source, Path) or source not in DATASETS) and is_sharded(source)
 
 
 def is_sharded(source: str | Path) -> bool:
-    """Whether this is the folder of a sharded graph, which has a manifest."""
+    """Return whether this is the folder of a sharded graph: one that holds a manifest."""
     try:
         return (Path(source).expanduser() / MANIFEST).is_file()
     except OSError:

@@ -14,11 +14,20 @@ from graphveil.graphs.graph import Mask, Metric
 
 
 def measure(metric: Metric, outcome: Any, labels: NDArray[np.int64], test: Mask, classes: int) -> float:
-    """The metric over the test users, in 0..1.
+    """Return the metric over the test users, in 0..1.
 
-    ``outcome`` has a row of scores (users x classes) or a predicted class (users, integers) for every user; for roc_auc
-    also one score a user, the higher the likelier class 1. Where users have several labels each (users x labels), it has a row
-    of scores a user, and a label is predicted where its score is above 0: where a sigmoid is above one half.
+    Parameters
+    ----------
+    outcome
+        Scores, (users, classes) float, or predicted classes, (users,) int; for roc_auc also one score a user,
+        the higher the likelier class 1. Where users have several labels each, scores (users, labels): a label
+        is predicted where its score is above 0, that is where a sigmoid is above one half.
+    labels
+        (users,) or (users, labels) int64.
+    test
+        (users,) bool: the users who count.
+    classes
+        The number of classes.
     """
     if not test.any():
         raise InputError("the test split is empty: there is nobody to evaluate on")
@@ -52,7 +61,7 @@ def micro_f1(predicted: Mask, held: Mask) -> float:
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How well one class, or one of several labels, was recognised: counts of test users.
+    """Counts of the test users of one class, or of one of several labels.
 
     So many ``have`` it, so many were ``predicted`` to, and so many of both are ``right``.
 
@@ -85,7 +94,16 @@ class ClassScore:
 def confusion_counts(
     predicted: NDArray[np.int64], labels: NDArray[np.int64], test: Mask, classes: int
 ) -> NDArray[np.int64]:
-    """How many test users of each class (rows) were given each class (columns).
+    """Count the test users of each class (rows) that were predicted each class (columns): (classes, classes) int64.
+
+    Parameters
+    ----------
+    predicted, labels
+        The predicted and the true class of each user: (users,) int64.
+    test
+        (users,) bool: the users who count.
+    classes
+        The number of classes.
 
     >>> everybody = np.ones(3, dtype=bool)
     >>> confusion_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), everybody, 2).tolist()
@@ -98,7 +116,17 @@ def confusion_counts(
 def class_scores(
     predicted: NDArray[np.int64], labels: NDArray[np.int64], test: Mask, classes: int
 ) -> tuple[ClassScore, ...]:
-    """The scores of all classes; or of all labels, where both arrays are users x labels of 0 and 1."""
+    """Return the counts of all classes, or of all labels.
+
+    Parameters
+    ----------
+    predicted, labels
+        (users,) int64 classes; or (users, labels) of 0 and 1, where users have several labels each.
+    test
+        (users,) bool: the users who count.
+    classes
+        The number of classes or labels.
+    """
     if labels.ndim == 1:
         predicted, labels = (np.arange(classes) == array[:, None] for array in (predicted, labels))
     given, held = predicted[test] > 0, labels[test] > 0

@@ -79,7 +79,7 @@ class Raw:
 
     @property
     def user_count(self) -> int:
-        """How many users there are: as many as labels, or as rows, or as edges name."""
+        """The number of users: of labels, else of feature rows, else one more than the largest number in an edge."""
         if self.labels is not None:
             return len(self.labels)
         if self.features is not None:
@@ -88,7 +88,7 @@ class Raw:
 
     @property
     def feature_count(self) -> int:
-        """How many features a user has."""
+        """The number of features of a user."""
         return 0 if self.features is None else int(self.features.shape[1])
 
 

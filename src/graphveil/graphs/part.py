@@ -1,4 +1,4 @@
-"""What one of several workers holds of a graph, and groups of users wherever they are held."""
+"""The part of a graph that one of several workers holds, and groups of users wherever they are held."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GraphPart(Graph):
 
     @property
     def on_disk(self) -> bool:
-        """Whether links stay on disk, and are read for each product."""
+        """Whether links stay on disk and are read for each product."""
         raise NotImplementedError
 
     @property
@@ -54,7 +54,15 @@ class GraphPart(Graph):
         raise NotImplementedError
 
     def matrix(self, left: Floats, right: Floats, loops: NDArray[np.bool_] | None = None) -> Any:
-        """left_i · right_j along the links, and at the loops of those users who have one, as a `SparseMatrix`; a number a user each."""
+        """Return left_i · right_j along the links, as a `SparseMatrix`.
+
+        Parameters
+        ----------
+        left, right
+            A number for each user.
+        loops
+            The users who have an entry on the diagonal, too; none by default.
+        """
         raise NotImplementedError
 
     def ordered_gcn_matrix(self) -> Any:

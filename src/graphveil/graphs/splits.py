@@ -169,7 +169,13 @@ def check_private_labels(recipe: SplitRecipe | None) -> None:
 
 
 def check_split_shares(train: Any, validation: Any, names: tuple[str, str] = ("train", "validation")) -> None:
-    """Refuse shares of training and validation that are none, or that leave nothing for testing."""
+    """Refuse shares of training and validation that are not shares, or that leave nothing for testing.
+
+    Parameters
+    ----------
+    names
+        The names of both shares in errors.
+    """
     for share, name in zip((train, validation), names, strict=True):
         check_number(share, name, above=0, below=1)
     if not train + validation < 1:

@@ -1,4 +1,4 @@
-"""Where graphs are kept: the data folder and the user's cache, with checksums; and downloads, converted once and kept there."""
+"""Storage of graphs: the data folder and the user's cache, with checksums, and downloads, converted once."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def verify(path: Path) -> None:
 
 
 def checksum_path(path: Path) -> Path:
-    """Where the checksum of a file is recorded, in the form that ``sha256sum -c`` reads."""
+    """Return the path at which a file's checksum is recorded, in the form that ``sha256sum -c`` reads."""
     return path.with_name(path.name + ".sha256")
 
 

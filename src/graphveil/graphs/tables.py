@@ -337,7 +337,7 @@ def open_parquet(file: Path, instead: str, **options: Any) -> Any:
 
 
 def _width(kind: Any) -> int:
-    """How many bytes a value of a column takes in memory; of text and of lists, as many as say where it begins."""
+    """Return the bytes that a value of a column takes in memory; for text and lists, those of a pointer."""
     from pyarrow import types
 
     if types.is_fixed_size_list(kind):
@@ -349,7 +349,17 @@ def _width(kind: Any) -> int:
 
 
 def check_size(size: int, file: Path, instead: str) -> None:
-    """Refuse what would take more memory than a file may."""
+    """Refuse what would take more memory than a file may.
+
+    Parameters
+    ----------
+    size
+        The bytes it would take.
+    file
+        The file, for errors.
+    instead
+        What to do, for errors.
+    """
     check_gigabytes(file, size, memory_limit(file), instead)
 
 

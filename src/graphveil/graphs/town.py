@@ -77,7 +77,15 @@ def homes(plan: Town) -> tuple[NDArray[np.int32], int]:
 def draw_friendships(
     plan: Town, home: NDArray[np.int32], count: int, random: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Every user picks friends: nearby mostly, some anywhere. Who picks whom does not matter."""
+    """Draw the friends of every user: most of them nearby, some anywhere. Who picks whom does not matter.
+
+    Parameters
+    ----------
+    home
+        The neighbourhood of each user.
+    count
+        The number of neighbourhoods.
+    """
     everyone = np.arange(plan.users, dtype=np.int32)
     near, friends = pick_nearby(plan, everyone, home, count, random)
     far, strangers = pick_anywhere(plan, everyone, random)
@@ -91,7 +99,17 @@ def pick_nearby(
     count: int,
     random: np.random.Generator,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Who of these users, who live in these of ``count`` neighbourhoods, picks whom in their own one."""
+    """Draw friends for users from their own neighbourhoods; return who picks (repeated for each pick) and whom.
+
+    Parameters
+    ----------
+    pickers
+        The users who pick.
+    home
+        The neighbourhood of each of them.
+    count
+        The number of neighbourhoods.
+    """
     start = home * plan.neighbourhood
     size = np.where(home == count - 1, plan.users - start, plan.neighbourhood)
     chosen = _picks(len(pickers), _near_picks(plan), random)
@@ -104,13 +122,13 @@ def pick_nearby(
 def pick_anywhere(
     plan: Town, pickers: NDArray[np.int32], random: np.random.Generator
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Who of these users picks whom in the whole town."""
+    """Draw friends for users from the whole town; return who picks (repeated for each pick) and whom."""
     far = np.repeat(pickers, _picks(len(pickers), plan.degree * (1 - plan.nearby) / 2, random))
     return far, random.integers(0, plan.users, len(far), dtype=np.int32)
 
 
 def _near_picks(plan: Town) -> float:
-    """How many picks a user makes so that, repeats merged, ``degree * nearby`` neighbours are friends on average.
+    """Return the picks a user makes so that, repeats merged, ``degree * nearby`` neighbours are friends on average.
 
     A pair of s neighbours stays strangers with probability (1 - 1/s)^(2·picks).
     """
@@ -137,7 +155,15 @@ def interest_rates(plan: Town, random: np.random.Generator) -> NDArray[np.float3
 def draw_interests(
     rates: NDArray[np.float32], labels: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """Interests of users of these kinds, where each kind has these rates."""
+    """Draw the interests of users: (users, interests) uint8.
+
+    Parameters
+    ----------
+    rates
+        The chance of each interest in each kind: (kinds, interests) float32.
+    labels
+        The kind of each user: (users,) int64.
+    """
     return _drawn((len(labels), rates.shape[1]), lambda block: rates[labels[block]], random)
 
 

@@ -32,10 +32,20 @@ SILENCES = ("random", "degree", "class")
 def draw_answering(
     users: int, participation: float, seed: int, by: NDArray[Any] | None = None
 ) -> NDArray[np.bool_]:
-    """Who of so many users answers: each with the same chance, or with one that falls with a number they hold.
+    """Draw which users answer: (users,) bool.
 
-    With ``by`` the chance falls along the users in the order of these numbers, from P + δ to P - δ, δ = min(P, 1 - P); users with
-    the same number have the same chance, and the mean chance is P.
+    Parameters
+    ----------
+    users
+        The number of users.
+    participation
+        The mean chance P of answering.
+    seed
+        The seed of the draw.
+    by
+        A number for each user: the chance falls along the users in the order of these numbers, from P + δ to
+        P - δ, δ = min(P, 1 - P). Users with the same number have the same chance. Without it all users have
+        the chance P.
 
     >>> draw_answering(4, 1.0, 0).tolist()
     [True, True, True, True]
@@ -221,17 +231,34 @@ class Users:
         seed: int | None = None,
         blind: bool = False,
     ) -> SimulatedUsers:
-        """These users with fresh books and this budget (one for all, or one a user): those whom a method asks.
+        """Return these users with a fresh ledger and this budget: those whom a method asks.
 
-        ``by_level`` are the public budgets of the levels: each user also has that of their level. A seed makes their
-        answers repeatable, as a simulation needs them. ``blind`` users are the control.
+        Parameters
+        ----------
+        epsilon, delta
+            The budget: one for all, or one a user.
+        by_level
+            The public budgets of the levels: each user also has that of their level.
+        seed
+            Makes answers repeatable, as a simulation needs them; without it users draw from the operating
+            system.
+        blind
+            Whether users are the control: see `answering`.
         """
         return self.answering(self.open_ledger(epsilon, delta, by_level=by_level), seed=seed, blind=blind)
 
     def open_ledger(
         self, epsilon: Any = 0.0, delta: Any = 0.0, *, by_level: Sequence[float] | None = None
     ) -> Ledger:
-        """Fresh books with this budget, for code that watches what is spent."""
+        """Open a fresh ledger with this budget, for code that watches what is spent.
+
+        Parameters
+        ----------
+        epsilon, delta
+            The budget: one for all, or one a user.
+        by_level
+            The public budgets of the levels: each user also has that of their level.
+        """
         if by_level is not None and self.raw.levels is None:
             raise InputError(_MISSING["level"])
         levels = None if by_level is None else self.raw.levels
@@ -247,12 +274,23 @@ class Users:
         who: NDArray[np.bool_] | None = None,
         curator: bool = False,
     ) -> SimulatedUsers:
-        """These users, who answer on that ledger.
+        """Return these users, who answer on that ledger.
 
-        Without a seed they draw from the operating system. ``blind`` users are the control: they answer every question about
-        features with a blinded channel, and everything else as usual. ``unsound`` lets a simulation, which has a seed, study
-        mechanisms that do not keep their claim. ``who`` answers, a truth a user, where not everybody does: see `turnout`.
-        ``curator`` says that somebody was trusted with everybody's data: without it a curator's mechanism is refused.
+        Parameters
+        ----------
+        ledger
+            The ledger that answers are charged to.
+        seed
+            Makes answers repeatable; without it users draw from the operating system.
+        blind
+            Whether users are the control: they answer every question about features with a blinded channel,
+            and everything else as usual.
+        unsound
+            Lets a simulation, which has a seed, study mechanisms that do not keep their claim.
+        who
+            (users,) bool: those who answer, where not everybody does: see `turnout`.
+        curator
+            Whether somebody was trusted with everybody's data: without it a curator's mechanism is refused.
         """
         if who is not None:
             check_array(who, "who", f"{len(self)} truths, one a user", "b", (len(self),))
@@ -264,9 +302,17 @@ class Users:
         )
 
     def turnout(self, participation: float, seed: int, silence: str = "random") -> NDArray[np.bool_]:
-        """Who answers when a share of users does, drawn for a simulation: see `draw_answering`.
+        """Draw which users answer when a share of them does, for a simulation: (users,) bool.
 
-        With the silence "degree" users with more links answer less often, with "class" those of the later classes.
+        Parameters
+        ----------
+        participation
+            The share of users who answer on average.
+        seed
+            The seed of the draw: see `draw_answering`.
+        silence
+            "random"; with "degree" users with more links answer less often, with "class" those of the later
+            classes.
         """
         raw, by = self.raw, None
         if silence not in SILENCES:
@@ -282,7 +328,7 @@ class Users:
         return draw_answering(len(self), participation, seed, by)
 
     def turnout_bias(self, who: NDArray[np.bool_]) -> dict[str, float]:
-        """How far those who answer differ from all, measured in a simulation: no server knows it.
+        """Return how far those who answer differ from all users, measured in a simulation: no server knows it.
 
         ``class_bias`` is the share of them that would have to be of another class for their classes to be as common as
         everybody's (total variation), left out where users have several labels each; ``degree_bias`` how many more links they
@@ -314,11 +360,11 @@ class Users:
 
     @property
     def have_levels(self) -> bool:
-        """Whether users have chosen privacy levels; which ones stays theirs."""
+        """Whether users have chosen privacy levels; the levels themselves stay private."""
         return self.raw.levels is not None
 
     def evaluate(self, outcome: Any, graph: Graph) -> float:
-        """How well a server did on the test users, by the graph's metric; their labels never leave this side.
+        """Return a server's score on the test users, by the graph's metric; their labels never leave this side.
 
         ``outcome`` holds a row of scores or a predicted class for every user (see `measure`). A method must not choose anything by this
         number, and cannot: it never sees this object.
@@ -327,14 +373,14 @@ class Users:
         return measure(graph.metric, outcome, self.raw.labels, graph.test, graph.class_count)
 
     def confusion(self, predicted: NDArray[np.int64], graph: Graph) -> NDArray[np.int64]:
-        """How many test users of each class (rows) were given each class (columns): counts alone, as `evaluate` counts hits."""
+        """Count the test users of each class (rows) that were predicted each class (columns): only counts."""
         self._check_predicted(predicted, graph)
         if graph.multilabel:
             raise InputError("users have several labels each, no class is taken for another: see per_class")
         return confusion_counts(predicted, self.raw.labels, graph.test, graph.class_count)
 
     def per_class(self, predicted: NDArray[np.int64], graph: Graph) -> tuple[ClassScore, ...]:
-        """How well each class, or each of several labels, was recognised among test users."""
+        """Return the counts of each class, or of each of several labels, among test users."""
         self._check_predicted(predicted, graph)
         return class_scores(predicted, self.raw.labels, graph.test, graph.class_count)
 
@@ -348,7 +394,7 @@ class Users:
             raise InputError(f"predicted classes must lie in 0..{graph.class_count - 1}")
 
     def evaluate_links(self, score: Callable[[Pairs], NDArray[Any]], graph: Graph) -> float:
-        """How well a server tells test links from pairs that are none: the area under the ROC curve.
+        """Return the area under the ROC curve of a server that tells test links from pairs that are not linked.
 
         ``score`` gives a number for each of the pairs it is asked for, the higher the likelier linked; their order tells
         nothing. A graph whose edges hold a test link is refused: what was learned from it knows the answer.
@@ -367,7 +413,7 @@ class Users:
         return area_under_curve(score(pairs[order]), linked)
 
     def evaluate_norms(self, predicted: Any, graph: Graph) -> float:
-        """How far predicted norms of feature rows are from those of the test users, on average (mean absolute error).
+        """Return the mean absolute error of predicted norms of feature rows, over the test users.
 
         ``predicted`` holds a number for every user. As with `evaluate`, nothing of a test user leaves this side.
         """
@@ -412,7 +458,18 @@ SUFFIXES = (".npy", ".csv", ".txt")
 
 
 def draw_levels(users: int, levels: int, distribution: str = "uniform", seed: int = 0) -> Levels:
-    """A level 1..f for each user: uniform, strict (all 1), relaxed (all f), or bimodal (half 1, half f), as PPGNN has them.
+    """Draw a privacy level 1..f for each user.
+
+    Parameters
+    ----------
+    users
+        The number of users.
+    levels
+        The number of levels f.
+    distribution
+        uniform, strict (all 1), relaxed (all f), or bimodal (half 1, half f), as PPGNN has them.
+    seed
+        The seed of the draw.
 
     >>> draw_levels(4, 3, "relaxed").tolist()
     [3, 3, 3, 3]
@@ -429,7 +486,7 @@ def draw_levels(users: int, levels: int, distribution: str = "uniform", seed: in
 
 
 def expected_shares(levels: int, distribution: str = "uniform") -> NDArray[np.float64]:
-    """Which share of users a distribution gives each level, known before anybody has chosen.
+    """Return the share of users that a distribution gives each level, known before anybody has chosen.
 
     >>> expected_shares(4, "bimodal").tolist()
     [0.5, 0.0, 0.0, 0.5]
@@ -473,9 +530,16 @@ STREAM = 10
 
 
 def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
-    """The graph with so many volunteers, drawn from its training users by seed; fewer of them are among more of them.
+    """Return the graph with volunteers, drawn from its training users.
 
     Rows change hands here, on the experimenter's side.
+
+    Parameters
+    ----------
+    count
+        The number of volunteers. With the same seed, a smaller panel is part of a larger one.
+    seed
+        The seed of the draw.
 
     >>> from graphveil.graphs.load import load
     >>> with_panel(*load("town", users=400), count=5, seed=0).panel

@@ -1,4 +1,4 @@
-"""Which attributes matter for a task: TOGL's analysis of denoised reports, and what it is compared with."""
+"""Scores of how much attributes matter for a task: TOGL's analysis of denoised reports, and others."""
 
 from __future__ import annotations
 
@@ -146,10 +146,17 @@ def fisher_scores(values: Denoised, known: KnownLabels) -> Scores:
 
 
 def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scores:
-    """FDA for links: pairs that are linked against pairs that are not, a pair's value being h_u·h_v for its users u, v.
+    """Return FDA scores for links: linked pairs against unlinked ones, by h_u·h_v of their users u, v.
 
-    Only moments of these products are needed, and they are sums along pairs: Σ h_u h_v = Σ_u h_u (Ah)_u, with A the matrix
-    of the pairs; likewise with squares.
+    Only moments of these products are needed, and they are sums along pairs: Σ h_u h_v = Σ_u h_u (Ah)_u, with
+    A the matrix of the pairs; likewise with squares.
+
+    Parameters
+    ----------
+    values
+        The denoised reports H: n users x d attributes.
+    linked, unlinked
+        Pairs of users: (pairs, 2) int64.
     """
     if not (len(linked) and len(unlinked)):
         raise InputError("both linked and unlinked pairs are needed to tell them apart: give some of each")
@@ -174,9 +181,16 @@ def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scor
 
 
 def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDArray[np.int64]) -> Scores:
-    """The squared correlation (Pearson) of each attribute with a target, over the users given (by number).
+    """Return the squared correlation (Pearson) of each attribute with a target, over some users.
 
-    ``target`` has one number a user of all; only those of ``users`` are read.
+    Parameters
+    ----------
+    values
+        The denoised reports: n users x d attributes.
+    target
+        A number for each of the n users; only those of ``users`` are read.
+    users
+        The numbers of the users who count.
     """
     aims = torch.from_numpy(np.asarray(target, dtype=np.float64)[users]).to(values.device)
     if not bool(torch.isfinite(aims).all()):
@@ -243,7 +257,19 @@ BINS = 10
 
 
 def mutual_information_scores(values: Denoised, known: KnownLabels, bins: int = BINS) -> Scores:
-    """Σ p(c, b) log (p(c, b) / p(c) p(b)) over classes c and bins b of each attribute, in nats, among training users."""
+    """Return the mutual information of class and attribute, in nats, among training users.
+
+    It is Σ p(c, b) log (p(c, b) / p(c) p(b)) over classes c and bins b of each attribute.
+
+    Parameters
+    ----------
+    values
+        The denoised reports: n users x d attributes.
+    known
+        The labels that the server knows.
+    bins
+        The number of bins of an attribute: see `class_tables`.
+    """
 
     def information(observed: Scores, expected: Scores) -> Scores:
         ratio = np.divide(observed, expected, out=np.ones_like(observed), where=observed > 0)
@@ -254,7 +280,17 @@ def mutual_information_scores(values: Denoised, known: KnownLabels, bins: int = 
 
 
 def chi_square_scores(values: Denoised, known: KnownLabels, bins: int = BINS) -> Scores:
-    """Pearson's χ² = Σ (O - E)² / E of the table of classes and bins of each attribute, among training users."""
+    """Return Pearson's χ² = Σ (O - E)² / E of classes and bins of each attribute, among training users.
+
+    Parameters
+    ----------
+    values
+        The denoised reports: n users x d attributes.
+    known
+        The labels that the server knows.
+    bins
+        The number of bins of an attribute: see `class_tables`.
+    """
 
     def statistic(observed: Scores, expected: Scores) -> Scores:
         squares = (observed - expected) ** 2
@@ -265,10 +301,19 @@ def chi_square_scores(values: Denoised, known: KnownLabels, bins: int = BINS) ->
 
 
 def class_tables(values: Denoised, known: KnownLabels, bins: int = BINS) -> Iterator[tuple[int, Scores]]:
-    """For each block of columns: the first, and how many training users are of each class in each bin (class x bin x column).
+    """Yield the first column of each block and its counts of training users: (classes, bins, columns) float64.
 
-    Bin k of an attribute ends with its value of rank ⌈nk/bins⌉ among the n training users, that value included. So equal
-    values share a bin, and bins can be empty.
+    Bin k of an attribute ends with its value of rank ⌈nk/bins⌉ among the n training users, that value
+    included. So equal values share a bin, and bins can be empty.
+
+    Parameters
+    ----------
+    values
+        The denoised reports: n users x d attributes.
+    known
+        The labels that the server knows.
+    bins
+        The number of bins of an attribute.
     """
     check_whole(bins, "bins", least=2)
     users = known.train_users
@@ -371,7 +416,17 @@ def centred(values: Tensor) -> Tensor:
 
 
 def solve_path(problem: Problem, strengths: Sequence[float], iterations: int) -> Iterator[LogisticModel]:
-    """The models of these λ, each started from the one before: best from the largest to the smallest."""
+    """Yield the model of each λ, started from the one before: best from the largest to the smallest.
+
+    Parameters
+    ----------
+    problem
+        The logistic regression to solve.
+    strengths
+        The values of λ.
+    iterations
+        Iterations at most, for each.
+    """
     shares = problem.members.mean(0)
     empty = torch.zeros(problem.features, len(shares), dtype=torch.float64, device=shares.device)
     model = LogisticModel(empty, shares.log(), torch.zeros_like(problem.members))
@@ -412,10 +467,21 @@ STRENGTHS, ITERATIONS = 8, 60
 def sparse_model_scores(
     values: Denoised, known: KnownLabels, strengths: int = STRENGTHS, iterations: int = ITERATIONS
 ) -> Scores:
-    """SMA: the mean over classes of |weight| in a logistic regression with an L1 penalty (TOGL, Eq. 7).
+    """Return SMA scores: mean |weight| over classes in an L1-penalized logistic regression (TOGL, Eq. 7).
 
-    It learns from training users; the strength of the penalty, λ_max/2^k for k = 1, 2, …, is the one with the lowest loss
-    on validation users. A class without training users has no weights.
+    It learns from training users; the strength of the penalty, λ_max/2^k for k = 1, 2, …, is the one with the
+    lowest loss on validation users. A class without training users has no weights.
+
+    Parameters
+    ----------
+    values
+        The denoised reports: n users x d attributes.
+    known
+        The labels that the server knows.
+    strengths
+        The number of strengths that are tried.
+    iterations
+        Iterations at most, for each.
     """
     classes, labels = np.unique(known.labels[known.train_users], return_inverse=True)
     judges = known.validation_users[np.isin(known.labels[known.validation_users], classes)]

@@ -44,7 +44,16 @@ def ranking(scores: Scores) -> NDArray[np.int64]:
 
 
 def printed_target(scores: Scores, asked: int, rho: float) -> Target:
-    """TOGL's Eq. 8: everybody answers the m* = ⌊ρm⌋ best attributes, and m - m* of the others.
+    """Return TOGL's Eq. 8: everybody answers the m* = ⌊ρm⌋ best attributes, and m - m* of the others.
+
+    Parameters
+    ----------
+    scores
+        The score of each attribute: (d,) float64.
+    asked
+        The number m of values that a user answers.
+    rho
+        The share ρ of answers about the best attributes.
 
     >>> printed_target(np.array([0.1, 0.9, 0.5]), 2, 0.5)
     Target(pool=(1,), from_pool=1.0)
@@ -55,7 +64,20 @@ def printed_target(scores: Scores, asked: int, rho: float) -> Target:
 
 
 def pooled_target(scores: Scores, asked: int, rho: float, size: int) -> Target:
-    """A share ρ of the answers about the T best attributes, as far as T attributes can take so many; with ρ = 0 no pool.
+    """Return a target with a share ρ of the answers about the T best attributes; with ρ = 0 no pool.
+
+    The share is smaller where T attributes cannot take so many answers.
+
+    Parameters
+    ----------
+    scores
+        The score of each attribute: (d,) float64.
+    asked
+        The number of values that a user answers.
+    rho
+        The share ρ.
+    size
+        The size T of the pool.
 
     >>> pooled_target(np.array([0.1, 0.9, 0.5]), 1, 0.5, 2)
     Target(pool=(1, 2), from_pool=0.5)
@@ -68,7 +90,7 @@ def pooled_target(scores: Scores, asked: int, rho: float, size: int) -> Target:
 
 
 def signal(scores: Scores, null: Scores) -> Scores:
-    """How much each attribute's score is above what an attribute scores that says nothing: at least 0.
+    """Return how far each attribute's score is above that of an attribute that says nothing: at least 0.
 
     ``null`` are scores of attributes that say nothing. The excess over their mean counts by 1 - (how many scores as high chance
     would give)/(how many there are), so that what chance explains counts nothing.
@@ -90,14 +112,27 @@ def expected_target(
     rho: float | None = None,
     size: int | None = None,
 ) -> Target:
-    """The pool and the share of answers with the smallest expected error, where attributes count by their `signal`.
+    """Return the pool and the share of answers with the smallest expected error.
 
-    An attribute that is asked with probability π has a variance of c/(a + π), where a is what is known ``before``: the
-    probability at which it would have to be asked in this round to be known as well as it is. Let W be the signal of the T best
-    attributes, R that of the d - T others, α = m/T and β = m/(d - T): the error W/(a + ρα) + R/(a + (1-ρ)β) is smallest at
-    ρ = (√(Wα)(a + β) - √(Rβ)a)/(√(Wα)β + √(Rβ)α). R counts at least as much as the mean of so many scores of attributes that
-    say nothing may be off by (one standard error). Where nothing stands out, all attributes are asked alike. ``rho`` or ``size``
-    is taken as given; at ρ = 1 T is that of the best ρ.
+    Attributes count by their `signal`. An attribute that is asked with probability π has a variance of c/(a +
+    π), a = ``before``. Let W be the signal of the T best attributes, R that of the d - T others, α = m/T and
+    β = m/(d - T): the error W/(a + ρα) + R/(a + (1-ρ)β) is smallest at ρ = (√(Wα)(a + β) - √(Rβ)a)/(√(Wα)β +
+    √(Rβ)α). R counts at least as much as the mean of so many scores of attributes that say nothing may be off
+    by (one standard error). Where nothing stands out, all attributes are asked alike.
+
+    Parameters
+    ----------
+    scores
+        The score of each attribute: (d,) float64.
+    null
+        Scores of attributes that say nothing.
+    asked
+        The number m of values that a user answers.
+    before
+        What is known already, a: the probability at which an attribute would have to be asked in this round
+        to be known as well as it is.
+    rho, size
+        The share ρ and the size T of the pool, where they are given; at ρ = 1 T is that of the best ρ.
     """
     d, weight = len(scores), signal(scores, null)
     if size is not None:
@@ -138,11 +173,23 @@ class TargetRound:
 def expected_error(
     first: TargetRound, second: TargetRound, attributes: int, classes: int, heard: float, *, both: bool = True
 ) -> float:
-    """The expected variance of an estimate of an attribute that matters, after both rounds; in squared half widths.
+    """Return the expected variance of an estimate of an attribute that matters, after both rounds.
 
-    ``heard`` is how many users' reports reach training users of all classes. In round 1 the difference of two class means has
-    the variance 2Cv/(heard·m/d); an attribute with the nominal effect is found with the probability that it comes before all but
-    a pool's worth of attributes that say nothing. In round 2 it then has its share of the pool, or else of the rest.
+    It is in squared half widths. In round 1 the difference of two class means has the variance
+    2Cv/(heard·m/d); an attribute with the nominal effect is found with the probability that it comes before
+    all but a pool's worth of attributes that say nothing. In round 2 it then has its share of the pool, or
+    else of the rest.
+
+    Parameters
+    ----------
+    first, second
+        The public numbers of both rounds.
+    attributes, classes
+        The numbers d and C.
+    heard
+        The number of users whose reports reach training users of all classes.
+    both
+        Whether the estimates of both rounds are added; else only round 2 counts.
     """
     size = min(attributes - 1, NOMINAL_POOL * classes)
     if size < 1:
@@ -206,7 +253,7 @@ class Ranking:
 
     @property
     def jaccard(self) -> float:
-        """How alike the best attributes of two runs are, over all pairs of runs; it needs two."""
+        """The similarity of the best attributes of two runs, averaged over all pairs of runs; it needs two."""
         return jaccard(self.tops)
 
     @property
@@ -216,7 +263,7 @@ class Ranking:
         return float(np.mean([of_all[best].mean() for of_all, best in rows]))
 
     def shared(self, other: Ranking) -> NDArray[np.int64]:
-        """How many of the best attributes of each run are among the best of another ranking's same run."""
+        """Return, for each run, how many of the best attributes are also among another ranking's best."""
         pairs = zip(self.tops, other.tops, strict=True)
         return np.array([len(np.intersect1d(own, others)) for own, others in pairs])
 
@@ -228,7 +275,16 @@ def check_top(top: int, attributes: int) -> None:
 
 
 def best_attributes(scores: Scores, count: int, seed: tuple[int, int]) -> NDArray[np.int64]:
-    """The attributes with the highest scores, the best first; of equal ones, any, as the seed says.
+    """Return the attributes with the highest scores, the best first.
+
+    Parameters
+    ----------
+    scores
+        The score of each attribute: (d,) float64.
+    count
+        The number of attributes to return.
+    seed
+        Decides among equal scores.
 
     >>> best_attributes(np.array([0.5, 2.0, 0.1]), 2, (0, 0)).tolist()
     [1, 0]
@@ -238,7 +294,7 @@ def best_attributes(scores: Scores, count: int, seed: tuple[int, int]) -> NDArra
 
 
 def jaccard(sets: Sequence[Iterable[int]]) -> float:
-    """How alike several sets of attributes are: the mean of |A ∩ B| / |A ∪ B| over all pairs of them.
+    """Return the similarity of several sets of attributes: the mean of |A ∩ B| / |A ∪ B| over all pairs of them.
 
     >>> jaccard([{1, 2}, {2}])
     0.5
@@ -259,7 +315,18 @@ def chance_jaccard(size: int, top: int) -> float:
 
 
 def chance_of_sharing(size: int, top: int, runs: int, least: int) -> float:
-    """How likely random sets share at least so many attributes with given ones of the same size, in all runs together.
+    """Return the chance that random sets share at least ``least`` attributes with given ones, in all runs together.
+
+    Parameters
+    ----------
+    size
+        The number of attributes.
+    top
+        The size of each set.
+    runs
+        The number of runs.
+    least
+        The number of shared attributes, all runs added up.
 
     >>> chance_of_sharing(4, 1, 2, 1)
     0.4375
@@ -295,10 +362,19 @@ def degree_correlations(features: Any, degrees: Any) -> NDArray[np.float64]:
 
 
 def raw_estimate(features: Any, centre: float, *, sparse: bool = True) -> Estimate:
-    """Raw features as if they were what reports are decoded to: only for evaluation.
+    """Return raw features as if they were what reports are decoded to: only for evaluation.
 
-    A dense matrix counts from the middle of the public range, as reports do. A sparse one stays as it is if it may: it then
-    counts from 0, which shifts an attribute by a constant.
+    A dense matrix counts from the middle of the public range, as reports do.
+
+    Parameters
+    ----------
+    features
+        (users, features), dense or sparse.
+    centre
+        The middle of the public range.
+    sparse
+        Whether a sparse matrix may stay as it is: it then counts from 0, which shifts an attribute by a
+        constant.
     """
     if hasattr(features, "tocsr") and sparse:
         matrix = features.tocsr().sorted_indices()

@@ -119,7 +119,17 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
-        """One layer with the parameters of a layer, from n x k to n x what it puts out: project, then pass messages."""
+        """Apply one layer: project, then pass messages.
+
+        Parameters
+        ----------
+        conv
+            The parameters of the layer.
+        inputs
+            (n, k), dense or sparse.
+        topology
+            The graph to pass messages along.
+        """
 
     def first(self, inputs: Input, topology: Topology) -> Tensor:
         """The first layer, before its activation: from n x d to n x h."""
@@ -159,7 +169,13 @@ class Layers(Backbone):
 
     @abstractmethod
     def build(self, inputs: int, hidden: int, classes: int) -> None:
-        """Make the layers, from d inputs over h hidden columns to c classes."""
+        """Make the layers.
+
+        Parameters
+        ----------
+        inputs, hidden, classes
+            The numbers of input columns, hidden columns and classes.
+        """
 
 
 class GCN(Layers):
@@ -293,13 +309,33 @@ class SSGC(SGC):
 
 
 def sum_by(places: Tensor, rows: Tensor, count: int) -> Tensor:
-    """The sum of the rows of each of so many places (rows x ... to count x ...)."""
+    """Return the sum of the rows of each place: (count, ...).
+
+    Parameters
+    ----------
+    places
+        The place of each row.
+    rows
+        (rows, ...).
+    count
+        The number of places.
+    """
     index = places.view(-1, *[1] * (rows.dim() - 1)).expand_as(rows)
     return rows.new_zeros(count, *rows.shape[1:]).scatter_add_(0, index, rows)
 
 
 def share_by(places: Tensor, scores: Tensor, count: int) -> Tensor:
-    """The softmax of scores (rows x heads) among the rows of the same place."""
+    """Return the softmax of scores among the rows of the same place: (rows, heads).
+
+    Parameters
+    ----------
+    places
+        The place of each row.
+    scores
+        (rows, heads).
+    count
+        The number of places.
+    """
     largest = scores.new_zeros(count, scores.shape[1]).scatter_reduce_(
         0, places[:, None].expand_as(scores), scores.detach(), "amax", include_self=False
     )
@@ -415,7 +451,7 @@ def _parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
 
 
 def _takes_topology(name: str, module: nn.Module) -> bool:
-    """Whether forward takes what the library's own backbones take, by the name of its second parameter."""
+    """Return whether forward takes what the library's own backbones take, by the name of its second parameter."""
     accepted = list(_parameters(module.forward).values())
     several = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in accepted)
     needed = [
@@ -447,5 +483,15 @@ BACKBONES = Registry[Callable[..., Backbone]](
 
 
 def build_backbone(name: str, inputs: int, hidden: int, classes: int, **options: Any) -> Backbone:
-    """A backbone by name, from d inputs over h hidden columns to c classes; ``options`` are those of its class."""
+    """Build a backbone by name.
+
+    Parameters
+    ----------
+    name
+        The name of a backbone, of the library or from outside.
+    inputs, hidden, classes
+        The numbers of input columns, hidden columns and classes.
+    options
+        Options of its class.
+    """
     return BACKBONES.find(name)(inputs, hidden, classes, **options)

@@ -36,9 +36,16 @@ class Temperatures:
 
 
 def tempered(rows: NDArray[np.floating], temperatures: NDArray[np.float64], *, several: bool = False) -> Rows:
-    """Probabilities to the power 1/T, made to sum to one again; ``temperatures`` has a number a row.
+    """Return probabilities to the power 1/T, made to sum to one again.
 
-    Where users have several labels each, every label and its absence are made to sum to one.
+    Parameters
+    ----------
+    rows
+        Probabilities: (users, classes).
+    temperatures
+        T for each row: (users,) float64.
+    several
+        Whether users have several labels each: every label and its absence are made to sum to one.
 
     >>> tempered(np.array([[0.2, 0.8]]), np.array([0.5])).round(4).tolist()
     [[0.0588, 0.9412]]
@@ -56,7 +63,18 @@ def tempered(rows: NDArray[np.floating], temperatures: NDArray[np.float64], *, s
 
 
 def log_losses(rows: Rows, labels: NDArray[np.int64], transition: Rows | None = None) -> Rows:
-    """The loss of each user, in nats: of the class, of the report that the class makes likely, or the mean of all labels."""
+    """Return the loss of each user, in nats: (users,) float64.
+
+    Parameters
+    ----------
+    rows
+        Probabilities: (users, classes).
+    labels
+        The class of each user, (users,) int64; or (users, labels) of 0 and 1, where the loss is the mean of
+        all labels.
+    transition
+        (c, c), where labels are reports: the loss is that of the report that the class makes likely.
+    """
     if labels.ndim == 2:
         right = np.where(labels > 0, rows, 1 - rows)
         several: Rows = -np.log(np.maximum(right, SMALLEST)).mean(axis=1)
@@ -84,10 +102,23 @@ def fit_temperatures(
     edges: NDArray[np.float64],
     transition: Rows | None = None,
 ) -> Temperatures:
-    """The temperatures by which probabilities (m x c) lose least against m labels, in bins of m numbers.
+    """Fit the temperatures by which probabilities lose least against labels, one for each bin of users.
 
-    Each is the likeliest one where its logarithm is normal beforehand (`BIN_SPREAD`), so that a bin which says little keeps
-    the pooled temperature, and few users keep 1. ``transition`` (c x c) is for reported labels.
+    Each is the likeliest one where its logarithm is normal beforehand (`BIN_SPREAD`), so that a bin which
+    says little keeps the pooled temperature, and few users keep 1.
+
+    Parameters
+    ----------
+    rows
+        Probabilities: (m, c).
+    labels
+        (m,) int64, or (m, labels) of 0 and 1.
+    numbers
+        The number by which each user is put into a bin: (m,) float64.
+    edges
+        The edges between bins.
+    transition
+        (c, c), where labels are reports.
     """
 
     def loss_of(chosen: NDArray[np.int64]) -> Callable[[float], float]:
@@ -115,10 +146,24 @@ def calibrated(
     judges: Group,
     transition: Rows | None = None,
 ) -> tuple[Rows, Temperatures]:
-    """Probabilities of n users (n x c), calibrated in bins of a number a user on the labels of those who judge.
+    """Calibrate probabilities in bins of a number a user, on the labels of those who judge.
 
-    Judges are divided into two halves, and the rows of each are calibrated on the labels of the other, so that nobody's own
-    label is in their row. Everybody else has the temperatures that all judges give, which are returned too.
+    Judges are divided into two halves, and the rows of each are calibrated on the labels of the other, so
+    that nobody's own label is in their row. Everybody else has the temperatures that all judges give, which
+    are returned too.
+
+    Parameters
+    ----------
+    rows
+        Probabilities of n users: (n, c).
+    labels
+        Labels; only those of judges are read.
+    numbers
+        The number by which each user is put into a bin: (n,) float64.
+    judges
+        The users who judge.
+    transition
+        (c, c), where labels are reports.
     """
     theirs, their_labels, their_numbers = (judges.rows(array) for array in (rows, labels, numbers))
     edges = bin_edges(their_numbers)

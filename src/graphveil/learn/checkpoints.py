@@ -26,9 +26,16 @@ MODULES = ("collections", "torch", "torch._utils")
 
 
 def read_tensors(file: Path, what: str, instead: str, device: str | None = None) -> Any:
-    """Return dictionaries and lists of tensors, numbers and text, as they were saved; tensors on their own device, or on this one.
+    """Read dictionaries and lists of tensors, numbers and text, as they were saved.
 
-    ``what`` says in errors what the file should hold, ``instead`` what to do where it does not.
+    Parameters
+    ----------
+    what
+        What the file should hold, for errors.
+    instead
+        What to do where it does not, for errors.
+    device
+        The device of the tensors; by default the one they were saved from.
     """
     try:
         with warnings.catch_warnings(), open(regular(file), "rb") as stream:
@@ -124,7 +131,7 @@ class Training:
     collective: Collective
 
     def due(self, epoch: int) -> bool:
-        """Whether a checkpoint is written before this epoch."""
+        """Return whether a checkpoint is written before this epoch."""
         return epoch > 0 and epoch % self.every == 0
 
     def save(self, epoch: int, state: dict[str, Any]) -> None:

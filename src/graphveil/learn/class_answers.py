@@ -49,7 +49,7 @@ class ClassAnswers:
     least: float
 
     def ranks(self, classes: int) -> Whole:
-        """Where each class stands in each list (users x classes); K where it does not."""
+        """Return the position of each class in each list, (users, classes) int; K for a class that is not listed."""
         ranks = np.full((len(self.users), classes), self.lists.shape[1])
         np.put_along_axis(ranks, self.lists, np.arange(self.lists.shape[1])[None, :], axis=1)
         return ranks
@@ -68,11 +68,21 @@ class Judged:
 def class_evidence(
     asked: ClassAnswers, judged: Judged, classes: int, told: ClassAnswers | None = None
 ) -> tuple[Floats, Floats]:
-    """How likely each class makes the answer that came, as logarithms (users asked x classes) around 0, for each fold.
+    """Return the log-likelihood of each answer under each class (users asked x classes), centred at 0.
 
-    The first are those by tables of the other fold's judges and of everybody's where ``fold`` says nothing: three such matrices,
-    stacked: by judges of fold 1 (for users of fold 0), by those of fold 0 (for fold 1), and by all of them. ``told`` are the
-    answers that are judged, where these are not all among those that are to be decoded.
+    The first array has two such matrices: by judges of fold 1 (for users of fold 0), and by those of fold 0
+    (for users of fold 1). The second is one matrix, by all judges.
+
+    Parameters
+    ----------
+    asked
+        The answers to decode.
+    judged
+        The answers whose users' classes are known or likely.
+    classes
+        The number of classes.
+    told
+        The answers that are judged, where these are not all among ``asked``.
     """
     told = asked if told is None else told
     edges = bin_edges(told.certainty[judged.answers], USERS_A_BIN)
@@ -161,7 +171,11 @@ class Answered:
 
 
 def edge_operators(graph: Graph) -> dict[str, Any]:
-    """How neighbours count: their mean, their sum over the roots of both degrees, their sum over the root of one's own degree."""
+    """Return the matrices by which neighbours are combined, by name.
+
+    ``mean`` is the mean of the neighbours, ``both`` their sum over the roots of both degrees, and ``root``
+    their sum over the root of one's own degree.
+    """
     if isinstance(graph, GraphPart) and graph.on_disk:
         powers = {"mean": (1.0, 0.0), "both": (0.5, 0.5), "root": (0.5, 0.0)}
         return {name: _OnDisk(scaled_matrix(graph, *power)) for name, power in powers.items()}
@@ -213,11 +227,23 @@ def _single(matrix: Any) -> Any:
 def with_answers(
     graph: Graph, prior: Floats, evidence: Floats, by_fold: Floats, judges: Judges
 ) -> list[Answered]:
-    """The posterior of everybody, from the ``prior`` (n x C) and what answers say (n x C, logarithms), in several ways.
+    """Return everybody's posterior, in several ways; the one with the lowest loss comes first.
 
-    ``by_fold`` are the same two matrices without the labels of one half of the judges each: a judge's own evidence never rests on
-    that judge's label. (What neighbours' answers say rests on tables in which it is one of many.) The ways are the spread, weights that all classes share, and with many judges weights for each class, if
-    they have the lowest loss; weights are to be compared with such weights of the prior alone. That with the lowest loss comes first.
+    The ways are the spread, weights that all classes share, and with many judges weights for each class, if
+    they have the lowest loss; weights are to be compared with such weights of the prior alone.
+
+    Parameters
+    ----------
+    prior
+        The probabilities before answers: (n, C).
+    evidence
+        The log-likelihoods of answers: (n, C).
+    by_fold
+        The same without the labels of one half of the judges each: (2, n, C). A judge's own evidence never
+        rests on that judge's label. (What neighbours' answers say rests on tables in which it is one of
+        many.)
+    judges
+        The validation users who choose.
     """
     prior = np.maximum(prior, SMALLEST)
     prior /= prior.sum(axis=1, keepdims=True)
@@ -244,9 +270,20 @@ def with_answers(
 def clearly_better(
     answered: Answered, judges: Judges, metric: Callable[[Floats], float], before: float
 ) -> bool:
-    """Whether answers lower the loss of validation users by more than chance would, and their metric is no lower than before.
+    """Return whether answers lower the validation loss by more than chance would, without lowering the metric.
 
-    Of one user alone nobody knows what chance would do.
+    With fewer than two judges chance cannot be measured, and the answer is no.
+
+    Parameters
+    ----------
+    answered
+        The probabilities with answers, and those to compare them with.
+    judges
+        The validation users.
+    metric
+        The metric of probabilities.
+    before
+        The metric without answers.
     """
     if judges.group.size < 2:
         return False
@@ -256,9 +293,21 @@ def clearly_better(
 
 
 def spread_evidence(prior: Floats, evidence: Floats, operator: Any, neighbours: float) -> Floats:
-    """b = softmax(log q + L + β·W(b - q)), a step at a time: what neighbours' answers have changed counts for one's own class.
+    """Return b = softmax(log q + L + β·W(b - q)), a step at a time.
 
-    In single precision: it is done for many weights, and only the best is kept.
+    What neighbours' answers have changed counts for one's own class. In single precision: it is done for many
+    weights, and only the best is kept.
+
+    Parameters
+    ----------
+    prior
+        q: (n, C).
+    evidence
+        L, the log-likelihoods of answers: (n, C).
+    operator
+        W: see `edge_operators`.
+    neighbours
+        The weight β of neighbours.
     """
     base = (np.log(prior) + evidence).astype(np.float32)
     # Made as the rows are, so that where nothing was answered nothing changes at all.

@@ -35,9 +35,14 @@ ROW_NORM_SHARE = 1 / 8
 def report_input(
     reports: Reports, share: float = ROW_NORM_SHARE, device: Device = "cpu", max_memory: float | None = None
 ) -> SparseMatrix | Tensor:
-    """Decoded reports (n users x d features), scaled so that a row has the norm ``share``·√d in expectation.
+    """Return decoded reports as an input (n users x d features), whose rows have a known expected norm.
 
-    They are dense where the mechanism reports every value, which is refused above ``max_memory`` gigabytes.
+    Parameters
+    ----------
+    share
+        Rows have the norm ``share``·√d in expectation.
+    max_memory
+        The allowed gigabytes, where the mechanism reports every value and the input is dense.
     """
     mechanism = reports.mechanism
     scale = report_scale(mechanism, share)
@@ -60,10 +65,21 @@ def estimate_input(
     max_memory: float | None = None,
     name: str = "a mechanism",
 ) -> SparseMatrix | Tensor:
-    """Estimates (n x d) times ``scale`` as an input (n x d), sparse where they are sparse.
+    """Return estimates times ``scale`` as an input (n x d), sparse where they are sparse.
 
-    The constant offset of the estimate (the middle of the range everywhere) is left out; a backbone's bias can make up for
-    it. Entries that are 0 are not kept.
+    The constant offset of the estimate (the middle of the range everywhere) is left out; a backbone's bias
+    can make up for it. Entries that are 0 are not kept.
+
+    Parameters
+    ----------
+    estimate
+        The estimates: n x d.
+    scale
+        The factor.
+    max_memory
+        The allowed gigabytes of a dense input.
+    name
+        The name of the mechanism, for errors.
     """
     if estimate.indices is None:
         refuse_above(max_memory, estimate.shape, f"{name} reports every value, so its estimate")
@@ -102,9 +118,14 @@ def refuse_above(
     what: str,
     instead: str = "take a mechanism that samples",
 ) -> None:
-    """Refuse a dense float32 matrix of this shape above the allowed number of gigabytes; by default what the machine has left.
+    """Refuse a dense float32 matrix of this shape above an allowed size.
 
-    ``what`` begins the error, ``instead`` ends it.
+    Parameters
+    ----------
+    max_memory
+        The allowed gigabytes; by default what the machine has left.
+    what, instead
+        The beginning and the end of the error.
     """
     size = shape[0] * shape[1] * 4 / 1e9
     allowed = available_gigabytes() if max_memory is None else max_memory
@@ -137,12 +158,21 @@ def precisions(mechanisms: Sequence[Targetable]) -> list[Floats]:
 def rounds_input(
     rounds: Sequence[Reports], share: float, columns: Columns = "precision", device: Device = "cpu"
 ) -> SparseMatrix:
-    """Estimates of several rounds (each n users x d attributes), weighted by their inverse variances and added; sparse, n x d.
+    """Return estimates of several rounds, weighted by their inverse variances and added; sparse, n x d.
 
-    x̂_j = Σ_r a_rj x̂_rj / Σ_r a_rj with a_rj = π_rj/v_r. An attribute that is hardly ever asked has an estimate with a large
-    variance; as a column of an input it would be the loudest. With ``precision`` the columns stay multiplied by Σ_r a_rj: each
-    answer then counts 1/v_r, however rarely it was asked for. Rows have the norm ``share``·√d in expectation, by public
-    constants alone and as if rounds asked for different values: where they ask for the same ones, rows are a little longer.
+    x̂_j = Σ_r a_rj x̂_rj / Σ_r a_rj with a_rj = π_rj/v_r. An attribute that is hardly ever asked has an
+    estimate with a large variance; as a column of an input it would be the loudest.
+
+    Parameters
+    ----------
+    rounds
+        The reports of each round: n users x d attributes.
+    share
+        Rows have the norm ``share``·√d in expectation, by public constants alone and as if rounds asked for
+        different values: where they ask for the same ones, rows are a little longer.
+    columns
+        With "precision" the columns stay multiplied by Σ_r a_rj: each answer then counts 1/v_r, however
+        rarely it was asked for.
     """
     mechanisms = [reports.mechanism for reports in rounds]
     targets = [each for each in mechanisms if isinstance(each, (FeatureMechanism, PersonalMechanism))]
@@ -183,11 +213,21 @@ def divided_input(
     device: Device = "cpu",
     max_memory: float | None = None,
 ) -> SparseMatrix | Tensor:
-    """Decoded answers about the attributes at ``places`` (n users x so many columns), the others left out.
+    """Return decoded answers about some attributes as an input: n users x places.
 
-    ``by_precision`` divides a column by its mean square v: an unbiased estimate at a small budget is large because it is noisy,
-    and would be the loudest column. Rows have the norm ``share``·√d in expectation, by public constants alone. Silent users
-    have empty rows.
+    Silent users have empty rows.
+
+    Parameters
+    ----------
+    places
+        The attributes that are kept.
+    share
+        Rows have the norm ``share``·√d in expectation, by public constants alone.
+    by_precision
+        Whether to divide a column by its mean square v: an unbiased estimate at a small budget is large
+        because it is noisy, and would be the loudest column.
+    max_memory
+        The allowed gigabytes of a dense input.
     """
     mechanism = reports.mechanism
     assert isinstance(mechanism, FeatureMechanism)
@@ -201,10 +241,21 @@ def divided_input(
 def joined_input(
     first: Reports, reports: Reports, places: NDArray[np.int64], share: float, device: Device = "cpu"
 ) -> SparseMatrix:
-    """Estimates of a round that asked for some of the values, and of one that divided its budget, added; sparse, n x d.
+    """Add the estimates of a round that sampled values and of one that divided its budget; sparse, n x d.
 
-    Each estimate counts by its precision, as in `rounds_input`: π_j/v of the first, 1/v_j of the attributes at ``places``, whose
-    answers in the other round are all that is taken of it. Both must be unbiased. Rows have the norm ``share``·√d in expectation.
+    Each estimate counts by its precision, as in `rounds_input`: π_j/v of the first, 1/v_j of the other. Both
+    must be unbiased.
+
+    Parameters
+    ----------
+    first
+        The reports of the round that asked for some of the values.
+    reports
+        The reports of the round that divided its budget.
+    places
+        The attributes that are taken of ``reports``.
+    share
+        Rows have the norm ``share``·√d in expectation.
     """
     mechanism, before = reports.mechanism, first.mechanism
     assert isinstance(mechanism, FeatureMechanism) and isinstance(before, FeatureMechanism)

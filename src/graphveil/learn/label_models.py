@@ -81,7 +81,15 @@ class LabelNetwork(nn.Module):
         return near
 
     def forward(self, inputs: Tensor, near: Tensor, among: Among | None = None) -> Tensor:
-        """Scores of the classes, for rows of `inputs` and `near_ids`, which may stand ``among`` those of other workers."""
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        inputs, near
+            Rows of `inputs` and of `near_ids`.
+        among
+            The places of these rows among those of other workers.
+        """
         hidden = self.activation(self.read(inputs) + near)
         scores: Tensor = self.score(dropout(hidden, self.dropout, self.training, few=0, among=among))
         return scores
@@ -95,20 +103,42 @@ class LabelNetwork(nn.Module):
 
 
 def hidden_count(trained: int, share: float) -> int:
-    """How many of so many training users are hidden: at least one, and of two or more not all."""
+    """Return how many training users are hidden: at least one, and not all if there are two or more."""
     return min(max(round(share * trained), 1), max(trained - 1, 1))
 
 
 def without_hidden(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
-    """The labels (n x c) without those that are hidden, scaled up by as much as is missing, so that as much spreads."""
+    """Return the labels without hidden ones, scaled up by as much as is missing: (n, c).
+
+    Parameters
+    ----------
+    labels
+        (n, c).
+    hidden
+        The users whose labels are hidden.
+    share
+        The share of training users that is hidden.
+    trained
+        The number of training users.
+    """
     left = labels * (trained / max(trained - hidden_count(trained, share), 1))
     left[hidden] = 0
     return left
 
 
 def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among | None]:
-    """Hide a random share of the training users of all workers: the numbers of those who are here, and where they stand among all
-    who are hidden, if not all of them are here."""
+    """Draw a random share of the training users of all workers to be hidden.
+
+    The numbers of those who are here are returned, and their places among all who are hidden, if not all of
+    them are here.
+
+    Parameters
+    ----------
+    train
+        The training users of all workers.
+    share
+        The share that is hidden.
+    """
     drawn = torch.randperm(train.size)[: hidden_count(train.size, share)]
     users = torch.from_numpy(train.users)
     if not isinstance(graph, GraphPart):
@@ -131,9 +161,17 @@ class MaskedInputs:
 def masked_inputs(
     model: LabelNetwork, topology: Topology, targets: Targets, masked: float = 0.5, masks: int = MASKS
 ) -> MaskedInputs:
-    """Hide a random share of the training labels, ``masks`` times at most, and let what is left spread.
+    """Hide a random share of the training labels, several times, and let what is left spread.
 
-    It depends on the model's number of hops alone, so that networks with and without ids may share it.
+    Parameters
+    ----------
+    model
+        The network; only its number of hops matters, so that networks with and without ids may share the
+        inputs.
+    masked
+        The share of training labels that is hidden.
+    masks
+        The most masks that are drawn.
     """
     labels = training_labels(targets, model.score.out_features)
     everything = model.inputs(labels, topology)
@@ -168,9 +206,16 @@ def fit_masked(
 ) -> Fitted:
     """Train on the users whose labels are hidden in each epoch, and return the scores of the lowest validation loss.
 
-    Without the mask a network would copy each training user's label from its own input, where it comes back from the
-    neighbours (Shi et al. 2021, Wang et al. 2021). For validation and in the end all training labels are input. Epochs take
-    turns with the masks of ``inputs``, see `masked_inputs`. The model is left as it was at its best.
+    Without the mask a network would copy each training user's label from its own input, where it comes back
+    from the neighbours (Shi et al. 2021, Wang et al. 2021). For validation and in the end all training labels
+    are input. The model is left as it was at its best.
+
+    Parameters
+    ----------
+    inputs
+        The inputs of all masks, which epochs take in turn: see `masked_inputs`.
+    progress
+        A function that is called with each epoch's number, the most epochs and the loss.
     """
     judges = targets.validation_rows
     everything = inputs.everything[judges]
@@ -253,10 +298,19 @@ def adjacency_rows(graph: Graph, *, by_degree: bool = False) -> Any:
 def fit_link(
     rows: Any, classes: int, targets: Targets, schedule: Schedule, progress: Progress | None = None
 ) -> Fitted:
-    """Train a `LinkModel` of so many classes and return the scores of all users at the lowest validation loss.
+    """Train a `LinkModel` and return the scores of all users at the lowest validation loss.
 
-    Only neighbours of training users ever get a weight, so nobody else is a column; only rows of training and validation
-    users are multiplied before the end.
+    Only neighbours of training users ever get a weight, so nobody else is a column; only rows of training and
+    validation users are multiplied before the end.
+
+    Parameters
+    ----------
+    rows
+        The links: n x n, sparse.
+    classes
+        The number of classes.
+    progress
+        A function that is called with each epoch's number, the most epochs and the loss.
     """
     device, train, judges = targets.labels.device, targets.train_rows, targets.validation_rows
     # Whom any training user knows.
@@ -295,15 +349,27 @@ def training_labels(targets: Targets, classes: int) -> Tensor:
 
 
 def class_shares(labels: Tensor, collective: Collective = SINGLE_PROCESS) -> Tensor:
-    """How common each of c classes is among the labels (n x c) of all workers, counted from 1 so that none is impossible."""
+    """Return the share of each of c classes among the labels (n x c) of all workers.
+
+    Counts begin at 1, so that no class is impossible.
+    """
     counts = add_up(labels.sum(dim=0), collective) + 1
     return counts / counts.sum()
 
 
 def spread(labels: Tensor, matrix: SparseMatrix, alpha: float) -> Iterator[Tensor]:
-    """Z ← αPZ + (1-α)Y, from Z = Y; yields Z (n x c, as the labels Y) after every hop, without end; P is n x n.
+    """Yield Z ← αPZ + (1-α)Y after every hop, from Z = Y and without end.
 
     Source: Zhou et al. (2004), "Learning with local and global consistency". The limit is (1-α)(I-αP)⁻¹Y.
+
+    Parameters
+    ----------
+    labels
+        Y: (n, c).
+    matrix
+        P: (n, n).
+    alpha
+        α, in 0..1.
     """
     reached = labels
     while True:
@@ -326,7 +392,10 @@ def with_known(labels: Tensor, train: Tensor) -> Tensor:
 
 
 def known_rates(known: Tensor) -> Tensor:
-    """Which share of training users has each label (L numbers), counted from 1 so that none is impossible or certain."""
+    """Return the share of training users that has each label (L numbers).
+
+    Counts begin at 1, so that no label is impossible or certain.
+    """
     return (known[:, :-1].sum(dim=0) + 1) / (known[:, -1].sum() + 2)
 
 
@@ -357,10 +426,16 @@ def degree_rows(degrees: Tensor) -> Tensor:
 
 
 def degree_probabilities(labels: Tensor, degrees: Tensor, collective: Collective = SINGLE_PROCESS) -> Tensor:
-    """The shares of the classes among training users whose degree rounds to the same power of two.
+    """Return the shares of the classes among training users whose degree rounds to the same power of two: (n, c).
 
-    ``labels`` (n x c) are one-hot rows of training users, zeros for all others; ``degrees`` has n numbers. The result is n x c.
-    Training users of all workers count.
+    Parameters
+    ----------
+    labels
+        One-hot rows of training users, zeros for all others: (n, c).
+    degrees
+        (n,).
+    collective
+        The workers; training users of all of them count.
     """
     rows = degree_rows(degrees)
     highest = int(collective.gather(np.array([int(rows.max()) if len(rows) else 0])).max())
@@ -375,11 +450,20 @@ def degree_probabilities(labels: Tensor, degrees: Tensor, collective: Collective
 def choose_blend(
     candidates: Mapping[str, NDArray[Any]], quality: Callable[[NDArray[Any]], Any], rounds: int
 ) -> dict[str, float]:
-    """The weight of each chosen candidate (Caruana et al. 2004), from arrays of one shape that ``quality`` judges.
+    """Choose candidates and their weights by greedy addition (Caruana et al. 2004).
 
-    In each round the candidate is added, again if need be, whose addition makes the mean of all that were added the
-    best; of all rounds the best is returned. With one round that is the best candidate alone, and more rounds are never
-    worse than that where ``quality`` was measured. Of equals the first is taken.
+    In each round the candidate is added, again if need be, whose addition makes the mean of all that were
+    added the best; of all rounds the best is returned. With one round that is the best candidate alone, and
+    more rounds are never worse than that where ``quality`` was measured. Of equals the first is taken.
+
+    Parameters
+    ----------
+    candidates
+        Arrays of one shape, by name.
+    quality
+        A function that judges such an array; more is better.
+    rounds
+        The number of rounds.
 
     >>> near = lambda value: -abs(float(value[0]) - 2)
     >>> choose_blend({"one": np.ones(1), "four": np.full(1, 4.0)}, near, rounds=3)
@@ -405,5 +489,5 @@ def mix(candidates: Mapping[str, NDArray[Any]], weights: Mapping[str, float]) ->
 
 
 def _shares(names: Sequence[str]) -> dict[str, float]:
-    """How often each name stands there, as a share."""
+    """Return the share of each name in a list."""
     return {name: count / len(names) for name, count in Counter(names).items()}

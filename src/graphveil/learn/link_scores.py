@@ -33,18 +33,44 @@ def smaller_degree(graph: Graph, pairs: Pairs) -> Scores:
 
 
 def adamic_adar(graph: Graph, pairs: Pairs, at_once: int = PAIRS_AT_ONCE) -> Scores:
-    """Σ over common neighbours a of 1 / log d_a (Adamic and Adar 2003)."""
+    """Return Σ over common neighbours a of 1 / log d_a (Adamic and Adar 2003).
+
+    Parameters
+    ----------
+    pairs
+        (m, 2) int64.
+    at_once
+        The number of pairs of a block.
+    """
     # A common neighbour of two users has at least two neighbours.
     return _common_neighbours(graph, pairs, 1 / np.log(np.maximum(graph.degrees, 2)), at_once)
 
 
 def resource_allocation(graph: Graph, pairs: Pairs, at_once: int = PAIRS_AT_ONCE) -> Scores:
-    """Σ over common neighbours a of 1 / d_a (Zhou, Lü and Zhang 2009)."""
+    """Return Σ over common neighbours a of 1 / d_a (Zhou, Lü and Zhang 2009).
+
+    Parameters
+    ----------
+    pairs
+        (m, 2) int64.
+    at_once
+        The number of pairs of a block.
+    """
     return _common_neighbours(graph, pairs, 1 / np.maximum(graph.degrees, 1), at_once)
 
 
 def walk_scores(graph: Graph, pairs: Pairs, hops: int, at_once: int = USERS_AT_ONCE) -> Scores:
-    """S^k_uv for k = 1..hops, a column each (m x hops), with S = D^-1/2 A D^-1/2: all walks of a length, by their chance."""
+    """Return S^k_uv for k = 1..hops, with S = D^-1/2 A D^-1/2: all walks of a length, by their chance.
+
+    Parameters
+    ----------
+    pairs
+        (m, 2) int64.
+    hops
+        The longest walk; the result is (m, hops).
+    at_once
+        The number of users of a block.
+    """
     matrix = normalised_links(graph)
     scores = np.zeros((len(pairs), hops))
     # Walks start at the user with fewer links, whichever comes first in the pair.
@@ -70,7 +96,15 @@ def page_rank(walks: Scores, alpha: float) -> Scores:
 
 
 def by_degrees(graph: Graph, pairs: Pairs, scores: Scores) -> Scores:
-    """√(d_u d_v) times a score: back from the normalised links to links."""
+    """Return √(d_u d_v) times a score: back from the normalised links to links.
+
+    Parameters
+    ----------
+    pairs
+        (m, 2) int64.
+    scores
+        (m,).
+    """
     return np.asarray(scores * np.sqrt(graph.degrees[pairs].prod(axis=1)))
 
 
@@ -231,7 +265,7 @@ DECAY, DECAY_SQUARES, TINY = 0.9, 0.999, 1e-8
 
 @dataclass(frozen=True)
 class LinkSchedule:
-    """How to train the weights. The rate is a share of what a weight starts with."""
+    """The training of the weights: epochs at most, rate (a share of a weight's first value), and patience."""
 
     epochs: int = 10
     lr: float = 0.01
@@ -254,13 +288,25 @@ def fit_links(
     seed: int,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> FittedLinks:
-    """Weights w of the score Σ_j w_j z_uj z_vj, by the pairwise loss log(1 + e^-(linked - unlinked)) (Wang et al. 2021).
+    """Fit weights w of the score Σ_j w_j z_uj z_vj, by a pairwise loss (Wang et al. 2021).
 
-    ``rows`` has a row z a user (n x k), and so there are k weights. All columns of reports start alike, so that the score
-    is the inner product of two embeddings; the last ``public`` columns start with the share of it that is best on the
-    validation pairs. Training links are edges of the graph that rows were propagated over, and so look more alike than
-    links that are not known; the epoch that is best on validation pairs, which are no edges, is taken, the start
-    included.
+    The loss is log(1 + e^-(linked - unlinked)).
+
+    All columns of reports start alike, so that the score is the inner product of two embeddings. Training
+    links are edges of the graph that rows were propagated over, and so look more alike than links that are
+    not known; the epoch that is best on validation pairs, which are not edges, is taken, the start included.
+
+    Parameters
+    ----------
+    rows
+        A row z for each user: (n, k). There are k weights.
+    public
+        The number of last columns that are public; they start with the share of the score that is best on the
+        validation pairs.
+    links
+        The known links.
+    progress
+        A function that is called as training goes on.
     """
     weights = _start(rows, public, links.validation)
     best = FittedLinks(weights, _auc(rows, weights, links.validation))
@@ -316,7 +362,7 @@ def _batches(pairs: LinkPairs, seed: list[int]) -> Iterator[tuple[Pairs, Pairs]]
 
 
 def _slopes(rows: Rows, weights: Rows, linked: Pairs, unlinked: Pairs) -> Rows:
-    """How the mean loss of these comparisons changes with their differences."""
+    """Return the derivative of the mean loss of these comparisons by each difference."""
     gaps = linear.weighted_products(rows, linked, weights) - linear.weighted_products(rows, unlinked, weights)
     slopes: Rows = (-1 / (1 + np.exp(np.minimum(gaps, 80))) / len(gaps)).astype(np.float32)
     return slopes

@@ -69,10 +69,18 @@ def unit_rows(rows: Any) -> Any:
 
 
 def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
-    """Logistic regression on volunteers' rows (users x values), whose classes are certain or likely (users x classes).
+    """Fit a logistic regression to volunteers' rows, whose classes are certain or likely.
 
-    Penalty, temperature and whether rows are divided by their length, or rare values count more, are chosen by five-fold
-    cross-validation, by the loss. How common classes are among volunteers is taken out of the scores: elsewhere it is another.
+    Penalty, temperature and whether rows are divided by their length, or rare values count more, are chosen
+    by five-fold cross-validation, by the loss. How common classes are among volunteers is taken out of the
+    scores: elsewhere it is another.
+
+    Parameters
+    ----------
+    rows
+        (users, values).
+    targets
+        The probabilities of the classes: (users, classes).
     """
     prior = _shares(targets)
     folds = np.random.default_rng(seed).permutation(len(targets)) % FOLDS
@@ -105,7 +113,7 @@ def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
 
 
 def _shares(targets: Floats) -> Floats:
-    """How common classes are among volunteers, counted from 1 so that none is impossible."""
+    """Return the share of each class among volunteers, counted from 1 so that none is impossible."""
     shares: Floats = (targets.sum(axis=0) + 1) / (len(targets) + targets.shape[1])
     return shares
 
@@ -167,7 +175,7 @@ def _loss(scores: Floats, targets: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """How far the mean row of each class lies from that of all (classes x values), as far as reports tell it from noise.
+    """The distance of each class's mean row from that of all (classes x values), as far as reports tell it from noise.
 
     ``signal`` says how much more than noise the reports have to say, in numbers of noise: 0 where it is all noise.
     """
@@ -180,11 +188,21 @@ class Means:
 def learn_means(
     reports: Any, likely: Floats, noise: Floats, collective: Collective = SINGLE_PROCESS
 ) -> Means:
-    """Mean rows of classes from unbiased reports (users x values) of users whose classes are likely (users x classes).
+    """Estimate the mean rows of classes from unbiased reports of users whose classes are likely.
 
-    Reports are regressed on the classes. In the eigenbasis of the classes' Gram matrix the errors of different rows are
-    independent, with variances that are known from ``noise`` (one a value): each row is shrunk by a spike and a slab. Users of all
-    workers count.
+    Reports are regressed on the classes. In the eigenbasis of the classes' Gram matrix the errors of
+    different rows are independent, with known variances: each row is shrunk by a spike and a slab.
+
+    Parameters
+    ----------
+    reports
+        (users, values).
+    likely
+        The probabilities of the classes: (users, classes).
+    noise
+        The variance of each value: (values,).
+    collective
+        The workers; users of all of them count.
     """
     about = likely - column_means(likely, collective)
     users = max(int(collective.sum(np.array([len(likely)]))[0]), 1)
@@ -226,7 +244,15 @@ def _spike_and_slab(found: Floats, error: Floats) -> Floats:
 
 
 def teach_by_means(means: Means, spread: Floats, unit: bool) -> Taught:
-    """The model of rows that are normal around the mean of their class, with the same ``spread`` (variances) in all classes."""
+    """Return the model of rows that are normal around the mean of their class.
+
+    Parameters
+    ----------
+    means
+        The mean rows of the classes.
+    spread
+        The variances, the same in all classes: (values,).
+    """
     weights = REPORT_TEMPERATURE * means.apart / spread
     bias = -(weights * (means.centre + means.apart / 2)).sum(axis=1)
     gain = float((means.apart**2 / spread).sum(axis=1).mean() / 2)

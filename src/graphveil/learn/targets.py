@@ -34,7 +34,7 @@ class Goal(Protocol):
         """The loss that is smallest at the best epoch."""
 
     def validation_score(self, scores: Tensor) -> float:
-        """How good that is, 0..1."""
+        """Return the score on what validates, 0..1."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Targets:
         return add_up(loss, self.collective)
 
     def validation_score(self, scores: Tensor) -> float:
-        """How many validation users are predicted as they say (as they report, where labels are private)."""
+        """Return the share of validation users whose label (or report, where labels are private) is predicted."""
         right = scores[self.validation_rows].argmax(1) == self.labels[self.validation_rows]
         if self.collective.size == 1:
             return float(right.float().mean())
@@ -124,10 +124,18 @@ class DropTargets(Targets):
 
 
 def spread_labels(labels: Tensor, known: Tensor, classes: int, hops: Polynomial) -> Tensor:
-    """The class of which most arrives at each user, when the labels of ``known`` users spread along ``hops``.
+    """Return the class of which most arrives at each user, when known labels spread: n numbers.
 
-    ``labels`` are n numbers below ``classes``, ``known`` says of each user whether the label counts, and so the result is n
-    numbers. A user at whom nothing arrives keeps their label.
+    A user at whom nothing arrives keeps their label.
+
+    Parameters
+    ----------
+    labels
+        n numbers below ``classes``.
+    known
+        Whether the label of each user counts.
+    hops
+        The hops along which labels spread.
     """
     rows = torch.zeros(len(labels), classes, device=labels.device)
     rows[known.nonzero().ravel(), labels[known]] = 1
@@ -198,7 +206,7 @@ class SeveralTargets:
 
     @property
     def train(self) -> Tensor:
-        """Who trains."""
+        """The training users."""
         return self.classes.train
 
     def train_loss(self, scores: Tensor) -> Tensor:
@@ -210,7 +218,7 @@ class SeveralTargets:
         return self.classes.validation_loss(scores[:, :-1])
 
     def validation_score(self, scores: Tensor) -> float:
-        """How many validation users are put into the right class."""
+        """Return the share of validation users whose class is predicted."""
         return self.classes.validation_score(scores[:, :-1])
 
     def _error(self, scores: Tensor, rows: Tensor) -> Tensor:
@@ -240,7 +248,7 @@ class LinkTargets:
         return functional.softplus(unlinked[order] - linked).mean()
 
     def validation_loss(self, scores: Tensor) -> Tensor:
-        """How far the area under the curve is from 1: what counts in the end, however scores are scaled."""
+        """Return 1 minus the area under the curve: what counts in the end, however scores are scaled."""
         return torch.tensor(1 - self.validation_score(scores))
 
     def validation_score(self, scores: Tensor) -> float:

@@ -47,11 +47,21 @@ class Among:
 def dropout(
     values: Tensor, share: float, training: bool, few: int | None = None, among: Among | None = None
 ) -> Tensor:
-    """A random share of the values at 0 and the others scaled up, in training; the values themselves otherwise.
+    """Set a random share of the values to 0 and scale the others up, in training; else return the values.
 
-    ``values`` may have any shape, which stays; ``share`` is in [0, 1). torch's own draws a number for every value, which takes
-    several times as long; below ``few`` values (`FEW_VALUES` unless given) it is taken all the same. Rows that stand ``among``
-    others get what they would have got with all of them here: everything is drawn, and what belongs to others is left.
+    torch's own dropout draws a number for every value, which takes several times as long.
+
+    Parameters
+    ----------
+    values
+        Of any shape, which stays.
+    share
+        The share that is dropped, in [0, 1).
+    few
+        Below so many values (`FEW_VALUES` by default) torch's own dropout is taken all the same.
+    among
+        The places of these rows among those of other workers: rows get what they would have got with all of
+        them here. Everything is drawn, and what belongs to others is left.
     """
     count = values.numel() if among is None else among.total * values.shape[1:].numel()
     level = min(round(share * LEVELS), LEVELS - 1)
@@ -90,7 +100,7 @@ class _Thinned(torch.autograd.Function):
 
 
 def _kept(count: int, level: int, device: torch.device) -> Tensor:
-    """Which of so many values are kept, each with the chance 1 - level/2^16."""
+    """Draw which values are kept, each with the chance 1 - level/2^16."""
     words = -(-count // VALUES_A_WORD)
     drawn = torch.randint(-(2**63), 2**63 - 1, (words,), device=device).view(torch.int16)
     return drawn[:count] >= level - LEVELS // 2

@@ -131,11 +131,16 @@ TINY = 1e-12
 def group_lasso(
     model: Backbone, inputs: Input, topology: Topology, targets: Goal, share: float
 ) -> Callable[[], Tensor] | None:
-    """λ Σ_j ‖w_j‖, to be added to the loss: w_j are the weights of feature j in the first layer (Meier et al. 2008).
+    """Return λ Σ_j ‖w_j‖, to be added to the loss (Meier et al. 2008); None for a share of 0.
 
-    Their factor for the size of a group is left out, as all groups have the same. ``share`` is λ as a part of the smallest one
-    that outweighs, for every feature, what the loss pulls at its weights when training begins; they too give λ as a part
-    of that which leaves no feature. None for a share of 0. Adam brings groups near 0, not to it.
+    w_j are the weights of feature j in the first layer. Their factor for the size of a group is left out, as
+    all groups have the same. Adam brings groups near 0, not to it.
+
+    Parameters
+    ----------
+    share
+        λ as a part of the smallest one that outweighs, for every feature, what the loss pulls at its weights
+        when training begins; Meier et al. too give λ as a part of that which leaves no feature.
     """
     if share == 0:
         return None
@@ -166,11 +171,19 @@ PATIENCE = 40
 def best_scale(
     train: Callable[[float, Schedule], Fitted], schedule: Schedule, factors: Sequence[float] = FACTORS
 ) -> tuple[Fitted, float]:
-    """The training whose input has the best size, and the factor of that input.
+    """Return the training whose input has the best size, and the factor of that input.
 
-    ``train`` takes a factor and a schedule. The first factor has all epochs, the others stop when they get no better. One that has
-    a lower validation loss than the first takes its place, the one with the highest validation score if there are several, and
-    then has all epochs too. In fewer epochs than a trial may wait nothing can be chosen, and the first factor is taken.
+    The first factor has all epochs, the others stop when they get no better. One that has a lower validation
+    loss than the first takes its place, the one with the highest validation score if there are several, and
+    then has all epochs too. In fewer epochs than a trial may wait nothing can be chosen, and the first factor
+    is taken.
+
+    Parameters
+    ----------
+    train
+        A function that trains by a factor and a schedule.
+    factors
+        The factors that are tried.
     """
     first = train(factors[0], schedule)
     if schedule.epochs < PATIENCE:
@@ -202,7 +215,17 @@ class NoFiniteLossError(InputError):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How to train: epochs at most, learning rate and weight decay of Adam, and how many epochs may bring nothing better."""
+    """The training of a model.
+
+    Parameters
+    ----------
+    epochs
+        Epochs at most.
+    lr, weight_decay
+        Adam's learning rate and weight decay.
+    patience
+        Stop after so many epochs without a lower validation loss; None: never.
+    """
 
     epochs: int = 500
     lr: float = 0.01
@@ -247,7 +270,15 @@ class Best:
         self.train_losses: list[float] = []
 
     def keep(self, epoch: int, scores: Tensor, hidden: Tensor | None = None) -> bool:
-        """Look at the scores of an epoch, which need no gradient; whether they are the best so far."""
+        """Look at the scores of an epoch, and return whether they are the best so far.
+
+        Parameters
+        ----------
+        scores
+            (n, c); they need no gradient.
+        hidden
+            The hidden layer of that epoch, kept beside the scores.
+        """
         with torch.no_grad():
             loss = float(self.targets.validation_loss(scores))
         self.losses.append(loss)
@@ -275,7 +306,7 @@ class Best:
         self.found = None if state["found"] is None else _fitted(state["found"], rows)
 
     def enough(self, epoch: int) -> bool:
-        """Whether the best epoch lies so far back that patience is at its end."""
+        """Return whether the best epoch is at least ``patience`` epochs ago."""
         patience = self.schedule.patience
         return patience is not None and self.found is not None and epoch - self.found.epoch >= patience
 
@@ -338,10 +369,23 @@ def fit(
     keep_weights: bool = False,
     checkpoints: Checkpoints | None = None,
 ) -> Fitted:
-    """Train on inputs of n x d and return the scores (n x c) of the epoch with the lowest validation loss.
+    """Train a model and return the scores (n x c) of the epoch with the lowest validation loss.
 
-    One pass through the first layer serves training and validation: both see the weights before the step. Only with
-    dropout on the input does training need a pass of its own. With ``checkpoints``, a training that was interrupted goes on.
+    One pass through the first layer serves training and validation: both see the weights before the step.
+    Only with dropout on the input does training need a pass of its own.
+
+    Parameters
+    ----------
+    inputs
+        (n, d), dense or sparse.
+    topology
+        The graph to pass messages along.
+    targets
+        The goal: the losses of training and validation.
+    progress
+        A function that is called with each epoch's number, the most epochs and the loss.
+    checkpoints
+        Where trainings are kept: one that was interrupted goes on.
     """
     kept = None if checkpoints is None else checkpoints.training()
     if kept is not None and (done := kept.finished()) is not None:
@@ -397,7 +441,19 @@ def fit(
 
 
 def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: Topology) -> Fitted:
-    """The scores (n x c) of a model with weights that were trained before; nothing validates it, so its loss is no number."""
+    """Return the scores (n x c) of a model with weights that were trained before.
+
+    Nothing validates it, so its loss is not a number.
+
+    Parameters
+    ----------
+    weights
+        The trained weights, by name.
+    inputs
+        (n, d), dense or sparse.
+    topology
+        The graph to pass messages along.
+    """
     try:
         model.load_state_dict(weights)
     except (RuntimeError, TypeError, AttributeError):
@@ -427,14 +483,22 @@ class LinkObjective:
         return (self.reported - self.shrink / (2 * self.pull)).clamp(min=0.0)
 
     def step(self, weights: Tensor, gradient: Tensor, rate: float) -> Tensor:
-        """One proximal gradient step: down the smooth part, soft threshold, back into [0, 1]."""
+        """Take one proximal gradient step: down the smooth part, soft threshold, back into [0, 1].
+
+        Parameters
+        ----------
+        weights, gradient
+            (m,) each.
+        rate
+            The length of the step.
+        """
         smooth = weights - rate * (gradient + 2 * self.pull * (weights - self.reported))
         return (smooth - rate * self.shrink).clamp_(0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Turns:
-    """How model and weights take turns: a step for the weights after every ``every`` epochs, of this rate."""
+    """The turns of model and weights: a step for the weights after every ``every`` epochs, at this rate."""
 
     every: int
     rate: float
@@ -450,10 +514,24 @@ def fit_with_links(
     schedule: Schedule,
     progress: Progress | None = None,
 ) -> tuple[Fitted, Tensor]:
-    """Train a GCN and the weights of its links in turn, from those of ``topology``; the best scores and weights.
+    """Train a GCN and the weights of its links in turn; return the best scores and weights.
 
-    The best are those of the epoch with the lowest validation loss: scores n x c, and a weight for each of m pairs.
-    ``inputs`` makes the input (n x d) from a topology: denoising runs over the current weights too, but has no gradient for them.
+    The best are those of the epoch with the lowest validation loss: scores n x c, and a weight for each of m
+    pairs.
+
+    Parameters
+    ----------
+    inputs
+        A function that makes the input (n x d) from a topology: denoising runs over the current weights too,
+        but has no gradient for them.
+    topology
+        The pairs and the weights to start from.
+    objective
+        The objective of the weights.
+    turns
+        The turns of model and weights.
+    progress
+        A function that is called with each epoch's number, the most epochs and the loss.
     """
     best, step = Best(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay)
     pattern, weights = topology.pattern, topology.weights
@@ -486,9 +564,18 @@ def weight_gradient(
     weights: Tensor,
     targets: Targets | SeveralTargets,
 ) -> Tensor:
-    """How the loss of all training users together changes with each of m weights (m numbers), for inputs of n x d.
+    """Return the gradient of the loss of all training users together, by each of m weights (m numbers).
 
     Together and not on average: a weight matters to the few users around it, however many others there are.
+
+    Parameters
+    ----------
+    inputs
+        (n, d), dense or sparse.
+    pattern
+        The places of the m pairs.
+    weights
+        The weight of each pair: (m,).
     """
     model.eval()
     asked = weights.detach().requires_grad_()

@@ -146,7 +146,16 @@ def _push(graph: Any, columns: Any, span: tuple[int, int], alpha: float, r_max: 
 def weighted_products(
     rows: NDArray[np.float32], pairs: NDArray[np.int64], weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Σ_j w_j H_uj H_vj for every pair (u, v): m numbers, for rows H of n x k, m x 2 pairs and k weights.
+    """Return Σ_j w_j H_uj H_vj for every pair (u, v): (m,) float32.
+
+    Parameters
+    ----------
+    rows
+        H: (n, k) float32.
+    pairs
+        The pairs (u, v): (m, 2) int64.
+    weights
+        w: (k,) float32.
 
     >>> rows = np.array([[1, 2], [3, 4]], dtype=np.float32)
     >>> weighted_products(rows, np.array([[0, 1]]), np.array([1, 10], dtype=np.float32)).tolist()
@@ -160,7 +169,17 @@ def weighted_products(
 def weights_gradient(
     rows: NDArray[np.float32], pairs: NDArray[np.int64], slopes: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Σ over pairs of slope · H_u ∘ H_v, k numbers: how a sum over pairs changes with the weights. A slope a pair."""
+    """Return Σ over pairs of slope · H_u ∘ H_v, the gradient of a sum over pairs by the weights: k numbers.
+
+    Parameters
+    ----------
+    rows
+        H: (n, k) float32.
+    pairs
+        The pairs (u, v): (m, 2) int64.
+    slopes
+        The derivative of the sum by each pair's product: (m,) float32.
+    """
     out = np.zeros(rows.shape[1], dtype=np.float32)
     _gradient(rows, np.ascontiguousarray(pairs), slopes, out)
     return out

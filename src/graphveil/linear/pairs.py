@@ -15,11 +15,23 @@ from graphveil.linear.sparse import Device, SparseMatrix, csr_tensor
 
 
 class PairPattern:
-    """Where the entries of A + I are, for a fixed list of pairs of users; every matrix here is an array of values for them.
+    """The places of the entries of A + I for a fixed list of pairs of users.
 
-    ``pair`` says of each entry which pair it belongs to (loops: one more than there are pairs). Weights have one number a
-    pair. What is kept takes 12 bytes an entry, two entries a pair. ``pairs`` is m x 2, ``users`` n; matrices are n x n, weights m
-    numbers, and the values of a matrix 2m + n.
+    Every matrix here is an array of values for these entries. Weights have one number a pair. What is kept
+    takes 12 bytes an entry, two entries a pair. Matrices are n x n, weights m numbers, and the values of a
+    matrix 2m + n.
+
+    Parameters
+    ----------
+    pairs
+        Pairs of users, m x 2 integers.
+    users
+        The number of users n.
+
+    Attributes
+    ----------
+    pair
+        The pair that each entry belongs to (loops: one more than there are pairs).
     """
 
     def __init__(self, pairs: NDArray[np.integer], users: int, device: Device = "cpu") -> None:

@@ -16,9 +16,16 @@ from graphveil.linear.sparse import Device, Edges, SparseMatrix, edges_of
 
 
 def gcn_matrix(graph: Graph, *, loops: bool = True, device: Device = "cpu") -> SparseMatrix:
-    """D^-1/2 (A + I) D^-1/2, D the degrees with the loop (Kipf and Welling 2017); without ``loops`` A alone.
+    """Return D^-1/2 (A + I) D^-1/2, D the degrees with the loop (Kipf and Welling 2017).
 
     A user without neighbours has a row of zeros, but for the loop.
+
+    Parameters
+    ----------
+    loops
+        Whether I is added; else it is A alone.
+    device
+        The device of the matrix.
     """
     if not loops:
         return scaled_matrix(graph, 0.5, 0.5, device=device)
@@ -32,7 +39,15 @@ def mean_matrix(graph: Graph, *, device: Device = "cpu") -> SparseMatrix:
 
 
 def scaled_matrix(graph: Graph, left: float, right: float, *, device: Device = "cpu") -> SparseMatrix:
-    """D^-left A D^-right; zeros for a user without neighbours."""
+    """Return D^-left A D^-right; zeros for a user without neighbours.
+
+    Parameters
+    ----------
+    left, right
+        The powers of the degrees.
+    device
+        The device of the matrix.
+    """
     degree = graph.weighted_degrees
 
     def scale(power: float) -> np.ndarray:
@@ -43,7 +58,15 @@ def scaled_matrix(graph: Graph, left: float, right: float, *, device: Device = "
 
 
 def sum_matrix(graph: Graph, *, loops: bool = True, device: Device = "cpu") -> SparseMatrix:
-    """A + I: the sum over the neighbours and oneself (GIN); without ``loops`` A alone."""
+    """Return A + I: the sum over the neighbours and oneself (GIN).
+
+    Parameters
+    ----------
+    loops
+        Whether I is added; else it is A alone.
+    device
+        The device of the matrix.
+    """
     one = np.ones(graph.node_count)
     return _graph_matrix(graph, one, one, one > 0 if loops else None, device)
 
@@ -51,10 +74,18 @@ def sum_matrix(graph: Graph, *, loops: bool = True, device: Device = "cpu") -> S
 def pagerank_matrix(
     graph: Graph, r: float, *, device: Device = "cpu", dtype: torch.dtype = torch.float32
 ) -> SparseMatrix:
-    """D^(r-1) A D^-r, by which LDP-GE spreads reports (Li et al. 2024); a user without neighbours has a loop of weight 1.
+    """Return D^(r-1) A D^-r, by which LDP-GE spreads reports (Li et al. 2024).
 
-    For r within 0 and 1 it is D^(r-1/2) S D^(1/2-r) with S = D^-1/2 A D^-1/2 (1 at loops), so its eigenvalues are real and
-    within -1 and 1. D^-r P D^r is the mean over the neighbours: its rows sum to one.
+    A user without neighbours has a loop of weight 1. For r within 0 and 1 it is D^(r-1/2) S D^(1/2-r) with S
+    = D^-1/2 A D^-1/2 (1 at loops), so its eigenvalues are real and within -1 and 1. D^-r P D^r is the mean
+    over the neighbours: its rows sum to one.
+
+    Parameters
+    ----------
+    r
+        The exponent of the degrees.
+    device, dtype
+        Those of the matrix.
     """
     graph = graph.unweighted()
     rows, columns, alone = _pagerank_scales(graph.degrees, r)
@@ -62,7 +93,17 @@ def pagerank_matrix(
 
 
 def pagerank_edge_matrix(edge_index: Any, nodes: int, r: float) -> SparseMatrix:
-    """The same from PyG's ``edge_index`` or sparse adjacency: an edge counts in both directions and once; self-loops are left out."""
+    """Return the same as `pagerank_matrix`, from PyG's ``edge_index`` or sparse adjacency.
+
+    Parameters
+    ----------
+    edge_index
+        The edges: see `edges_of`. Each counts in both directions and once; self-loops are left out.
+    nodes
+        The number of nodes.
+    r
+        The exponent of the degrees.
+    """
     edges = edges_of(edge_index, nodes)
     if not edges.plain:
         raise InputError("PageRank takes no weights of edges: leave them out, or take KProp or HOA")
@@ -78,9 +119,16 @@ def _pagerank_scales(degrees: np.ndarray, r: float) -> tuple[np.ndarray, np.ndar
 
 
 def weighted_mean_matrix(graph: Graph, weights: np.ndarray, *, device: Device = "cpu") -> SparseMatrix:
-    """Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: a mean in which users have weights (FlexProp).
+    """Return Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: a weighted mean (FlexProp).
 
-    ``weights`` has a number of at least 0 for each of n users. Where all weights around a user are 0, the row is 0.
+    Where all weights around a user are 0, the row is 0.
+
+    Parameters
+    ----------
+    weights
+        The weight of each user, at least 0: (users,).
+    device
+        The device of the matrix.
     """
     weights, everybody = np.asarray(weights, dtype=np.float64), np.ones(graph.node_count, dtype=bool)
     if isinstance(graph, GraphPart):
@@ -144,8 +192,20 @@ def _with_loops(
 def edge_matrix(
     edge_index: Any, nodes: int, *, edge_weight: Tensor | None = None, loops: bool = False
 ) -> SparseMatrix:
-    """D^-1/2 A D^-1/2 from PyG's ``edge_index`` or sparse adjacency (see `edges_of`), D the degrees of targets as PyG counts them,
-    weights summed, without self-loops; with ``loops`` everybody has one, of weight 1.
+    """Return D^-1/2 A D^-1/2 from PyG's ``edge_index`` or sparse adjacency.
+
+    D are the degrees of targets as PyG counts them, weights summed.
+
+    Parameters
+    ----------
+    edge_index
+        The edges: see `edges_of`. Self-loops are left out.
+    nodes
+        The number of nodes.
+    edge_weight
+        A weight for each edge.
+    loops
+        Whether every node gets a loop of weight 1.
     """
     edges = _apart(edges_of(edge_index, nodes, edge_weight), nodes if loops else 0)
     matrix = coo_array((edges.weights, (edges.target, edges.source)), shape=(nodes, nodes)).tocsr()
@@ -158,7 +218,17 @@ def edge_matrix(
 def weighted_mean_edge_matrix(
     edge_index: Any, node_weight: np.ndarray, edge_weight: Tensor | None = None
 ) -> SparseMatrix:
-    """The same as `weighted_mean_matrix`, from PyG's ``edge_index`` or sparse adjacency (see `edges_of`)."""
+    """Return the same as `weighted_mean_matrix`, from PyG's ``edge_index`` or sparse adjacency.
+
+    Parameters
+    ----------
+    edge_index
+        The edges: see `edges_of`.
+    node_weight
+        The weight of each node: (nodes,).
+    edge_weight
+        A weight for each edge.
+    """
     nodes = len(node_weight)
     edges = _apart(edges_of(edge_index, nodes, edge_weight), nodes)
     values = edges.weights * node_weight[edges.source]

@@ -22,7 +22,7 @@ SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Where each edge comes from and leads to, and how much it counts: 1 where nothing is said."""
+    """Directed edges: sources, targets, and weights, which are 1 where none are given."""
 
     source: NDArray[np.int64]
     target: NDArray[np.int64]
@@ -31,16 +31,25 @@ class Edges:
 
     @property
     def plain(self) -> bool:
-        """Whether all edges count alike."""
+        """Whether all weights are 1."""
         return bool((self.weights == 1).all())
 
 
 def edges_of(edges: Any, nodes: int, edge_weight: Tensor | None = None) -> Edges:
-    """The edges of n nodes, from any form in which PyG's layers take them.
+    """Return the edges of n nodes, from any form in which PyG's layers take them.
 
-    ``edges`` is an ``edge_index`` (2 x edges, sources above targets), with a weight an edge if ``edge_weight`` is given; or a sparse
-    matrix, n x n, whose row is the target and whose column is the source, as PyG's ``adj_t``: a sparse tensor of torch, or
-    torch_sparse's ``SparseTensor``. Its values are the weights. Weights are constants: no gradient flows into them.
+    Weights are constants: no gradient flows into them.
+
+    Parameters
+    ----------
+    edges
+        An ``edge_index`` (2 x edges, sources above targets), or a sparse matrix, n x n, whose row is the
+        target and whose column is the source, as PyG's ``adj_t``: a sparse tensor of torch, or torch_sparse's
+        ``SparseTensor``. Its values are the weights.
+    nodes
+        The number of nodes n.
+    edge_weight
+        A weight for each edge of an ``edge_index``; 1 by default.
     """
     if hasattr(edges, "coo"):
         # torch_sparse's; it need not be installed to be recognized.
@@ -99,9 +108,20 @@ class SparseMatrix:
         device: Device = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> SparseMatrix:
-        """From the three arrays of a CSR matrix of this shape, n x m: n + 1 pointers, and a column and a value an entry.
+        """Make a matrix from the three arrays of a CSR matrix.
 
-        ``symmetric`` says that the matrix is its own transpose, which saves building it.
+        Parameters
+        ----------
+        indptr
+            The start of each row: n + 1 pointers.
+        indices, values
+            The column and the value of each entry.
+        shape
+            The shape: (n, m).
+        symmetric
+            Whether the matrix is its own transpose, which saves building it.
+        device, dtype
+            Those of the matrix.
         """
         forward = csr_tensor(indptr, indices, values, shape, device, dtype)
         if symmetric:
@@ -127,7 +147,7 @@ class SparseMatrix:
 
     @property
     def device(self) -> torch.device:
-        """Where the matrix is."""
+        """The device that the matrix is on."""
         return self._forward.device
 
     @property
@@ -137,7 +157,7 @@ class SparseMatrix:
 
     @property
     def entry_count(self) -> int:
-        """How many entries are stored."""
+        """The number of stored entries."""
         return int(self._forward.values().numel())
 
     def __matmul__(self, dense: Tensor) -> Tensor:
@@ -152,11 +172,33 @@ class SparseMatrix:
         return torch.addmm(out, self._forward, dense, beta=0, out=out)
 
     def multiply_add(self, dense: Tensor, added: Tensor, weight: float, out: Tensor | None = None) -> Tensor:
-        """The product with m x k plus ``weight`` times another matrix (n x k), without a gradient."""
+        """Return the product with ``dense`` plus ``weight`` times ``added``, without a gradient.
+
+        Parameters
+        ----------
+        dense
+            The matrix to multiply with: (m, k).
+        added
+            The matrix to add: (n, k).
+        weight
+            The factor of ``added``.
+        out
+            The tensor to write to; a new one by default.
+        """
         return torch.addmm(added, self._forward, dense, beta=weight, out=out)
 
     def add_product(self, dense: Tensor, weight: float, scale: float, out: Tensor) -> Tensor:
-        """out ← scale·out + weight·(matrix @ dense), in place and without a gradient."""
+        """Set out ← scale·out + weight·(matrix @ dense), in place and without a gradient.
+
+        Parameters
+        ----------
+        dense
+            The matrix to multiply with: (m, k).
+        weight, scale
+            The factors of the product and of ``out``.
+        out
+            The tensor to change: (n, k).
+        """
         return torch.addmm(out, self._forward, dense, beta=scale, alpha=weight, out=out)
 
     def thinned(self, dropped: float) -> SparseMatrix:
@@ -199,7 +241,19 @@ def csr_tensor(
     *,
     trusted: bool = False,
 ) -> Tensor:
-    """A CSR tensor from its three arrays. What is a tensor already is taken as it is; ``trusted`` indices are checked by nobody."""
+    """Return a CSR tensor from its three arrays; tensors are taken as they are.
+
+    Parameters
+    ----------
+    indptr
+        The start of each row: n + 1 pointers.
+    indices, values
+        The column and the value of each entry.
+    shape
+        The shape: (n, m).
+    trusted
+        Whether indices are taken without a check.
+    """
     with warnings.catch_warnings():
         # torch calls its CSR layout beta once a process; what is used of it here is tested.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
@@ -215,7 +269,17 @@ def csr_tensor(
 
 
 class Columns(NamedTuple):
-    """Where each of k columns starts (k + 1 pointers), whose its entries are (rising), and what they are."""
+    """Sparse columns.
+
+    Parameters
+    ----------
+    pointers
+        The start of each of k columns: k + 1 numbers.
+    owners
+        The users whose entries they are, rising within a column.
+    values
+        The entries.
+    """
 
     pointers: NDArray[np.int64]
     owners: NDArray[np.int32]
@@ -275,7 +339,15 @@ class HopSeries(ABC):
 
     @abstractmethod
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
-        """The product without a gradient, in room that is given (n x k each); what is returned is one of the two."""
+        """Return the product, without a gradient, in one of two tensors that are given.
+
+        Parameters
+        ----------
+        dense
+            The matrix to multiply with: (n, k).
+        total, spare
+            The tensors to work in: (n, k) each.
+        """
 
 
 class Composition:

@@ -70,7 +70,7 @@ def method_checks(name: str, **settings: Any) -> Iterator[Check]:
 
 
 def trials_of(method: Method, settings: dict[str, Any]) -> dict[str, Trial]:
-    """What a method is tried with, by name."""
+    """Return the trials of a method, by name."""
     trials = {
         "classes": Trial(settings),
         "private labels": Trial(settings, label_epsilon=LABEL_EPSILON),
@@ -109,7 +109,7 @@ class TriedMethod:
 
     @cached_property
     def data(self) -> tuple[Graph, Users]:
-        """What it learns from."""
+        """The graph and the users that it learns from."""
         return trial_data(self.trial)
 
     @cached_property
@@ -176,7 +176,7 @@ class TriedMethod:
         return self._answers(declared(self.method, self.data[0], users, self.trial, blind=blind)[0])
 
     def refused(self) -> None:
-        """What a method cannot learn it refuses by its name, before anybody is asked."""
+        """Check that a method refuses what it cannot learn, by its name and before anybody is asked."""
         name, what = self.method.name, "several labels" if self.trial.several_labels else self.trial.task
         try:
             run(self.method, self.data[0], Unasked(), self.trial, self.data[1])
@@ -206,7 +206,7 @@ class TriedMethod:
             )
 
     def claimed(self) -> None:
-        """What users who have been asked were charged is what the method claims."""
+        """Check that users who have been asked were charged what the method claims."""
         claims = self.method.questions(make_job(self.method, self.data[0], Nobody(), self.trial)).claims
         for subject in SUBJECTS:
             claim, spent = claims.get(subject, Claim(0.0)), self.first.ledger.total(subject)
@@ -216,7 +216,7 @@ class TriedMethod:
             )
 
     def within_budgets(self) -> None:
-        """What users were charged is the budget that was given, whatever the method claims; for features at most that."""
+        """Check that users were charged the given budget, for features at most that, whatever is claimed."""
         name, trial = self.method.name, self.trial
         budgets = {"label": trial.label_epsilon or 0.0, "links": trial.link_epsilon or 0.0}
         if self.method.can.asks:
@@ -246,7 +246,7 @@ class TriedMethod:
         )
 
     def silence(self) -> None:
-        """Whoever is silent is charged like all others, and whatever they hold changes nothing."""
+        """Check that silent users are charged like all others, and that what they hold changes nothing."""
         trial, (graph, users) = self.trial, self.data
         raw, other = users.raw, small_data(features=1, task=trial.task)[1].raw
         mixed = raw.features.tolil()
@@ -284,7 +284,7 @@ class TriedMethod:
         assert same, f"{name} gave other scores for the same volunteers where nobody is asked"
 
     def links_unseen(self) -> None:
-        """Which of the test pairs are linked changes nothing of the first answers."""
+        """Check that the first answers do not depend on which of the test pairs are linked."""
         graph, users = self.data
         test = users.raw.test_links
         assert test is not None
@@ -304,8 +304,16 @@ class Unasked:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a method is tried with; ``silent`` is a third of the users, so many training users are ``volunteers``, and
-    ``options`` are other fields of its job.
+    """The settings and the data that a method is tried with.
+
+    Parameters
+    ----------
+    silent
+        Whether a third of the users is silent.
+    volunteers
+        The number of training users who volunteer.
+    options
+        Other fields of the method's job.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
@@ -320,7 +328,7 @@ class Trial:
 
 
 def largest_tensor(learned: Callable[[], Outcome]) -> tuple[Outcome, int]:
-    """What was learned, and how many numbers the largest dense tensor on the way held."""
+    """Return the outcome, and the size of the largest dense tensor that was made on the way."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     largest = 0
@@ -343,8 +351,9 @@ def largest_tensor(learned: Callable[[], Outcome]) -> tuple[Outcome, int]:
 
 
 def answers(outcome: Outcome, graph: Graph) -> NDArray[Any]:
-    """What a method says: scores of all users for all classes (and norms, in a last column, where it has learned them), or scores
-    of pairs that it has not been asked for before.
+    """Return what a method predicts: scores of users, or of pairs that it has not been asked for before.
+
+    Scores of users are those of all classes; where norms were learned too, they are a last column.
     """
     if graph.links is None:
         shape = (graph.node_count, graph.class_count)
@@ -385,7 +394,7 @@ def small_data(features: int = 0, task: str = "node", *, several_labels: bool = 
 
 
 def trial_data(trial: Trial) -> tuple[Graph, Users]:
-    """What a method learns from in a trial; volunteers give their rows alone."""
+    """Return the graph and the users of a trial; volunteers give their rows alone."""
     graph, users = small_data(task=trial.task, several_labels=trial.several_labels)
     if trial.volunteers:
         graph = with_panel(graph, Users(users.raw.features, users.raw.labels), trial.volunteers, seed=0)

@@ -31,10 +31,17 @@ if TYPE_CHECKING:
 
 
 def read_attribute_numbers(file: str | Path, count: int, what: str) -> NDArray[np.float64]:
-    """Return the numbers in a file, one a line (a CSV file of one column is such a file): so many, finite and of at least 0.
+    """Read numbers from a file, one a line: finite and at least 0.
 
-    ``what`` says in errors what the numbers are. The file is public, and so is what an error shows of it. Empty lines at the
-    end do not count.
+    A CSV file of one column is such a file. The file is public, and so is what an error shows of it. Empty
+    lines at the end do not count.
+
+    Parameters
+    ----------
+    count
+        The number of numbers that the file must have.
+    what
+        What the numbers are, for errors.
     """
     expected = f"{what} is a file of {count} numbers of at least 0, one a line in the order of the attributes"
     numbers = []
@@ -56,10 +63,18 @@ LEVELS = 32
 
 
 def attribute_shares(importance: Numbers, sensitivity: Numbers, gamma: float) -> Numbers:
-    """θ of all attributes (d numbers, which add up to 1): a part γ of the budget by importance, the rest by sensitivity.
+    """Return θ of all attributes: a part γ of the budget by importance, the rest by sensitivity.
 
-    α is divided by its sum, and β so that the β_min + β_max - β_i add up to 1: whatever the units of both, γ is then the part of
-    the budget that follows importance. Where all numbers of one of them are 0, it says nothing and counts as flat.
+    The d numbers add up to 1. α is divided by its sum, and β so that the β_min + β_max - β_i add up to 1:
+    whatever the units of both, γ is then the part of the budget that follows importance. Where all numbers of
+    one of them are 0, it says nothing and counts as flat.
+
+    Parameters
+    ----------
+    importance, sensitivity
+        α and β: (d,) float64 each.
+    gamma
+        γ, in 0..1.
 
     >>> attribute_shares(np.array([3.0, 1.0]), np.array([1.0, 1.0]), 0.5).tolist()
     [0.625, 0.375]
@@ -291,6 +306,13 @@ def divided_budget(job: Job, topology: Topology, first: list[Reports], epsilon: 
     """Return the share of ε that every attribute gets, from what is public and from the round before, if there was one.
 
     By the reports of a round attributes matter as far as their scores are above those of ones that say nothing.
+
+    Parameters
+    ----------
+    first
+        The reports of the round before, or nothing.
+    epsilon
+        The budget ε that is divided.
     """
     settings: HeterorrSettings = job.settings
     if first:
@@ -323,7 +345,10 @@ def _file_of(settings: HeterorrSettings, which: Which) -> Path | None:
 
 
 def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.int64]) -> linear.Input:
-    """What is learned from: answers about attributes that had a share, and those of the round before where they can be added."""
+    """Return the input of training: answers about attributes that had a share.
+
+    Those of the round before are added where they can be.
+    """
     settings, device = job.settings, job.device
     debiased = settings.decoding == "debiased"
     if first and debiased and settings.learn_from == "both":

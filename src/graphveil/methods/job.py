@@ -1,4 +1,4 @@
-"""What a method is given for one run: the public graph, users who answer, settings; and what it asks them."""
+"""The job of one run: the public graph, users who answer, settings; and the questions of a method."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Questions:
 
     @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """What features are reported by in each round."""
+        """The mechanism for features of each round."""
         return tuple(plan.build() for plan in self.features)
 
     @property
     def claims(self) -> dict[Subject, Claim]:
-        """What a user will be charged at most, by subject."""
+        """The most that a user will be charged, by subject."""
         claims: dict[Subject, Claim] = {}
         if self._about_features:
             claims["features"] = _spent(self._about_features)
@@ -85,7 +85,7 @@ class Questions:
 
     @property
     def level_budgets(self) -> tuple[float, ...] | None:
-        """What the features cost a user of each level, where users choose one: all rounds added up."""
+        """The cost of the features for a user of each level, where users choose one: all rounds added up."""
         rounds = [level_budgets(mechanism) for mechanism in self.mechanisms]
         budgets = [by_level for by_level in rounds if by_level is not None]
         return tuple(sum(spent) for spent in zip(*budgets, strict=True)) if budgets else None
@@ -103,7 +103,10 @@ class Questions:
         return users.open_ledger(besides.epsilon, besides.delta, by_level=by_level)
 
     def needed(self, count: int) -> NDArray[np.float64]:
-        """What each of so many users needs. Who answers which plan about features is not settled yet: everybody may need the most."""
+        """Return the budget that each of ``count`` users needs: (count,) float64.
+
+        Which users answer which plan about features is not settled yet: everybody may need the most.
+        """
         about = _spent(self._about_features).epsilon
         needed = np.full(count, about + (0.0 if self.links is None else self.links.claim.epsilon))
         if self.labels is not None:
@@ -120,7 +123,7 @@ def _spent(plans: tuple[Plan, ...]) -> Claim:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """What training is handed besides settings; it changes no number.
+    """Options of training that change no number.
 
     Parameters
     ----------
@@ -178,7 +181,7 @@ class Job:
 
     @property
     def task(self) -> Task:
-        """What is to be predicted."""
+        """The task: what is to be predicted."""
         return task_of(self.graph) if self.predicts is None else self.predicts
 
     @property
@@ -189,7 +192,7 @@ class Job:
 
     @property
     def device(self) -> str:
-        """Where to learn: cpu or cuda."""
+        """The device to learn on: cpu or cuda."""
         return self.machine.device
 
     @property
@@ -307,7 +310,15 @@ def _binary(job: Job) -> bool | None:
 def public_part(
     graph: Graph, *, private_labels: bool, private_links: bool, edges: DividedEdges | None = None
 ) -> Graph:
-    """Return what a server knows of a graph before anybody has answered: no labels or no links where these are private, but for public links."""
+    """Return what a server knows of a graph before anybody has answered.
+
+    Parameters
+    ----------
+    private_labels, private_links
+        Whether labels and links are private, and so left out.
+    edges
+        The public links, where only some links are private.
+    """
     graph = graph.without_labels() if private_labels else graph
     if not private_links:
         return graph

@@ -1,4 +1,4 @@
-"""What a method is: one way to learn from a graph and from what its users report.
+"""The base class of methods: ways to learn from a graph and from what its users report.
 
 Its settings, what it can do, how its backbone is trained, and methods by name.
 """
@@ -39,7 +39,7 @@ def check_backbone(name: str) -> None:
 
 
 def backbone_digest(name: str) -> str | None:
-    """What the numbers of a backbone from outside depend on; None for the library's own."""
+    """Return a digest of the code of a backbone from outside; None for the library's own."""
     if name in BACKBONE_NAMES:
         return None
     if is_reference(name):
@@ -71,7 +71,7 @@ LEVEL_GRID: Grid = {"mechanism.gamma": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
 
 class Settings(BaseModel):
-    """What every method that trains a backbone can be set to."""
+    """The settings of every method that trains a backbone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -145,7 +145,7 @@ BY_PRODUCTS = ("gcn", "sage", "gin", "appnp", "sgc", "ssgc", "mlp")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a method can do, as data; `require` words the refusals.
+    """The capabilities of a method, as data; `require` words the refusals.
 
     Parameters
     ----------
@@ -230,7 +230,13 @@ class Method(ABC):
         return
 
     def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
-        """Return settings for this data, task and mechanism that are better than the general ones."""
+        """Return settings for this data, task and mechanism that are better than the general ones.
+
+        Parameters
+        ----------
+        data, task, mechanism
+            The names of the dataset, the task and the mechanism.
+        """
         return {**TASKS.find(task).defaults, **self.tuned.get(task, {}).get(data, {})}
 
     def public_files(self, settings: Any) -> tuple[Path, ...]:
@@ -283,8 +289,18 @@ def train_backbone(
 ) -> Outcome:
     """Train the job's backbone on these inputs; the seed decides its first weights and its dropout.
 
-    Where the settings leave the scale of the input open, the inputs are tried in several sizes. Messages pass along the graph's
-    edges, or along another topology where one is given.
+    Where the settings leave the scale of the input open, the inputs are tried in several sizes.
+
+    Parameters
+    ----------
+    inputs
+        (users, columns), dense or sparse.
+    topology
+        The graph to pass messages along; by default the job's graph.
+    input_dropout
+        The share of the input's entries that each epoch leaves out.
+    group_lasso
+        The strength of the group lasso: see `learn.Schedule`.
     """
     settings: Settings = job.settings
     topology = learn.Topology(job.graph, job.device) if topology is None else topology
@@ -302,7 +318,7 @@ def train_backbone(
 
 
 def _applied(job: Job, trained: Trained, inputs: linear.Input, topology: learn.Topology) -> learn.Fitted:
-    """What a backbone that was trained before makes of these inputs; nothing is learned, and nobody's label is looked at."""
+    """Apply a backbone that was trained before to these inputs; no label is looked at."""
     if inputs.shape[1] != trained.columns:
         raise InputError(
             f"the model takes {trained.columns} columns, got {inputs.shape[1]}: apply it to the same features"
@@ -317,7 +333,15 @@ def at_best_scale(
     train: Callable[[float, learn.Schedule], learn.Fitted],
     schedule: learn.Schedule,
 ) -> tuple[learn.Fitted, dict[str, float]]:
-    """A training on inputs times a factor: 1 where the settings name the scale, else the best; and the share that was chosen."""
+    """Train on inputs times a factor: 1 where the settings name the scale, else the best.
+
+    The share that was chosen is returned too, by name.
+
+    Parameters
+    ----------
+    train
+        A function that trains by a factor and a schedule.
+    """
     if not isinstance(settings, ScaledSettings) or settings.input_share != AUTO:
         return train(1.0, schedule), {}
     fitted, factor = learn.best_scale(train, schedule)

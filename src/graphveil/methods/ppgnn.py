@@ -95,6 +95,13 @@ def level_errors(graph: Graph, mechanism: PersonalMechanism, shares: Floats) -> 
     A report beside the randomized level t has the variance σ²_t (`PersonalMechanism.variances`), and weights 1/σ² give a mean
     over a neighbourhood, the user included, the variance 1/Σ 1/σ². Levels are taken as independent of who knows whom, and the
     sum as (deg + 1) times its expectation. Where strict levels are left out there are fewer reports, but each says more.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism, with its levels.
+    shares
+        The share of users of each level.
     """
     width = float(mechanism.public.high - mechanism.public.low)
     reach = graph.degrees.astype(np.float64) + 1

@@ -23,7 +23,7 @@ VARIANTS = ("plain", "hard", "soft", "hybrid")
 
 @dataclass(frozen=True)
 class LinkUse:
-    """How a method deals with private links.
+    """The way in which a method uses private links.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class LinkUse:
 
 @dataclass(frozen=True)
 class PrivateLinks:
-    """What a job says of private links besides their budget.
+    """The options of a job for private links, besides their budget.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which attributes matter for the task: scores from the reports of a first round, and those of attributes that say nothing."""
+"""Scores of attributes for the task, from reports of a first round, and of attributes that say nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,15 @@ class ScoringSettings(BaseSettings):
 
 
 def attribute_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
-    """The score of every attribute from estimates of all users' values, for the job's task or tasks."""
+    """Return the score of every attribute, for the job's task or tasks.
+
+    Parameters
+    ----------
+    topology
+        The graph to denoise along.
+    estimate
+        Estimates of all users' values.
+    """
     settings, graph = job.settings, job.graph
     hops = denoise.KProp(settings.analysis_hops).operator(topology.mean)
     values = learn.Denoised(estimate, hops, job.device)
@@ -70,7 +78,17 @@ def attribute_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores
 
 
 def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
-    """Scores of attributes that say nothing: the server draws rounds itself, by the blind mechanism, from its own seed."""
+    """Return scores of attributes that say nothing.
+
+    The server draws rounds itself, by the blind mechanism, from its own seed.
+
+    Parameters
+    ----------
+    topology
+        The graph to denoise along.
+    reports
+        The reports of the round that is imitated.
+    """
     mechanism, users = reports.mechanism.blind(), reports.users
     assert isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
     # Any rows will do; these are one number, seen as often as needed.

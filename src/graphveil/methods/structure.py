@@ -168,7 +168,7 @@ def structure_posterior(job: Job, settings: StructureSettings | None = None) -> 
 
 
 def label_reach(graph: Graph, alpha: float) -> NDArray[np.float64]:
-    """How much of the training users' labels, whatever they are, label propagation brings to each user within some hops."""
+    """Return how much of the training users' labels, whatever they are, spreads to each user: (users,)."""
     known = learn.tensor(graph.train[:, None].astype(np.float32), "cpu")
     spread = learn.spread(known, learn.Topology(graph).ordered, alpha)
     reached = next(islice(spread, REACH_HOPS - 1, None))
@@ -244,7 +244,15 @@ def shared_alone(job: Job) -> bool:
 
 
 def candidates(job: Job, quality: Quality, *, shared: bool = False) -> dict[str, Rows]:
-    """All candidates by name, or those without parameters for each user (``shared``). ``quality`` judges rows of validation users."""
+    """Return all candidates by name.
+
+    Parameters
+    ----------
+    quality
+        A function that judges rows of validation users.
+    shared
+        Whether to leave out candidates with parameters for each user.
+    """
     of = _Candidates(job, quality)
     makers: dict[str, Callable[[learn.Progress], Tensor]] = {
         "degrees": of.degrees,
@@ -274,7 +282,7 @@ def candidates(job: Job, quality: Quality, *, shared: bool = False) -> dict[str,
 
 
 class _Candidates:
-    """What the candidates share: the graph and the labels as tensors, and how to train."""
+    """The data that all candidates share: the graph and the labels as tensors, and how to train."""
 
     def __init__(self, job: Job, quality: Quality) -> None:
         self.graph, self.settings, self.quality, self.device = job.graph, job.settings, quality, job.device
@@ -353,7 +361,7 @@ class _Candidates:
 
 
 def transition_of(job: Job) -> NDArray[np.float64] | None:
-    """How reported labels come about, where they are private and losses are corrected for that."""
+    """Return the transition matrix of private labels, where losses are corrected for it; else None."""
     corrected = job.label_mechanism is not None and job.settings.label_loss != "plain"
     return job.label_mechanism.transition if job.label_mechanism and corrected else None
 
@@ -369,7 +377,7 @@ def scores_of(rows: NDArray[np.float32], *, several: bool) -> NDArray[np.float32
 
 
 def validation_score(graph: Graph, rows: NDArray[np.float32]) -> float:
-    """How many validation users of all workers get their class; where users have several labels each, the micro-F1."""
+    """Return the accuracy on the validation users of all workers; with several labels each, the micro-F1."""
     if graph.multilabel:
         return micro_f1(rows[graph.validation] > HALF, graph.labels[graph.validation] > 0)
     right = rows.argmax(1) == graph.labels
@@ -382,10 +390,17 @@ def validation_quality(
     transition: NDArray[np.float64] | None = None,
     labels: NDArray[np.int64] | None = None,
 ) -> tuple[float, float]:
-    """How good probabilities of the validation users are, the higher the better: the graph's metric, then the loss.
+    """Return the graph's metric and minus the loss of the validation users' probabilities: higher is better.
 
-    They are those of all workers, and so are ``labels``, which are brought together unless they are given. Where labels are
-    private, the loss is that of the reports which the probabilities predict.
+    Parameters
+    ----------
+    rows
+        Probabilities of the validation users of all workers: (validation users, classes) float32.
+    transition
+        The chance of each report given each class, where labels are private: the loss is then that of the
+        reports which the probabilities predict.
+    labels
+        The labels of these users; brought together from all workers unless they are given.
     """
     if labels is None:
         labels = Group.of(graph, graph.validation).rows(graph.labels)

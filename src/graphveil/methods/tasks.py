@@ -1,4 +1,7 @@
-"""What can be predicted: the classes of users, or links between them; and what a method gives back. A task owns all that depends on which it is."""
+"""The tasks: the classes of users, or links between them; and the outcome that a method returns.
+
+A task owns all that depends on which it is.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,16 @@ class Trained:
 
 @dataclass(frozen=True)
 class TrainingCurve:
-    """How training went: the losses of each epoch, and the validation score of each that was the best so far, by its number.
+    """The course of a training.
 
-    ``training`` is empty where a loop keeps none.
+    Parameters
+    ----------
+    validation
+        The validation loss of each epoch.
+    better
+        The number and the validation score of each epoch that was the best so far.
+    training
+        The training loss of each epoch; empty where a loop keeps none.
     """
 
     validation: tuple[float, ...]
@@ -52,14 +62,28 @@ class TrainingCurve:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method learned, and how it did on what validates.
+    """The result of a method, and its score on the validation data.
 
-    ``scores`` are those of all classes for all users, and ``validation_score`` is the accuracy. Where users have several labels each,
-    they are the log-odds of each label, and the micro-F1. Where links are predicted,
-    ``pair_scores`` gives the score of any pair, and ``validation_score`` is the area under the curve. ``embedding`` is what
-    was learned of each user on the way, a row each. Where norms of feature rows are learned too, ``norms`` are those predicted
-    for all users, and ``constant_norm`` is one guess for everybody, the mean of what training users report. ``also`` are numbers that
-    the server knows besides, by name. ``curve`` says how training went, where it was one loop over epochs.
+    Parameters
+    ----------
+    scores
+        Scores of all users for all classes, (users, classes) float32; where users have several labels each,
+        the log-odds of each label; None where links are predicted.
+    validation_score
+        The accuracy; the micro-F1 where users have several labels each; the area under the curve where links
+        are predicted.
+    pair_scores
+        A function that scores any pairs, where links are predicted.
+    embedding
+        A row for each user that was learned on the way.
+    norms
+        Predicted norms of the feature rows of all users, where norms are learned too.
+    constant_norm
+        One guess for everybody: the mean of what training users report.
+    also
+        Other numbers that the server knows, by name.
+    curve
+        The course of the training, where it was one loop over epochs.
     """
 
     scores: NDArray[np.float32] | None
@@ -88,7 +112,15 @@ def node_targets(job: Job, topology: learn.Topology) -> learn.Targets | learn.Se
 
 
 def graph_targets(job: Job, topology: learn.Topology, *, drop: bool = True) -> learn.Targets:
-    """The labels that the server knows, as tensors; with the loss that the settings ask for where they are private."""
+    """Return the labels that the server knows, as tensors, with the loss that the settings ask for.
+
+    Parameters
+    ----------
+    topology
+        The graph along which labels spread, for the loss "drop".
+    drop
+        Whether that loss is allowed; else private labels have the forward loss.
+    """
     graph, settings = job.graph, job.settings
     labels, train, validation = (
         learn.tensor(array, job.device) for array in (graph.labels, graph.train, graph.validation)
@@ -118,7 +150,7 @@ class Task(ABC):
 
     @abstractmethod
     def divide(self, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
-        """The data as one run has them: what trains, what validates and what tests, drawn by seed."""
+        """Return the data of one run: what trains, what validates and what tests, drawn by seed."""
 
     @abstractmethod
     def check_budgets(self, budgets: Budgets) -> None:
@@ -134,27 +166,27 @@ class Task(ABC):
 
     @abstractmethod
     def metric(self, graph: Graph) -> str:
-        """What a score is."""
+        """Return the name of the metric that scores are in."""
 
     @abstractmethod
     def output_count(self, job: Job) -> int:
-        """How many columns a model ends in."""
+        """Return the number of columns that a model ends in."""
 
     @abstractmethod
     def goal(self, job: Job, topology: learn.Topology) -> learn.Goal:
-        """What a model of this job learns towards."""
+        """Return the goal that a model of this job learns towards."""
 
     @abstractmethod
     def outcome(self, job: Job, fitted: learn.Fitted, detail: str = "") -> Outcome:
-        """A trained model's result."""
+        """Return the outcome of a trained model."""
 
     @abstractmethod
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
-        """How well what tests was predicted; the users judge."""
+        """Return the score on the test data; the users compute it."""
 
     @abstractmethod
     def validation(self, graph: Graph, outcome: Outcome, budgets: Budgets) -> tuple[str, float]:
-        """A metric, and how well what validates was predicted by it."""
+        """Return the name of a metric, and the score of what validates by it."""
 
 
 class NodeTask(Task):
@@ -212,7 +244,7 @@ class NodeTask(Task):
 
 
 class LinkTask(Task):
-    """Which pairs of users are linked, from some of the links."""
+    """The prediction of links between users, from some of the links."""
 
     name = "link"
     summary = "held-out links"
@@ -272,5 +304,5 @@ TASKS = Registry[Task]("task", {each.name: each for each in (NODE, LINK)})
 
 
 def task_of(graph: Graph) -> Task:
-    """What a graph is divided for: links where some are held out of it, else classes."""
+    """Return the task that a graph is divided for: links where some are held out of it, else classes."""
     return NODE if graph.links is None else LINK

@@ -48,7 +48,7 @@ def option(default: Any, sentence: str, *names: str, positional: bool = False) -
 
 @dataclass(frozen=True)
 class Budgets:
-    """What is asked of users, by which mechanism and at which budget; None where it is not asked."""
+    """The budget and the mechanism of each question to users; None where it is not asked."""
 
     title: ClassVar[str] = "Budgets and mechanisms"
 
@@ -99,21 +99,21 @@ class Budgets:
 
     @property
     def private_labels(self) -> bool:
-        """Whether labels are asked for, and known by their reports alone."""
+        """Whether labels are asked for, and known only by their reports."""
         return self.label_epsilon is not None
 
     @property
     def private_links(self) -> bool:
-        """Whether links are asked for, and known by their reports alone."""
+        """Whether links are asked for, and known only by their reports."""
         return self.link_epsilon is not None
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Where users choose a privacy level each: how many there are, their budgets, what hides the level, who chooses which.
+    """The privacy levels that users choose from: their number, their budgets, and what hides the choice.
 
-    ``level_distribution`` says how that is simulated, or names a file of levels. Without it, users who are given with levels keep
-    them, and others choose uniformly.
+    ``level_distribution`` says how the choice is simulated, or names a file of levels. Without it, users who
+    are given with levels keep them, and others choose uniformly.
     """
 
     title: ClassVar[str] = "Privacy levels"
@@ -143,13 +143,13 @@ class Levels:
 
     @property
     def given(self) -> list[str]:
-        """What is said of levels that only users with levels have."""
+        """The names of given options that only users with levels have."""
         return [name for name in ("levels", "budgets", "gamma") if getattr(self, name) is not None]
 
 
 @dataclass(frozen=True)
 class Turnout:
-    """Who of those that are asked answers at all. Silent users answer no question of any round."""
+    """The share of asked users that answers. Silent users answer no question of any round."""
 
     title: ClassVar[str] = "Who answers"
 
@@ -195,7 +195,7 @@ class Volunteers:
 
 @dataclass(frozen=True)
 class Machine:
-    """What is computed with; it decides no number but by rounding."""
+    """The device and the memory to compute with; they change numbers only by rounding."""
 
     title: ClassVar[str] = "Computing"
 

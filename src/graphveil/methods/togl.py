@@ -125,7 +125,7 @@ class Togl(Method):
         return train_backbone(job, linear.Composition(hops, inputs) if settings.hops else inputs, topology)
 
     def _target(self, job: Job, topology: Topology, first: Reports, second: Plan) -> Target:
-        """What round 2 asks, from the reports of round 1."""
+        """Return the attributes that round 2 asks for, from the reports of round 1."""
         settings: ToglSettings = job.settings
         asked = _targetable(second).asking.count
         scores = attribute_scores(job, topology, first.estimate())
@@ -172,7 +172,10 @@ def split_of(job: Job) -> float:
 
 
 def _known_before(first: Reports, second: Plan) -> float:
-    """How likely an attribute would have to be asked in round 2 to be known as well as it is after round 1."""
+    """Return what is known of an attribute after round 1, as a probability of being asked in round 2.
+
+    Asked with that probability, an attribute would be known as well.
+    """
     asked_before, next_one = first.mechanism, _targetable(second)
     assert _can_target(asked_before)
     return (
@@ -184,7 +187,7 @@ def _known_before(first: Reports, second: Plan) -> float:
 
 
 def _asked(job: Job) -> dict[str, Any]:
-    """How many values a round asks for, where that follows from the whole budget."""
+    """Return the number of values that a round asks for, where it follows from the whole budget."""
     if job.settings.m_from == "round":
         return {}
     return {"sampled": _targetable(feature_plan(job)).asking.count}
@@ -202,7 +205,7 @@ def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
 
 
 def _can_target(mechanism: Mechanism) -> TypeGuard[FeatureMechanism | PersonalMechanism]:
-    """Whether a mechanism asks for some of the values, and can ask for some more often."""
+    """Return whether a mechanism asks for some of the values, and can ask for some of them more often."""
     return isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) and mechanism.shape.names_dimensions
 
 

@@ -136,7 +136,10 @@ class Veil(Method):
                 )
 
     def questions(self, job: Job) -> Questions:
-        """Who answers which round follows from labels and graph; here two halves stand for them, as nobody answers both."""
+        """Return the questions, with two halves of the users in the place of those who will answer.
+
+        Which users answer which round follows from labels and graph; nobody answers both.
+        """
         asked = questions_of(job)
         if job.unasked or job.graph.public_range is None or job.graph.class_count < 2:
             return asked
@@ -181,7 +184,10 @@ class Veil(Method):
 
 @dataclass(frozen=True, eq=False)
 class PublicKnowledge:
-    """What is known before anybody is asked about a row: calibrated probabilities, and the validation users who judge."""
+    """The knowledge of a server before anybody is asked about a row.
+
+    It consists of calibrated probabilities and of the validation users who judge.
+    """
 
     graph: Graph
     prior: Floats
@@ -205,7 +211,7 @@ class PublicKnowledge:
         return validation_quality(self.graph, theirs, judges.transition, judges.labels)[0]
 
     def targets(self, about: str) -> Floats:
-        """What a model is to predict of each user: the own class, or the classes of the neighbours."""
+        """Return what a model is to predict of each user: the user's class, or the classes of the neighbours."""
         if about == "self":
             return self.prior
         near: Floats = learn.edge_operators(self.graph)["mean"] @ self.prior
@@ -216,7 +222,7 @@ class PublicKnowledge:
 
 
 def teacher_of(job: Job) -> str:
-    """Who teaches the model."""
+    """Return the source that the model is taught from, as the setting ``teach`` names it."""
     teach: str = job.settings.teach
     if teach != AUTO:
         return teach
@@ -224,14 +230,14 @@ def teacher_of(job: Job) -> str:
 
 
 def open_of(job: Job) -> tuple[int, bool]:
-    """How many classes are left open for a user, and whether what the graph says of them is added on the device."""
+    """Return how many classes are left open for a user, and whether the device adds the graph's scores."""
     classes = job.graph.class_count
     usual, offset = usually_open(job.epsilon, classes)
     return usual if job.settings.open == AUTO else min(int(job.settings.open), classes), offset
 
 
 def usually_open(epsilon: float, classes: int) -> tuple[int, bool]:
-    """How many of a graph's classes are left open at a budget, and whether what the graph says of them is added.
+    """Return how many classes are left open at a budget, and whether what the graph says of them is added.
 
     >>> usually_open(1.0, 4), usually_open(1.0, 7), usually_open(4.0, 7)
     ((4, False), (2, False), (5, True))
@@ -278,13 +284,23 @@ def _taught(job: Job, known: PublicKnowledge) -> tuple[PublicModel | None, Whole
 def teaching_users(
     graph: Graph, prior: Floats, share: float, seed: int | None, *, even: bool = False, shared: bool = False
 ) -> Whole:
-    """Who teaches: all training users, and others up to that share; never those who validate.
+    """Return the users who teach: all training users, and others up to a share; never those who validate.
 
-    Others are drawn by the seed from all whose class is nearly certain, so that they are not all of one kind, where there are
-    enough of them; else, and without a seed, they are the most certain ones. With ``even``, as many are drawn of each likeliest class as there are, up to a number that
-    is the same for all: where noise is large, the mean row of a rare class is what is known least. Where workers ``shared`` the
-    learning of what is certain, or could have, sums were rounded in another order: then a last digit decides nothing, and everybody
-    has a coin of the own.
+    Others are drawn from all whose class is nearly certain, so that they are not all of one kind, where there
+    are enough of them; else, and without a seed, they are the most certain ones.
+
+    Parameters
+    ----------
+    prior
+        The probabilities of the classes: (users, classes).
+    share
+        The share of all users that teaches.
+    even
+        Draw as many of each likeliest class as there are, up to a number that is the same for all: where
+        noise is large, the mean row of a rare class is what is known least.
+    shared
+        Whether workers shared the learning of the prior, or could have, so that sums were rounded in another
+        order: then a last digit decides nothing, and each user has their own coin.
     """
     trained = np.flatnonzero(graph.train)
     missing = round(share * graph.total_count) - graph.count(graph.train)
@@ -310,7 +326,7 @@ def teaching_users(
 
 
 def _places(classes: Whole) -> Whole:
-    """How many of the same class come before each.
+    """Count those of the same class that come before each.
 
     >>> _places(np.array([2, 0, 2, 2, 0])).tolist()
     [0, 0, 1, 2, 1]
@@ -344,7 +360,10 @@ def _blank_model(classes: int, features: int, public: tuple[float, float]) -> Pu
 def answers_evidence(
     job: Job, known: PublicKnowledge, model: PublicModel | None, teachers: Whole
 ) -> tuple[Floats, Floats, int]:
-    """What volunteers' own rows and everybody's answers say of each class (n x C), the same for two folds, and how many were asked."""
+    """Return the evidence for each class (n x C), the same for two folds, and how many users were asked.
+
+    It comes from volunteers' own rows and from everybody's answers.
+    """
     graph = job.graph
     evidence = np.zeros((graph.node_count, graph.class_count))
     if model is not None and model.own is not None and graph.panel is not None:
@@ -369,7 +388,10 @@ def answers_evidence(
 
 
 def asked_users(job: Job, known: PublicKnowledge, teachers: Whole, about: str) -> Whole:
-    """Who is asked for a class: not those who have taught, nor those whose own class is known already; validation users always are."""
+    """Return the users who are asked for a class; validation users always are.
+
+    Users who have taught, and those whose own class is known already, are not asked.
+    """
     graph = job.graph
     may = np.ones(graph.node_count, dtype=bool)
     may[teachers] = False
@@ -406,7 +428,19 @@ def _ask(job: Job, known: PublicKnowledge, model: PublicModel, users: Whole) -> 
 
 
 def class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: Floats | None) -> Plan:
-    """The question for a class, with what each user is asked beyond the model."""
+    """Return the question for a class, with what each user is asked beyond the model.
+
+    Parameters
+    ----------
+    model
+        The public model that users apply to their rows.
+    users
+        The users who are asked.
+    lists
+        The classes that are left open for each: (users, K) int64.
+    logs
+        Logarithms that are added to the model's scores of these classes, or None: (users, K).
+    """
     offsets = None
     if logs is not None:
         most = model.model.largest_offset
@@ -462,7 +496,7 @@ def _judged(known: PublicKnowledge, asked: ClassAnswers, about: str) -> tuple[Ju
 
 
 def _spread_to(graph: Graph, users: Whole, about: str) -> Callable[[Floats], Floats]:
-    """What answers say of everybody's class: of those who answered, or of all their neighbours."""
+    """Return a function from answers to evidence about classes: of the answering users or their neighbours."""
 
     def own(told: Floats) -> Floats:
         whole = np.zeros((graph.node_count, told.shape[1]))

@@ -1,7 +1,7 @@
-"""What veil would gain over structure on a graph, from what is public: numbers of the graph, and volunteers' rows where there are some.
+"""A forecast of veil's gain over structure on a graph, from public numbers and volunteers' rows.
 
-Gains are foretold by curves that were fitted to measured gains on other graphs. The package has the fitted numbers alone, in
-gain_models.json; the runs that they were fitted to and the fit are in reproduce/advice.
+Gains are predicted by curves that were fitted to measured gains on other graphs. The package has the fitted
+numbers alone, in gain_models.json; the runs that they were fitted to and the fit are in reproduce/advice.
 """
 
 from __future__ import annotations
@@ -203,7 +203,17 @@ def error_unit(situation: Situation, kind: Kind, gain: float) -> float:
 
 
 def gain_curve(weights: Floats, points: Floats, most: Floats) -> Floats:
-    """Return gains by the logistic curve with these weights, the first of them its constant."""
+    """Return gains by a logistic curve.
+
+    Parameters
+    ----------
+    weights
+        The weights of the curve, the first of them its constant.
+    points
+        The numbers of each situation: (situations, weights - 1).
+    most
+        The largest gain of each situation.
+    """
     share: Floats = most / (1 + np.exp(-np.clip(points @ weights[1:] + weights[0], -30, 30)))
     return share
 
@@ -256,7 +266,7 @@ class PublicView:
 
     @property
     def panel(self) -> int:
-        """How many volunteers there are."""
+        """The number of volunteers."""
         return 0 if self.volunteers is None else len(self.volunteers.scores)
 
     def at(self, epsilon: float) -> Situation:
@@ -298,9 +308,10 @@ def agreeing_share(graph: Graph) -> float:
 
 
 def within_reach(rows: Floats, epsilon: float) -> float:
-    """What answers could add to the expected accuracy if every row told its class: each user's own answer, no neighbours.
+    """Return the accuracy that each user's own answer could add if every row told its class; no neighbours.
 
-    An answer r of a list of K classes has the chance P(r | c) by k-ary response; the best guess is right with Σ_r max_c q_c·P(r | c).
+    An answer r of a list of K classes has the chance P(r | c) by k-ary response; the best guess is right with
+    Σ_r max_c q_c·P(r | c).
 
     >>> round(within_reach(np.array([[0.5, 0.5]]), math.log(3)), 6)
     0.25
@@ -320,7 +331,17 @@ def within_reach(rows: Floats, epsilon: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class VolunteerRows:
-    """What volunteers' rows tell: ``scores`` of each by a model that the others taught, their classes, and nats on average."""
+    """The information in volunteers' rows.
+
+    Parameters
+    ----------
+    scores
+        Scores of each volunteer's row, by a model that the others taught.
+    classes
+        The volunteers' classes.
+    nats
+        The mean information of a row, in nats.
+    """
 
     scores: Floats
     classes: Whole
@@ -328,7 +349,7 @@ class VolunteerRows:
 
 
 def volunteer_rows(graph: Graph, posterior: Posterior, model: PublicModel) -> VolunteerRows:
-    """What the volunteers of a graph tell; nothing of themselves where the model is about their neighbours."""
+    """Return what the volunteers' rows tell; nothing of their own class if the model is about neighbours."""
     assert graph.panel is not None
     users = graph.panel.users
     scores = np.zeros((len(users), graph.class_count)) if model.own is None else model.own
@@ -338,10 +359,16 @@ def volunteer_rows(graph: Graph, posterior: Posterior, model: PublicModel) -> Vo
 
 
 def simulated_gain(rows: Floats, volunteers: VolunteerRows, epsilon: float, seed: int = 0) -> float:
-    """What own answers add to the accuracy in drawn worlds, 0..1; neighbours are left out.
+    """Return the accuracy that users' own answers add in a simulation, 0..1; neighbours are left out.
 
-    Everybody's class is drawn from what graph and labels say (``rows``), and the scores of a volunteer of that class stand for the
-    scores of the own row. Lists, channel and decoding are veil's; the users of one half are decoded by tables of the other.
+    Lists, channel and decoding are veil's; the users of one half are decoded by tables of the other.
+
+    Parameters
+    ----------
+    rows
+        What graph and labels say, (users, classes): everybody's class is drawn from it.
+    volunteers
+        The scores of a volunteer of the drawn class stand for the scores of a user's own row.
     """
     random = np.random.default_rng(seed)
     prior = np.maximum(np.tile(rows, (max(1, math.ceil(DRAWS / len(rows))), 1)), SMALLEST)

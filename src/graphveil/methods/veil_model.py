@@ -1,4 +1,4 @@
-"""Where veil's public model comes from: a file of weights, volunteers' raw rows, or private reports of a part of the users."""
+"""Sources of veil's public model: a file of weights, volunteers' raw rows, or some users' private reports."""
 
 from __future__ import annotations
 
@@ -85,13 +85,21 @@ class Around:
         return np.clip(np.asarray(dense, dtype=np.float64), self.public.low, self.public.high) - self.centre
 
     def model(self, taught: Taught, about: str) -> PublicModel:
-        """What was taught on differences, in integers."""
+        """Return the model that was taught on differences, in integers."""
         model, scale = integer_model(taught.weights, taught.bias, self.range, unit=taught.unit)
         return PublicModel(model, scale, taught.gain, taught.own, about)
 
 
 def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, seed: int) -> PublicModel:
-    """The model that volunteers' rows teach, about themselves or about their neighbours: whichever a row tells more of."""
+    """Return the model that volunteers' rows teach.
+
+    Parameters
+    ----------
+    targets
+        A function that gives the probabilities to learn, about "self" or "neighbours": (users, classes).
+    about
+        "self", "neighbours", or "auto": whichever a row tells more of.
+    """
     panel, around = graph.panel, Around.of(graph)
     assert panel is not None
     rows = around.moved(panel.rows)
@@ -108,7 +116,17 @@ def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, 
 def taught_by_reports(
     reports: Reports, graph: Graph, targets: Callable[[str], Floats], users: NDArray[np.int64], about: str
 ) -> PublicModel:
-    """The model that unbiased reports of some users of all workers teach: the class whose mean row is nearest."""
+    """Return the model that unbiased reports of some users teach: the class whose mean row is nearest.
+
+    Parameters
+    ----------
+    targets
+        A function that gives the probabilities to learn, about "self" or "neighbours": (users, classes).
+    users
+        The users who were asked.
+    about
+        "self", "neighbours", or "auto": whichever reports tell more of.
+    """
     users, collective = users[reports.places], graph.collective
     estimate = reports.mechanism.estimate(reports)
     matrix = estimate.dense() if estimate.indices is None else estimate.to_scipy()
