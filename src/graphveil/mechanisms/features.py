@@ -48,7 +48,12 @@ CASES = 1 << 53
 class Asking:
     """The choice of ``count`` of ``size`` values without replacement.
 
-    In expectation ``from_pool`` of them are from ``pool``. =rest
+    In expectation ``from_pool`` of them are from ``pool``.
+
+    A user draws k of the pool's T values and m - k of the rest, all choices equally likely, k being ``from_pool`` rounded
+    down or up at random. So a value of the pool is asked with probability π = from_pool/T, any other with
+    (m - from_pool)/(d - T); an estimate is unbiased if an answer counts 1/π. TOGL's round 2 is the case T = k = m*: everybody
+    answers the pool, which counts 1, and the rest counts (d - m*)/(m - m*). What is drawn depends on random words alone.
 
     >>> Asking(10, 2, pool=(3, 7), from_pool=1.0).inclusion[[0, 3]].tolist()
     [0.125, 0.5]
