@@ -57,7 +57,7 @@ def family(constructor: Callable[P, C]) -> Callable[P, C]:
 
 
 def table_size(channel: FiniteChannel) -> int:
-    """How many numbers a channel holds."""
+    """Return the number of numbers that a channel holds."""
     return channel.table.size if isinstance(channel, Channel) else channel.output_count
 
 
@@ -71,11 +71,22 @@ def input_grid(epsilon: float, points: int | None) -> Values:
 def window_table(
     widths: Sequence[int], first: Sequence[int], last: Sequence[int], ratio: Fraction, total: int = TOTAL
 ) -> Counts:
-    """Counts of a density of two heights: ``ratio`` times as high on the cells first[t]..last[t]-1 of row t as elsewhere.
+    """Return counts of a density of two heights: ``ratio`` times as high inside a window as elsewhere.
 
     Cell j gets b_j = ⌈κ w_j⌉ outside the window and at most ⌊ratio·b_j⌋ inside it, with κ such that a row makes up
     the total or a little more. The excess (a few counts a cell) is taken from the window, which can only bring the two
     levels closer. So a column's largest entry is at most ``ratio`` times its smallest.
+
+    Parameters
+    ----------
+    widths
+        w_j, the width of each cell.
+    first, last
+        The window of row t is the cells first[t]..last[t]-1.
+    ratio
+        The ratio of the two heights.
+    total
+        The sum of each row.
     """
     ends = np.concatenate([[0], np.cumsum(np.array(widths, dtype=object))])
     narrowest = min(int(ends[stop] - ends[start]) for start, stop in zip(first, last, strict=True))

@@ -74,7 +74,7 @@ def check_delta(delta: float) -> float:
 
 
 def target(epsilon: float) -> Fraction:
-    """What a constructor aims at: ε(1 - 2^-40), exactly."""
+    """Return ε(1 - 2^-40) exactly, which constructors aim at."""
     return Fraction(epsilon) * (1 - Fraction(MARGIN))
 
 
@@ -179,7 +179,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Worst:
-    """Where a table is most revealing: this output, under these two inputs, with this ratio (None: infinite)."""
+    """The most revealing place of a table: an output, two inputs, and their ratio (None: infinite)."""
 
     output: int
     likelier: int
@@ -188,7 +188,7 @@ class Worst:
 
     @property
     def loss(self) -> Loss:
-        """What that output reveals."""
+        """The loss of that output."""
         return Loss.of(self.ratio)
 
 

@@ -88,7 +88,7 @@ ONE_BIT_BELOW = math.log(
 
 
 def piecewise_share(epsilon: float) -> float:
-    """How often the piecewise mechanism is used: 1-e^{-ε/2} above ε*, never below."""
+    """Return the probability of using the piecewise mechanism: 1-e^{-ε/2} above ε*, 0 below."""
     return -math.expm1(-epsilon / 2) if epsilon > ONE_BIT_BELOW else 0.0
 
 

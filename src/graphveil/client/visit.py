@@ -25,7 +25,10 @@ REGISTERED, UNKNOWN, NO_SUCH_CALL = 204, 401, 404
 
 @dataclass(frozen=True)
 class Visited:
-    """What came of one question: answered, kept silent by the owner, or refused with a reason; and what the server said."""
+    """The outcome of one question: answered, declined by the owner, or refused with a reason.
+
+    And the server's reply.
+    """
 
     inquiry: Inquiry | None
     refusal: RefusalError | None = None
@@ -39,7 +42,7 @@ class Visited:
 
     @property
     def reason(self) -> str | None:
-        """Why the device refused the question; None where it did not."""
+        """The reason why the device refused the question; None if it did not."""
         return None if self.refusal is None else self.refusal.reason
 
     @property
@@ -49,7 +52,7 @@ class Visited:
 
     @property
     def sentence(self) -> str:
-        """What the owner is told of it."""
+        """The sentence that the owner is told about it."""
         if self.refusal is not None:
             return f"Refused ({self.reason}): {self.refusal}."
         assert self.inquiry is not None
@@ -268,7 +271,7 @@ def recover_books(device: Device, calls: Calls, agreement: Agreement, spent: flo
 
 @dataclass(frozen=True)
 class VisitSummary:
-    """What came of a visit: each question, whether the row was given, and what was spent in the collection and in all.
+    """The outcome of a visit: each question, whether the row was given, and the spending there and in all.
 
     Books that are in ``doubt`` do not know what is left: nothing is, until the owner says what was spent.
     """
@@ -315,7 +318,7 @@ class VisitSummary:
 
     @property
     def sentences(self) -> list[str]:
-        """What the owner is told, a sentence each."""
+        """Return the sentences that the owner is told."""
         lines = [each.sentence for each in self.questions] or ["Nothing is asked of you now."]
         if self.row_given:
             lines.append("Your row was given.")

@@ -125,7 +125,7 @@ def _layer(weights: Any, bias: Any) -> tuple[Floats, Floats]:
 
 
 def _scale(matrix: Floats, bits: int) -> float:
-    """What makes the largest weight as large as so many bits can say; where all are 0, what does that for 1."""
+    """Return the factor that gives the largest weight ``bits`` bits; where all are 0, the factor for 1."""
     largest = float(np.abs(matrix).max()) or 1.0
     return float(2**bits - 1) / largest
 

@@ -169,7 +169,7 @@ class Privacy(RecordPart):
 
     @property
     def volunteers(self) -> int | None:
-        """How many volunteers gave their raw features; None where there are none."""
+        """The number of volunteers who gave their raw features; None where there are none."""
         return None if self.panel is None else self.panel.users
 
     @property
@@ -240,7 +240,7 @@ class Privacy(RecordPart):
         return f"{some if partly else everybody} reported"
 
     def _link_words(self, cost: Cost) -> str:
-        """What a link costs, and what documents call that where they count what each end spends."""
+        """Return the cost of a link, and its name in documents that count what each end spends."""
         if self.trust == "curator":
             return f"every private link costs {cost.words} in what is published"
         told = f"every link {self.link_cost}"
@@ -250,7 +250,7 @@ class Privacy(RecordPart):
 
     @property
     def link_cost(self) -> str:
-        """What a link costs over both its ends; where devices answer, with an honest server and with any."""
+        """The cost of a link over both its ends; where devices answer, with an honest server and with any."""
         told = "costs nothing" if self.links is None else f"costs {self.links.words} over both its ends"
         if self.links_at_most is None:
             return told
@@ -321,12 +321,23 @@ def privacy_record(
     volunteers: NDArray[np.int64] | None = None,
     devices: bool = False,
 ) -> Privacy:
-    """What a ledger says was spent; ``raw`` is what was read in the clear, ``silent`` that not everybody answered.
+    """Return the privacy record of a ledger.
 
-    ``partial`` says that not everybody was asked.
-
-    ``volunteers`` gave their raw rows, which no ledger charges: they gave them by consent. ``devices`` says that people answer on their own, to
-    a server from which they have the numbers that say who answers for a link.
+    Parameters
+    ----------
+    ledger
+        The ledger of all that was charged.
+    raw
+        The subjects that were read in the clear.
+    silent
+        Whether some who were asked did not answer.
+    partial
+        Whether some were not asked at all.
+    volunteers
+        The users who gave their raw rows by consent, which no ledger charges.
+    devices
+        Whether people answer on their own devices, which have the numbers that say who answers for a link
+        from a server.
     """
     charges = ledger.charges
     costs = {name: _cost(ledger, subject) for subject, name in SUBJECTS.items()}
@@ -396,7 +407,10 @@ def _cost(ledger: Ledger, subject: str) -> Cost | None:
 
 
 def _links_at_most(charges: Sequence[Charge]) -> Cost | None:
-    """What a link costs if both its ends answer wherever one was meant to; None where that is no more."""
+    """Return the cost of a link if both its ends answer wherever one was meant to.
+
+    None where that is no more.
+    """
     links = [charge for charge in charges if charge.subject == "links"]
     meant = add_up(charge.claim for charge in links)
     most = add_up(told_by_both_ends(charge.built) for charge in links if charge.built is not None)
