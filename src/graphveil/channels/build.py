@@ -139,10 +139,21 @@ def lattice(edges: NDArray[np.float64]) -> list[int]:
 
 
 def calibrated(name: str, table: Counts, outputs: Values, claim: Claim) -> Channel:
-    """A channel on [-1, 1] that is unbiased: outputs scaled so that the end rows have means -1 and 1.
+    """Build an unbiased channel on [-1, 1]: outputs scaled so that the end rows have means -1 and 1.
 
     The input symbols in between stand for their rows' exact means. They differ from an even grid only by what cutting
     the output into cells has done to them, and rounding at random between them leaves no bias at all.
+
+    Parameters
+    ----------
+    name
+        The name of the family.
+    table
+        (inputs, outputs) counts.
+    outputs
+        (outputs,) float64: the decoded values before scaling.
+    claim
+        The claim of the channel.
     """
     draft = Channel(name, table, np.arange(len(table), dtype=np.float64), outputs, claim)
     start, stop = draft._exact_mean(0), draft._exact_mean(len(table) - 1)
@@ -157,10 +168,19 @@ def calibrated(name: str, table: Counts, outputs: Values, claim: Claim) -> Chann
 def fitted(
     build: Callable[[Fraction], Channel], claim: Claim, draft: Callable[[Fraction], Channel] | None = None
 ) -> Channel:
-    """The channel that ``build`` makes from the largest ε at which the rounded table keeps the claim.
+    """Return the channel that ``build`` makes from the largest ε at which the rounded table keeps the claim.
 
-    Rounding moves ε by about 2^-50; the aim starts 2^-40 of ε below the claim and gives way by a little more each time.
-    ``draft`` makes a smaller channel that is quicker to check: where that fails already, the whole is not built.
+    Rounding moves ε by about 2^-50; the aim starts 2^-40 of ε below the claim and gives way by a little more
+    each time.
+
+    Parameters
+    ----------
+    build
+        Makes the channel from an ε.
+    claim
+        The claim to keep.
+    draft
+        Makes a smaller channel that is quicker to check: where that fails already, the whole is not built.
     """
     allowance = Fraction(0)
     for attempt in range(44):

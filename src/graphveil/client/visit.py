@@ -87,10 +87,34 @@ def enrol(
     agree: Callable[[Offer, Cap], bool] = lambda offer, cap: True,
     clock: Callable[[], float] = time.time,
 ) -> Agreement:
-    """Take part in a collection. The invitation pins its key, or one that has passed on to it; ``agree`` is asked, with the terms, before anything is sent.
+    """Take part in a collection, whose key the invitation pins, directly or by succession.
 
-    Without a ``cap`` it is the one that the collection offers. A device that takes part already, and was invited again, registers another credential; books
-    and terms stay, and must be the same. What was lost on the way can be asked for again: the credential is drawn once, and kept before it is used.
+    A device that takes part already, and was invited again, registers another credential; books and terms
+    stay, and must be the same. What was lost on the way can be asked for again: the credential is drawn once,
+    and kept before it is used.
+
+    Parameters
+    ----------
+    device
+        The owner's device.
+    calls
+        The calls to the collector.
+    server
+        The address of the collector.
+    token
+        The invitation in one word.
+    held
+        The owner's data.
+    cap
+        The most that the owner spends; by default the cap that the collection offers.
+    excluded
+        The numbers of the attributes that no question may depend on.
+    volunteer
+        Whether the owner gives the raw row.
+    agree
+        Asked with the terms before anything is sent.
+    clock
+        The time in seconds since 1970.
     """
     invitation, calls = Invitation.read(token), calls.within()
     offer, served = calls.offer(), calls.successions()
@@ -179,10 +203,23 @@ def visit(
     held: Held,
     agree: Callable[[Inquiry], bool] = lambda inquiry: True,
 ) -> list[Visited]:
-    """Answer what is asked now, one question after the other, in the server's order; ``agree`` is the owner, asked before each.
+    """Answer what is asked now, one question after the other, in the server's order.
 
     A key that has passed to another one is followed first; where it cannot be, nothing is answered. Nor is it where the collector has
     more answers of this device than its books know. Its calls take about 15 minutes in all at most. Whether the owner agrees should depend on what is asked, never on their values: silence can tell something.
+
+    Parameters
+    ----------
+    device
+        The owner's device.
+    calls
+        The calls to the collector.
+    collection
+        The collection's id.
+    held
+        The owner's data.
+    agree
+        The owner's decision, asked for before each question.
     """
     calls = calls.within()
     device.follow(collection, calls.successions())
