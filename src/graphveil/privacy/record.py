@@ -453,8 +453,7 @@ def _level_words(level: Cost) -> str:
 def artefact_statement(
     privacy: Privacy, seed: int | None, public: Sequence[str], what: str = "embedding", drawn: str = ""
 ) -> str:
-    """Return the statement of an embedding or another artefact: who reported what, and what the seed means
-    for it.
+    """Return the statement of an artefact: who reported what, what it rests on, and what the seed means.
 
     Parameters
     ----------
