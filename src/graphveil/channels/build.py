@@ -57,7 +57,7 @@ def family(constructor: Callable[P, C]) -> Callable[P, C]:
 
 
 def table_size(channel: FiniteChannel) -> int:
-    """How many numbers a channel holds."""
+    """Return the number of numbers that a channel holds."""
     return channel.table.size if isinstance(channel, Channel) else channel.output_count
 
 
@@ -71,11 +71,22 @@ def input_grid(epsilon: float, points: int | None) -> Values:
 def window_table(
     widths: Sequence[int], first: Sequence[int], last: Sequence[int], ratio: Fraction, total: int = TOTAL
 ) -> Counts:
-    """Counts of a density of two heights: ``ratio`` times as high on the cells first[t]..last[t]-1 of row t as elsewhere.
+    """Return counts of a density of two heights: ``ratio`` times as high inside a window as elsewhere.
 
     Cell j gets b_j = ⌈κ w_j⌉ outside the window and at most ⌊ratio·b_j⌋ inside it, with κ such that a row makes up
     the total or a little more. The excess (a few counts a cell) is taken from the window, which can only bring the two
     levels closer. So a column's largest entry is at most ``ratio`` times its smallest.
+
+    Parameters
+    ----------
+    widths
+        w_j, the width of each cell.
+    first, last
+        The window of row t is the cells first[t]..last[t]-1.
+    ratio
+        The ratio of the two heights.
+    total
+        The sum of each row.
     """
     ends = np.concatenate([[0], np.cumsum(np.array(widths, dtype=object))])
     narrowest = min(int(ends[stop] - ends[start]) for start, stop in zip(first, last, strict=True))
@@ -128,10 +139,21 @@ def lattice(edges: NDArray[np.float64]) -> list[int]:
 
 
 def calibrated(name: str, table: Counts, outputs: Values, claim: Claim) -> Channel:
-    """A channel on [-1, 1] that is unbiased: outputs scaled so that the end rows have means -1 and 1.
+    """Build an unbiased channel on [-1, 1]: outputs scaled so that the end rows have means -1 and 1.
 
     The input symbols in between stand for their rows' exact means. They differ from an even grid only by what cutting
     the output into cells has done to them, and rounding at random between them leaves no bias at all.
+
+    Parameters
+    ----------
+    name
+        The name of the family.
+    table
+        (inputs, outputs) counts.
+    outputs
+        (outputs,) float64: the decoded values before scaling.
+    claim
+        The claim of the channel.
     """
     draft = Channel(name, table, np.arange(len(table), dtype=np.float64), outputs, claim)
     start, stop = draft._exact_mean(0), draft._exact_mean(len(table) - 1)
@@ -146,10 +168,19 @@ def calibrated(name: str, table: Counts, outputs: Values, claim: Claim) -> Chann
 def fitted(
     build: Callable[[Fraction], Channel], claim: Claim, draft: Callable[[Fraction], Channel] | None = None
 ) -> Channel:
-    """The channel that ``build`` makes from the largest ε at which the rounded table keeps the claim.
+    """Return the channel that ``build`` makes from the largest ε at which the rounded table keeps the claim.
 
-    Rounding moves ε by about 2^-50; the aim starts 2^-40 of ε below the claim and gives way by a little more each time.
-    ``draft`` makes a smaller channel that is quicker to check: where that fails already, the whole is not built.
+    Rounding moves ε by about 2^-50; the aim starts 2^-40 of ε below the claim and gives way by a little more
+    each time.
+
+    Parameters
+    ----------
+    build
+        Makes the channel from an ε.
+    claim
+        The claim to keep.
+    draft
+        Makes a smaller channel that is quicker to check: where that fails already, the whole is not built.
     """
     allowance = Fraction(0)
     for attempt in range(44):

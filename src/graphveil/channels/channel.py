@@ -66,7 +66,7 @@ Codes = NDArray[np.unsignedinteger]
 
 
 class FiniteChannel(ABC):
-    """What all channels share: k input symbols, l output symbols, a row of counts out of 2^62 for each input.
+    """A finite channel: k input symbols, l output symbols, a row of counts out of 2^62 for each input.
 
     ``inputs`` are the public values that the input symbols stand for, ascending; a value between two of them is
     rounded to one of them at random, which keeps its mean. ``outputs`` are the decoded values of the output symbols.
@@ -80,7 +80,7 @@ class FiniteChannel(ABC):
 
     @property
     def total(self) -> int:
-        """What a row sums to."""
+        """The sum of a row."""
         return TOTAL
 
     @property
@@ -190,7 +190,7 @@ class FiniteChannel(ABC):
 
     @cached_property
     def root_mean_square(self) -> float:
-        """How large a decoded report is when all inputs are equally likely: a public scale."""
+        """The root mean square of a decoded report when all inputs are equally likely: a public scale."""
         blind = self.blind()
         shares = np.array([count / blind.total for count in blind.row(0)])
         return float(np.sqrt(shares @ self.outputs**2))

@@ -75,7 +75,7 @@ class CountingChannel(FiniteChannel):
 
     @cached_property
     def tails(self) -> list[int]:
-        """How many counts the noise d or more has, for each d."""
+        """The number of counts of noise d or more, for each d."""
         sums: list[int] = np.cumsum(self.weights[::-1])[::-1].tolist()
         return sums
 

@@ -74,7 +74,7 @@ def check_delta(delta: float) -> float:
 
 
 def target(epsilon: float) -> Fraction:
-    """What a constructor aims at: ε(1 - 2^-40), exactly."""
+    """Return ε(1 - 2^-40) exactly, which constructors aim at."""
     return Fraction(epsilon) * (1 - Fraction(MARGIN))
 
 
@@ -179,7 +179,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Worst:
-    """Where a table is most revealing: this output, under these two inputs, with this ratio (None: infinite)."""
+    """The most revealing place of a table: an output, two inputs, and their ratio (None: infinite)."""
 
     output: int
     likelier: int
@@ -188,7 +188,7 @@ class Worst:
 
     @property
     def loss(self) -> Loss:
-        """What that output reveals."""
+        """The loss of that output."""
         return Loss.of(self.ratio)
 
 
@@ -254,7 +254,17 @@ def hockey_stick(table: Counts, epsilon: float) -> tuple[Fraction, tuple[int, in
 
 
 def ratio_at_delta(likelier: list[int], rarer: list[int], delta: Fraction) -> Fraction | None:
-    """The smallest e^ε at which two rows are (ε, δ)-close, as an exact fraction; None: there is none."""
+    """Return the smallest e^ε at which two rows are (ε, δ)-close, as an exact fraction.
+
+    None if there is none.
+
+    Parameters
+    ----------
+    likelier, rarer
+        The counts of the two rows.
+    delta
+        δ, exactly.
+    """
     both = [(one, other) for one, other in zip(likelier, rarer, strict=True) if one > 0]
     both.sort(key=lambda pair: Fraction(pair[0], pair[1]) if pair[1] else math.inf, reverse=True)
     allowed = delta * TOTAL
@@ -276,10 +286,19 @@ def ratio_at_delta(likelier: list[int], rarer: list[int], delta: Fraction) -> Fr
 
 
 def loss_at_delta(table: Counts, delta: float, guess: float) -> Loss:
-    """The smallest loss at which the table is (ε, δ)-private; exact. ``guess``: an ε near the answer, to start from.
+    """Return the smallest loss at which the table is (ε, δ)-private; exact.
 
     The worst rows at any ε give a lower bound of the answer, the worst rows there the next one, until they ask for no
     more. Where more than ``MAX_TIED`` pairs of rows agree to 15 digits, the answer is rounded up instead.
+
+    Parameters
+    ----------
+    table
+        (inputs, outputs) counts.
+    delta
+        δ.
+    guess
+        An ε near the answer, to start from.
     """
     asked, power = Fraction(1), math.exp(min(guess, ALL_BUT_EMPTY))
     while True:

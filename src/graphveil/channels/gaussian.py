@@ -109,6 +109,15 @@ def gaussian(epsilon: float, delta: float, points: int | None = None) -> FiniteC
     Claim: (ε, δ), by that theorem, and checked on the table by its hockey-stick divergence. It wastes some of its
     budget: `analytic_gaussian` does not.
 
+    Parameters
+    ----------
+    epsilon, delta
+        The claim for one value; ε is at most 1.
+    points
+        The number of input points on [-1, 1]; None for as many as ε needs.
+
+    Examples
+    --------
     >>> gaussian(1.0, 1e-5).holds
     True
     """
@@ -129,6 +138,15 @@ def analytic_gaussian(epsilon: float, delta: float, points: int | None = None) -
     Claim: (ε, δ). The two ends of the range are the worst pair, and the set of reports that favours one of them by more
     than e^ε begins at an edge between two cells: the table has the same δ at ε as the noise itself.
 
+    Parameters
+    ----------
+    epsilon, delta
+        The claim for one value.
+    points
+        The number of input points on [-1, 1]; None for as many as ε needs.
+
+    Examples
+    --------
     >>> analytic_gaussian(1.0, 1e-5).holds
     True
     """

@@ -59,6 +59,17 @@ def featurerr(epsilon: float, bins: int = 10, raw: bool = False) -> FiniteChanne
     bin in between the normaliser is larger, but r(Z_1 + r - r^{k-1}) ≤ Z_1 keeps every other ratio below. The table says
     the same. The documents' "strong composition" over features is plain addition of budgets.
 
+    Parameters
+    ----------
+    epsilon
+        The claim for one value.
+    bins
+        k, the number of bins.
+    raw
+        Whether a bin decodes to its upper edge, as printed, which is biased.
+
+    Examples
+    --------
     >>> featurerr(1.0).epsilon <= 1.0
     True
     """

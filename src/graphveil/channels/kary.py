@@ -41,7 +41,7 @@ class KaryChannel(FiniteChannel):
 
     @property
     def surplus(self) -> int:
-        """How many more counts one's own symbol has than another."""
+        """The number of counts that one's own symbol has more than another."""
         return TOTAL - self.size * self.other
 
     @property

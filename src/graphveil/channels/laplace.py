@@ -28,7 +28,21 @@ def laplace_cells(scale: float) -> tuple[NDArray[np.float64], int]:
 
 
 def laplace_masses(grid: Values, scale: float, inner: NDArray[np.float64], tails: int) -> NDArray[np.float64]:
-    """Probability of every cell for every input; differences by expm1, on the side where they are small."""
+    """Return the probability of every cell for every input.
+
+    Differences by expm1, on the side where they are small.
+
+    Parameters
+    ----------
+    grid
+        (inputs,) float64: the input points.
+    scale
+        The scale of the noise.
+    inner
+        The edges of the inner cells.
+    tails
+        The number of cells in each tail.
+    """
     reach = inner[-1]
     tail_left = np.exp(-(grid + reach) / scale)[:, None] / (2 * tails) * np.ones(tails)
     tail_right = np.exp((grid - reach) / scale)[:, None] / (2 * tails) * np.ones(tails)
@@ -45,7 +59,19 @@ def laplace_masses(grid: Values, scale: float, inner: NDArray[np.float64], tails
 
 
 def laplace_centres(scale: float, inner: NDArray[np.float64], tails: int) -> Values:
-    """Means of the cells: exact in the tails, whose shape is the same for all inputs; midpoints inside."""
+    """Return the means of the cells: exact in the tails, whose shape is the same for all inputs.
+
+    Midpoints inside.
+
+    Parameters
+    ----------
+    scale
+        The scale of the noise.
+    inner
+        The edges of the inner cells.
+    tails
+        The number of cells in each tail.
+    """
     # In units of the scale: edges at -ln(1-i/n); a cell's mean is what the partial means of an exponential differ by.
     share = np.arange(tails) / tails
     start = -np.log1p(-share)

@@ -16,7 +16,15 @@ from graphveil.channels.onebit import onebit_table
 def window_cells(
     starts: Values, stops: Values, low: float, high: float
 ) -> tuple[list[int], list[int], list[int], Values]:
-    """Cells of [low, high] cut at all window ends: widths, first and last cell of each window, and midpoints."""
+    """Cut [low, high] at all window ends; return widths, first and last cell of each window, and midpoints.
+
+    Parameters
+    ----------
+    starts, stops
+        (inputs,) float64: the ends of each input's window.
+    low, high
+        The ends of the range of reports.
+    """
     edges = np.concatenate([[low], starts, stops, [high]])
     placed = lattice(edges)
     unique = sorted(set(placed))
@@ -88,7 +96,7 @@ ONE_BIT_BELOW = math.log(
 
 
 def piecewise_share(epsilon: float) -> float:
-    """How often the piecewise mechanism is used: 1-e^{-ε/2} above ε*, never below."""
+    """Return the probability of using the piecewise mechanism: 1-e^{-ε/2} above ε*, 0 below."""
     return -math.expm1(-epsilon / 2) if epsilon > ONE_BIT_BELOW else 0.0
 
 

@@ -169,7 +169,7 @@ class AliasTable:
         return drawn
 
     def shares(self, row: int, outputs: int) -> list[int]:
-        """What the table really draws, out of 2^62, summed up column by column; for checks."""
+        """Return the counts that the table really draws, out of 2^62, by column; for checks."""
         columns, height = 1 << self.column_bits, 1 << (TOTAL_BITS - self.column_bits)
         mask = (1 << (64 - self.column_bits)) - 1
         counts = [0] * outputs

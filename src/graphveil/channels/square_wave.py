@@ -43,6 +43,17 @@ def square_wave(epsilon: float, points: int | None = None, raw: bool = False) ->
     Source: Li et al. (2020), "Estimating numerical distributions under local differential privacy"; on [-1, 1] in LDP-GE.
     Claim: ε, for the reason given at `piecewise`.
 
+    Parameters
+    ----------
+    epsilon
+        The claim for one value.
+    points
+        The number of input points on [-1, 1]; None for as many as ε needs.
+    raw
+        Whether a report decodes to itself, which is biased.
+
+    Examples
+    --------
     >>> square_wave(1.0).epsilon <= 1.0
     True
     """

@@ -68,6 +68,17 @@ def latent(epsilon: float, bits: int = BITS, raw: bool = False) -> FiniteChannel
     Claim: ε, the sum over all L bits that are sent, each at most ε/L: 1/2 over e^{-ε/L}/2, while the other answer's
     ratio is 2-e^{-ε/L} < e^{ε/L}.
 
+    Parameters
+    ----------
+    epsilon
+        The claim for one value.
+    bits
+        L, the number of bits of a value.
+    raw
+        Whether the answered bits are read as they are.
+
+    Examples
+    --------
     >>> latent(1.0).epsilon <= 1.0
     True
     """
@@ -85,6 +96,17 @@ def ome(epsilon: float, bits: int = BITS, raw: bool = False) -> FiniteChannel:
     that does not cover two strings that differ in all their bits; a λ above e^{ε/L} cannot keep it.
     Claim: ε, the sum over all L bits that are sent, each at most ε/L.
 
+    Parameters
+    ----------
+    epsilon
+        The claim for one value.
+    bits
+        L, the number of bits of a value.
+    raw
+        Whether the answered bits are read as they are.
+
+    Examples
+    --------
     >>> ome(1.0).epsilon <= 1.0
     True
     """

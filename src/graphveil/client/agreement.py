@@ -1,4 +1,4 @@
-"""What an owner and a collection agree on at enrolment, and what the owner reads before saying yes.
+"""The agreement between an owner and a collection at enrolment, and the texts that the owner reads first.
 
 Both sides know what was agreed on, so a refusal tells nothing new.
 """
@@ -63,7 +63,7 @@ class Cap:
             check_whole(self.renewal_days, "renewal_days", least=1, most=MAX_DAYS)
 
     def period(self, enrolled: int, now: float) -> int:
-        """How often it was renewed since enrolment."""
+        """Return how often the cap was renewed since enrolment."""
         if self.renewal_days is None:
             return 0
         return max(0, math.floor((now - enrolled) / (self.renewal_days * SECONDS_A_DAY)))
@@ -71,7 +71,7 @@ class Cap:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a collection says of itself before anybody takes part."""
+    """The public description of a collection, read before anybody takes part."""
 
     collection: str
     key: bytes
@@ -103,12 +103,12 @@ class Offer:
 
     @property
     def most_people(self) -> int:
-        """How many people a question about links may count on, however the collection grows."""
+        """The most people that a question about links may count on, however the collection grows."""
         return min(MAX_DIMS, max(FEW_PEOPLE, GROWTH * self.people))
 
     @property
     def question_numbers(self) -> int:
-        """How many numbers the long lists of a question may hold: what a model of these attributes and classes needs."""
+        """The most numbers in the long lists of a question: a model of these attributes and classes."""
         return question_numbers(self.dims, self.classes)
 
     @property
@@ -120,7 +120,7 @@ class Offer:
 
 @dataclass(frozen=True, repr=False)
 class Agreement:
-    """What holds between one owner and one collection, for good.
+    """The permanent terms between one owner and one collection.
 
     ``user`` is the number by which plans ask the owner. No question may depend on an ``excluded`` attribute. ``subjects`` are what
     the owner answers questions about.
@@ -194,7 +194,19 @@ def _tuples(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms_text(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer: bool) -> list[str]:
-    """Return what taking part in a collection costs at most, and what it is asked for, a sentence each."""
+    """Return what taking part in a collection costs at most, and what it is asked for, a sentence each.
+
+    Parameters
+    ----------
+    offer
+        The collection's description of itself.
+    cap
+        The most that the owner spends.
+    excluded
+        The numbers of the attributes that no question may depend on.
+    volunteer
+        Whether the owner gives the raw row.
+    """
     delta = f" and δ = {cap.delta:g}" if cap.delta else ""
     period = "for life."
     if cap.renewal_days is not None:

@@ -59,7 +59,7 @@ CREDENTIALS = """CREATE TABLE credentials (
 
 @dataclass(frozen=True, repr=False)
 class Credentials:
-    """What a device proves itself by to one collection.
+    """The credentials by which a device proves itself to one collection.
 
     ``current`` is the one that the device has drawn and the collector has registered, ``former`` one that a collector of an earlier version made, as
     long as there is no other. ``token`` is the SHA-256 of the token that was used last; books of earlier layouts do not say it.
@@ -104,7 +104,7 @@ class Books:
 
     @property
     def mark(self) -> Mark:
-        """How far they have come."""
+        """Return the number of charges and the last marks of the books."""
         return Mark(*self._one("SELECT count, last, before FROM device"))
 
     def _one(self, query: str, *values: Any) -> Any:
@@ -112,7 +112,7 @@ class Books:
         return self._connection.execute(query, values).fetchone()
 
     def continue_from(self, witness: Witness) -> bool:
-        """Whether they are those that the witness has seen last."""
+        """Return whether the books are those that the witness has seen last."""
         seen = witness.mark
         return seen is not None and self.mark.continues(seen)
 
@@ -151,7 +151,7 @@ class Books:
         )
 
     def credentials(self, collection: str) -> Credentials:
-        """What the device proves itself by to a collection."""
+        """Return the credentials of the device for a collection."""
         found = self._one("SELECT current, former, token FROM credentials WHERE collection = ?", collection)
         return Credentials(*(found or ()))
 
@@ -184,7 +184,7 @@ class Books:
         self._connection.execute("UPDATE credentials SET token = ? WHERE collection = ?", (token, collection))
 
     def row_given(self, collection: str) -> int | None:
-        """When the raw row was given to a collection by consent, in seconds since 1970."""
+        """Return when the raw row was given to a collection by consent, in seconds since 1970."""
         found = self._one("SELECT row_given FROM agreements WHERE collection = ?", collection)
         return None if found is None else found[0]
 

@@ -1,4 +1,4 @@
-"""What a device asks a collector to do: the HTTP calls of docs/wire-format.md, with their answers checked."""
+"""The HTTP calls of a device to a collector (docs/wire-format.md), with their answers checked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Calls:
         return Calls(self._transport, self._patience, seconds, self._clock)
 
     def offer(self) -> Offer:
-        """What the collection is about, before anybody takes part."""
+        """Return the collection's description of itself, before anybody takes part."""
         told = self._expect(self._call("GET", "/v1/collection"), 200).json()
         with _checked("what the server says of its collection"):
             cap, pair = told["cap"], told.get("range")
@@ -68,7 +68,10 @@ class Calls:
             )
 
     def successions(self) -> list[SignedSuccession]:
-        """How the collection's key has passed to others, from the first on; none where a collector knows nothing of that."""
+        """Return how the collection's key has passed to others, from the first on.
+
+        There are none where a collector does not support successions.
+        """
         response = self._call("GET", "/v1/keys", limit=SUCCESSIONS_BYTES)
         if response.status == 404:
             return []
@@ -116,7 +119,7 @@ class Calls:
         return self._call("PUT", "/v1/credential", told, former)
 
     def questions(self, credential: str, offer: Offer) -> list[SignedQuestion]:
-        """What is asked of this device now, in a collection that offered this: as much is read as it can have use for."""
+        """Return the questions to this device now, reading no more than the offer can need."""
         limit = questions_limit(offer.question_numbers)
         response = self._call("GET", "/v1/questions", credential=credential, limit=limit)
         told = self._expect(response, 200).json()
@@ -126,7 +129,10 @@ class Calls:
             return [SignedQuestion.from_dict(each) for each in told]
 
     def answered(self, credential: str) -> int | None:
-        """How many different answers of this device the collector has; or None if it gives no valid count."""
+        """Return how many different answers of this device the collector has.
+
+        None if it gives no valid count.
+        """
         response = self._call("GET", "/v1/me", credential=credential)
         if response.status != 200:
             return None
@@ -190,7 +196,7 @@ class Calls:
 
 @contextmanager
 def _checked(what: str) -> Iterator[None]:
-    """What a server sends must have the form that was agreed on; what it was is not shown."""
+    """Check that a server's message has the agreed form; its content is not shown."""
     try:
         yield
     except (InputError, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):

@@ -1,4 +1,4 @@
-"""What a device checks before it answers: every refusal has its reason, and follows from the plan and public books alone.
+"""The checks of a device before it answers: every refusal has a reason, from the plan and public books alone.
 
 | reason | the question |
 | --- | --- |

@@ -29,7 +29,7 @@ from graphveil.settings import former_witness_folders, witness_folder
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What a question is, for its owner to read before anything is answered.
+    """A question as its owner reads it before anything is answered.
 
     ``exact`` is what an answer costs by the integers of its tables, ``claim`` what is charged, ``left`` what the cap leaves before
     it. Where it was ``kept``, it was answered before: the same bytes are sent again, which costs nothing.
@@ -45,7 +45,10 @@ class Inquiry:
 
     @property
     def link_at_most(self) -> Claim | None:
-        """What a link costs if the server lies about numbers, and both its ends answer this question; None where that is no more."""
+        """The cost of a link if the server lies about numbers, and both its ends answer.
+
+        None where that is no more.
+        """
         most = told_by_both_ends(self.question.plan.build())
         return most if self.question.plan.subject == "links" and most != self.claim else None
 
@@ -61,7 +64,7 @@ class Sealed:
 
 @dataclass(frozen=True)
 class Spending:
-    """What was spent in one collection: in the period that counts against the cap, and in all, which is what adds up.
+    """The spending in one collection: in the period that counts against the cap, and in all, which adds up.
 
     ``row_given`` is when the raw row was given by consent (seconds since 1970), which no ε describes.
     """
@@ -103,7 +106,7 @@ class Device:
             return tuple(books.agreements())
 
     def agreement(self, collection: str) -> Agreement:
-        """What was agreed on with a collection."""
+        """Return the agreement with a collection."""
         found = [each for each in self.agreements() if each.collection == collection]
         if not found:
             raise InputError("this device is not enrolled in that collection: enrol with a token first")
@@ -172,7 +175,10 @@ class Device:
                 books.keep_count(collection, count)
 
     def look(self, collection: str, signed: SignedQuestion) -> Inquiry:
-        """What a question is and costs, without answering; a RefusalError where it would not be answered."""
+        """Return what a question is and costs, without answering.
+
+        Raise a RefusalError if it would not be answered.
+        """
         agreement = self.agreement(collection)
         question = checked_question(signed, agreement, self._clock())
         with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
@@ -230,7 +236,7 @@ class Device:
         return [float(value) for value in told]
 
     def spendings(self) -> tuple[Spending, ...]:
-        """What was spent in every collection, for the owner's eyes."""
+        """Return what was spent in every collection, for the owner's eyes."""
         with transaction(self.path) as books:
             return tuple(self._spending(books, agreement) for agreement in books.agreements())
 
@@ -294,7 +300,7 @@ class Device:
         return Spending(agreement, period, _left(ledger), lifetime, lines, given)
 
     def _missing(self, books: Books, agreement: Agreement, told: Claim | None) -> Line:
-        """What the books do not know of what was spent in the period."""
+        """Return what the books do not know of what was spent in the period."""
         period = self._ledger(books, agreement, None)[1]
         cap = agreement.cap
         budgets = [cap.epsilon + more for more in cap.by_level or (0.0,)]

@@ -1,4 +1,4 @@
-"""What one person holds: a row of values, and perhaps a label, a level and a list of neighbours; and how files say it.
+"""The data of one person: a row of values, and perhaps a label, a level and neighbours; and its files.
 
 An error says where something is wrong in a file, and never what stands there.
 """
@@ -57,7 +57,7 @@ class Held:
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
-        """What questions can be answered about."""
+        """The subjects that questions can be answered about."""
         return tuple(subject for subject, value in self._by_subject.items() if value is not None)
 
     def check(self, dims: int) -> None:
@@ -79,7 +79,7 @@ class Held:
         return replace(self, neighbours=numbers, people=len(people) // PERSON_BYTES)
 
     def asked(self, plan: Plan, user: int) -> Any:
-        """What a plan asks for, in the form that `graphveil.answer` takes."""
+        """Return the data that a plan asks for, in the form that `graphveil.answer` takes."""
         held = self._by_subject[plan.subject]
         if held is None or (plan.subject == "links" and self.neighbours is None):
             raise InputError(f"this device holds no {plan.subject}: give it, or answer no questions about it")
@@ -109,7 +109,9 @@ def _one_row(row: Any) -> Any:
 
 
 def read_held(path: Path) -> Held:
-    """What a person holds: one line of numbers (.csv), a list or an object with "values" (.json), an array (.npy).
+    """Read a person's data from a .csv, .json or .npy file.
+
+    It is one line of numbers (.csv), a list or an object with "values" (.json), or an array (.npy).
 
     An object may have "label", "level" and "neighbours" besides. An empty cell is a value that is missing.
     """

@@ -64,7 +64,7 @@ class KeyChain:
 
     @property
     def number(self) -> int:
-        """How many changes were followed."""
+        """The number of changes followed."""
         return len(self.statements)
 
     @property

@@ -1,4 +1,4 @@
-"""How bytes reach a collector: HTTP by the standard library, or anything else that can be called like it."""
+"""The transport to a collector: HTTP by the standard library, or any callable with the same signature."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PASSING = (429, 500, 502, 503, 504)
 
 @dataclass(frozen=True)
 class Response:
-    """What a server answered."""
+    """The response of a server."""
 
     status: int
     body: bytes = b""
@@ -52,7 +52,7 @@ class Response:
 
     @property
     def problem(self) -> str:
-        """What the server says is wrong (application/problem+json), or its status."""
+        """Return the error that the server reports (application/problem+json), or its status."""
         try:
             told = json.loads(self.body)
             said = told.get("detail") or told.get("title")
@@ -136,7 +136,17 @@ class Http:
 def patiently(
     call: Callable[[], Response], attempts: int = ATTEMPTS, sleep: Callable[[float], None] = time.sleep
 ) -> Response:
-    """Call again after what may pass: no connection, a server that is busy or restarts. What is called must bear to be repeated."""
+    """Repeat a call after temporary failures: no connection, a server that is busy or restarts.
+
+    Parameters
+    ----------
+    call
+        The call; it must be safe to repeat.
+    attempts
+        The largest number of calls.
+    sleep
+        The function that waits for so many seconds.
+    """
     wait = FIRST_WAIT
     for left in range(attempts - 1, -1, -1):
         try:
@@ -232,7 +242,7 @@ def _too_long(limit: int) -> ServerError:
 
 
 def _body(answer: Any, limit: int) -> bytes:
-    """What a server answers, up to the byte with which it passes the limit."""
+    """Return the body of a response, up to the byte with which it passes the limit."""
     body = bytearray()
     while len(body) <= limit and (block := answer.read(min(BLOCK, limit + 1 - len(body)))):
         body += block

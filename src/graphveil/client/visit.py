@@ -25,7 +25,10 @@ REGISTERED, UNKNOWN, NO_SUCH_CALL = 204, 401, 404
 
 @dataclass(frozen=True)
 class Visited:
-    """What came of one question: answered, kept silent by the owner, or refused with a reason; and what the server said."""
+    """The outcome of one question: answered, declined by the owner, or refused with a reason.
+
+    And the server's reply.
+    """
 
     inquiry: Inquiry | None
     refusal: RefusalError | None = None
@@ -39,7 +42,7 @@ class Visited:
 
     @property
     def reason(self) -> str | None:
-        """Why the device refused the question; None where it did not."""
+        """The reason why the device refused the question; None if it did not."""
         return None if self.refusal is None else self.refusal.reason
 
     @property
@@ -49,7 +52,7 @@ class Visited:
 
     @property
     def sentence(self) -> str:
-        """What the owner is told of it."""
+        """The sentence that the owner is told about it."""
         if self.refusal is not None:
             return f"Refused ({self.reason}): {self.refusal}."
         assert self.inquiry is not None
@@ -84,10 +87,34 @@ def enrol(
     agree: Callable[[Offer, Cap], bool] = lambda offer, cap: True,
     clock: Callable[[], float] = time.time,
 ) -> Agreement:
-    """Take part in a collection. The invitation pins its key, or one that has passed on to it; ``agree`` is asked, with the terms, before anything is sent.
+    """Take part in a collection, whose key the invitation pins, directly or by succession.
 
-    Without a ``cap`` it is the one that the collection offers. A device that takes part already, and was invited again, registers another credential; books
-    and terms stay, and must be the same. What was lost on the way can be asked for again: the credential is drawn once, and kept before it is used.
+    A device that takes part already, and was invited again, registers another credential; books and terms
+    stay, and must be the same. What was lost on the way can be asked for again: the credential is drawn once,
+    and kept before it is used.
+
+    Parameters
+    ----------
+    device
+        The owner's device.
+    calls
+        The calls to the collector.
+    server
+        The address of the collector.
+    token
+        The invitation in one word.
+    held
+        The owner's data.
+    cap
+        The most that the owner spends; by default the cap that the collection offers.
+    excluded
+        The numbers of the attributes that no question may depend on.
+    volunteer
+        Whether the owner gives the raw row.
+    agree
+        Asked with the terms before anything is sent.
+    clock
+        The time in seconds since 1970.
     """
     invitation, calls = Invitation.read(token), calls.within()
     offer, served = calls.offer(), calls.successions()
@@ -176,10 +203,23 @@ def visit(
     held: Held,
     agree: Callable[[Inquiry], bool] = lambda inquiry: True,
 ) -> list[Visited]:
-    """Answer what is asked now, one question after the other, in the server's order; ``agree`` is the owner, asked before each.
+    """Answer what is asked now, one question after the other, in the server's order.
 
     A key that has passed to another one is followed first; where it cannot be, nothing is answered. Nor is it where the collector has
     more answers of this device than its books know. Its calls take about 15 minutes in all at most. Whether the owner agrees should depend on what is asked, never on their values: silence can tell something.
+
+    Parameters
+    ----------
+    device
+        The owner's device.
+    calls
+        The calls to the collector.
+    collection
+        The collection's id.
+    held
+        The owner's data.
+    agree
+        The owner's decision, asked for before each question.
     """
     calls = calls.within()
     device.follow(collection, calls.successions())
@@ -268,7 +308,7 @@ def recover_books(device: Device, calls: Calls, agreement: Agreement, spent: flo
 
 @dataclass(frozen=True)
 class VisitSummary:
-    """What came of a visit: each question, whether the row was given, and what was spent in the collection and in all.
+    """The outcome of a visit: each question, whether the row was given, and the spending there and in all.
 
     Books that are in ``doubt`` do not know what is left: nothing is, until the owner says what was spent.
     """
@@ -315,7 +355,7 @@ class VisitSummary:
 
     @property
     def sentences(self) -> list[str]:
-        """What the owner is told, a sentence each."""
+        """Return the sentences that the owner is told."""
         lines = [each.sentence for each in self.questions] or ["Nothing is asked of you now."]
         if self.row_given:
             lines.append("Your row was given.")

@@ -37,7 +37,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Mark:
-    """How many charges there were, and the random marks of the last of them and of the one before."""
+    """The number of charges, and the random marks of the last of them and of the one before."""
 
     count: int
     last: str
@@ -58,7 +58,7 @@ class Witness:
 
     @property
     def mark(self) -> Mark | None:
-        """What was seen last; None where the witness is new."""
+        """The mark that was seen last; None where the witness is new."""
         row = self._connection.execute("SELECT count, last FROM witness").fetchone()
         return None if row is None else Mark(*row)
 
@@ -70,7 +70,10 @@ class Witness:
         self._connection.execute("INSERT OR REPLACE INTO witness VALUES (1, ?, ?)", (mark.count, mark.last))
 
     def key(self, collection: str) -> tuple[int, bytes] | None:
-        """How many changes of a collection's key were followed, and to which key; None where it was never put down."""
+        """Return how many changes of a collection's key were followed, and to which key.
+
+        None if never recorded.
+        """
         found = self._connection.execute("SELECT number, key FROM keys WHERE collection = ?", (collection,))
         row = found.fetchone()
         return None if row is None else (int(row[0]), bytes(row[1]))

@@ -1,4 +1,4 @@
-"""What every mechanism is: encode and respond on the client, decode on the server; and what decoding gives."""
+"""The base class of mechanisms (encode and respond on the client, decode on the server) and its estimates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Estimate:
     unbiased: bool
 
     def dense(self) -> NDArray[np.float64]:
-        """The whole matrix, offset included: users x dimensions floats."""
+        """Return the whole matrix, offset included: (users, dimensions) float64."""
         if self.indices is None:
             return self.values.reshape(self.shape) + self.offset
         matrix = np.full(self.shape, self.offset)
@@ -45,7 +45,7 @@ class Estimate:
         return matrix
 
     def first(self, count: int) -> Estimate:
-        """The estimates of the first dimensions alone."""
+        """Return the estimates of the first ``count`` dimensions."""
         kept = min(count, self.shape[1])
         shape = (self.shape[0], kept)
         if self.indices is None:
@@ -58,7 +58,10 @@ class Estimate:
         )
 
     def spread(self, answered: NDArray[np.bool_]) -> Estimate:
-        """The same rows for those who answered, and empty ones, which say nothing, for the others who were asked."""
+        """Return the estimate with an empty row for everybody who was asked and did not answer.
+
+        ``answered`` is (asked,) bool, with as many true entries as this estimate has rows.
+        """
         lengths = np.zeros(len(answered), dtype=np.int64)
         lengths[answered] = np.diff(self.indptr)
         indices = self.indices
@@ -68,7 +71,7 @@ class Estimate:
         return replace(self, shape=(len(answered), self.shape[1]), indptr=indptr, indices=indices)
 
     def to_scipy(self) -> Any:
-        """The sparse part as a ``scipy.sparse.csr_array`` (the offset is left out); needs scipy."""
+        """Return the sparse part as a ``scipy.sparse.csr_array``, without the offset; needs scipy."""
         from scipy.sparse import csr_array
 
         indices = self.indices
@@ -91,7 +94,7 @@ MAX_OUTCOMES = 1 << 20
 
 @dataclass(frozen=True)
 class Answer:
-    """One report consists of ``count`` independent answers through this channel."""
+    """``count`` independent answers through one channel, as part of a report."""
 
     channel: FiniteChannel
     count: int
@@ -99,24 +102,24 @@ class Answer:
 
 @dataclass(frozen=True)
 class ReportShape:
-    """What a report looks like, and what is read and estimated of a user.
+    """The format of a report, and the number of values read and estimated for a user.
 
     Parameters
     ----------
     length
-        How many codes a report holds; at most so many where reports are ``uneven``.
+        The number of codes in a report; the largest number where reports are ``uneven``.
     alphabet
-        How many different codes there are.
+        The number of different codes.
     dimensions
-        How many values an estimate has for each user.
+        The number of values estimated for each user.
     names_dimensions
         Whether a report says which dimension each of its codes is about.
     uneven
-        Whether a report may hold fewer codes than ``length``: how many is then part of its answer.
+        Whether a report may hold fewer codes than ``length``; the number is then part of its answer.
     places
-        How many different places a report may name; 0: as many as there are dimensions.
+        The number of different places a report may name; 0 means the number of dimensions.
     row_length
-        How many values of a user are read; 0: as many as there are dimensions.
+        The number of values read from a user; 0 means the number of dimensions.
     """
 
     length: int
@@ -156,21 +159,28 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def shape(self) -> ReportShape:
-        """What a report looks like: the same for everybody, whatever they hold."""
+        """The format of a report: the same for everybody, whatever they hold."""
 
     @abstractmethod
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        """The reports of some users, one row of ``private`` each; words from the operating system unless given.
+        """Return the reports of some users, one for each row of ``private``.
 
-        Only a shape that does not fit may be refused, as `count` does: whether somebody answers must not depend on a value.
+        Random words come from the operating system unless ``words`` is given. Only a shape that does not fit
+        may be refused, as `count` does: whether somebody answers must not depend on a value.
         """
 
     def count(self, private: Any) -> int:
-        """How many users this is the private data of; by its shape alone, which is public, and refused where that does not fit."""
+        """Return the number of users in ``private``, from its shape alone, which is public.
+
+        Refuse a shape that does not fit.
+        """
         return int(private.shape[0]) if hasattr(private, "shape") else len(private)
 
     def altered(self, private: Any) -> int:
-        """How many of these users hold what does not fit, and is answered as something else; for the owner's eyes only."""
+        """Return the number of users whose data does not fit and is answered as something else.
+
+        For the owner's eyes only.
+        """
         return 0
 
     @abstractmethod
@@ -179,14 +189,14 @@ class Mechanism(ABC):
 
     @abstractmethod
     def blind(self) -> Mechanism:
-        """The control: the same mechanism with blinded channels; its reports carry nothing."""
+        """Return the control: the same mechanism with blinded channels; its reports carry nothing."""
 
     @abstractmethod
     def extremes(self) -> list[Any]:
-        """Private inputs of one user that a whole report tells apart best; candidates for an audit."""
+        """Return private inputs of one user that whole reports tell apart best: candidates for an audit."""
 
     def check_reports(self, reports: Reports) -> None:
-        """Refuse, with a MessageError, what no client can have sent, as far as its format does not tell."""
+        """Refuse, with a MessageError, reports that fit the format but that no client can have sent."""
         return
 
     @property
@@ -217,9 +227,10 @@ class Mechanism(ABC):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 of what a client must know to report and a server to decode, in canonical bytes: 64 digits.
+        """The SHA-256, in 64 digits, of all that a client must know to report and a server to decode.
 
-        Names of classes are no part of it: docs/wire-format.md says what is, for every kind of mechanism.
+        It is taken over canonical bytes. Names of classes are not part of it: docs/wire-format.md lists its
+        parts for every kind of mechanism.
         """
         return digest(
             {
@@ -232,22 +243,22 @@ class Mechanism(ABC):
         )
 
     def described(self) -> dict[str, Any]:
-        """What distinguishes two mechanisms besides their name, claim and answers, as `canonical` takes it."""
+        """Return what distinguishes two mechanisms besides name, claim and answers, as `canonical` takes it."""
         return {"dims": self.shape.dimensions}
 
 
 class Enumerable(Mechanism):
-    """A mechanism whose whole reports can be listed with their exact probabilities, where there are few enough of them."""
+    """A mechanism whose whole reports can be listed with exact probabilities, if there are few enough."""
 
     @abstractmethod
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        """How often each possible whole report of one user occurs, in a fixed order, out of the returned total; exact.
+        """Return how often each possible whole report of one user occurs, in a fixed order, and the total.
 
-        Refused with an InputError where there are too many different reports.
+        Exact. Raises an InputError if there are too many different reports.
         """
 
     def possible_reports(self) -> Reports:
-        """Every possible whole report, each as if a user of its own had sent it, in the order of `joint_counts`.
+        """Return every possible whole report, each as the report of one user, in the order of `joint_counts`.
 
         All strings of codes, the last code changing fastest; a mechanism that names dimensions says how it orders them.
         """
@@ -262,7 +273,7 @@ class Enumerable(Mechanism):
         )
 
     def describe_outcome(self, index: int) -> str:
-        """Which whole report stands at this place of `joint_counts`, in words."""
+        """Return a description of the whole report at this place of `joint_counts`."""
         return f"code {index}"
 
 
@@ -284,7 +295,7 @@ class RowMechanism(Mechanism):
 
 
 def row_mechanism(mechanism: Mechanism) -> RowMechanism:
-    """The same mechanism, which must be one for rows: its estimates have a scale."""
+    """Return the mechanism if it is one for rows, whose estimates have a scale; refuse it otherwise."""
     if not isinstance(mechanism, RowMechanism):
         raise InputError(f"{mechanism.name} reports no values of rows: it has no scale")
     return mechanism
@@ -294,7 +305,10 @@ M = TypeVar("M", bound=Mechanism)
 
 
 def verified(mechanism: M) -> M:
-    """The mechanism itself, if its claim holds: for one whose claim rests on more than its channels' own."""
+    """Return the mechanism if its claim holds.
+
+    For one whose claim rests on more than its channels' claims.
+    """
     if not mechanism.holds:
         raise ClaimError(
             f"{mechanism.name} claims {mechanism.claim} but a whole report has epsilon {mechanism.epsilon:.12g}: "

@@ -1,9 +1,9 @@
-"""The class that a public model gives to a row, among those that are left open, by k-ary response.
+"""The class a public model predicts from a user's own row, among those left open, by k-ary response.
 
-Whatever the model is, and whatever is left open, the answer is one symbol through one channel: its ε is the channel's. The model
-travels in a plan. A row becomes integers on a stated grid, scores are sums of integers, and no sum of magnitudes reaches 2^53, so that
-whoever computes with doubles, in whatever order, computes without rounding: every client computes the same class.
-docs/wire-format.md says it once more, for clients in other languages.
+Whatever the model is, and whatever is left open, the answer is one symbol through one channel: its ε is the
+channel's. The model travels in a plan. A row becomes integers on a stated grid, scores are sums of integers,
+and no sum of magnitudes reaches 2^53, so computing with doubles, in any order, involves no rounding: every
+client computes the same class. docs/wire-format.md specifies it for clients in other languages.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LITTLE_ENDIAN = np.dtype("<i8")
 
 
 class Integers:
-    """Integers of 64 bits in one or two dimensions, held as bytes: equal where the numbers are, read-only for good.
+    """Read-only 64-bit integers in one or two dimensions, held as bytes and compared by value.
 
     >>> table = Integers.of([[3, 1], [0, 2]], "lists", 2)
     >>> table.shape, table.array[0].tolist()
@@ -48,9 +48,22 @@ class Integers:
     def of(
         cls, numbers: Any, name: str, axes: int, most: int | None = None, *, rowless: bool = False
     ) -> Integers:
-        """A table of whole numbers of a list, lists of lists or an array; at most so many. Neither words nor true nor false.
+        """Build a table of whole numbers from a list, lists of lists or an array.
 
-        An array without rows is refused unless it may be ``rowless``: it has a row a user, and there may be none.
+        Refuse strings and booleans.
+
+        Parameters
+        ----------
+        numbers
+            The numbers; an array must be of an integer type.
+        name
+            The name used in error messages.
+        axes
+            The number of dimensions, 1 or 2.
+        most
+            The largest number of entries; None sets no limit.
+        rowless
+            Whether an array without rows is allowed: it has one row per user, and there may be no users.
         """
         if type(numbers) is Integers:
             array = numbers.array
@@ -69,7 +82,7 @@ class Integers:
         return cls(tuple(array.shape), np.ascontiguousarray(array, dtype=LITTLE_ENDIAN).tobytes())
 
     def anew(self) -> Integers:
-        """The same table from its bytes alone: whoever made this one may have changed what it has computed already."""
+        """Return the same table rebuilt from its bytes, as results stored in this one may have been changed."""
         data, shape = bytes(self.data), tuple(int(length) for length in self.shape)
         if len(data) != LITTLE_ENDIAN.itemsize * math.prod(shape):
             raise InputError(f"a table of shape {shape} does not have {len(data)} bytes: somebody changed it")
@@ -77,7 +90,7 @@ class Integers:
 
     @cached_property
     def array(self) -> NDArray[np.int64]:
-        """The numbers; no flag makes them writeable, because bytes are not."""
+        """The numbers as an array; it cannot be made writeable, because bytes cannot."""
         return np.frombuffer(self.data, LITTLE_ENDIAN).reshape(self.shape)
 
     @cached_property
@@ -98,12 +111,12 @@ class Integers:
         return max(-int(self.array.min(initial=0)), int(self.array.max(initial=0)))
 
     def rows(self, places: Any) -> Integers:
-        """Some of the rows."""
+        """Return some of the rows."""
         chosen = self.array[np.asarray(places, dtype=np.int64)]
         return Integers(tuple(chosen.shape), chosen.tobytes())
 
     def tolist(self) -> list[Any]:
-        """As JSON has them."""
+        """Return the numbers as lists, as JSON has them."""
         return list(self.array.tolist())
 
     def __eq__(self, other: object) -> bool:
@@ -120,7 +133,7 @@ class Integers:
 
 
 def _array(numbers: Any, name: str, axes: int, most: int | None) -> NDArray[Any]:
-    """Lists as an array, looked at all at once; what is no integer is refused and not converted."""
+    """Return lists as an array, checked all at once; what is not an integer is refused, not converted."""
     if not isinstance(numbers, (list, tuple)) or not len(numbers):
         raise _refusal(numbers, name, axes)
     entries: Iterable[Any] = numbers
@@ -158,10 +171,11 @@ MAX_OPEN = 1 << 24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassMechanism(Enumerable):
-    """Every user evaluates ``model`` on the own row and reports where in the own list the class with the highest score stands.
+    """The class that ``model`` scores highest on a user's row, reported as its place in the user's list.
 
-    ``lists`` has a row of different classes for each user, or one row for everybody; ``offsets`` are added to their scores.
-    Of equal scores the first in the list counts. A report is a place, 0..K-1, through the channel of ``label``.
+    ``lists`` has a row of different classes for each user, or one row for everybody; ``offsets`` are added to
+    their scores. Of equal scores the first in the list counts. A report is a place, 0..K-1, through the
+    channel of ``label``.
     """
 
     label: LabelMechanism
@@ -197,17 +211,17 @@ class ClassMechanism(Enumerable):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The channel's mechanism, by which the plan asks."""
+        """The name of the channel's mechanism, which the plan asks for."""
         return self.label.name
 
     @property
     def claim(self) -> Claim:  # type: ignore[override]
-        """The channel's."""
+        """The claim of the channel."""
         return self.label.claim
 
     @property
     def places_open(self) -> int:
-        """K: how many classes are left open for each user."""
+        """K: the number of classes left open for each user."""
         return self.label.channel.input_count
 
     @property
@@ -219,7 +233,7 @@ class ClassMechanism(Enumerable):
         return replace(self.label.shape, dimensions=self.places_open, row_length=self.model.dims)
 
     def places_of(self, private: Any) -> NDArray[np.int64]:
-        """Where in the own list the class of each user's row stands: private, and what goes through the channel."""
+        """Return the place of each user's class in their list: private, and the input of the channel."""
         rows = Rows(private, self.model.dims)
         lists = self._for(self.lists, rows.users)
         offsets = None if self.offsets is None else self._for(self.offsets, rows.users)
@@ -242,7 +256,7 @@ class ClassMechanism(Enumerable):
         return int(Rows(private, self.model.dims).outside(self.public).sum())
 
     def estimate(self, reports: Reports) -> Estimate:
-        """How likely each place of the own list is, as 1s and 0s would say; it is no estimate of a row."""
+        """Estimate the indicator of each place in the user's list; this is not an estimate of a row."""
         return self.label.estimate(reports)
 
     def blind(self) -> ClassMechanism:
@@ -251,12 +265,12 @@ class ClassMechanism(Enumerable):
         return replace(self, label=blind)
 
     def of_users(self, places: Any) -> ClassMechanism:
-        """The same question to some of its users, by their places in the plan."""
+        """Return the same question for some of its users, given their places in the plan."""
         offsets = None if self.offsets is None else self.offsets.rows(places)
         return replace(self, lists=self.lists.rows(places), offsets=offsets)
 
     def extremes(self) -> list[Any]:
-        """Two rows that the first user would report as different places, if the model tells any apart."""
+        """Return two rows that the first user reports as different places, if the model tells any apart."""
         rows = self._telling_rows()
         places = self.of_users([0]).places_of(rows)
         other = int(np.argmax(places != places[0]))
@@ -352,7 +366,7 @@ class ClassModel:
 
     @classmethod
     def of(cls, told: Any) -> ClassModel:
-        """A model from what a plan says of it."""
+        """Read a model from the fields of a plan."""
         if type(told) is ClassModel:
             return told
         if not isinstance(told, dict) or told.get("kind") not in tuple(FIELDS):
@@ -375,7 +389,7 @@ class ClassModel:
         return cls(part("second", 2), part("bias", 1), part("first", 2), part("first_bias", 1), **plain)
 
     def parts(self) -> dict[str, Any]:
-        """What a plan says of it, with tables as they are."""
+        """The fields of a plan that describe the model, with tables as they are."""
         common = {"kind": self.kind, "levels": self.levels, "zero": self.zero, "unit": self.unit}
         if self.first is None:
             return {**common, "weights": self.weights, "bias": self.bias}
@@ -383,30 +397,30 @@ class ClassModel:
         return {**common, **hidden, "second": self.weights, "bias": self.bias}
 
     def anew(self) -> ClassModel:
-        """The same model, made and checked anew: whoever made this one may have changed it since."""
+        """Return the same model, rebuilt and checked again, since this object may have been changed."""
         told = ClassModel.parts(self).items()
         return ClassModel.of(
             {name: Integers.anew(part) if isinstance(part, Integers) else part for name, part in told}
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """What a plan says of it, as JSON has it."""
+        """Return the fields of a plan that describe the model, as JSON has them."""
         told = self.parts().items()
         return {name: part.tolist() if isinstance(part, Integers) else part for name, part in told}
 
     @property
     def kind(self) -> Literal["linear", "hidden"]:
-        """Whether there is a hidden layer."""
+        """The kind of the model, by whether it has a hidden layer."""
         return "linear" if self.first is None else "hidden"
 
     @property
     def classes(self) -> int:
-        """How many classes have a score."""
+        """The number of classes that have a score."""
         return self.weights.shape[0]
 
     @property
     def dims(self) -> int:
-        """How many values a row has."""
+        """The number of values in a row."""
         return (self.weights if self.first is None else self.first).shape[1]
 
     @cached_property
@@ -424,11 +438,14 @@ class ClassModel:
 
     @property
     def largest_offset(self) -> int:
-        """The largest magnitude of an offset with which no score is too large."""
+        """The largest magnitude an offset may have without making a score too large."""
         return int((MAX_SCORE - self._largest_score) // self._longest)
 
     def integers(self, rows: Floats, public: PublicRange) -> Floats:
-        """Rows on the grid, as doubles that are integers: ⌊(x-LOW)/(HIGH-LOW)·(levels-1) + 1/2⌋ - zero of what is clipped."""
+        """Return rows on the grid, as doubles that are integers.
+
+        A clipped value x becomes ⌊(x-LOW)/(HIGH-LOW)·(levels-1) + 1/2⌋ - zero.
+        """
         with np.errstate(all="ignore"):
             grid = np.clip(rows, public.low, public.high)
             grid -= public.low
@@ -441,7 +458,7 @@ class ClassModel:
         return grid
 
     def scores(self, integers: Floats) -> tuple[Floats, Floats]:
-        """The score of every class for every row (users x classes), and what offsets are multiplied by (users x 1)."""
+        """Return the scores of all classes (users x classes) and the factor of the offsets (users x 1)."""
         length = np.ones((len(integers), 1))
         if self.unit:
             length = np.maximum(_lengths(integers), 1.0)[:, None]
@@ -458,7 +475,7 @@ class ClassModel:
 
     @property
     def size(self) -> int:
-        """How many integers it has."""
+        """The number of integers in the model."""
         return sum(part.array.size for part in self._parts)
 
     @property
@@ -493,7 +510,7 @@ class ClassModel:
 
     @cached_property
     def _largest_score(self) -> float:
-        """No magnitudes that are added up for a score, or in the hidden layer, come to more than this."""
+        """An upper bound of the sum of magnitudes in any score and in the hidden layer."""
         if self.first is None or self.first_bias is None:
             return float(self._added(self.weights, np.full(self.dims, float(self._top)), self.bias).max())
         inner = self._added(self.first, np.full(self.dims, float(self._top)), self.first_bias)

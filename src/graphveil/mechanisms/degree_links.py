@@ -1,4 +1,4 @@
-"""Lists of neighbours with noisy degrees, and such lists of which as many are named as there are links."""
+"""Neighbour lists with noisy degrees, and neighbour lists sampled down to about the number of links."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class DegreeLinkMechanism(LinkMechanism):
 
     @cached_property
     def shape(self) -> ReportShape:
-        """Everybody at most, and a degree, with codes of its own."""
+        """The format of a report: at most every other user, and a degree with codes of its own."""
         return ReportShape(self.size + 1, 2 * self.size, self.size, uneven=True)
 
     @property
@@ -75,7 +75,7 @@ class DegreeLinkMechanism(LinkMechanism):
 
     @property
     def degrees_of_a_link(self) -> int:
-        """How many of the reported degrees a link is in."""
+        """The number of reported degrees that one link is counted in."""
         return 2
 
     @property
@@ -98,7 +98,7 @@ class DegreeLinkMechanism(LinkMechanism):
     def _reports(
         self, counts: NDArray[np.int64], others: NDArray[np.integer], degrees: NDArray[np.int64]
     ) -> Reports:
-        """So many neighbours of each user, and the degree after them."""
+        """Return reports of ``counts`` neighbours for each user, each followed by the degree."""
         pointers = row_pointers(counts + 1)
         codes = np.empty(pointers[-1], dtype=code_type(self.shape.alphabet))
         last = np.zeros(codes.size, dtype=bool)
@@ -109,13 +109,13 @@ class DegreeLinkMechanism(LinkMechanism):
     def _named_beside(
         self, degrees: NDArray[np.int64], pairs: AskedPairs, words: Words
     ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
-        """About how many each user answers yes, and about whom, where they have reported these degrees."""
+        """Return how many neighbours each user names, and which, given the degrees they have reported."""
         return self._named(pairs, words)
 
     def _held_degrees(
         self, lists: NeighbourLists, links: tuple[NDArray[np.int64], NDArray[np.int64]]
     ) -> NDArray[np.int64]:
-        """How many neighbours each user has."""
+        """Return the number of neighbours of each user."""
         return np.bincount(links[0], minlength=len(lists.owners))
 
     def neighbours(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
@@ -124,11 +124,11 @@ class DegreeLinkMechanism(LinkMechanism):
         return reports.indptr - np.arange(len(reports.indptr)), reports.codes[kept]
 
     def degrees(self, reports: Reports) -> NDArray[np.int64]:
-        """The noisy degree of each reporting user."""
+        """Return the noisy degree of each reporting user."""
         return reports.codes[reports.indptr[1:] - 1].astype(np.int64) - self.size
 
     def check_reports(self, reports: Reports) -> None:
-        """Every report ends with a degree, and has no other."""
+        """Refuse reports that do not end with a degree, or that hold another one."""
         ends = np.zeros(reports.codes.size, dtype=bool)
         ends[reports.indptr[1:][reports.lengths > 0] - 1] = True
         if (reports.lengths == 0).any() or not np.array_equal(reports.codes >= self.size, ends):
@@ -140,25 +140,28 @@ class DegreeLinkMechanism(LinkMechanism):
         return [other for other in range(self.size) if other != owner]
 
     def degree_of(self, owner: int, neighbours: list[int]) -> int:
-        """The degree that a user with these neighbours reports, before noise."""
+        """Return the degree that a user with these neighbours reports, before noise."""
         return min(len(neighbours), self.size - 1)
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        """In the order of `possible_reports`: degree by degree, user 0 being the lowest bit of a list's number."""
+        """Return the counts in the order of `possible_reports`, degree by degree.
+
+        User 0 is the lowest bit of a list's number.
+        """
         self._check_enumerable()
         answers = np.asarray(private).tolist()
         held = [other for other, bit in enumerate(answers) if bit > 0]
         return self.counts_of(answers, self.degree_of(self.size, held))
 
     def counts_of(self, answers: list[int], degree: int | None) -> tuple[NDArray[np.object_], int]:
-        """How often each whole report comes of a user with these answers and this degree, out of the total."""
+        """Return how often each whole report occurs with these answers and this degree, out of the total."""
         assert degree is not None
         counts, total = super().counts_of(answers, None)
         noisy = np.array(self.counted.row(degree), dtype=object)
         return np.outer(noisy, counts).ravel(), total * self.counted.total
 
     def possible_reports(self) -> Reports:
-        """Every set of neighbours with every degree; user 0 is the lowest bit of a list's number."""
+        """Return every set of neighbours with every degree; user 0 is the lowest bit of a list's number."""
         self._check_enumerable()
         pointers, named = self._subsets()
         degrees = np.repeat(np.arange(self.size), len(pointers) - 1)
@@ -225,12 +228,18 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         return True
 
     def kept(self, degrees: NDArray[np.int64], users: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """θ of each of some users who reported these numbers; all users from 0 on, unless their own numbers are given."""
+        """Return θ of each of some users who reported these numbers.
+
+        ``users`` defaults to all users from 0 on.
+        """
         asked = np.minimum(np.arange(len(degrees)) if users is None else users, self.size)
         return self._all_named_counts(asked, degrees)[:, 0] / self.channel.other
 
     def named_counts(self, asked: int, degree: int) -> tuple[int, int]:
-        """Of 2^62: how often a pair that is no link is named, and a link, by a user with so many pairs and this noisy number."""
+        """Return how often, out of 2^62, a user with these numbers names a pair without a link, and a link.
+
+        ``asked`` is the number of pairs that the user is asked about, ``degree`` the noisy number of links.
+        """
         wrong = self.channel.other
         right = TOTAL - wrong
         if 2 * degree >= asked:
@@ -240,7 +249,10 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         return by_mistake, by_mistake * right // wrong
 
     def _all_named_counts(self, asked: NDArray[np.int64], degrees: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The named counts of each of some users; those with the same numbers share the computation."""
+        """Return the named counts of each of some users.
+
+        Those with the same numbers share the computation.
+        """
         width = int(degrees.max(initial=0)) + 1
         alike, which = np.unique(asked * width + degrees, return_inverse=True)
         counts = [self.named_counts(*divmod(code, width)) for code in alike.tolist()]
@@ -248,14 +260,14 @@ class SampledLinkMechanism(DegreeLinkMechanism):
 
     @cached_property
     def usual_noise(self) -> int:
-        """Noise below minus this is rare."""
+        """A bound of the noise: values below its negative are rare."""
         tails = np.array(self.counted.tails)
         return int(np.count_nonzero(tails > RARE))
 
     def _held_degrees(
         self, lists: NeighbourLists, links: tuple[NDArray[np.int64], NDArray[np.int64]]
     ) -> NDArray[np.int64]:
-        """How many neighbours with smaller numbers each user has."""
+        """Return the number of neighbours with smaller numbers of each user."""
         rows, others = links
         return np.bincount(rows[others < lists.owners[rows]], minlength=len(lists.owners))
 
@@ -278,7 +290,10 @@ class SampledLinkMechanism(DegreeLinkMechanism):
     def _named_links(
         self, degrees: NDArray[np.int64], pairs: AskedPairs, counts: NDArray[np.int64], words: Words
     ) -> NDArray[np.int64]:
-        """Which links are named, each by a word of its own; as many words are drawn as the noisy numbers say."""
+        """Draw the links that are named, each with a word of its own.
+
+        The noisy numbers decide how many words are drawn.
+        """
         starts = row_pointers(np.minimum(np.diff(pairs.starts), degrees + self.usual_noise))
         drawn = words.take(int(starts[-1]))
         if not self.channel.truthful:
@@ -298,7 +313,7 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         return Estimate(shape, pointers, named.astype(np.int32), values, 0.0, self.unbiased)
 
     def counts_of(self, answers: list[int], degree: int | None) -> tuple[NDArray[np.object_], int]:
-        """How often each whole report comes of a user with these answers and this number, out of the total."""
+        """Return how often each whole report occurs with these answers and this number, out of the total."""
         assert degree is not None
         parts = []
         for noisy, weight in enumerate(self.counted.row(degree)):
@@ -321,11 +336,22 @@ DEGREE_SHARE = 0.02
 def build_blink(
     epsilon: float, dims: int, share: float = DEGREE_SHARE, ends: str = "one"
 ) -> DegreeLinkMechanism:
-    """BLINK: a list of neighbours by randomized response and a noisy degree; one link costs ε over both its ends.
+    """Build BLINK: a neighbour list by randomized response and a noisy degree.
 
-    ``share`` is the part of ε for degrees, of which a link is in two: little, since the answers tell degrees better than a tenth
-    of ε does, which is what BLINK gives them. With ``ends`` "one" a pair is answered by the user with
-    the larger number at the rest of ε; with "both", as published, by both its users at half of the rest each.
+    One link costs ε over both its ends.
+
+    Parameters
+    ----------
+    epsilon
+        The budget of one link, over both its ends.
+    dims
+        The number of users.
+    share
+        The part of ε for degrees, of which a link is in two. It is small, since the answers tell degrees
+        better than a tenth of ε does, which is what BLINK gives them.
+    ends
+        With "one" a pair is answered by the user with the larger number, at the rest of ε; with "both", as
+        published, by both its users, at half of the rest each.
     """
     part = _share_for_degrees(share, dims)
     if not (isinstance(ends, str) and ends in ("one", "both")):
@@ -344,9 +370,18 @@ def build_blink(
 
 
 def build_dprr(epsilon: float, dims: int, share: float = 0.1) -> SampledLinkMechanism:
-    """DPRR: neighbours with smaller numbers by randomized response, how many they are, and as many of the yes as that.
+    """Build DPRR: neighbours by randomized response, of which about as many are named as there are links.
 
-    ``share`` is the part of ε for the number, of which a link is in one: that of the user with the larger number.
+    Users answer for smaller numbers, and report with noise how many links these are.
+
+    Parameters
+    ----------
+    epsilon
+        The budget of one link.
+    dims
+        The number of users.
+    share
+        The part of ε for the number. A link is in one number: that of the user with the larger number.
     """
     part = _share_for_degrees(share, dims)
     return verified(
@@ -361,7 +396,7 @@ def build_dprr(epsilon: float, dims: int, share: float = 0.1) -> SampledLinkMech
 
 
 def _share_for_degrees(share: Any, dims: Any) -> float:
-    """The part of a link's ε that degrees get; refused where it, or the number of users, makes no sense."""
+    """Return the part of a link's ε that degrees get; refuse an invalid share or number of users."""
     check_dims(dims, what="users")
     check_whole(dims, "dims", least=2, why="users whose degrees can be asked for")
     return check_number(share, "share", above=0, below=1)

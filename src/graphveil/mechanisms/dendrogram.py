@@ -48,7 +48,9 @@ class Links(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """Where the pairs of private users are counted together: as the pairs between two runs of a line of users, or as those within one.
+    """Groups of private users' pairs that are counted together.
+
+    They are the pairs between two runs of a line of users, or those within one.
 
     ``line`` holds the private users in the order of the leaves. A region takes the places ``first`` to ``middle`` and ``middle``
     to ``last`` of it, and is whole (``middle`` = ``last``) where the pairs within are meant. ``pairs`` are how many of them are private,
@@ -65,7 +67,17 @@ class Regions(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def random_tree(users: int, private: Any, words: Any) -> Any:
-    """Any dendrogram, all equally likely: leaf by leaf, each above a node that is drawn from all there are. It takes a word a user."""
+    """Draw a dendrogram, all equally likely, adding each leaf above a random node.
+
+    Parameters
+    ----------
+    users
+        The number of leaves.
+    private
+        (users,) bool: who may have private links.
+    words
+        (users,) uint64, one word per user.
+    """
     nodes = 2 * users - 1
     parent = np.full(nodes, NOBODY, dtype=np.int32)
     left, right = np.full(nodes, NOBODY, dtype=np.int32), np.full(nodes, NOBODY, dtype=np.int32)
@@ -94,7 +106,7 @@ def random_tree(users: int, private: Any, words: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def count_links(tree: Any, links: Any) -> None:
-    """Let every inner node count the links that it is the lowest common ancestor of."""
+    """Count, for every inner node, the links whose lowest common ancestor it is."""
     tree.links[:] = 0
     for user in range(len(links.indptr) - 1):
         for place in range(links.indptr[user], links.indptr[user + 1]):
@@ -135,7 +147,10 @@ def _term(linked: Any, pairs: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def likelihoods(tree: Any) -> Any:
-    """The log-likelihood of a dendrogram by its public links among all pairs, and by the private ones among private pairs."""
+    """Return the log-likelihoods of a dendrogram by public links and by private links.
+
+    The first counts all pairs, the second private pairs.
+    """
     users = (len(tree.parent) + 1) // 2
     public, private = 0.0, 0.0
     for node in range(users, len(tree.parent)):
@@ -147,7 +162,10 @@ def likelihoods(tree: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def _between(tree: Any, links: Any, one: int, two: int, stack: Any, found: Any) -> None:
-    """How many links of each kind lead from below a node to below another one; fastest where the first has few leaves."""
+    """Count the links of each kind between the leaves below two nodes.
+
+    Fastest where the first has few leaves.
+    """
     users = len(links.indptr) - 1
     found[0, PUBLIC], found[0, KNOWN], found[0, PRIVATE] = 0, 0, 0
     stack[0] = one
@@ -170,13 +188,24 @@ def _between(tree: Any, links: Any, one: int, two: int, stack: Any, found: Any) 
 
 @numba.njit(cache=True, nogil=True)
 def walk(tree: Any, links: Any, words: Any, tilt: float) -> int:
-    """Go on by as many steps as there are words for: how many of them were taken.
+    """Walk over dendrograms by as many steps as there are words for, and return the number of accepted steps.
 
     A step takes an inner node other than the root with its two subtrees a and b, and the subtree c beside it, and proposes to let c
     change places with one of the two; the way back is as likely. A public step accepts it by what it does to the likelihood of the
     public links; what that accepts is accepted by a private step according to ``tilt`` times what it does to the likelihood of the
     private ones. Both are rules of Metropolis and so is one after the other, which leaves the distribution in proportion to
     exp(public + tilt · private) as it is.
+
+    Parameters
+    ----------
+    tree
+        The dendrogram, changed in place; its links must be counted (`count_links`).
+    links
+        Links as rows.
+    words
+        (words,) uint64, ``WORDS_A_STEP`` for each step.
+    tilt
+        The weight of the private likelihood; 0 leaves private links out.
     """
     users = len(links.indptr) - 1
     stack, found = np.empty(users + 1, dtype=np.int32), np.zeros((1, 3), dtype=np.int64)
@@ -249,8 +278,20 @@ def walk(tree: Any, links: Any, words: Any, tilt: float) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def regions_of(tree: Any, private: Any, split_pairs: float, inner_pairs: float) -> Any:
-    """The regions of a dendrogram, from the root down: of a subtree whose first split has at most ``split_pairs`` pairs, and which
-    has at most ``inner_pairs`` within, all pairs are counted together. Only numbers of users decide that, and no link."""
+    """Return the regions of a dendrogram, from the root down.
+
+    Only numbers of users decide what is counted together, and no link.
+
+    Parameters
+    ----------
+    tree
+        The dendrogram.
+    private
+        (users,) bool: who may have private links.
+    split_pairs, inner_pairs
+        All pairs of a subtree are counted together if its first split has at most ``split_pairs`` pairs and
+        it has at most ``inner_pairs`` within.
+    """
     nodes = len(tree.parent)
     users = (nodes + 1) // 2
     root = users if users > 1 else 0
@@ -301,7 +342,7 @@ def regions_of(tree: Any, private: Any, split_pairs: float, inner_pairs: float) 
 
 @numba.njit(cache=True, nogil=True)
 def _longer(pairs: Any) -> Any:
-    """The same pairs, with room for as many more."""
+    """Return the same pairs, with room for as many more."""
     more = np.empty((2 * len(pairs), 2), dtype=np.int32)
     for pair in range(len(pairs)):
         more[pair, 0], more[pair, 1] = pairs[pair, 0], pairs[pair, 1]
@@ -310,9 +351,20 @@ def _longer(pairs: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def draw_pairs(regions: Any, chances: Any, known: Any, chance: Any) -> Any:
-    """Pairs (larger number first), each of a region drawn with its probability; those that are ``known`` are left out.
+    """Draw the pairs of each region with its probability; return them with the larger number first.
 
-    Pairs that are not drawn are skipped, so the work grows with what is drawn. ``known`` has links as rows, and ``chance`` is numpy's generator.
+    Pairs that are not drawn are skipped, so the work grows with the result.
+
+    Parameters
+    ----------
+    regions
+        The regions that pairs are drawn from.
+    chances
+        (regions,) float64: the probability of a pair of each region.
+    known
+        Links as rows; their pairs are left out.
+    chance
+        A numpy generator.
     """
     drawn, count = np.empty((64, 2), dtype=np.int32), 0
     for region in range(len(chances)):
@@ -362,7 +414,17 @@ def draw_pairs(regions: Any, chances: Any, known: Any, chance: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def links_of(users: int, pairs: Any, kinds: Any) -> Any:
-    """Links as rows, sorted, from pairs of different users that are there once."""
+    """Return links as sorted rows, from pairs of different users without duplicates.
+
+    Parameters
+    ----------
+    users
+        The number of users.
+    pairs
+        (links, 2) numbers of users.
+    kinds
+        (links,) int8: the kind of each link.
+    """
     indptr = np.zeros(users + 1, dtype=np.int64)
     for pair in range(len(pairs)):
         indptr[pairs[pair, 0] + 1] += 1
@@ -391,12 +453,29 @@ def links_of(users: int, pairs: Any, kinds: Any) -> Any:
 def regions_of_many(
     users: int, private: Any, pairs: Any, kinds: Any, held: Any, words: Any, tilt: float, sizes: Any
 ) -> Any:
-    """The regions of a dendrogram of each of some small graphs, in rows of one length; where a graph has fewer, the rest are empty.
+    """Return the regions of a dendrogram for each of several small graphs.
 
-    They come as the lines of all graphs, and what else is said of `Regions` (5 x graphs x regions).
+    They are padded with empty regions to equal length. Returns the lines of all graphs, and the other fields
+    of `Regions` as an array (5 x graphs x regions).
 
-    ``held`` (graphs x pairs) says which pairs are linked in each graph, ``words`` (graphs x words) has a user's word each and then those of
-    all steps; ``tilt`` is that of `walk`, ``sizes`` are the two of `regions_of`.
+    Parameters
+    ----------
+    users
+        The number of users of each graph.
+    private
+        (users,) bool: who may have private links.
+    pairs
+        (pairs, 2) numbers of users.
+    kinds
+        (pairs,) int8: the kind of link of each pair.
+    held
+        (graphs, pairs) bool: the pairs that are linked in each graph.
+    words
+        (graphs, words) uint64: one word per user, then those of all steps.
+    tilt
+        The weight of private links, as in `walk`.
+    sizes
+        The two limits of `regions_of`.
     """
     graphs, most = len(held), max(users - 1, 1)
     found = np.zeros((5, graphs, most), dtype=np.int64)
@@ -427,7 +506,21 @@ def regions_of_many(
 
 @numba.njit(cache=True, nogil=True)
 def draw_pairs_of_many(lines: Any, found: Any, chances: Any, known: Any, chance: Any) -> Any:
-    """What `draw_pairs` draws for each of the graphs of `regions_of_many`: how many pairs of each, and all of them."""
+    """Draw pairs, as `draw_pairs` does, for each graph of `regions_of_many`.
+
+    Return their number per graph, and all pairs.
+
+    Parameters
+    ----------
+    lines, found
+        The two results of `regions_of_many`.
+    chances
+        (graphs, regions) float64: the probability of a pair of each region.
+    known
+        Links as rows; their pairs are left out.
+    chance
+        A numpy generator.
+    """
     graphs = len(lines)
     numbers, drawn = np.zeros(graphs, dtype=np.int64), np.empty((64, 2), dtype=np.int32)
     count = 0

@@ -107,7 +107,7 @@ class EdgeRR(PublishedGraph):
 
     @property
     def sensitivity(self) -> float:
-        """Δ, by how much one private link changes the log-likelihood of a dendrogram at most (Lemma 4)."""
+        """Δ, the most by which one private link changes the log-likelihood of a dendrogram (Lemma 4)."""
         count = int(self.private.sum())
         pairs = count * count // 4
         return 0.0 if pairs < 2 else math.log(pairs) + (pairs - 1) * math.log1p(1 / (pairs - 1))
@@ -121,22 +121,26 @@ class EdgeRR(PublishedGraph):
 
     @property
     def ratio(self) -> Fraction:
-        """How much likelier one noisy count is than the next farther one."""
+        """The factor by which a noisy count is likelier than the next farther one."""
         return Fraction(self.channel.other, self.channel.other + self.channel.surplus)
 
     @property
     def least_pairs(self) -> tuple[float, float]:
-        """Up to how many pairs between its two sides, and ordered pairs within, a subtree is counted as one: λ_b ≥ τ₁, λ_c ≥ τ_e."""
+        """The largest numbers of pairs at which a subtree is counted as one.
+
+        They are of pairs between its two sides, and of ordered pairs within: Algorithm 3's λ_b ≥ τ₁ and λ_c ≥
+        τ_e.
+        """
         spent = self.channel.claim.epsilon
         return 1 / (spent * self.taus[0]), 1 / (spent * self.taus[1])
 
     @cached_property
     def steps(self) -> int:
-        """How many steps the walk takes with private links."""
+        """The number of steps that the walk takes with private links."""
         return self.sweeps * self.size
 
     def compares(self, one: Any, other: Any) -> bool:
-        """Whether two rows of cells differ in one private pair."""
+        """Return whether two rows of cells differ in one private pair."""
         different = np.flatnonzero(np.asarray(one) != np.asarray(other))
         return int(np.isin(different, self._private_cells).sum()) == 1
 
@@ -150,7 +154,7 @@ class EdgeRR(PublishedGraph):
         return Reports(self, row_pointers(counts), None, pairs[order, 1].astype(code_type(self.size)))
 
     def _private_links(self, lists: NeighbourLists) -> Numbers:
-        """The private pairs that are links, larger number first."""
+        """Return the private pairs that are links, larger number first."""
         rows, others = self._links(lists)
         mine = (others < rows) & self.private[rows] & self.private[others]
         codes = np.setdiff1d(rows[mine] * self.size + others[mine], self._public_codes)
@@ -163,7 +167,7 @@ class EdgeRR(PublishedGraph):
         return codes
 
     def _published(self, links: Numbers, words: Words) -> NDArray[np.int32]:
-        """One graph: the private pairs that are linked in what is published, larger number first."""
+        """Return the private pairs that one published graph links, larger number first."""
         dendrogram = compiled()
         if self.size < 2:
             return np.empty((0, 2), dtype=np.int32)
@@ -173,7 +177,10 @@ class EdgeRR(PublishedGraph):
         return pairs
 
     def sketch(self, private: NeighbourLists, words: Words) -> tuple[Regions, Numbers]:
-        """All that the published graph is drawn from: regions of pairs, and the noisy number of links in each. It is what ε is about."""
+        """Draw what the published graph is made from: regions of pairs with noisy numbers of links.
+
+        The claim is about this sketch.
+        """
         return self._sketched(self._private_links(self._everybody(private)), words)
 
     def _sketched(self, links: Numbers, words: Words) -> tuple[Regions, Numbers]:
@@ -188,7 +195,7 @@ class EdgeRR(PublishedGraph):
         return regions, self._noisy_counts(regions.counts, regions.pairs, words)
 
     def _walk_public(self, dendrogram: Any, tree: Tree, known: Links, words: Words) -> None:
-        """Let a dendrogram come to fit the public links, until it all but ceases to fit better: no private link is seen."""
+        """Fit a dendrogram to the public links until the fit hardly improves; no private link is read."""
         if not len(self.public):
             return
         dendrogram.count_links(tree, known)
@@ -201,7 +208,11 @@ class EdgeRR(PublishedGraph):
                 return
 
     def _walk_private(self, dendrogram: Any, tree: Tree, links: Links, words: Words) -> None:
-        """Go on with private links too: in the first half of the steps their weight grows, so that no bad place holds the walk for long."""
+        """Continue the walk with private links too.
+
+        Their weight grows in the first half of the steps, so that the walk does not stay in a bad place for
+        long.
+        """
         if not self.tilt:
             return
         for stage in range(1, STAGES + 1):
@@ -216,7 +227,7 @@ class EdgeRR(PublishedGraph):
 
     @cached_property
     def _known(self) -> Links:
-        """The public links, and of which of them both ends are private users."""
+        """The public links, and which of them have private users at both ends."""
         dendrogram = compiled()
         links: Links = dendrogram.links_of(self.size, self.public, self._public_kinds(dendrogram))
         return links
@@ -233,13 +244,19 @@ class EdgeRR(PublishedGraph):
         return together
 
     def _noisy_counts(self, counts: Numbers, pairs: Numbers, words: Words) -> Numbers:
-        """Counts with two-sided geometric noise, the difference of two geometric numbers, cut to what is possible."""
+        """Add two-sided geometric noise, the difference of two geometric numbers, to counts.
+
+        Clip to possible values.
+        """
         more, less = (geometric(1 - self.ratio, counts.size, words).reshape(counts.shape) for _ in range(2))
         return np.asarray(np.clip(counts + more - less, 0, pairs), dtype=np.int64)
 
     @cached_property
     def _pairs_of_cells(self) -> Numbers:
-        """The pairs that the cells of a row stand for, larger number first: as many as there are users, or fewer where there are fewer pairs."""
+        """The pairs that the cells of a row stand for, larger number first.
+
+        There are as many as users, or fewer where there are fewer pairs.
+        """
         numbers = np.arange(self.size, dtype=np.int64)
         larger = (1 + np.sqrt(1 + 8 * numbers.astype(np.float64))) // 2
         pairs = np.stack([larger, numbers - larger * (larger - 1) / 2], axis=1).astype(np.int64)
@@ -253,7 +270,7 @@ class EdgeRR(PublishedGraph):
         return np.flatnonzero(self.private[pairs].all(axis=1) & ~known)
 
     def _cells(self, private: Any) -> NDArray[np.bool_]:
-        """Graphs x private cells: which are linked."""
+        """Return which private cells are linked: (graphs, private cells) bool."""
         lists = self._lists(private)
         rows = np.repeat(np.arange(len(lists.owners)), np.diff(lists.indptr))
         inside = self._somebody(lists)
@@ -262,7 +279,7 @@ class EdgeRR(PublishedGraph):
         return held[:, self._private_cells]
 
     def _publish_rows(self, held: NDArray[np.bool_], words: Words) -> Reports:
-        """Graphs of a few cells each, one after the other."""
+        """Publish graphs of a few cells each, one after the other."""
         dendrogram = compiled()
         needed = self.size + dendrogram.WORDS_A_STEP * self.steps
         block = max(1, SMALL_WORDS // needed)
@@ -304,11 +321,17 @@ class EdgeRR(PublishedGraph):
         return np.bincount(graphs[seen], minlength=len(held)), number[seen][order]
 
     def chances_of(self, graph: frozenset[Pair]) -> list[Fraction]:
-        """Of every dendrogram with all its noisy counts, from which the graph is drawn: they tell no less than it does."""
+        """Return the probabilities of all dendrograms with all their noisy counts.
+
+        The graph is drawn from these, so they tell no less than it does.
+        """
         return self._sketches.chances(self._seen(graph))
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        """Of a graph of n cells, in the order of `possible_reports`: cell 0 is the lowest bit of a published set's number."""
+        """Return the counts of a graph of n cells in the order of `possible_reports`.
+
+        Cell 0 is the lowest bit of a published set's number.
+        """
         if self.size > MAX_CELLS:
             raise InputError(f"{self.name} has too many different graphs to enumerate: take fewer users")
         pairs = [(int(two), int(one)) for one, two in self._pairs_of_cells]
@@ -319,7 +342,7 @@ class EdgeRR(PublishedGraph):
         return np.array([int(chance * total) for chance in chances], dtype=object), total
 
     def _seen(self, graph: Pairs) -> Pairs:
-        """The private links of a graph, as far as they are looked at."""
+        """Return the private links of a graph that are looked at."""
         return graph & self._sketches.domain if self.sighted else frozenset()
 
     @cached_property
@@ -338,24 +361,27 @@ class EdgeRR(PublishedGraph):
         }
 
     def blind(self) -> EdgeRR:
-        """The control: a curator who publishes the graph without private links in the same way."""
+        """Return the control: a curator who publishes the graph without private links in the same way."""
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), sighted=False)
 
 
 def _shares(noisy: Numbers, pairs: Numbers) -> NDArray[np.float64]:
-    """Which share of its private pairs every region links."""
+    """Return the share of its private pairs that every region links."""
     return np.asarray(noisy / np.maximum(pairs, 1), dtype=np.float64)
 
 
 def compiled() -> Any:
-    """`dendrogram`, which stands on numba: no device needs it, and nobody loads it before a curator does."""
+    """Import `dendrogram`, which needs numba; only a curator loads it, and no device needs it."""
     from graphveil.mechanisms import dendrogram
 
     return dendrogram
 
 
 def settled(seen: list[float]) -> bool:
-    """Whether a walk has all but ceased to rise: the mean of its last quarter is hardly above that of the quarter before."""
+    """Return whether a walk has all but ceased to rise.
+
+    The mean of its last quarter is then hardly above that of the quarter before.
+    """
     quarter = len(seen) // 4
     if quarter < 2:
         return False
@@ -364,7 +390,7 @@ def settled(seen: list[float]) -> bool:
 
 
 def _chance(words: Words) -> np.random.Generator:
-    """A generator for what is drawn when privacy is no question any more: 256 random bits are its seed."""
+    """Return a generator, seeded by 256 random bits, for draws that privacy does not depend on."""
     return np.random.Generator(np.random.PCG64(words.take(4).tolist()))
 
 
@@ -388,11 +414,24 @@ def build_edgerr(
     tau_inner: float = TAU,
     sweeps: int | None = None,
 ) -> EdgeRR:
-    """A graph of ``dims`` users whose private links are drawn anew by a curator; ``public`` links stay.
+    """Build EDGERR: a graph whose private links are drawn anew by a curator; public links stay.
 
-    ``public`` lists public links as numbers of users, two by two; ``private_users`` those who may have private ones (everybody by default).
-    The dendrogram gets ``tree_share`` of ε, which may be 0; ``tau_split`` and ``tau_inner`` are Algorithm 3's τ₁ and τ_e, ``sweeps`` the
-    steps a user.
+    Parameters
+    ----------
+    epsilon
+        The budget of one private link, in the central model.
+    dims
+        The number of users.
+    tree_share
+        The part of ε for the dendrogram; it may be 0.
+    public
+        The public links as a flat list of numbers of users, two for each link.
+    private_users
+        The users who may have private links; everybody by default.
+    tau_split, tau_inner
+        Algorithm 3's τ₁ and τ_e.
+    sweeps
+        The number of steps per user.
     """
     return _built("edgerr", epsilon, dims, tree_share, public, private_users, (tau_split, tau_inner), sweeps)
 
@@ -405,7 +444,23 @@ def build_privhrg(
     tau_inner: float = TAU,
     sweeps: int | None = None,
 ) -> EdgeRR:
-    """A graph of ``dims`` users, drawn anew by a curator from a private dendrogram: EDGERR where all links are private."""
+    """Build privHRG: a graph drawn anew by a curator from a private dendrogram.
+
+    It is EDGERR where all links are private.
+
+    Parameters
+    ----------
+    epsilon
+        The budget of one link, in the central model.
+    dims
+        The number of users.
+    tree_share
+        The part of ε for the dendrogram; it may be 0.
+    tau_split, tau_inner
+        Algorithm 3's τ₁ and τ_e.
+    sweeps
+        The number of steps per user.
+    """
     return _built("privhrg", epsilon, dims, tree_share, None, None, (tau_split, tau_inner), sweeps)
 
 
@@ -446,7 +501,7 @@ def _built(
 
 
 def _public_pairs(given: Any, users: int) -> Numbers:
-    """Public links, each once, larger number first; from a flat list of numbers."""
+    """Return public links from a flat list of numbers, each once, larger number first."""
     numbers = _user_numbers(given, users, "public")
     if len(numbers) % 2:
         raise InputError(f"public must list links two numbers at a time, got {len(numbers)} numbers")
@@ -458,7 +513,7 @@ def _public_pairs(given: Any, users: int) -> Numbers:
 
 
 def _private_users(given: Any, users: int) -> NDArray[np.bool_]:
-    """Who may have private links: everybody, or those who are listed."""
+    """Return who may have private links: everybody, or those who are listed."""
     if given is None:
         return np.ones(users, dtype=np.bool_)
     private = np.zeros(users, dtype=np.bool_)

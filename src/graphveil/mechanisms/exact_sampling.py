@@ -23,7 +23,17 @@ BLOCK, MAX_PLACES = 1 << 14, 1 << 47
 
 
 def geometric(chance: Fraction, count: int, words: Words) -> NDArray[np.int64]:
-    """``count`` numbers of failures before the first success of that chance, which lies within 0 and 1; exact."""
+    """Draw exact numbers of failures before the first success.
+
+    Parameters
+    ----------
+    chance
+        The probability of a success, strictly between 0 and 1.
+    count
+        How many numbers to draw.
+    words
+        The source of random words.
+    """
     digits = words.take(count)
     rate = _rate(chance)
     share = (digits.astype(np.float64) + 0.5) / 2.0**WORD_BITS
@@ -41,12 +51,12 @@ def geometric(chance: Fraction, count: int, words: Words) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=256)
 def _rate(chance: Fraction) -> float:
-    """-ln(1-p), as near as a float comes to it."""
+    """Return -ln(1-p) as the nearest float, up to rounding."""
     return float(sum(Loss.of(1 / (1 - chance)).bounds()) / 2)
 
 
 def _worked_out(chance: Fraction, digits: int, words: Words) -> int:
-    """One number from the first binary digits of V, and from as many more as it takes."""
+    """Return one number from the first binary digits of V, drawing more digits as needed."""
     known = WORD_BITS
     while True:
         precision = 40 + known // 2
@@ -63,7 +73,17 @@ def _worked_out(chance: Fraction, digits: int, words: Words) -> int:
 
 
 def hits(places: int, chance: Fraction, words: Words) -> NDArray[np.int64]:
-    """The places below ``places`` that are hit, in order: each with exactly that chance, independently of the others."""
+    """Draw the places that are hit, in order, each independently with exactly the same probability.
+
+    Parameters
+    ----------
+    places
+        The number of places.
+    chance
+        The probability of a hit, above 0 and at most 1.
+    words
+        The source of random words.
+    """
     if chance == 1:
         return np.arange(places, dtype=np.int64)
     found, last = [np.empty(0, dtype=np.int64)], -1
@@ -77,11 +97,23 @@ def hits(places: int, chance: Fraction, words: Words) -> NDArray[np.int64]:
 
 
 def layers(places: int, chance: Fraction, depth: int, words: Words) -> Iterator[NDArray[np.int64]]:
-    """Places that are hit with that chance, laid out in a random order of which only the first layers need be drawn.
+    """Draw hits in layers of a random order, of which only the first ones need be drawn.
 
-    Every hit has a rank of its own, r or more with probability 2^-r. The first layer are hits of rank ``depth`` or more, each
-    further one those of the next lower rank, the last one those of rank 0. A layer's places may have been in an earlier
-    one, where they then belong: what is drawn is the chance of a place that has not been.
+    Every hit has a rank, r or more with probability 2^-r. The first layer holds the hits of rank ``depth`` or
+    more, each further one those of the next lower rank, the last one those of rank 0. A layer's places may
+    have been in an earlier one, where they then belong: the probability used is that of a place that has not
+    been.
+
+    Parameters
+    ----------
+    places
+        The number of places.
+    chance
+        The probability of a hit.
+    depth
+        The rank of the first layer.
+    words
+        The source of random words.
     """
     yield hits(places, chance / 2**depth, words)
     for rank in range(depth - 1, -1, -1):
@@ -99,9 +131,19 @@ FARTHEST = 1 << 62
 
 
 def happened(events: int, count: int, words: Words) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Block by block, from where to where it goes and which of its events happen, each with probability count/2^62.
+    """Draw which of many events happen, block by block.
 
-    The count is at most 2^61. Blocks together are all events, in order.
+    Yields the start and the stop of a block, and the places of its events that happen. Together the blocks
+    cover all events, in order.
+
+    Parameters
+    ----------
+    events
+        The number of events.
+    count
+        Each event has probability count/2^62; at most 2^61.
+    words
+        The source of random words.
     """
     start = 0
     while start < events:
@@ -119,7 +161,17 @@ def happened(events: int, count: int, words: Words) -> Iterator[tuple[int, int, 
 def happened_in_rows(
     lengths: NDArray[np.int64], counts: NDArray[np.int64], words: Words
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same for many rows, each with events and a probability of its own: the rows and the places in them, sorted."""
+    """Draw which events happen in many rows; return the rows and the places in them, sorted.
+
+    Parameters
+    ----------
+    lengths
+        (rows,) int64: the number of events of each row.
+    counts
+        (rows,) int64: the probability of an event of each row, out of 2^62.
+    words
+        The source of random words.
+    """
     active = np.flatnonzero((lengths > 0) & (counts > 0))
     starts = np.zeros(len(lengths), dtype=np.int64)
     found_rows, found_places = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
@@ -144,14 +196,24 @@ def happened_in_rows(
 
 
 def _block(events: int, count: int) -> int:
-    """How many gaps to draw for so many events: about as many as happen, and so few that their sum is no overflow."""
+    """Return how many gaps to draw: about as many as events happen, and few enough not to overflow."""
     expected = events * (count / TOTAL)
     wanted = math.ceil(expected + math.sqrt(expected))
     return max(1, min(wanted, events, SKIP_BLOCK, FARTHEST // (events + 1)))
 
 
 def draw_gaps(counts: NDArray[np.int64], limits: NDArray[np.int64] | int, words: Words) -> NDArray[np.int64]:
-    """For each count how many events do not happen before the next one does; at most its limit, from which on all are alike."""
+    """Draw, for each count, how many events do not happen before the next one does.
+
+    Parameters
+    ----------
+    counts
+        (gaps,) int64: the probability of an event, out of 2^62.
+    limits
+        The largest gap, for each or for all: longer gaps count as this one.
+    words
+        The source of random words.
+    """
     first = words.take(counts.size)
     limits = np.broadcast_to(np.asarray(limits, dtype=np.int64), counts.shape)
     low, high = bounds(counts, first)
@@ -166,7 +228,10 @@ def draw_gaps(counts: NDArray[np.int64], limits: NDArray[np.int64] | int, words:
 
 
 def bounds(counts: NDArray[np.int64], first: WordArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The least and the largest gap that the first 64 digits of V leave possible, as floats; the largest may be infinite."""
+    """Return the least and the largest gap that the first 64 digits of V leave possible.
+
+    Both are float64; the largest may be infinite.
+    """
     # 1-V lies in (rest, rest + 1]·2^-64. Whichever of V and 1-V is small is taken, so that neither loses its leading digits.
     rest = ~first
     scale = 2.0**-WORD_BITS
@@ -185,7 +250,19 @@ def bounds(counts: NDArray[np.int64], first: WordArray) -> tuple[NDArray[np.floa
 
 
 def exact_gap(count: int, first: int, least: int, limit: int, words: Words) -> int:
-    """The gap that V, whose first word is given, has, at least ``least`` and at most ``limit``; more words are taken as needed."""
+    """Return the gap of V exactly, drawing more words as needed.
+
+    Parameters
+    ----------
+    count
+        The probability of an event, out of 2^62.
+    first
+        The first word of V.
+    least, limit
+        Bounds of the gap.
+    words
+        The source of further words.
+    """
     drawn = Uniform(first, words)
     known, step = least, 1
     while known < limit and drawn.below_power(count, min(known + step, limit)):
@@ -204,7 +281,7 @@ class Uniform:
         self.digits, self.bits, self.words = first, WORD_BITS, words
 
     def below_power(self, count: int, exponent: int) -> bool:
-        """Whether 1-V < (1-q)^exponent, so that the gap is at least the exponent."""
+        """Return whether 1-V < (1-q)^exponent, so that the gap is at least the exponent."""
         while True:
             low, high = power_bounds(TOTAL - count, exponent, self.bits + WORD_BITS)
             # 1-V lies between these two, as integers over 2^bits.
@@ -218,10 +295,19 @@ class Uniform:
 
 
 def power_bounds(base: int, exponent: int, bits: int) -> tuple[int, int]:
-    """Two integers over 2^bits with (base/2^62)^exponent between them; by squaring, rounded down and up.
+    """Return two integers over 2^bits with (base/2^62)^exponent between them.
 
-    A product of two numbers below 1 that are off by a unit is off by three at most, so an exponent of b binary digits loses
-    some 2b bits; as many more are carried.
+    Computed by squaring, rounded down and up. A product of two numbers below 1 that are off by a unit is off
+    by three at most, so an exponent of b binary digits loses some 2b bits; as many more are carried.
+
+    Parameters
+    ----------
+    base
+        An integer out of 2^62.
+    exponent
+        The power.
+    bits
+        The precision of the result.
     """
     spare = 2 * exponent.bit_length() + 8
     precision = bits + spare
@@ -247,7 +333,9 @@ _inverse = np.frompyfunc(NormalDist().inv_cdf, 1, 1)
 
 @lru_cache(maxsize=128)
 def tail_bounds(threshold: float) -> tuple[Fraction, Fraction]:
-    """Two fractions with P[N(0, 1) ≥ g] strictly between them, less than 10^-50 of it apart; 0 ≤ g ≤ 16.
+    """Return two fractions with P[N(0, 1) ≥ g] strictly between them, less than 10^-50 of it apart.
+
+    0 ≤ g ≤ 16.
 
     1/2 - φ(g)·Σ g^{2k+1}/(1·3·5···(2k+1)) (Abramowitz and Stegun, 26.2.11), in decimals. Every operation is rounded
     correctly, all terms are positive, and there are fewer than 10^3 of them: φ times the sum is off by less than
@@ -275,7 +363,10 @@ def tail_bounds(threshold: float) -> tuple[Fraction, Fraction]:
 
 
 def _pi(context: Context) -> Decimal:
-    """π to the digits of the context: 16 arctan(1/5) - 4 arctan(1/239) (Machin 1706), in integers with 10 spare digits."""
+    """Return π to the digits of the context.
+
+    16 arctan(1/5) - 4 arctan(1/239) (Machin 1706), in integers with 10 spare digits.
+    """
     unit = 10 ** (context.prec + 10)
 
     def arctan_of_one_over(number: int) -> int:
@@ -291,19 +382,20 @@ def _pi(context: Context) -> Decimal:
 
 
 def density(threshold: float) -> float:
-    """φ(g) = e^{-g²/2}/√(2π)."""
+    """Return φ(g) = e^{-g²/2}/√(2π)."""
     return math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi)
 
 
 def tail(threshold: float) -> float:
-    """P[N(0, 1) ≥ g] as a float."""
+    """Return P[N(0, 1) ≥ g] as a float."""
     return math.erfc(threshold / math.sqrt(2)) / 2
 
 
 def draw_normals(count: int, words: Words) -> Floats:
-    """Independent standard normals by Box and Muller (1958), one 64-bit word each (one more for an odd count).
+    """Draw independent standard normals by Box and Muller (1958).
 
-    √(-2 ln U)·(cos 2πT, sin 2πT) with U in (0, 1] and T in [0, 1) of 53 bits: no draw is beyond 8.58.
+    It takes one 64-bit word each, and one more for an odd count. √(-2 ln U)·(cos 2πT, sin 2πT) with U in (0,
+    1] and T in [0, 1) of 53 bits: no draw is beyond 8.58.
     """
     half = (count + 1) // 2
     radius = np.sqrt(-2 * np.log(((words.take(half) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53))
@@ -315,9 +407,18 @@ def draw_normals(count: int, words: Words) -> Floats:
 
 
 def draw_sides(threshold: float, above: NDArray[np.bool_], words: Words) -> Floats:
-    """A standard normal each, given that it is at least the threshold (where ``above``) or below it.
+    """Draw standard normals, each given that it is at least the threshold or below it.
 
     By the inverse of the distribution (Wichura 1988, in the standard library), from the nearer tail: one word each.
+
+    Parameters
+    ----------
+    threshold
+        g, at least 0.
+    above
+        (count,) bool: whether a number is at least the threshold.
+    words
+        The source of random words.
     """
     middle = _open_unit(words.take(above.size))
     outside = tail(threshold)
@@ -327,5 +428,5 @@ def draw_sides(threshold: float, above: NDArray[np.bool_], words: Words) -> Floa
 
 
 def _open_unit(words: WordArray) -> Floats:
-    """Numbers strictly between 0 and 1, of 52 bits and a half, from as many words."""
+    """Return numbers strictly between 0 and 1, of 52 bits and a half, from as many words."""
     return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52

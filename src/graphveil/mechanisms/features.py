@@ -1,4 +1,4 @@
-"""Feature mechanisms: which of d values are asked, and one channel for each of them."""
+"""Feature mechanisms: the choice of values that are asked, and a channel for each of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ CASES = 1 << 53
 
 @dataclass(frozen=True)
 class Asking:
-    """``count`` of ``size`` values without replacement, ``from_pool`` of them from ``pool`` in expectation.
+    """The choice of ``count`` of ``size`` values without replacement.
+
+    In expectation ``from_pool`` of them are from ``pool``.
 
     A user draws k of the pool's T values and m - k of the rest, all choices equally likely, k being ``from_pool`` rounded
     down or up at random. So a value of the pool is asked with probability π = from_pool/T, any other with
@@ -76,7 +78,19 @@ class Asking:
 
     @classmethod
     def of(cls, size: int, count: int, pool: Any = None, from_pool: Any = None) -> Asking:
-        """From what a plan says: without ``from_pool`` everybody answers all of the pool."""
+        """Read the choice from the settings of a plan.
+
+        Parameters
+        ----------
+        size
+            d, the number of values in a row.
+        count
+            m, the number of values asked.
+        pool
+            Dimensions that are asked more often; None for no pool.
+        from_pool
+            The expected number of values from the pool; by default everybody answers all of it.
+        """
         if pool is None:
             if from_pool is not None:
                 raise InputError("from_pool says how many values come from a pool: give the pool too")
@@ -95,7 +109,7 @@ class Asking:
         )
 
     def described(self) -> dict[str, Any]:
-        """What a fingerprint says of a pool; nothing where there is none."""
+        """Return the entry of a pool in a fingerprint; nothing where there is no pool."""
         return {} if self.even else {"pool": self.pool, "from_pool": self.from_pool}
 
     @property
@@ -105,14 +119,14 @@ class Asking:
 
     @cached_property
     def takes(self) -> dict[int, Fraction]:
-        """How many values come from the pool, and how likely each number is; exact."""
+        """The possible numbers of values from the pool, and the probability of each; exact."""
         low = math.floor(self.from_pool)
         more = Fraction(round((self.from_pool - low) * CASES), CASES)
         return {number: chance for number, chance in ((low, 1 - more), (low + 1, more)) if chance}
 
     @cached_property
     def inclusion(self) -> Floats:
-        """π_j: how likely each value is asked."""
+        """π_j: the probability that each value is asked."""
         taken = float(sum(number * chance for number, chance in self.takes.items()))
         rest = self.size - len(self.pool)
         likely = np.full(self.size, (self.count - taken) / rest if rest else 0.0)
@@ -121,7 +135,10 @@ class Asking:
 
     @cached_property
     def factors(self) -> Floats:
-        """By what an answer about each value counts more than if all were asked equally often: (m/d)/π_j, 0 if never asked."""
+        """The weight of an answer about each value: (m/d)/π_j, 0 if it is never asked.
+
+        It is 1 where all values are asked equally often.
+        """
         asked = self.inclusion > 0
         return np.where(asked, self.count / self.size / np.where(asked, self.inclusion, 1.0), 0.0)
 
@@ -136,7 +153,7 @@ class Asking:
         return 1.0 if self.even else float((self.inclusion * self.factors**2).sum() / self.count)
 
     def choose(self, users: int, words: Words) -> NDArray[np.int32]:
-        """The dimensions that each user is asked for, in ascending order (users x count)."""
+        """Draw the dimensions that each user is asked for, in ascending order: (users, count)."""
         if self.even:
             return choose_dimensions(users, self.size, self.count, words)
         pool = np.array(self.pool, dtype=np.int32)
@@ -151,7 +168,7 @@ class Asking:
         return chosen
 
     def _by_take(self, users: int, words: Words) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Users by how many of their values come from the pool."""
+        """Group users by how many of their values come from the pool."""
         everyone = np.arange(users)
         if len(self.takes) == 1:
             yield next(iter(self.takes)), everyone
@@ -162,14 +179,14 @@ class Asking:
         yield high, everyone[more]
 
     def allows(self, dims: NDArray[np.int32]) -> bool:
-        """Whether every user's dimensions (users x count) can have been drawn."""
+        """Return whether every user's dimensions (users x count) can have been drawn."""
         if self.even:
             return True
         taken = np.isin(dims, self.pool).sum(axis=1)
         return bool(np.isin(taken, list(self.takes)).all())
 
     def subsets(self) -> tuple[list[tuple[int, ...]], list[int], int]:
-        """All choices that can be drawn, and how often each is out of the returned total; exact, for small d."""
+        """Return all choices that can be drawn, how often each is, and the total; exact, for small d."""
         inside, pool = len(self.pool), set(self.pool)
         chances = {
             number: chance / (math.comb(inside, number) * math.comb(self.size - inside, self.count - number))
@@ -185,7 +202,7 @@ class Asking:
 
     @property
     def choices(self) -> int:
-        """How many choices can be drawn."""
+        """The number of choices that can be drawn."""
         rest = self.size - len(self.pool)
         return sum(
             math.comb(len(self.pool), number) * math.comb(rest, self.count - number) for number in self.takes
@@ -223,7 +240,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
 
     @cached_property
     def asking(self) -> Asking:
-        """Which values are asked."""
+        """The choice of values that are asked."""
         return Asking(self.size, self.sampled) if self.favoured is None else self.favoured
 
     @cached_property
@@ -265,7 +282,17 @@ class FeatureMechanism(RowMechanism, Enumerable):
         return int(Rows(private, self.size).outside(self.public, self.binary).sum())
 
     def encode(self, values: Values, channel: FiniteChannel, words: Words) -> NDArray[np.int64]:
-        """Values of [-1, 1] as input symbols of a channel."""
+        """Encode values of [-1, 1] as input symbols of a channel.
+
+        Parameters
+        ----------
+        values
+            float64 in [-1, 1].
+        channel
+            The channel that will answer them.
+        words
+            The source of random words, used where values are rounded at random.
+        """
         if self.binary:
             return binary_symbols(values)
         if self.binned:
@@ -313,7 +340,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
         return Estimate(shape, reports.indptr, reports.dims, values, self.public.centre, self.unbiased)
 
     def only(self, reports: Reports, places: NDArray[np.int64]) -> Reports:
-        """What reports that answer all values say about these dimensions, numbered anew: post-processing."""
+        """Return the part of complete reports about these dimensions, numbered anew: post-processing."""
         if self.shape.names_dimensions:
             raise InputError(f"{self.name} asks for some of the values: its reports say which")
         channels = self.channels if len(self.channels) == 1 else tuple(self.channels[j] for j in places)
@@ -327,7 +354,10 @@ class FeatureMechanism(RowMechanism, Enumerable):
             raise MessageError(f"a report of {self.name} must name as many values of the pool as planned")
 
     def extremes(self) -> list[Values]:
-        """Rows that a whole report tells apart best: all values at a channel's most separated inputs, both ways."""
+        """Return rows that a whole report tells apart best.
+
+        All their values are at a channel's most separated inputs, both ways.
+        """
         channels = self._of_values
         chosen = [
             [(channel.worst.likelier, channel.worst.rarer, channel.inputs) for channel in channels],
@@ -354,7 +384,10 @@ class FeatureMechanism(RowMechanism, Enumerable):
         return np.concatenate(parts), total * int(whole)
 
     def possible_reports(self) -> Reports:
-        """Every possible whole report in the order of `joint_counts`: by the dimensions asked, then by the codes."""
+        """Return every possible whole report in the order of `joint_counts`.
+
+        They are ordered by the dimensions asked, then by the codes.
+        """
         subsets, *_ = self._subsets()
         channels = self._of_values
         shapes = [[channels[place].output_count for place in subset] for subset in subsets]
@@ -368,7 +401,10 @@ class FeatureMechanism(RowMechanism, Enumerable):
         return Reports(self, pointers, dims.ravel(), sent)
 
     def _subsets(self) -> tuple[list[tuple[int, ...]], list[int], int]:
-        """All choices of dimensions with their weights, where there are few enough whole reports to enumerate."""
+        """Return all choices of dimensions with their weights.
+
+        Refuse if there are too many whole reports to enumerate.
+        """
         if self.asking.choices * self.shape.alphabet**self.sampled > MAX_OUTCOMES:
             raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
         return self.asking.subsets()
@@ -382,7 +418,7 @@ class FeatureMechanism(RowMechanism, Enumerable):
         )
 
     def _grid_symbols(self, row: Values) -> list[int]:
-        """The input symbols of a row whose values lie on the grid: encoded without chance."""
+        """Return the input symbols of a row whose values lie on the grid, which takes no randomness."""
         unit = self.public.to_unit(row)
         channels = self._of_values
         symbols = [
@@ -423,10 +459,19 @@ class FeatureMechanism(RowMechanism, Enumerable):
 def budget_shares(
     importance: Sequence[float], sensitivity: Sequence[float], gamma: float = 0.5
 ) -> NDArray[np.float64]:
-    """HeteroRR's shares θ of a budget: γα_i + (1-γ)(β_min+β_max-β_i), normalised to sum 1.
+    """Return HeteroRR's shares θ of a budget: γα_i + (1-γ)(β_min+β_max-β_i), normalised to sum 1.
 
-    Importance α must come from public data or an earlier private round, sensitivity β from the operator: both public.
+    Parameters
+    ----------
+    importance
+        α of each dimension, from public data or an earlier private round.
+    sensitivity
+        β of each dimension, from the operator; public.
+    gamma
+        γ in [0, 1], the weight of importance.
 
+    Examples
+    --------
     >>> budget_shares([1, 1], [0, 0]).tolist()
     [0.5, 0.5]
     """
@@ -448,10 +493,23 @@ def budget_shares(
 def build_featurerr(
     epsilon: float, dims: int, range: Any, shares: Any = None, bins: int = 10, debiased: bool = False
 ) -> FeatureMechanism:
-    """FEATURERR: value i answered at θ_i·ε by a graded response over k bins.
+    """Build FEATURERR: value i answered at θ_i·ε by a graded response over k bins.
 
-    ``shares`` θ (public, see `budget_shares`) default to 1/d each; a share of 0 gets a blind answer. As printed the bins
-    decode to their upper edges and the estimate is biased; ``debiased`` divides the response out.
+    Parameters
+    ----------
+    epsilon
+        The budget of a whole row.
+    dims
+        d, the number of values.
+    range
+        The public range (low, high) of values.
+    shares
+        θ, (d,) float64, public (see `budget_shares`); 1/d each by default. A share of 0 gets a blind answer.
+    bins
+        k, the number of bins.
+    debiased
+        Whether the response is divided out. As printed, bins decode to their upper edges and the estimate is
+        biased.
     """
     check_dims(dims)
     weights = np.full(dims, 1 / dims) if shares is None else check_shares(shares, "shares", int(dims))

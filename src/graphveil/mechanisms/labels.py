@@ -34,10 +34,10 @@ from graphveil.mechanisms.rows import PublicRange, Rows, listed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SymbolMechanism(Enumerable):
-    """Every user holds one of the channel's input symbols, counted from ``first``, and sends one code.
+    """A mechanism for one of the channel's input symbols, counted from ``first``; every user sends one code.
 
-    Whoever holds none of them (a label beyond the last class, or no label) sends a code of the blinded channel: whether
-    somebody answers tells nothing about a symbol.
+    Users who hold none of them (a label beyond the last class, or no label) send a code of the blinded
+    channel: whether somebody answers tells nothing about a symbol.
     """
 
     name: str
@@ -71,7 +71,7 @@ class SymbolMechanism(Enumerable):
         return int((~self._symbols(private)[1]).sum())
 
     def _symbols(self, private: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The symbol of every user, and whether what the user holds is one."""
+        """Return the symbol of every user, and whether what the user holds is one."""
         values = listed(private, f"{self.subject}s")
         last = self.first + self.channel.input_count - 1
         with np.errstate(all="ignore"):
@@ -79,7 +79,7 @@ class SymbolMechanism(Enumerable):
         return np.where(fits, values, self.first).astype(np.int64) - self.first, fits
 
     def extremes(self) -> list[int]:
-        """The two symbols that an answer tells apart best."""
+        """Return the two symbols that an answer tells apart best."""
         worst = self.channel.worst
         return [self.first + worst.likelier, self.first + worst.rarer]
 
@@ -134,20 +134,20 @@ class LevelMechanism(SymbolMechanism):
 
 
 def indicator_decoding(channel: KaryChannel) -> tuple[float, float]:
-    """1/(p-q) and -q/(p-q) of a k-ary response."""
+    """Return 1/(p-q) and -q/(p-q) of a k-ary response."""
     gap = channel.surplus / TOTAL
     return 1 / gap, -channel.other / TOTAL / gap
 
 
 def build_krr(epsilon: float, classes: int) -> LabelMechanism:
-    """A label by k-ary randomized response."""
+    """Build the mechanism for a label by k-ary randomized response."""
     channel = kary(epsilon, classes)
     entry_value, offset = indicator_decoding(channel)
     return LabelMechanism("krr", Claim(epsilon), channel, "label", entry=entry_value, offset=offset)
 
 
 def build_esw(epsilon: float, levels: int) -> LevelMechanism:
-    """A level 1..f by the extended square wave."""
+    """Build the mechanism for a level 1..f by the extended square wave."""
     return LevelMechanism("esw", Claim(epsilon), esw(epsilon, levels), "level", first=1, unbiased=False)
 
 
@@ -209,7 +209,7 @@ class ItemMechanism(RowMechanism, Enumerable):
         return Reports(self, even_pointers(codes.size, 1), None, codes)
 
     def draw_items(self, rows: Rows, words: Words) -> NDArray[np.int64]:
-        """For every user one of L places at random: the item there, or the place's own blank where the row has none."""
+        """Draw one of L places for every user: the item there, or the place's own blank if there is none."""
         owners, items = rows.nonzero()
         counts = np.bincount(owners, minlength=rows.users)
         # A longer row draws from all its items: each is then drawn more rarely than 1/L, which costs no privacy.
@@ -220,7 +220,7 @@ class ItemMechanism(RowMechanism, Enumerable):
         return symbols
 
     def altered(self, private: Any) -> int:
-        """How many rows hold more items than the public length, or values other than 0 and 1."""
+        """Return the number of rows with more items than the public length, or values besides 0 and 1."""
         rows = Rows(private, self.size)
         long = np.bincount(rows.nonzero()[0], minlength=rows.users) > self.length
         return int((long | rows.outside(PublicRange(0.0, 1.0), binary=True)).sum())
@@ -234,7 +234,7 @@ class ItemMechanism(RowMechanism, Enumerable):
         return Estimate(shape, indptr, codes[real].astype(np.int32), values, self.offset, self.unbiased)
 
     def extremes(self) -> list[NDArray[np.int64]]:
-        """No item against as many as fit, and one item against another."""
+        """Return no item against as many as fit, and one item against another."""
         full = np.zeros(self.size, dtype=np.int64)
         full[: self.length] = 1
         first, last = np.zeros_like(full), np.zeros_like(full)
@@ -261,7 +261,7 @@ class ItemMechanism(RowMechanism, Enumerable):
 
 
 def amplified(epsilon: float, length: int) -> float:
-    """The ε of the response that leaves ε for the whole when one of L places is drawn: ln(1+L(e^ε-1)).
+    """Return ln(1+L(e^ε-1)), the ε of the response that leaves ε for a draw of one of L places.
 
     >>> amplified(1.0, 1)
     1.0
@@ -270,7 +270,19 @@ def amplified(epsilon: float, length: int) -> float:
 
 
 def build_item(epsilon: float, dims: int, length: int, range: Any = (0, 1)) -> ItemMechanism:
-    """One item of a sparse binary row of at most ``length`` ones."""
+    """Build the mechanism for one item of a sparse binary row.
+
+    Parameters
+    ----------
+    epsilon
+        The budget of a whole row.
+    dims
+        d, the number of items.
+    length
+        L, the public length that rows are padded to.
+    range
+        (0, 1), the only range that is allowed: rows are binary.
+    """
     check_dims(dims)
     if PublicRange.of(range) != PublicRange(0.0, 1.0):
         raise InputError(f"--range must be (0, 1) for item, whose rows are binary, got {range!r}")

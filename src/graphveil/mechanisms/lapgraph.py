@@ -31,14 +31,16 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PublishedGraph(LinkMechanism):
-    """A curator's mechanism: whoever runs it sees every link and must be trusted. No device can, as it takes all lists.
+    """A curator's mechanism: the curator sees every link and must be trusted.
 
-    A report is a row of the published graph: of each user the sorted smaller numbers that the graph links it to. Reports are
-    written by the curator, all at once; an estimate is the published graph as it is, 1 and 0, and biased. Where two users' lists
-    differ about their link, the list of the one with the larger number counts.
+    No device can run it, as it takes all lists. A report is a row of the published graph: of each user the
+    sorted smaller numbers that the graph links it to. Reports are written by the curator, all at once; an
+    estimate is the published graph as it is, 1 and 0, and biased. Where two users' lists differ about their
+    link, the list of the one with the larger number counts.
 
-    ``private`` are the `NeighbourLists` of everybody. An array (graphs x n) are so many graphs of n cells each, published one by
-    one: this is how an audit looks at it, where a row is an input and what is published of it a report.
+    ``private`` are the `NeighbourLists` of everybody. An array (graphs x n) holds graphs of n cells each,
+    published one by one: an audit uses this form, where a row is an input and what is published of it a
+    report.
     """
 
     unbiased: bool = False
@@ -50,19 +52,22 @@ class PublishedGraph(LinkMechanism):
 
     @property
     def flip(self) -> float:
-        """All but 0: there are about as many published pairs as links, and they are read as links."""
+        """Almost 0: there are about as many published pairs as links, and they are read as links."""
         return 1 / TOTAL
 
     @abstractmethod
     def chances_of(self, graph: frozenset[Pair]) -> list[Fraction]:
-        """How likely everything is that may be published of a small graph (pairs, smaller number first), in a fixed order, to 50 digits or exactly."""
+        """Return the probability of every possible publication of a small graph, in a fixed order.
+
+        ``graph`` holds pairs, smaller number first. Probabilities are exact, or have 50 digits.
+        """
 
     def estimate(self, reports: Reports) -> Estimate:
         shape, values = (reports.users, self.size), np.ones(reports.codes.size)
         return Estimate(shape, reports.indptr, reports.codes.astype(np.int32), values, 0.0, self.unbiased)
 
     def _everybody(self, private: NeighbourLists) -> NeighbourLists:
-        """The lists, where they are everybody's; which is a question of their owners alone."""
+        """Return the lists if they are everybody's, which depends on their owners alone; refuse others."""
         if not np.array_equal(private.owners, np.arange(self.size)):
             raise InputError(f"{self.name} is a curator's: it takes the lists of all {self.size} users")
         return private
@@ -124,7 +129,7 @@ class LapGraph(PublishedGraph):
 
     @property
     def ratio(self) -> Fraction:
-        """How much likelier one number of links is than the next farther one."""
+        """The factor by which a number of links is likelier than the next farther one."""
         return Fraction(self.counting.other, self.counting.other + self.counting.surplus)
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
@@ -140,7 +145,7 @@ class LapGraph(PublishedGraph):
         return Reports(self, row_pointers(counts), None, codes)
 
     def _cells(self, lists: NeighbourLists) -> tuple[Numbers, Numbers]:
-        """Where each list's cells begin when all are counted through, and which cells are links, sorted."""
+        """Return where each list's cells begin when all are numbered, and which cells are links, sorted."""
         widths = np.minimum(lists.owners, self.size)
         starts = row_pointers(widths)
         rows = np.repeat(np.arange(len(widths)), np.diff(lists.indptr))
@@ -148,7 +153,10 @@ class LapGraph(PublishedGraph):
         return starts, np.unique(starts[rows[inside]] + lists.neighbours[inside].astype(np.int64))
 
     def _published(self, graphs: Numbers, held: Numbers, words: Words) -> Numbers:
-        """The cells that are published, sorted; ``graphs`` says where the cells of each graph begin, ``held`` which are links."""
+        """Return the cells that are published, sorted.
+
+        ``graphs`` says where the cells of each graph begin, ``held`` which are links.
+        """
         wanted = self._numbers(graphs, held, words)
         order = _Order(graphs, wanted)
         if not wanted.any():
@@ -171,7 +179,7 @@ class LapGraph(PublishedGraph):
         return order.first(words)
 
     def _numbers(self, graphs: Numbers, held: Numbers, words: Words) -> Numbers:
-        """T̃ of each graph: two-sided geometric noise is the difference of two geometric numbers."""
+        """Draw T̃ of each graph: two-sided geometric noise is the difference of two geometric numbers."""
         cells = np.diff(graphs)
         links = np.diff(np.searchsorted(held, graphs))
         more, less = (geometric(1 - self.ratio, len(cells), words) for _ in range(2))
@@ -184,7 +192,10 @@ class LapGraph(PublishedGraph):
         return [Fraction(count, total) for count in counts.tolist()]
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        """Of a graph of n cells, in the order of `possible_reports`: cell 0 is the lowest bit of a published set's number."""
+        """Return the counts of a graph of n cells in the order of `possible_reports`.
+
+        Cell 0 is the lowest bit of a published set's number.
+        """
         if self.size > MAX_CELLS:
             raise InputError(f"{self.name} has too many different graphs to enumerate: take fewer users")
         links = [bool(bit) and self.channel.truthful for bit in np.asarray(private).tolist()]
@@ -200,7 +211,10 @@ class LapGraph(PublishedGraph):
         return np.array(counts, dtype=object), total
 
     def _number_chances(self, links: int) -> list[Fraction]:
-        """The probability of every T̃ from 0 to the number of cells; beyond the ends it counts as the end."""
+        """Return the probability of every T̃ from 0 to the number of cells.
+
+        The ends include all beyond them.
+        """
         ends, inner = 1 / (1 + self.ratio), (1 - self.ratio) / (1 + self.ratio)
         most = self.size
         return [
@@ -209,7 +223,7 @@ class LapGraph(PublishedGraph):
         ]
 
     def _set_chance(self, links: int, true: int, false: int) -> Fraction:
-        """The probability that a set of so many links and others is published, where as many cells as it has are."""
+        """Return the probability that a given set of links and other cells is published, given its size."""
         kept, wrong, size = 1 - self.wrong, self.wrong, true + false
         absent, empty = links - true, self.size - links - false
         chance = Fraction(0)
@@ -228,12 +242,12 @@ class LapGraph(PublishedGraph):
         return chance
 
     def blind(self) -> LapGraph:
-        """The control: a curator who publishes the graph without links in the same way."""
+        """Return the control: a curator who publishes the graph without links in the same way."""
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), channel=self.channel.blind())
 
 
 class _Order:
-    """The beginning of a random order of the cells of each of some graphs, layer by layer, until enough are there."""
+    """The beginning of a random order of each graph's cells, drawn layer by layer until there are enough."""
 
     def __init__(self, graphs: Numbers, wanted: Numbers) -> None:
         self.graphs, self.wanted = graphs, wanted
@@ -248,7 +262,7 @@ class _Order:
         return bool((self.counts >= self.wanted).all())
 
     def add(self, drawn: Numbers) -> None:
-        """The next layer; cells of an earlier one stay there."""
+        """Add the next layer; cells of an earlier one stay there."""
         new = np.setdiff1d(drawn, self.cells, assume_unique=True)
         self.cells = np.concatenate([self.cells, new])
         self.layers = np.concatenate([self.layers, np.full(len(new), self.last)])
@@ -256,7 +270,10 @@ class _Order:
         self.last += 1
 
     def first(self, words: Words) -> Numbers:
-        """As many cells of each graph as are wanted, sorted; within a layer at random."""
+        """Return as many cells of each graph as are wanted, sorted.
+
+        Within a layer they are chosen at random.
+        """
         graph = self._graph_of(self.cells)
         keys = words.take(len(self.cells))
         # Given that they all differ, every order of them is equally likely.
@@ -272,26 +289,39 @@ class _Order:
 
 
 def _come_twice(keys: NDArray[np.uint64]) -> bool:
-    """Whether some of the keys are equal."""
+    """Return whether some of the keys are equal."""
     ordered = np.sort(keys)
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def _depth(expected: NDArray[Any], wanted: Numbers) -> int:
-    """The rank from which on about as many cells are expected as are wanted, in every graph that wants some."""
+    """Return the rank from which about as many cells are expected as are wanted, in every graph.
+
+    Graphs that want none are left out.
+    """
     open_ones = wanted > 0
     most = float((expected[open_ones] / (wanted[open_ones] + 1)).min())
     return min(max(math.frexp(most)[1] - 1, 0), MAX_DEPTH)
 
 
 def _ranks(words: NDArray[np.uint64]) -> Numbers:
-    """How many zeros each word ends with: r or more with probability 2^-r."""
+    """Return the number of trailing zeros of each word: r or more with probability 2^-r."""
     lowest = words & (~words + np.uint64(1))
     return np.where(words == 0, 64, np.log2(np.maximum(lowest, 1).astype(np.float64))).astype(np.int64)
 
 
 def build_lapgraph(epsilon: float, dims: int, share: float = SHARE) -> LapGraph:
-    """A noisy graph of ``dims`` users, published by a curator who is trusted with all links; the number gets ``share`` of ε."""
+    """Build LapGraph: a noisy graph, published by a curator who is trusted with all links.
+
+    Parameters
+    ----------
+    epsilon
+        The budget of one link, in the central model.
+    dims
+        The number of users.
+    share
+        The part of ε for the number of links, strictly between 0 and 1.
+    """
     check_dims(dims, what="users", most=MAX_USERS)
     check_number(share, "share", above=0, below=1)
     spent = float(share) * epsilon

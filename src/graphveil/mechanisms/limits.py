@@ -1,4 +1,4 @@
-"""How much a plan may ask of a client: what is checked before anything is allocated.
+"""Limits of what a plan may ask of a client, checked before anything is allocated.
 
 A plan comes over the network, and its author may want a client to run out of memory or time. A plan within these limits takes a
 client at most `MAX_MEMORY` bytes and a few seconds to build, verify and answer, and its report has at most `MAX_REPORT` bytes.
@@ -63,7 +63,7 @@ NUMBERS = (
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """Refuse settings that are too long or too large to be looked at one by one, and flags that are none."""
+    """Refuse settings that are too long or too large to be checked, and flags that are not booleans."""
     listed = 0
     for key, value in settings.items():
         if key in FLAGS and value is not None and not isinstance(value, (bool, np.bool_)):
@@ -79,7 +79,7 @@ def check_settings(settings: dict[str, Any]) -> None:
 
 
 def _size(key: str, value: Any, depth: int) -> int:
-    """How many entries a setting has, none of which is too long or too large."""
+    """Return the number of entries of a setting; refuse entries that are too long or too large."""
     if depth > MAX_DEPTH:
         raise InputError(f"{key} must not hold lists more than {MAX_DEPTH} deep")
     if isinstance(value, np.ndarray):
@@ -109,7 +109,19 @@ def _check_entry(key: str, value: Any) -> None:
 
 
 def check_tables(name: str, tables: int, inputs: int, outputs: int, advice: str) -> None:
-    """Refuse a mechanism of more tables, or of larger ones, than can be built and verified while somebody waits."""
+    """Refuse more tables, or larger ones, than can be built and verified while somebody waits.
+
+    Parameters
+    ----------
+    name
+        The mechanism's name, for the error message.
+    tables
+        The number of different tables.
+    inputs, outputs
+        The size of each table.
+    advice
+        The end of the error message: what to do instead.
+    """
     if tables > MAX_TABLES:
         raise InputError(f"{name} may have at most {MAX_TABLES} different tables, got {tables}: {advice}")
     if tables * inputs * outputs > MAX_ENTRIES:
@@ -117,14 +129,34 @@ def check_tables(name: str, tables: int, inputs: int, outputs: int, advice: str)
 
 
 def check_budget(epsilon: Any, delta: Any = None, name: str = "--epsilon") -> None:
-    """Refuse an ε that is not positive and finite, and a δ outside [0, 1); ``name`` is what the ε is called there."""
+    """Refuse an ε that is not positive and finite, and a δ outside [0, 1).
+
+    Parameters
+    ----------
+    epsilon, delta
+        The budget; a δ of None is not checked.
+    name
+        The name of ε in error messages.
+    """
     check_number(epsilon, name, above=0)
     if delta is not None:
         check_number(delta, "--delta", least=0, below=1)
 
 
 def check_dims(dims: Any, sampled: Any = None, what: str = "features", most: int = MAX_DIMS) -> None:
-    """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
+    """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d.
+
+    Parameters
+    ----------
+    dims
+        d, the number of dimensions.
+    sampled
+        m; None is not checked.
+    what
+        The noun for dimensions in error messages.
+    most
+        The largest d that is allowed.
+    """
     check_whole(dims, "--dims", least=1)
     if dims > most:
         raise InputError(f"--dims must be at most {most} {what}, got {short(dims)}: ask about fewer")
@@ -133,7 +165,7 @@ def check_dims(dims: Any, sampled: Any = None, what: str = "features", most: int
 
 
 def check_two_points(points: Any) -> None:
-    """Refuse a number of input points where values are binary, so that there are two: it would have no effect."""
+    """Refuse a number of input points other than two for binary values: it would have no effect."""
     if points not in (None, 2):
         raise InputError(
             f"binary values have two input points, so points = {short(points)} has no effect: leave it out, or say "
@@ -142,6 +174,16 @@ def check_two_points(points: Any) -> None:
 
 
 def sampled_count(epsilon: float, dims: int, rate: float | None) -> int:
-    """m = max(1, min(d, ⌊ε·rate⌋)); all d without a rate."""
+    """Return m = max(1, min(d, ⌊ε·rate⌋)), the number of values to ask; all d without a rate.
+
+    Parameters
+    ----------
+    epsilon
+        The budget of a row.
+    dims
+        d, the number of values in a row.
+    rate
+        The number of values per unit of ε; None asks for all.
+    """
     # A product that rounding has put just below an integer counts as that integer: 7·2.18 asks for 7, not 6.
     return dims if rate is None else max(1, min(dims, math.floor(epsilon * rate * (1 + 2.0**-40))))

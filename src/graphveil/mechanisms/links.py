@@ -33,7 +33,7 @@ Ends = Literal["one", "both"]
 
 @dataclass(frozen=True, eq=False)
 class NeighbourLists:
-    """What users hold: the number of each one, row pointers, and the numbers of the neighbours."""
+    """Neighbour lists of some users: the users' numbers, row pointers, and the neighbours' numbers."""
 
     owners: NDArray[np.int64]
     indptr: NDArray[np.int64]
@@ -47,7 +47,7 @@ class NeighbourLists:
             raise InputError("row pointers must lead from 0 to the last neighbour, one row for each owner")
 
     def of(self, places: NDArray[np.int64]) -> NeighbourLists:
-        """The lists of some of these users."""
+        """Return the lists of some of these users."""
         pointers, at = gathered(self.indptr, places)
         return NeighbourLists(self.owners[places], pointers, self.neighbours[at])
 
@@ -66,27 +66,27 @@ class AskedPairs:
 
     @property
     def users(self) -> int:
-        """How many users are asked."""
+        """The number of users asked."""
         return len(self.left_out)
 
     @property
     def count(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return int(self.starts[-1])
 
     def named(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Whose pairs these are, by row, and with whom."""
+        """Return the row that each of these pairs belongs to, and the other user."""
         rows = np.searchsorted(self.starts, places, side="right") - 1
         others = places - self.starts[rows]
         return rows, others + (others >= self.left_out[rows])
 
 
 def told_by_both_ends(mechanism: Mechanism) -> Claim:
-    """What one link costs at most where both its users answer for it, though one was meant to.
+    """Return the most that one link costs if both its users answer for it, though only one was meant to.
 
-    Who answers for a pair follows from numbers, which devices get from a server. One that tells two friends different numbers has both
-    of them answer. A report of either spends no more on a link than the claim: both together spend twice that. Where both are meant to answer, the
-    claim counts both.
+    Numbers decide who answers for a pair, and devices get them from a server. A server that tells two friends
+    different numbers makes both of them answer. Neither report spends more on a link than the claim: both
+    together spend twice that. Where both are meant to answer, the claim counts both.
     """
     claim = mechanism.claim
     if mechanism.trust == "curator" or (isinstance(mechanism, LinkMechanism) and mechanism.ends == "both"):
@@ -149,17 +149,17 @@ class LinkMechanism(Enumerable):
         return self.channel.other / TOTAL
 
     def compares(self, one: Any, other: Any) -> bool:
-        """Whether two lists differ in one link."""
+        """Return whether two lists differ in one link."""
         return int((np.asarray(one) != np.asarray(other)).sum()) == 1
 
     @property
     def beyond_audit(self) -> tuple[str, ...]:
-        """What no audit of it can see, in sentences."""
+        """The limits of an audit of this mechanism, in sentences."""
         return ()
 
     @property
     def ends(self) -> Ends:
-        """Which of the two users of a pair answer for it: the one with the larger number, or both."""
+        """The users of a pair who answer for it: the one with the larger number, or both."""
         return "one"
 
     @property
@@ -178,17 +178,17 @@ class LinkMechanism(Enumerable):
         return False
 
     def neighbours(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
-        """The neighbours that each reporting user has named, as row pointers and numbers."""
+        """Return the neighbours that each reporting user has named, as row pointers and numbers."""
         return reports.indptr, reports.codes
 
     def degrees(self, reports: Reports) -> NDArray[np.int64] | None:
-        """The noisy degree of each reporting user; None where none is reported."""
+        """Return the noisy degree of each reporting user; None if none is reported."""
         return None
 
     def kept(self, degrees: NDArray[np.int64], users: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """Which share of the yes each of some users who reported these degrees names: all, unless some are left out.
+        """Return the share of the yes answers that each user names, given the reported degrees.
 
-        They are all users from 0 on, unless their own numbers are given.
+        It is 1 unless some are left out. ``users`` are the numbers of the users, all from 0 on by default.
         """
         return np.ones(len(degrees))
 
@@ -201,7 +201,10 @@ class LinkMechanism(Enumerable):
     def _named(
         self, pairs: AskedPairs, words: Words
     ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
-        """About how many each user answers yes, and about whom: the links, changed where it is drawn without looking at them."""
+        """Return how many others each user answers yes about, and which.
+
+        These are the links, changed at places that are drawn without looking at them.
+        """
         kind, counts = code_type(self.shape.alphabet), np.zeros(pairs.users, dtype=np.int64)
         codes = [np.empty(0, dtype=kind)]
         for first, last, places in happened(pairs.count, self.channel.other, words):
@@ -214,7 +217,10 @@ class LinkMechanism(Enumerable):
         return counts, np.concatenate(codes)
 
     def check_owners(self, reports: Reports, owners: NDArray[np.int64]) -> None:
-        """Refuse reports that name somebody whom their owner was not asked about; ``owners`` are the numbers of those who report."""
+        """Refuse reports that name somebody whom their owner was not asked about.
+
+        ``owners`` are the numbers of those who report.
+        """
         pointers, codes = self.neighbours(reports)
         users, others = np.repeat(owners, np.diff(pointers)), codes.astype(np.int64)
         if (others == users).any() or (self.ends == "one" and (others > users).any()):
@@ -228,14 +234,17 @@ class LinkMechanism(Enumerable):
             )
 
     def asked(self, owner: int) -> list[int]:
-        """The numbers of those whom a user is asked about."""
+        """Return the numbers of those whom a user is asked about."""
         return list(range(min(owner, self.size)))
 
     def _lists(self, private: Any) -> NeighbourLists:
         return private if isinstance(private, NeighbourLists) else self._full_lists(private)
 
     def _pairs(self, lists: NeighbourLists, links: tuple[NDArray[np.int64], NDArray[np.int64]]) -> AskedPairs:
-        """The pairs that these users are asked about; whoever has no number among the users is asked about all."""
+        """Return the pairs that these users are asked about.
+
+        Those without a number among the users are asked about all.
+        """
         numbers = np.minimum(lists.owners, self.size)
         asked, left_out = numbers, np.full(len(numbers), self.size)
         if self.ends == "both":
@@ -247,7 +256,10 @@ class LinkMechanism(Enumerable):
         return AskedPairs(starts, left_out, starts[rows[mine]] + places[mine])
 
     def _links(self, lists: NeighbourLists) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Who holds a link and to whom, each once, sorted; no number of nobody, and nobody's own."""
+        """Return the owner and the neighbour of each link, each once, sorted.
+
+        Unknown numbers and one's own are dropped.
+        """
         rows = np.repeat(np.arange(len(lists.owners)), np.diff(lists.indptr))
         mine = self._somebody(lists)
         rows, others = rows[mine], lists.neighbours[mine].astype(np.int64)
@@ -255,7 +267,7 @@ class LinkMechanism(Enumerable):
         return links // self.size, links % self.size
 
     def _somebody(self, lists: NeighbourLists) -> NDArray[np.bool_]:
-        """Which neighbours are numbers of users."""
+        """Return which neighbours are numbers of users."""
         near = lists.neighbours
         with np.errstate(all="ignore"):
             return np.asarray((near >= 0) & (near < self.size) & (near % 1 == 0))
@@ -282,30 +294,36 @@ class LinkMechanism(Enumerable):
         return Estimate(shape, pointers, named.astype(np.int32), values, -self.flip / gap, self.unbiased)
 
     def extremes(self) -> list[NDArray[np.int64]]:
-        """No link and one; all and all but one. Only lists that differ in one link are compared."""
+        """Return no link and one; all and all but one. Only lists that differ in one link are compared."""
         empty, full = np.zeros(self.size, dtype=np.int64), np.ones(self.size, dtype=np.int64)
         one, most = empty.copy(), full.copy()
         one[0], most[-1] = 1, 0
         return [empty, full, one, most]
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        """In the order of `possible_reports`: user 0 is the lowest bit of a report's number."""
+        """Return the counts in the order of `possible_reports`.
+
+        User 0 is the lowest bit of a report's number.
+        """
         self._check_enumerable()
         return self.counts_of(np.asarray(private).tolist(), None)
 
     def counts_of(self, answers: list[int], degree: int | None) -> tuple[NDArray[np.object_], int]:
-        """How often each whole report comes of a user with these answers about those who are asked, out of the total."""
+        """Return how often each whole report occurs with these answers to all questions, out of the total."""
         counts = np.ones(1, dtype=object)
         for bit in answers:
             counts = np.outer(np.array(self.channel.row(int(bit)), dtype=object), counts).ravel()
         return counts, self.channel.total ** len(answers)
 
     def degree_of(self, owner: int, neighbours: list[int]) -> int | None:
-        """The degree that a user with these neighbours reports, before noise; None where none is reported."""
+        """Return the degree that a user with these neighbours reports, before noise.
+
+        None if none is reported.
+        """
         return None
 
     def possible_reports(self) -> Reports:
-        """Every set of neighbours; user 0 is the lowest bit of its number."""
+        """Return every set of neighbours; user 0 is the lowest bit of its number."""
         self._check_enumerable()
         pointers, neighbours = self._subsets()
         return Reports(self, pointers, None, neighbours.astype(code_type(self.shape.alphabet)))
@@ -331,6 +349,9 @@ class LinkMechanism(Enumerable):
 
 
 def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
-    """A list of neighbours among ``dims`` users, every pair answered by the user with the larger number."""
+    """Build randomized response for a neighbour list.
+
+    The user with the larger number answers for each pair.
+    """
     check_dims(dims, what="users")
     return LinkMechanism("link-rr", Claim(epsilon), int(dims), kary(epsilon, 2))

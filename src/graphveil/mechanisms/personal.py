@@ -67,7 +67,7 @@ class PersonalRows(NamedTuple):
 
     @classmethod
     def of(cls, private: Any, dimensions: int) -> PersonalRows:
-        """Levels and rows from a pair of them, or from an array whose last column is the level."""
+        """Read levels and rows from a pair of them, or from an array whose last column is the level."""
         if isinstance(private, tuple):
             if len(private) != 2:
                 raise InputError(f"users hold a pair (levels, rows), got {len(private)} things")
@@ -87,14 +87,17 @@ class PersonalRows(NamedTuple):
             raise InputError(f"levels must be {users} integers, one a row, got {count}")
 
     def clipped_levels(self, highest: int) -> NDArray[np.int64]:
-        """The levels as integers of 1..highest: one outside counts as the nearer end, what is no number as 1."""
+        """Return the levels as integers of 1..highest.
+
+        A level outside counts as the nearer end, and a value that is not a number as 1.
+        """
         levels = listed(self.levels, "levels")
         clipped: NDArray[np.int64] = np.clip(np.nan_to_num(levels, nan=1.0), 1, highest).astype(np.int64)
         return clipped
 
 
 def level_of(private: Any) -> int:
-    """The level of one user: the first of a pair (level, row), or the last number of an array."""
+    """Return the level of one user: the first of a pair (level, row), or the last number of an array."""
     return int(private[0]) if isinstance(private, tuple) else int(np.asarray(private)[-1])
 
 
@@ -160,12 +163,12 @@ class PersonalMechanism(RowMechanism, Enumerable):
 
     @cached_property
     def asking(self) -> Asking:
-        """Which values are named."""
+        """The choice of values that are named."""
         return Asking(self.size, self.most) if self.favoured is None else self.favoured
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """How many values are answered, by level (row) and randomized level (column)."""
+        """The number of values answered, by level (row) and randomized level (column)."""
         return np.array([[way.count for way in ways] for ways in self.ways])
 
     @cached_property
@@ -205,13 +208,13 @@ class PersonalMechanism(RowMechanism, Enumerable):
     def _respond(
         self, values: Values, levels: NDArray[np.int64], named: NDArray[np.unsignedinteger], words: Words
     ) -> NDArray[np.unsignedinteger]:
-        """A code for each value of [-1, 1] (users x values), given everybody's level (from 0) and the code of their τ'."""
+        """Return a code for each value of [-1, 1] (users x values), given levels (from 0) and codes of τ'."""
         starts = np.array([[self._blocks[way.channel, way.first] for way in ways] for ways in self.ways])
         rows = self._encode(values, starts[levels, named], words)
         return self._every_answer.respond(rows.ravel(), words).reshape(values.shape)
 
     def _encode(self, values: Values, starts: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
-        """Values of [-1, 1] as rows of the table of all answers: those of the channel that starts there."""
+        """Return values of [-1, 1] as rows of the table of all answers, for the channels that start there."""
         if self.binary:
             return starts[:, None] + binary_symbols(values)
         # Words are drawn for all values alike: those of a user do not depend on the levels of others.
@@ -225,7 +228,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
 
     @cached_property
     def _blocks(self) -> dict[tuple[FiniteChannel, int], int]:
-        """Where the rows of each channel start in the table of all answers."""
+        """The first row of each channel in the table of all answers."""
         kinds = list(dict.fromkeys((way.channel, way.first) for ways in self.ways for way in ways))
         sizes = [channel.input_count for channel, _ in kinds]
         return dict(zip(kinds, (int(start) for start in np.cumsum([0, *sizes[:-1]])), strict=True))
@@ -263,7 +266,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return Reports(self, pointers, places.ravel(), codes.ravel())
 
     def costs(self, private: Any) -> Floats:
-        """The ε that each of these users spends: the budget of their level."""
+        """Return the ε that each of these users spends: the budget of their level."""
         levels = PersonalRows.of(private, self.size).clipped_levels(len(self.budgets))
         return np.array(self.budgets)[levels - 1]
 
@@ -284,17 +287,17 @@ class PersonalMechanism(RowMechanism, Enumerable):
             raise MessageError(f"a report of {self.name} must answer as many values as its level says")
 
     def _codes(self, reports: Reports) -> NDArray[np.unsignedinteger]:
-        """The codes of the values that are named and then that of τ', a row a user."""
+        """Return the codes of the named values and then that of τ', one row per user."""
         return reports.codes.reshape(-1, self.shape.length)
 
     def _dims(self, reports: Reports) -> NDArray[np.int32]:
-        """The dimensions that are named, a row a user."""
+        """Return the dimensions that are named, one row per user."""
         if reports.dims is None:
             return np.broadcast_to(np.arange(self.size, dtype=np.int32), (reports.users, self.size))
         return reports.dims.reshape(-1, self.shape.length)[:, :-1]
 
     def level_codes(self, reports: Reports) -> NDArray[np.int64]:
-        """τ' of every user as codes of ``level_channel``."""
+        """Return τ' of every user as codes of ``level_channel``."""
         return self._codes(reports)[:, -1].astype(np.int64)
 
     @cached_property
@@ -303,12 +306,12 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return np.clip(self.level_channel.outputs, 1, len(self.budgets)).astype(np.int64)
 
     def levels(self, reports: Reports) -> NDArray[np.int64]:
-        """τ' of every user, clamped to 1..f: a randomized level, which says as little as the claim."""
+        """Return τ' of every user, clamped to 1..f: a randomized level, which says as little as the claim."""
         return self.clamped[self.level_codes(reports)]
 
     @cached_property
     def _level_rows(self) -> list[list[int]]:
-        """How many of the level channel's draws give each τ', for each level."""
+        """The number of the level channel's draws that give each τ', for each level."""
         return [self.level_channel.row(level) for level in range(len(self.budgets))]
 
     @cached_property
@@ -322,7 +325,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return np.stack([self.transition[:, self.clamped == level].sum(axis=1) for level in levels], axis=1)
 
     def level_shares(self, reports: Reports) -> Floats:
-        """Which share of users chose each level: as given, or estimated from all τ' by EM."""
+        """Return the share of users who chose each level: as given, or estimated from all τ' by EM."""
         if self.shares is not None:
             return np.array(self.shares)
         counts = np.bincount(self.level_codes(reports), minlength=self.level_channel.output_count)
@@ -332,12 +335,14 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return check_shares(shares, "shares", len(self.budgets), why="one a level")
 
     def posterior(self, shares: Any) -> Floats:
-        """P[τ | τ'] at these shares of the levels: a row a τ', a column a level."""
+        """Return P[τ | τ'] at these shares of the levels: one row per τ', one column per level."""
         joint = self._checked(shares)[:, None] * self.transition
         return np.asarray((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
 
     def decoding(self, shares: Any) -> Floats:
-        """What each code (column) beside each τ' (row) adds to an estimate, in half widths; a blank adds 0.
+        """Return what each code (column) beside each τ' (row) adds to an estimate, in half widths.
+
+        A blank adds 0.
 
         A sign s decodes to s·(d/m')/E[r(a_τ) | τ'], at these shares of the levels.
         """
@@ -355,7 +360,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return decoded
 
     def estimate(self, reports: Reports, shares: Any = None) -> Estimate:
-        """Estimates of all rows; ``shares`` of the levels replace those that are estimated from the reports."""
+        """Estimate all rows; ``shares`` of the levels replace those that are estimated from the reports."""
         shares = self.level_shares(reports) if shares is None else shares
         codes, dims = self._codes(reports), self._dims(reports)
         decoded = self.public.half_width * self.decoding(shares)
@@ -368,13 +373,16 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return Estimate(shape, pointers, dims[answered], values, self.public.centre, self.unbiased)
 
     def settled(self) -> PersonalMechanism:
-        """The same mechanism where it decodes each report by itself, and does not learn the shares of levels from all reports."""
+        """Return the same mechanism, decoding each report by itself.
+
+        It does not learn the shares of levels from all reports.
+        """
         if self.shares is not None:
             return self
         return replace(self, shares=(1 / len(self.budgets),) * len(self.budgets))
 
     def variances(self, shares: Any) -> Floats:
-        """The largest variance, over the values that an entry can have, of an estimated entry given τ'c = 1..f.
+        """Return the largest variance of an estimated entry given τ'c = 1..f, over all values of the entry.
 
         With one bit: h²·Σ P[τ' | τ'c]·(d/m')/E[r(a_τ) | τ']², h the half width (at the middle of the range; a value x
         half widths away has h²x² less). A τ'c that is never seen gets the variance at equal shares.
@@ -391,7 +399,9 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return self.public.half_width**2 * np.array(variances)
 
     def _mean_squares(self, shares: Any) -> tuple[Values, Floats]:
-        """All values that are an input of some channel, and beside each τ' (row) the mean square of an entry, in half widths.
+        """Return all values that are an input of some channel, and mean squares of entries in half widths.
+
+        There is a row of mean squares for each τ', one for each value.
 
         Between two such values mean squares are linear.
         """
@@ -407,7 +417,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return grid, entry_squares
 
     def level_errors(self, shares: Any) -> Floats:
-        """The mean square error of an estimated entry for users of each level, all input symbols equally likely.
+        """Return the mean square error of an estimated entry for each level, all inputs equally likely.
 
         Noise and bias together: what a level's users gain or lose, which they know and the server does not.
         """
@@ -423,7 +433,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return self.public.half_width**2 * errors
 
     def answered_by_level(self) -> Floats:
-        """How many values a user of each level answers in expectation."""
+        """The expected number of values that a user of each level answers."""
         return np.asarray((self.transition * self.counts).sum(axis=1))
 
     @property
@@ -446,14 +456,21 @@ class PersonalMechanism(RowMechanism, Enumerable):
     # What is protected.
 
     def pair_epsilon(self, one: Any, other: Any) -> float:
-        """The claim for two inputs: the budget of their level, or the larger one where they have two."""
+        """Return the claim for two inputs: the budget of their level, or the larger one of two."""
         return 0.0 if self.blinded else self.budgets[max(level_of(one), level_of(other)) - 1]
 
     def pair_loss(self, one: int, other: int, equal_rows: bool = False) -> Loss:
-        """The exact loss of whole reports between a user of level one and a user of another (or the same) level.
+        """Return the exact loss of whole reports between users of two levels, or of the same level.
 
-        The largest over τ' of ln(P[τ' | one]/P[τ' | other]) plus m' times the largest loss of an answer, over all pairs of
-        values or, with ``equal_rows``, over all values that both have in common.
+        The largest over τ' of ln(P[τ' | one]/P[τ' | other]) plus m' times the largest loss of an answer.
+
+        Parameters
+        ----------
+        one, other
+            The two levels.
+        equal_rows
+            Whether the loss of an answer is over values that both users have in common, instead of all pairs
+            of values.
         """
         return self._losses[one - 1, other - 1, equal_rows]
 
@@ -478,7 +495,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
 
     @cached_property
     def level_loss(self) -> Loss:
-        """What the level itself leaks: the exact loss over pairs of levels with equal rows."""
+        """The exact loss of the level itself, over pairs of levels with equal rows."""
         return level_loss([self])
 
     @property
@@ -493,7 +510,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return bool((self.counts == self.counts[0]).all())
 
     def feature_loss(self, level: int) -> Loss:
-        """The exact loss between two rows of users of one level."""
+        """Return the exact loss between two rows of users of one level."""
         return self.pair_loss(level, level)
 
     @property
@@ -506,7 +523,10 @@ class PersonalMechanism(RowMechanism, Enumerable):
     # What an audit enumerates.
 
     def extremes(self) -> list[Values]:
-        """The rows at both ends of the range and one that has them in turn, for each level, which is the last number."""
+        """Return, for each level, the rows at both ends of the range and one that alternates.
+
+        The level comes last.
+        """
         low, high, count = self.public.low, self.public.high, len(self.budgets)
         turns = np.where(np.arange(self.size) % 2, low, high)
         rows = [np.full(self.size, low), np.full(self.size, high), turns]
@@ -518,7 +538,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return self._whole_reports.counts(level_of(row) - 1, self.public.to_unit(row[:-1]))
 
     def possible_reports(self) -> Reports:
-        """Every possible whole report, in the order of `joint_counts`."""
+        """Return every possible whole report, in the order of `joint_counts`."""
         return self._reports(*self._whole_reports.listed(self.blank, self.shape.alphabet))
 
     def describe_outcome(self, index: int) -> str:
@@ -529,7 +549,7 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return WholeReports(self.name, self.asking, self.level_channel, self.ways)
 
     def blind(self) -> PersonalMechanism:
-        """The control: channels for values are blinded, levels are randomized as before."""
+        """Return the control: channels for values are blinded, levels are randomized as before."""
         blinded = {way.channel: way.channel.blind() for ways in self.ways for way in ways}
         ways = tuple(tuple(replace(way, channel=blinded[way.channel]) for way in ways) for ways in self.ways)
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), ways=ways, blinded=True)
@@ -552,19 +572,25 @@ class PersonalMechanism(RowMechanism, Enumerable):
 
 
 def level_budgets(mechanism: Mechanism) -> tuple[float, ...] | None:
-    """What a report costs a user of each level; None where users choose none, and everybody pays the claim."""
+    """Return the cost of a report for a user of each level.
+
+    None if users choose no level, and everybody pays the claim.
+    """
     return mechanism.budgets if isinstance(mechanism, PersonalMechanism) else None
 
 
 def strictest_budget(mechanism: Mechanism) -> float:
-    """The ε that a mechanism was asked for: the claim, unless users choose budgets; then the smallest of these."""
+    """Return the ε that a mechanism was asked for: the claim, or the smallest budget users can choose."""
     if isinstance(mechanism, PersonalMechanism) and not mechanism.blinded:
         return mechanism.budgets[0]
     return mechanism.claim.epsilon
 
 
 def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:
-    """What all reports of a user together leak of the level itself: the exact loss over pairs of levels with equal rows."""
+    """Return the exact loss of the level itself in all reports of a user together.
+
+    It is over pairs of levels with equal rows.
+    """
     levels = range(1, len(rounds[0].budgets) + 1)
     return worst(
         [
@@ -577,15 +603,26 @@ def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:
 
 
 def estimate_level_shares(counts: Any, transition: Any, iterations: int = ITERATIONS) -> Floats:
-    """The most likely shares of the true levels, given how often each randomized level was seen; by EM.
+    """Estimate the most likely shares of the true levels from counts of the randomized levels, by EM.
 
-    ``transition`` holds the probability of each randomized level (column) for each true one (row). From equal shares s
-    each step sets s_i = Σ_j n_j/n · s_i P_ij / Σ_k s_k P_kj, until no share moves by more than 1e-9 or for so many steps.
-    The same counts always give the same shares. Where the budget of a level is small, reports say little about shares, and
-    few steps keep them near equal.
+    From equal shares s each step sets s_i = Σ_j n_j/n · s_i P_ij / Σ_k s_k P_kj, until no share moves by more
+    than 1e-9 or ``iterations`` steps are done. The same counts always give the same shares. Where the budget
+    of a level is small, reports say little about shares, and few steps keep them near equal.
 
-    Source: the EM of Li et al. (2020) for the square wave, without smoothing. Claim: none, it sees randomized levels only.
+    Source: the EM of Li et al. (2020) for the square wave, without smoothing. Claim: none, it sees randomized
+    levels only.
 
+    Parameters
+    ----------
+    counts
+        How often each randomized level was seen.
+    transition
+        (levels, randomized levels) float64: the probability of each randomized level for each true one.
+    iterations
+        The largest number of steps.
+
+    Examples
+    --------
     >>> estimate_level_shares([30, 10], [[1, 0], [0, 1]]).tolist()
     [0.75, 0.25]
     """

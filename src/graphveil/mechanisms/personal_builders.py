@@ -1,4 +1,4 @@
-"""How personal mechanisms are built: the budgets of the levels, and what answers a value inside."""
+"""Builders of personal mechanisms: the budgets of the levels, and the family that answers a value."""
 
 from __future__ import annotations
 
@@ -62,7 +62,17 @@ TAIL_CELLS = 512
 
 
 def checked_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
-    """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
+    """Return ε_1 < … < ε_f: as given, or ε·2^(level-1) by default.
+
+    Parameters
+    ----------
+    epsilon
+        ε_1, the strictest level's budget.
+    levels
+        f, the number of levels; 4 by default.
+    budgets
+        The budgets of all levels, rising, the first of them ε; None for the default.
+    """
     if budgets is None:
         count = check_whole(4 if levels is None else levels, "--levels", least=2, most=MAX_LEVELS)
         return tuple(epsilon * 2.0**level for level in range(count))
@@ -78,7 +88,7 @@ def checked_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, .
 
 
 def _listed(budgets: Any) -> tuple[float, ...]:
-    """Budgets as numbers."""
+    """Return budgets as numbers."""
     wrong = InputError(f"--budgets must be a list of numbers, one a level, got {short(budgets)}")
     if not isinstance(budgets, (list, tuple, np.ndarray)) or (
         isinstance(budgets, np.ndarray) and budgets.ndim != 1
@@ -93,7 +103,17 @@ def _listed(budgets: Any) -> tuple[float, ...]:
 
 
 def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], FiniteChannel]:
-    """The family that answers one value inside a personal mechanism, with the same input points for all budgets."""
+    """Return the family that answers one value, with the same input points for all budgets.
+
+    Parameters
+    ----------
+    inner
+        The name of the family.
+    binary
+        Whether values are only ever the two ends of the range, so that there are two points.
+    points
+        The number of input points, for a family that has them; None for the default.
+    """
     if not isinstance(inner, str) or inner not in INSIDE:
         raise InputError(f"inner must be one of {', '.join(INSIDE)}, got {short(inner)}")
     family, grid = INSIDE[inner]
@@ -106,7 +126,7 @@ def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], Fi
 
 
 def _inside_points(binary: bool, points: Any) -> int:
-    """How many input points a family has inside a personal mechanism."""
+    """Return the number of input points that a family has inside a personal mechanism."""
     chosen = INSIDE_POINTS if points is None else check_whole(points, "points", least=2, most=MAX_POINTS)
     if binary:
         check_two_points(points)
@@ -114,7 +134,7 @@ def _inside_points(binary: bool, points: Any) -> int:
 
 
 def _check_work(name: str, inner: str, tables: int, binary: bool, points: Any) -> None:
-    """Refuse levels and points that make too many or too large tables together, before the first one is built."""
+    """Refuse levels and points that make too many or too large tables together, before the first is built."""
     _, grid = INSIDE[inner]
     inputs = _inside_points(binary, points) if grid else 3
     outputs = 2 * inputs + (TAIL_CELLS if grid else 0)
@@ -135,7 +155,7 @@ def _built(
     from_pool: float | None,
     shares: Any = None,
 ) -> PersonalMechanism:
-    """The mechanism whose users of each level (row) answer beside each randomized level (column) in these ways."""
+    """Build a mechanism with a way of answering for each level (row) and randomized level (column)."""
     # They are drawn one after the other here, also where all are.
     count = check_whole(max(way.count for beside in ways for way in beside), "sampled", most=MAX_SAMPLED)
     asking = Asking.of(int(dims), count, pool, from_pool)
@@ -169,11 +189,36 @@ def build_ppm(
     pool: Any = None,
     from_pool: float | None = None,
 ) -> PersonalMechanism:
-    """PPM where nothing of a report depends on the level but probabilities.
+    """Build PPM, sealed: the level changes nothing of a report but probabilities.
 
-    ε is the strictest level's budget. The level is answered at γε by everybody, values with what each level has left, by
-    signs of the family ``inner``. ``sampled`` sets m' for all levels. ``shares`` are public shares of the levels, where
-    these are known.
+    The level is answered at γε by everybody, values with what each level has left.
+
+    Parameters
+    ----------
+    epsilon
+        The strictest level's budget.
+    dims
+        d, the number of values in a row.
+    range
+        The public range (low, high) of values.
+    levels
+        The number of levels; 4 by default.
+    budgets
+        The budgets of all levels; ε·2^(level-1) by default.
+    gamma
+        γ, the part of ε for the level.
+    inner
+        The family whose signs answer values.
+    sampled
+        m', the number of answers, for all levels.
+    binary
+        Whether values are only ever the two ends of the range.
+    points
+        The number of input points of the family.
+    shares
+        Public shares of the levels, where these are known.
+    pool, from_pool
+        Dimensions that are asked more often, and the expected number of answers from them (`Asking`).
     """
     check_dims(dims, sampled)
     check_number(gamma, "--gamma", above=0, below=1)
@@ -215,10 +260,35 @@ def build_ppm_printed(
     pool: Any = None,
     from_pool: float | None = None,
 ) -> PersonalMechanism:
-    """PPM as printed: level, number of values and magnitudes all at the user's own budget, so a report reveals the level.
+    """Build PPM as printed: everything is answered at the user's own budget, so a report reveals the level.
 
     The level is answered by ESW at γε_τ, m = max(1, min(d, ⌊(1-γ)ε_τ/2.2⌋)) values by the family ``inner`` at
     (1-γ)ε_τ/m, sent as magnitudes. Values are protected at each level's budget; the level is not.
+
+    Parameters
+    ----------
+    epsilon
+        The strictest level's budget.
+    dims
+        d, the number of values in a row.
+    range
+        The public range (low, high) of values.
+    levels
+        The number of levels; 4 by default.
+    budgets
+        The budgets of all levels; ε·2^(level-1) by default.
+    gamma
+        γ, the part of each budget for the level.
+    inner
+        The family that answers values.
+    sampled
+        The number of answers, for all levels.
+    binary
+        Whether values are only ever the two ends of the range.
+    points
+        The number of input points of the family.
+    pool, from_pool
+        Dimensions that are asked more often, and the expected number of answers from them (`Asking`).
     """
     check_dims(dims, sampled)
     check_number(gamma, "--gamma", above=0, below=1)

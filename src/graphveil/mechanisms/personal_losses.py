@@ -1,4 +1,4 @@
-"""How users of each level answer, what whole reports reveal of them, and which reports there are."""
+"""Ways of answering by level, the exact losses of whole reports, and lists of all such reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _as_floats = SizedCache(MAX_ENTRIES)
 
 @dataclass(frozen=True)
 class Way:
-    """How a user of some level answers beside some randomized level: so many values through a channel.
+    """The answers of a level beside a randomized level: ``count`` values through a channel.
 
     The codes of the answers are counted from ``first``.
     """
@@ -44,7 +44,7 @@ class Way:
 
 
 def groups(ways: tuple[Way, ...]) -> dict[tuple[int, int], list[int]]:
-    """Levels whose answers have the same number and the same codes beside one τ'."""
+    """Group levels whose answers have the same number and the same codes beside one τ'."""
     levels_of: dict[tuple[int, int], list[int]] = {}
     for level, way in enumerate(ways):
         levels_of.setdefault((way.count, way.first), []).append(level)
@@ -66,7 +66,7 @@ def check_alike(one: FiniteChannel, other: FiniteChannel) -> None:
 
 
 def top(channel: FiniteChannel) -> float:
-    """The largest magnitude that an answer decodes to."""
+    """Return the largest magnitude that an answer decodes to."""
     return float(np.abs(channel.outputs).max())
 
 
@@ -77,9 +77,16 @@ Case = tuple[Way, Way, Fraction]
 
 
 def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
-    """The exact loss of whole reports: the largest over τ' of ln(P[τ' | one]/P[τ' | other]) plus m' times the largest loss of an answer.
+    """Return the exact loss of whole reports between two levels.
 
-    That loss is over all pairs of values or, with ``equal_rows``, over all values that both have in common.
+    The largest over τ' of ln(P[τ' | one]/P[τ' | other]) plus m' times the largest loss of an answer.
+
+    Parameters
+    ----------
+    one, other
+        The levels: how many of the level channel's draws give each τ', and the way of answering beside it.
+    equal_rows
+        Whether the loss of an answer is over values that both have in common, instead of all pairs of values.
     """
     if equal_rows and one is other:
         return Loss(())
@@ -105,7 +112,7 @@ def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
 
 
 def _nearly_worst(cases: list[Case], equal_rows: bool) -> list[Case]:
-    """Those of some cases, found in floats with a safe slack, of which one has the largest loss."""
+    """Return those of some cases of which one has the largest loss, found in floats with a safe slack."""
     rough = [
         math.log(ratio) + way.count * math.log(_rough_ratio(way.channel, against.channel, equal_rows))
         for way, against, ratio in cases
@@ -115,14 +122,17 @@ def _nearly_worst(cases: list[Case], equal_rows: bool) -> list[Case]:
 
 
 def _rough_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> float:
-    """`largest_ratio` in floats; where it is infinite, a number that is larger than any other can be."""
+    """Return `largest_ratio` in floats; where it is infinite, a number larger than any other can be."""
     table, against = _floats(one), _floats(other)
     often, rarely = (table[0], against[0]) if equal else (table[1], against[2])
     return max(1.0, float((often / rarely).max()))
 
 
 def _floats(channel: FiniteChannel) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """A channel's counts, the largest and the smallest of each column; a 0 is replaced by far less than 1."""
+    """Return a channel's counts, and the largest and the smallest of each column.
+
+    A 0 is replaced by far less than 1.
+    """
     return _as_floats.get(channel, lambda: _made_floats(channel), lambda made: made[0].size)
 
 
@@ -134,7 +144,15 @@ def _made_floats(
 
 
 def largest_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> Fraction | None:
-    """The largest ratio of an output's probabilities under two channels, over all inputs or over equal ones."""
+    """Return the largest ratio of an output's probabilities under two channels.
+
+    Parameters
+    ----------
+    one, other
+        The channels in the numerator and in the denominator.
+    equal
+        Whether both have the same input; otherwise the ratio is over all pairs of inputs.
+    """
     best = Fraction(1)
     first, second = (
         [channel.row(symbol) for symbol in range(channel.input_count)] for channel in (one, other)
@@ -153,7 +171,7 @@ def largest_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> Frac
 
 
 def worst(losses: list[Loss]) -> Loss:
-    """The largest of some losses."""
+    """Return the largest of some losses."""
     if any(loss.terms is None for loss in losses):
         return Loss(None)
     return losses[0] if len(losses) == 1 else max(losses, key=lambda loss: loss.bounds()[1])
@@ -172,12 +190,12 @@ class Outcomes:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many codes each answer can have."""
+        """The number of codes that each answer can have."""
         return (self.way.channel.output_count,) * self.way.count
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of reports."""
         return int(self.way.channel.output_count**self.way.count)
 
 
@@ -196,7 +214,7 @@ class WholeReports:
         return self.asking.count
 
     def parts(self) -> Iterator[Outcomes]:
-        """All of them, in parts: by dimensions named, τ', how values are answered, and which."""
+        """Yield all reports in parts: by dimensions named, τ', the way values are answered, and which."""
         levels = range(self.level_channel.output_count)
         ways = {code: self._ways_at(code) for code in levels}
         size = self.asking.choices * sum(
@@ -214,12 +232,12 @@ class WholeReports:
                         yield Outcomes(chosen, code, way, answered, weight)
 
     def _ways_at(self, code: int) -> list[Way]:
-        """One way of each group that a report beside this τ' cannot tell apart."""
+        """Return one way of each group that a report beside this τ' cannot tell apart."""
         ways = tuple(ways[code] for ways in self.ways)
         return [ways[group[0]] for group in groups(ways).values()]
 
     def counts(self, level: int, values: Values) -> tuple[NDArray[np.object_], int]:
-        """How often each occurs for a level (counted from 0) and values of [-1, 1], out of the returned total; exact."""
+        """Return how often each occurs for a level (from 0) and values of [-1, 1], and the total; exact."""
         counts, total = [], self.level_channel.total
         named, orders = self.level_channel.row(level), self._orders
         for part in self.parts():
@@ -240,7 +258,10 @@ class WholeReports:
         return math.lcm(*{math.comb(self.most, way.count) for ways in self.ways for way in ways})
 
     def listed(self, blank: int, alphabet: int) -> tuple[NDArray[np.int32], NDArray[np.unsignedinteger]]:
-        """The dimensions that each names, and its codes: those of the values, with blanks, and the level's."""
+        """Return the dimensions that each report names, and its codes.
+
+        The codes are those of the values, with blanks, and the level's.
+        """
         dims, codes = [], []
         for part in self.parts():
             block = np.full((part.size, self.most + 1), blank, dtype=code_type(alphabet))
@@ -252,7 +273,7 @@ class WholeReports:
         return np.concatenate(dims), np.concatenate(codes)
 
     def describe(self, index: int) -> str:
-        """The one at this place, in words."""
+        """Return a description of the report at this place."""
         for part in self.parts():
             if index < part.size:
                 codes = part.way.first + np.array(np.unravel_index(index, part.shape))
@@ -267,7 +288,7 @@ class WholeReports:
 
 
 def _exact_row(channel: FiniteChannel, value: float) -> NDArray[np.object_]:
-    """The counts of a value that is one of the inputs."""
+    """Return the counts of a value that is one of the inputs."""
     symbol = int(np.abs(channel.inputs - value).argmin())
     if abs(channel.inputs[symbol] - value) > 1e-9:
         raise InputError("only values on the grid are enumerated, got one between two symbols")
@@ -275,7 +296,7 @@ def _exact_row(channel: FiniteChannel, value: float) -> NDArray[np.object_]:
 
 
 def largest_variance(inputs: Values, squares: Values) -> float:
-    """The largest of (mean square at x) - x² where the mean square is given at some x, and linear in between."""
+    """Return the largest of (mean square at x) - x², given mean squares at some x, linear in between."""
     slopes = np.diff(squares) / np.diff(inputs)
     at = np.clip(slopes / 2, inputs[:-1], inputs[1:])
     return float(np.max(squares[:-1] + slopes * (at - inputs[:-1]) - at**2))

@@ -37,7 +37,9 @@ STEP, FIRST, SECOND = (
 
 @dataclass(frozen=True)
 class Sketch:
-    """``inputs`` values of a row as ``size`` numbers z/‖z‖, z_j = Σ s(i)·(x_i - centre) over the values i that fall on j.
+    """A sketch of ``inputs`` values of a row as ``size`` numbers z/‖z‖.
+
+    z_j = Σ s(i)·(x_i - centre) over the values i that fall on j.
 
     Values are clipped to the public range first; what is no number counts as the centre. Where there are as many inputs as
     numbers, each value stays at its place. Else value i = 0, 1, … falls on ⌊h·size/2^32⌋ for h the upper half of output i+1 of
@@ -66,7 +68,7 @@ class Sketch:
             raise InputError(f"a sketch must have at most {self.inputs} numbers, got dims = {self.size}")
 
     def of(self, block: Floats) -> Floats:
-        """The sketches of some rows (users x inputs), as users x size."""
+        """Return the sketches of some rows (users x inputs), as users x size."""
         moved = np.clip(block, self.public.low, self.public.high)
         np.copyto(moved, self.centre, where=np.isnan(block))
         moved -= self.centre
@@ -88,7 +90,10 @@ class Sketch:
         return moved
 
     def lifted(self, weights: Floats) -> Floats:
-        """Weights of sketches (classes x size) as weights of rows (classes x inputs): the same sums, but for the length."""
+        """Return weights of sketches (classes x size) as weights of rows (classes x inputs).
+
+        They give the same sums, but for the length.
+        """
         if self.size == self.inputs:
             return weights
         lifted: Floats = weights[:, self.places] * self.signs
@@ -96,7 +101,7 @@ class Sketch:
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """Which number each value falls on."""
+        """The place in the sketch of each value."""
         if self.size == self.inputs:
             return np.arange(self.inputs)
         upper = self._hashes >> np.uint64(32)
@@ -104,7 +109,7 @@ class Sketch:
 
     @cached_property
     def signs(self) -> Floats:
-        """What each value is multiplied by."""
+        """The sign that each value is multiplied by."""
         if self.size == self.inputs:
             return np.ones(self.inputs)
         return 1.0 - 2.0 * (self._hashes & np.uint64(1)).astype(np.float64)
@@ -133,7 +138,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class SphericalCap:
-    """The set of reports that lie ``threshold`` (g) standard deviations or more along a direction, and how often it is hit.
+    """The reports that lie ``threshold`` (g) standard deviations or more along a direction.
 
     Pure noise hits it with probability 1-q = P[N(0, 1) ≥ g], the mechanism with p = count/2^62.
     """
@@ -149,7 +154,7 @@ class SphericalCap:
 
     @cached_property
     def gain(self) -> float:
-        """M = φ(g)(p/(1-q) - (1-p)/q), how far a report lies along its direction on average, in standard deviations."""
+        """M = φ(g)(p/(1-q) - (1-p)/q), the mean of a report along its direction, in standard deviations."""
         low, high = tail_bounds(self.threshold)
         outside = (low + high) / 2
         surplus = (Fraction(self.count, TOTAL) - outside) / (outside * (1 - outside))
@@ -238,15 +243,16 @@ class PrivUnitMechanism(RowMechanism):
 
     @property
     def _unit(self) -> float:
-        """What one step of a code is worth."""
+        """The value of one step of a code."""
         return self.ball.radius / self.cap.gain * CODE_STEP
 
     @cached_property
     def longest(self) -> float:
-        """The largest length of a report that is taken, in standard deviations of the noise.
+        """The largest length of a report that is accepted, in standard deviations of the noise.
 
-        ‖y‖² = ‖Z⊥‖² + a². With probability 1 - e^-t, ‖Z⊥‖² ≤ d + 2√(dt) + 2t (Laurent and Massart 2000), and a² ≤ g² + 2t. What is longer
-        comes from no honest client: codes alone would let one report weigh as much as 32 honest ones.
+        ‖y‖² = ‖Z⊥‖² + a². With probability 1 - e^-t, ‖Z⊥‖² ≤ d + 2√(dt) + 2t (Laurent and Massart 2000), and
+        a² ≤ g² + 2t. Longer reports come from no honest client: codes alone would let one report weigh as
+        much as 32 honest ones.
         """
         noise = self.size + 2 * math.sqrt(self.size * LONG_TAIL) + 2 * LONG_TAIL
         rounding = math.sqrt(self.size) * CODE_STEP
@@ -254,7 +260,7 @@ class PrivUnitMechanism(RowMechanism):
 
     @property
     def reach(self) -> float:
-        """How far the estimate of one report that is taken lies from the centre at most."""
+        """The largest distance from the centre of the estimate of one accepted report."""
         return self.longest * self.ball.radius / self.cap.gain
 
     def check_reports(self, reports: Reports) -> None:
@@ -266,7 +272,7 @@ class PrivUnitMechanism(RowMechanism):
                 raise MessageError(f"no report of {self.name} is longer than {self.longest:.4g} deviations")
 
     def squared_error(self, distance: float) -> float:
-        """E‖estimate - row‖² for a row at this distance from the centre of the ball; rounding to codes included."""
+        """Return E‖estimate - row‖² for a row at this distance from the ball's centre, rounding included."""
         if not 0 <= distance <= self.ball.radius:
             raise InputError(f"distance must lie in [0, {self.ball.radius:g}], got {distance!r}")
         return self._squared_length - distance**2
@@ -286,7 +292,7 @@ class PrivUnitMechanism(RowMechanism):
         return int(outside.sum())
 
     def _respond(self, block: NDArray[np.float64], words: Words) -> NDArray[np.uint16]:
-        """The codes of some rows; how many words that takes depends on their number alone."""
+        """Return the codes of some rows; how many words that takes depends on their number alone."""
         # A blind answer is the centre's, whoever asks.
         distance, direction = self.ball.polar(
             block if self.truthful else np.full_like(block, self.ball.centre)
@@ -310,7 +316,7 @@ class PrivUnitMechanism(RowMechanism):
         return Estimate(shape, reports.indptr, None, values, self.ball.centre, self.unbiased)
 
     def extremes(self) -> list[NDArray[np.float64]]:
-        """The two ends of the ball along its first axis: opposite directions are told apart best.
+        """Return the two ends of the ball along its first axis: opposite directions are told apart best.
 
         With a sketch, the first value at one end of the range, and at the other; the others at the centre.
         """
@@ -326,7 +332,10 @@ class PrivUnitMechanism(RowMechanism):
         return rows
 
     def blind(self) -> PrivUnitMechanism:
-        """The control: p = 1-q makes the density flat, and the row is not even looked at; the scale stays."""
+        """Return the control: p = 1-q makes the density flat, and the row is not even read.
+
+        The scale stays.
+        """
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), truthful=False)
 
     def described(self) -> dict[str, Any]:
@@ -347,9 +356,18 @@ class PrivUnitMechanism(RowMechanism):
 
 
 def error_factor(threshold: float, epsilon: float, dims: int) -> float:
-    """d/M² + g/M, the expected squared length of an estimate on the unit sphere, where p spends what is left of ε.
+    """Return d/M² + g/M, the expected squared length of an estimate on the unit sphere.
 
-    With p/(1-p) = e^ε(1-q)/q: 1/M = (1/(e^ε-1) + 1-q)/φ(g).
+    p spends what is left of ε. With p/(1-p) = e^ε(1-q)/q: 1/M = (1/(e^ε-1) + 1-q)/φ(g).
+
+    Parameters
+    ----------
+    threshold
+        g, the threshold of the cap in standard deviations.
+    epsilon
+        The budget.
+    dims
+        d, the number of values in a row.
     """
     inverse = (1 / math.expm1(epsilon) + tail(threshold)) / density(threshold)
     return dims * inverse**2 + threshold * inverse
@@ -357,7 +375,9 @@ def error_factor(threshold: float, epsilon: float, dims: int) -> float:
 
 @lru_cache(maxsize=128)
 def best_cap(epsilon: float, dims: int) -> SphericalCap:
-    """The cap of the smallest error at ε: g by search over a lattice, then the largest p that ε allows.
+    """Return the cap of the smallest error at ε.
+
+    g is found by search over a lattice, then p is the largest that ε allows.
 
     A larger M is always better, so p is as large as ε(1-2^-40) allows: rounded down, in exact arithmetic. The error is
     convex in g (1/φ and (1-q)/φ are, and the first term outweighs what bends the second), and falls at g = 0.
@@ -374,8 +394,21 @@ def best_cap(epsilon: float, dims: int) -> SphericalCap:
 
 
 def privunit(epsilon: float, dims: int, ball: PublicBall, sketch: Sketch | None = None) -> PrivUnitMechanism:
-    """PrivUnitG for rows of ``dims`` values in a public ball, or for sketches of so many numbers.
+    """Build PrivUnitG for rows in a public ball, or for sketches.
 
+    Parameters
+    ----------
+    epsilon
+        The budget of a whole row.
+    dims
+        d, the number of values in a row, or of numbers in a sketch.
+    ball
+        The public ball that rows lie in.
+    sketch
+        The sketch to report instead of the row; None for the row itself.
+
+    Examples
+    --------
     >>> privunit(1.0, 1433, PublicBall(3.0)).epsilon <= 1.0
     True
     """
@@ -394,10 +427,23 @@ def build_privunit(
     hash_seed: int | None = None,
     centre: float | None = None,
 ) -> PrivUnitMechanism:
-    """PrivUnitG for rows in the public ball of that radius around 0, or else in the ball around the range.
+    """Build PrivUnitG for rows in a public ball around 0, or in the ball around a public range.
 
-    A range alone gives the ball around its centre that holds all rows within it; a radius says more, and goes before. With
-    ``inputs``, rows have so many values, of which a sketch of ``dims`` numbers is reported: see `Sketch`.
+    Parameters
+    ----------
+    epsilon
+        The budget of a whole row.
+    dims
+        The number of values in a row, or of numbers in a sketch.
+    range
+        The public range (low, high) of values. Alone, it gives the ball around its centre that holds all rows
+        within it.
+    radius
+        The radius of the ball around 0; it takes precedence over the range.
+    inputs
+        The number of values in a row, of which a sketch of ``dims`` numbers is reported (see `Sketch`).
+    hash_seed, centre
+        The seed and the centre of the sketch; by default 0, and 0 or the lower end of a range without 0.
     """
     check_dims(dims)
     public = None if range is None else PublicRange.of(range)
@@ -420,7 +466,7 @@ def build_privunit(
 def _sketched(
     epsilon: float, dims: int, public: PublicRange | None, radius: Any, told: tuple[Any, Any, Any]
 ) -> PrivUnitMechanism:
-    """PrivUnitG for sketches, which lie on the unit sphere."""
+    """Build PrivUnitG for sketches, which lie on the unit sphere."""
     if public is None or radius is not None:
         raise InputError("a sketch needs the public range, and its radius is 1: leave radius out")
     inputs, seed, centre = told

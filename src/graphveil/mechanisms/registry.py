@@ -45,7 +45,10 @@ _bases: set[type] = {object}
 
 
 def remember(builders: list[Any]) -> None:
-    """Take down the package's classes and builders; called once, at the end of its import, before anybody else's code runs."""
+    """Record the package's classes and builders.
+
+    Called once, at the end of its import, before other code runs.
+    """
     for name in [name for name in sys.modules if name.startswith(ROOMS)]:
         for kind in vars(sys.modules[name]).values():
             if isinstance(kind, type) and kind.__module__ == name:
@@ -55,13 +58,13 @@ def remember(builders: list[Any]) -> None:
 
 
 def _code(member: Any) -> Any:
-    """What a function, a property or a method runs."""
+    """Return the code that a function, a property or a method runs."""
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
     return getattr(getattr(function, "__func__", function), "__code__", None)
 
 
 def is_own_builder(build: Any) -> bool:
-    """Whether this is a function of the package that builds one of its mechanisms."""
+    """Return whether this is a function of the package that builds one of its mechanisms."""
     try:
         return build in _builders and _builders[build] is _code(build)
     except TypeError:  # it has no hash
@@ -69,12 +72,12 @@ def is_own_builder(build: Any) -> bool:
 
 
 def is_own_class(kind: type) -> bool:
-    """Whether a class is the package's, with nothing of it replaced; so are those that it is made of."""
+    """Return whether a class and its bases are the package's, with nothing replaced."""
     return all(part in _bases or _unchanged(part) for part in kind.__mro__)
 
 
 def is_own_member(owner: type, name: str) -> bool:
-    """Whether the package has written what a class has under a name."""
+    """Return whether the package has written the member of a class with this name."""
     known = _classes.get(owner, {}).get(name)
     member = vars(owner).get(name)
     return known is not None and known[0] is member and known[1] is _code(member)
@@ -88,7 +91,7 @@ def _unchanged(kind: type) -> bool:
 
 
 def is_own(thing: Any, seen: set[int] | None = None) -> bool:
-    """Whether a mechanism, and everything that it is made of, is of the package's own classes.
+    """Return whether a mechanism, and everything that it is made of, is of the package's own classes.
 
     >>> from graphveil.mechanisms import mechanism
     >>> is_own(mechanism("multibit", epsilon=1.0, dims=4, range=(0, 1)))
@@ -113,7 +116,10 @@ def is_own(thing: Any, seen: set[int] | None = None) -> bool:
 
 
 def hides_member(thing: Any, name: str) -> bool:
-    """Whether an attribute of an object stands before a member of its class that is no field and no stored result."""
+    """Return whether an attribute of an object hides a member of its class.
+
+    Fields and stored results do not count.
+    """
     if name not in getattr(thing, "__dict__", {}):
         return False
     member = inspect.getattr_static(type(thing), name, None)
@@ -128,10 +134,11 @@ Builder = Callable[..., Mechanism]
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered mechanism: how to build it and what it is for.
+    """A registered mechanism: its builder and its subject.
 
-    One that is not ``sound`` is there to be compared with: it is known not to keep its claim, and tests see to it that
-    an audit says so. ``trust`` is "curator" where somebody who sees all private data adds the noise, else "local".
+    One that is not ``sound`` is there to be compared with: it is known not to keep its claim, and tests check
+    that an audit says so. ``trust`` is "curator" where somebody who sees all private data adds the noise,
+    else "local".
     """
 
     name: str
@@ -143,7 +150,7 @@ class Entry:
 
 
 def _outside_entry(name: str, member: Any) -> Entry:
-    """What was found in a file or a package, as a mechanism that can be named: an entry, or a function that builds one."""
+    """Return a member of a file or a package as an entry, from an entry or a function that builds one."""
     if len(name) > MAX_WORD:
         raise InputError(f"names have at most {MAX_WORD} characters, got {len(name)}: give a shorter path")
     if isinstance(member, Entry):
@@ -179,7 +186,7 @@ def _parameters(build: Callable[..., Any]) -> list[str]:
 
 
 def _subject(accepted: Collection[str]) -> Subject:
-    """What a function that builds a mechanism is for, as `register` says of the settings of each."""
+    """Return the subject of a function that builds a mechanism, by its settings, as `register` lists them."""
     if "range" in accepted:
         return "features"
     if "classes" in accepted:
@@ -198,10 +205,24 @@ def register(
     sound: bool = True,
     trust: Trust = "local",
 ) -> Callable[[Builder], Builder]:
-    """Register a function that builds a mechanism: feature mechanisms take at least epsilon, dims and range,
-    labels epsilon and classes, levels epsilon and levels, links epsilon and dims, the number of users.
+    """Register a function that builds a mechanism.
 
-    A registered mechanism can be named in a plan and audited, and `check_mechanism` tests it.
+    Builders for features take at least epsilon, dims and range, for labels epsilon and classes, for levels
+    epsilon and levels, for links epsilon and dims, the number of users. A registered mechanism can be named
+    in a plan and audited, and `check_mechanism` tests it.
+
+    Parameters
+    ----------
+    name
+        The name in plans and on the command line.
+    subject
+        What is asked for: features, label, level or links.
+    summary
+        A description in one line; the first line of the builder's docstring by default.
+    sound
+        False for a mechanism that is known not to keep its claim.
+    trust
+        "curator" where somebody who sees all private data adds the noise, else "local".
     """
 
     def add(build: Builder) -> Builder:
@@ -218,33 +239,41 @@ def unregister(name: str) -> None:
 
 
 def entry(name: str) -> Entry:
-    """The registered mechanism of that name."""
+    """Return the registered mechanism of that name."""
     return _entries.find(name)
 
 
 def load_entry(name: str) -> Entry:
-    """The mechanism of that name, from FILE.py:NAME or an installed package too, whose code is run: never for a name that
-    came over a network."""
+    """Return the mechanism of that name, also from FILE.py:NAME or an installed package.
+
+    Their code is run: never call this with a name that came over a network.
+    """
     return _entries.load(name)
 
 
 def origin(name: str) -> Origin | None:
-    """Where a mechanism comes from, whose claim is then its author's; None for the library's own."""
+    """Return the file or package of a mechanism, whose claim is then its author's.
+
+    None for the library's own.
+    """
     return _entries.origin(name)
 
 
 def registered_by(file: File) -> list[str]:
-    """The names of the mechanisms that a file has registered."""
+    """Return the names of the mechanisms that a file has registered."""
     return file.registered(_entries)
 
 
 def all_names(warn: Callable[[str], None]) -> list[str]:
-    """The names of all mechanisms, with those of installed packages; ``warn`` is told of what cannot be loaded."""
+    """Return the names of all mechanisms, with those of installed packages.
+
+    ``warn`` is called with a message for each one that cannot be loaded.
+    """
     return _entries.load_all(warn)
 
 
 def names(subject: Subject | None = None) -> list[str]:
-    """The names of all registered mechanisms, or of those for features, label, level or links."""
+    """Return the names of all registered mechanisms, or of those for features, label, level or links."""
     return [name for name, registered in _entries.items() if subject in (None, registered.subject)]
 
 
@@ -301,9 +330,26 @@ def feature_family(
 ) -> None:
     """Register a one-value family as a feature mechanism.
 
-    ``rate`` sets m (None: all d values are answered); ``rescaled`` multiplies estimates by d/m; ``grid`` says that the
-    family takes a number of input points; ``with_delta`` that it takes a δ; ``fixed`` are options of the family. A plan may
-    name a ``pool`` of dimensions and how many answers are ``from_pool`` (`Asking`).
+    A plan may name a ``pool`` of dimensions and how many answers are ``from_pool`` (`Asking`).
+
+    Parameters
+    ----------
+    name
+        The name in plans and on the command line.
+    family
+        A constructor of channels that takes an ε.
+    summary
+        A description in one line.
+    rate
+        The number of values asked per unit of ε, which sets m; None asks for all d values.
+    rescaled
+        Whether estimates are multiplied by d/m.
+    grid
+        Whether the family takes a number of input points.
+    with_delta
+        Whether the family takes a δ.
+    fixed
+        Options of the family.
     """
 
     def build(
@@ -350,7 +396,19 @@ def feature_family(
 def one_value(
     name: str, family: Callable[..., FiniteChannel], epsilon: float, settings: dict[str, Any]
 ) -> FiniteChannel:
-    """The channel for one value, or an error that says which setting the family does not have."""
+    """Return the channel for one value; name a setting that the family does not have in an error.
+
+    Parameters
+    ----------
+    name
+        The mechanism's name, for the error message.
+    family
+        The constructor of the channel.
+    epsilon
+        The budget of one value.
+    settings
+        Options of the family.
+    """
     accepted = inspect.signature(inspect.unwrap(family)).parameters
     for key in settings:
         if key not in accepted:
@@ -360,6 +418,6 @@ def one_value(
 
 
 def takes_levels(name: str) -> bool:
-    """Whether users of this feature mechanism choose a privacy level."""
+    """Return whether users of this feature mechanism choose a privacy level."""
     registered = entry(name)
     return registered.subject == "features" and "budgets" in inspect.signature(registered.build).parameters

@@ -48,11 +48,11 @@ JSON_FORMAT = "graphveil-reports"
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Codes of many users, with row pointers and, where only some are asked, the dimensions that they are about.
+    """Codes of many users, with row pointers and, where only some are asked, their dimensions.
 
-    Where some of those whom a plan asks have not answered, ``answered`` says for each of them, in the plan's order, whether
-    they have; who answers is public. Rows are there for those who have. `estimate` has a row for everybody who was asked, empty
-    for the others, as if they had not been asked.
+    Where some of those whom a plan asks have not answered, ``answered`` says for each of them, in the plan's
+    order, whether they have; who answers is public. Only those who have answered have rows. `estimate` has a
+    row for everybody who was asked, empty for the others, as if they had not been asked.
     """
 
     mechanism: Mechanism = field(repr=False)
@@ -63,27 +63,27 @@ class Reports:
 
     @property
     def asked(self) -> int:
-        """How many users were asked."""
+        """The number of users asked."""
         return self.users if self.answered is None else len(self.answered)
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """Where among those who were asked the users who report stand."""
+        """The places of the reporting users among those who were asked."""
         return np.arange(self.users) if self.answered is None else np.flatnonzero(self.answered)
 
     @property
     def users(self) -> int:
-        """How many users report."""
+        """The number of users who report."""
         return len(self.indptr) - 1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How many codes each user sends."""
+        """The number of codes that each user sends."""
         return np.diff(self.indptr)
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays."""
+        """The memory of the arrays, in bytes."""
         return self.indptr.nbytes + self.codes.nbytes + (0 if self.dims is None else self.dims.nbytes)
 
     def estimate(self) -> Estimate:
@@ -92,22 +92,22 @@ class Reports:
         return estimate if self.answered is None else estimate.spread(self.answered)
 
     def answered_by(self, who: NDArray[np.bool_]) -> Reports:
-        """What is there if only these of all who were asked have answered."""
+        """Return the reports as if only these of all who were asked had answered."""
         if self.answered is not None or who.shape != (self.users,):
             raise InputError(f"who answers must be said once, of all {self.asked} users who were asked")
         return replace(self.rows(np.flatnonzero(who)), answered=who.copy())
 
     def rows(self, users: NDArray[np.int64] | list[int]) -> Reports:
-        """The reports of some of the users who report, by their rows, in this order."""
+        """Return the reports of some of the users who report, by their rows, in this order."""
         indptr, at = gathered(self.indptr, np.asarray(users, dtype=np.int64))
         return Reports(self.mechanism, indptr, None if self.dims is None else self.dims[at], self.codes[at])
 
     def row(self, user: int) -> Reports:
-        """The report of one user."""
+        """Return the report of one user."""
         return self.rows([user])
 
     def of_asked(self, places: NDArray[np.int64]) -> Reports:
-        """What is there of some of those who were asked, by their places among all of them, in this order."""
+        """Return the reports of some of those who were asked, by their places among them, in this order."""
         row = np.full(self.asked, -1, dtype=np.int64)
         row[self.places] = np.arange(self.users)
         rows = row[places]
@@ -116,9 +116,9 @@ class Reports:
 
     @classmethod
     def join(cls, parts: list[Reports], mechanism: Mechanism | None = None) -> Reports:
-        """Reports of different users who have answered, one after the other.
+        """Concatenate reports of different users who have answered.
 
-        All must be of one mechanism, unless it is said which ``mechanism`` asks all of them.
+        All must be of one mechanism, unless ``mechanism`` says which one asks all of them.
         """
         if not parts:
             raise InputError("there must be at least one report to join")
@@ -133,7 +133,7 @@ class Reports:
         return cls(mechanism or first, row_pointers(lengths), np.concatenate(dims) if dims else None, codes)
 
     def to_bytes(self) -> bytes:
-        """The reports as one message in the wire format: those that are there. Whoever collects them knows whose they are."""
+        """Return the reports as one message in the wire format, without the users' names."""
         lengths = self.lengths
         even = not self.mechanism.shape.uneven and lengths.size > 0 and bool((lengths == lengths[0]).all())
         named = self.dims is not None
@@ -163,7 +163,7 @@ class Reports:
 
     @classmethod
     def from_bytes(cls, message: bytes, mechanism: Mechanism) -> Reports:
-        """Read a message; whatever is wrong with it is said in a MessageError."""
+        """Read a message; raise a MessageError that says what is wrong with it."""
         if len(message) < HEADER.size + CHECKSUM.size:
             raise MessageError(f"the message is truncated: {len(message)} bytes, a header has {HEADER.size}")
         magic, version, flags, width, dim_width, users, count, size, length, mark = HEADER.unpack_from(
@@ -213,7 +213,7 @@ class Reports:
         return reports
 
     def to_json(self) -> str:
-        """The reports as one JSON object, with the checksum of their wire format."""
+        """Return the reports as one JSON object, with the checksum of their wire format."""
         lengths = self.lengths
         return json.dumps(
             {
@@ -229,7 +229,7 @@ class Reports:
 
     @classmethod
     def from_json(cls, text: str | bytes, mechanism: Mechanism) -> Reports:
-        """Read the JSON form; whatever is wrong with it is said in a MessageError."""
+        """Read the JSON form; raise a MessageError that says what is wrong with it."""
         try:
             fields: Any = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -254,7 +254,7 @@ class Reports:
         return reports
 
     def check(self) -> None:
-        """Refuse what no client of this mechanism can have sent."""
+        """Refuse reports that no client of this mechanism can have sent."""
         mechanism = self.mechanism
         if self.answered is not None and int(self.answered.sum()) != self.users:
             raise MessageError(f"{self.users} reports came of {int(self.answered.sum())} users who answered")
@@ -306,19 +306,19 @@ class Reports:
 
 
 def code_widths(mechanism: Mechanism) -> tuple[int, int]:
-    """Bytes a code, and bytes a named dimension."""
+    """Return the number of bytes per code, and per named dimension."""
     name = code_type(mechanism.shape.places).itemsize if mechanism.shape.names_dimensions else 0
     return code_type(mechanism.shape.alphabet).itemsize, name
 
 
 def message_limit(mechanism: Mechanism) -> int:
-    """The most bytes that the report of one user takes."""
+    """Return the most bytes that the report of one user takes."""
     around = HEADER.size + (LENGTH if mechanism.shape.uneven else 0) + CHECKSUM.size
     return around + mechanism.shape.length * sum(code_widths(mechanism))
 
 
 def _integers(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:
-    """A list of integers from JSON as an array of this type; a ValueError where they are none or do not fit."""
+    """Return a list of integers from JSON as an array of this type; raise a ValueError if they do not fit."""
     array = np.array(values if len(values) else [0])
     bounds = np.iinfo(kind)
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -329,7 +329,7 @@ def _integers(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _rising(numbers: NDArray[Any], indptr: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each number is larger than the one before it in the same row."""
+    """Return whether each number is larger than the one before it in the same row."""
     rising = np.diff(numbers, prepend=-1) > 0
     starts = indptr[:-1]
     rising[starts[starts < numbers.size]] = True
@@ -337,19 +337,19 @@ def _rising(numbers: NDArray[Any], indptr: NDArray[np.int64]) -> NDArray[np.bool
 
 
 def row_pointers(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each row starts, and where the last one ends."""
+    """Return the start of each row, and the end of the last one."""
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def gathered(
     indptr: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row pointers of some rows, in this order, and where their entries stand among those of all rows."""
+    """Return row pointers of some rows, in this order, and the places of their entries among all entries."""
     lengths = np.diff(indptr)[rows]
     pointers = row_pointers(lengths)
     return pointers, np.repeat(indptr[rows] - pointers[:-1], lengths) + np.arange(int(pointers[-1]))
 
 
 def even_pointers(users: int, length: int) -> NDArray[np.int64]:
-    """Row pointers of reports that all have the same length."""
+    """Return row pointers of reports that all have the same length."""
     return np.arange(users + 1, dtype=np.int64) * length

@@ -21,9 +21,18 @@ FEW = 64
 
 
 def round_at_random(values: Values, inputs: Values, words: Words) -> NDArray[np.int64]:
-    """Each value as one of its two neighbouring symbols, at random so that the mean is kept.
+    """Round each value to one of its two neighbouring symbols, at random so that the mean is kept.
 
-    Always one word a value, whatever the value is.
+    It always takes one word per value, whatever the value is.
+
+    Parameters
+    ----------
+    values
+        float64, of any shape.
+    inputs
+        (symbols,) float64: the values that symbols stand for, ascending.
+    words
+        The source of random words.
     """
     last = len(inputs) - 1
     low, step = inputs[0], (inputs[-1] - inputs[0]) / last
@@ -45,20 +54,34 @@ def round_at_random(values: Values, inputs: Values, words: Words) -> NDArray[np.
 
 
 def binary_symbols(values: Values) -> NDArray[np.int64]:
-    """Values that count as -1 or 1, by their sign, as symbols 0 and 1; 0 counts as -1."""
+    """Return symbols 0 and 1 for values that count as -1 or 1, by their sign; 0 counts as -1."""
     return (values > 0).astype(np.int64)
 
 
 def upper_bins(values: Values, bins: int) -> NDArray[np.int64]:
-    """The bin of each value of [-1, 1], of equal width, each with its upper edge (HeteroRR, Algorithm 1)."""
+    """Return the bin of each value of [-1, 1].
+
+    Bins have equal width and include their upper edge (HeteroRR, Algorithm 1).
+    """
     return np.clip(np.ceil((values + 1) / 2 * bins).astype(np.int64) - 1, 0, bins - 1)
 
 
 def choose_dimensions(users: int, dimensions: int, count: int, words: Words) -> NDArray[np.int32]:
-    """For every user ``count`` of the dimensions, all subsets equally likely, in ascending order (users x count).
+    """Choose ``count`` dimensions for every user, all subsets equally likely: (users, count), ascending.
 
     Floyd's algorithm, for all users of a block at once: for j = d-m..d-1 draw t from 0..j and take t, or j if t has
     been taken. What is chosen depends on random words alone.
+
+    Parameters
+    ----------
+    users
+        The number of users.
+    dimensions
+        d, the number of dimensions.
+    count
+        m, the number of dimensions for each user.
+    words
+        The source of random words.
     """
     chosen = np.empty((users, count), dtype=np.int32)
     few = count <= FEW
@@ -81,9 +104,18 @@ def choose_dimensions(users: int, dimensions: int, count: int, words: Words) -> 
 
 
 def choose_some(counts: NDArray[np.int64], size: int, words: Words) -> NDArray[np.bool_]:
-    """For every user so many of ``size`` places as ``counts`` says, all choices equally likely (users x size).
+    """Choose some of ``size`` places for every user, all choices equally likely: (users, size) bool.
 
     The places are shuffled (Fisher and Yates) and the first taken; the words used do not depend on the counts.
+
+    Parameters
+    ----------
+    counts
+        (users,) int64: the number of places for each user.
+    size
+        The number of places to choose from.
+    words
+        The source of random words.
     """
     users = np.arange(len(counts))
     order = np.tile(np.arange(size), (len(counts), 1))
@@ -116,7 +148,7 @@ class PublicRange:
 
     @classmethod
     def of(cls, pair: Any) -> PublicRange:
-        """A range from any pair of numbers."""
+        """Read a range from any pair of numbers."""
         if isinstance(pair, PublicRange):
             return pair
         try:
@@ -138,7 +170,10 @@ class PublicRange:
         return (self.high - self.low) / 2
 
     def to_unit(self, values: Floats) -> Floats:
-        """Values mapped to [-1, 1], the two ends exactly, those outside clipped; NaN to the middle."""
+        """Map values to [-1, 1], the two ends exactly.
+
+        Those outside are clipped, and NaN becomes the middle.
+        """
         with np.errstate(all="ignore"):
             unit = np.clip((values - self.centre) / self.half_width, -1.0, 1.0)
         unit[values <= self.low] = -1.0
@@ -166,11 +201,11 @@ class PublicBall:
 
     @classmethod
     def around(cls, public: PublicRange, dimensions: int) -> PublicBall:
-        """The smallest ball that holds all rows whose values lie in a range."""
+        """Return the smallest ball that holds all rows whose values lie in a range."""
         return cls(public.half_width * float(np.sqrt(dimensions)), public.centre)
 
     def polar(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Each row's distance from the centre in radii, and its direction: a unit vector.
+        """Return each row's distance from the centre in radii, and its direction: a unit vector.
 
         The centre itself has the direction (1, …, 1)/√d. Whatever the magnitudes, nothing over- or underflows: NaN counts as
         the centre, and infinity as larger than any other number.
@@ -202,7 +237,10 @@ class Rows:
         self.users, self.dimensions = int(shape[0]), dimensions
 
     def outside(self, public: PublicRange, binary: bool = False) -> NDArray[np.bool_]:
-        """Which rows hold a value that is no number or outside the range; where it is ``binary``, not one of its ends."""
+        """Return which rows hold a value that is not a number or outside the range.
+
+        With ``binary``, values other than the ends of the range count as outside.
+        """
         if self._sparse is not None:
             entries, counts = _floats(self._sparse.data), np.diff(self._sparse.indptr)
             altered = np.zeros(self.users, dtype=bool)
@@ -217,7 +255,7 @@ class Rows:
         return altered
 
     def outside_ball(self, ball: PublicBall) -> NDArray[np.bool_]:
-        """Which rows hold what is no number, or lie outside the ball."""
+        """Return which rows hold a value that is not a number, or lie outside the ball."""
         altered = np.zeros(self.users, dtype=bool)
         for start, stop in self.blocks():
             block = self.dense(start, stop)
@@ -226,12 +264,12 @@ class Rows:
         return altered
 
     def blocks(self, size: int = 1 << 18) -> list[tuple[int, int]]:
-        """Ranges of users whose dense rows have about ``size`` values together."""
+        """Return ranges of users whose dense rows have about ``size`` values together."""
         step = max(1, size // max(self.dimensions, 1))
         return [(start, min(start + step, self.users)) for start in range(0, self.users, step)]
 
     def dense(self, start: int, stop: int) -> Floats:
-        """The rows of these users, dense."""
+        """Return the rows of these users, dense."""
         if self._dense is not None:
             return _floats(self._dense[start:stop])
         matrix = self._sparse
@@ -242,7 +280,7 @@ class Rows:
         return block
 
     def take(self, dimensions: NDArray[np.int32]) -> Floats:
-        """For every user the values at their own dimensions (users x m)."""
+        """Return the values of every user at their own dimensions (users x m)."""
         users = np.arange(self.users)[:, None]
         if self._dense is not None:
             return _floats(self._dense[users, dimensions])
@@ -258,7 +296,7 @@ class Rows:
         return values.reshape(dimensions.shape)
 
     def norms(self) -> Floats:
-        """The Euclidean length of every row, as users x 1."""
+        """Return the Euclidean length of every row, as users x 1."""
         if self._sparse is not None:
             owners = np.repeat(np.arange(self.users), np.diff(self._sparse.indptr))
             with np.errstate(all="ignore"):
@@ -272,7 +310,7 @@ class Rows:
         return lengths
 
     def nonzero(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Users and dimensions of all entries above 0, in order: the items of rows that are taken as sets."""
+        """Return users and dimensions of all entries above 0, in order: the items of rows seen as sets."""
         if self._sparse is not None:
             owners = np.repeat(np.arange(self.users), np.diff(self._sparse.indptr))
             held = np.asarray(self._sparse.indices, dtype=np.int64)
@@ -283,7 +321,7 @@ class Rows:
 
 
 def row_norms(data: Any) -> Floats:
-    """The Euclidean length of every row of a dense array or a sparse matrix, as users x 1."""
+    """Return the Euclidean length of every row of a dense array or a sparse matrix, as users x 1."""
     held = data if hasattr(data, "tocsr") else rectangle(data)
     if len(held.shape) != 2:
         raise InputError(f"rows must be users x values, got the shape {tuple(held.shape)}")
@@ -291,7 +329,7 @@ def row_norms(data: Any) -> Floats:
 
 
 def rectangle(data: Any) -> NDArray[Any]:
-    """Rows as an array of numbers; what a value is decides nothing but that value."""
+    """Return rows as an array of numbers; no value affects how another one is read."""
     if isinstance(data, np.ndarray):
         return _numeric(data)
     try:
@@ -307,7 +345,7 @@ def rectangle(data: Any) -> NDArray[Any]:
 
 
 def listed(private: Any, what: str) -> NDArray[Any]:
-    """One number a user, from a list of anything; only its shape can be refused."""
+    """Return one number per user from a list of anything; only its shape can be refused."""
     if not isinstance(private, np.ndarray):
         try:
             array = np.empty(len(_no_word(private)), dtype=object)
@@ -321,20 +359,23 @@ def listed(private: Any, what: str) -> NDArray[Any]:
 
 
 def _no_word(data: Any) -> Any:
-    """The same, unless it is a word, which numpy and Python would both take for a list."""
+    """Return the data, unless it is a string, which numpy and Python would both take for a list."""
     if isinstance(data, (str, bytes)):
         raise TypeError
     return data
 
 
 def _fill(places: NDArray[np.object_], values: Any) -> None:
-    """One object a place: numpy would look into lists and words to find a common type."""
+    """Store one object per place: numpy would look into lists and strings to find a common type."""
     for place, value in enumerate(values):
         places[place] = value
 
 
 def _numeric(array: NDArray[Any]) -> NDArray[Any]:
-    """An array of numbers as it is, any other with NaN for what is none; so are the places that a mask hides."""
+    """Return an array of numbers as it is, any other with NaN for what is not a number.
+
+    Masked places become NaN too.
+    """
     if isinstance(array, np.ma.MaskedArray):
         hidden = np.ma.getmaskarray(array)
         return np.where(hidden, math.nan, _numeric(np.asarray(array.data)))
@@ -344,7 +385,10 @@ def _numeric(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def numbers_of(array: NDArray[Any]) -> Floats:
-    """An array of anything as numbers; what is none, as a word or a missing value, becomes NaN."""
+    """Return an array of anything as numbers.
+
+    What is not one, like a string or a missing value, becomes NaN.
+    """
     values = np.empty(array.shape)
     flat = values.reshape(-1)
     for place, value in enumerate(array.reshape(-1).tolist()):
@@ -360,13 +404,13 @@ def _number(value: Any) -> float:
 
 
 def _floats(values: NDArray[Any]) -> Floats:
-    """As double precision; a number beyond it is infinite."""
+    """Return values in double precision; a number beyond it is infinite."""
     with np.errstate(all="ignore"):
         return np.asarray(values, dtype=np.float64)
 
 
 def _misfits(values: Floats, public: PublicRange, binary: bool) -> NDArray[np.bool_]:
-    """Which values are answered as something else."""
+    """Return which values are answered as something else."""
     if binary:
         fit = (values == public.low) | (values == public.high)
     else:
@@ -385,13 +429,13 @@ def _canonical(data: Any) -> Any:
 
 
 def _well_formed(matrix: Any) -> bool:
-    """Whether all columns are there."""
+    """Return whether all columns exist."""
     held = matrix.indices
     return len(matrix.shape) != 2 or not held.size or bool(held.min() >= 0 and held.max() < matrix.shape[1])
 
 
 def _mended(matrix: Any) -> Any:
-    """The same rows without the entries of columns that are not there."""
+    """Return the same rows without the entries of columns that do not exist."""
     there = (matrix.indices >= 0) & (matrix.indices < matrix.shape[1])
     owners = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))[there]
     counts = np.bincount(owners, minlength=matrix.shape[0])

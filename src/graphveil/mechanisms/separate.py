@@ -1,8 +1,9 @@
-"""A mechanism in a process of its own: one that has seen nothing but what it is sent, and has loaded nothing else.
+"""A mechanism in a separate process, which has seen nothing but what it is sent and has loaded nothing else.
 
-The process builds the mechanism from where its code is (a file, a module, a pickle). It answers two requests: to randomize rows
-with words of a seed, and to decode a message of reports. While it counts, charges and randomizes it takes down what is printed and
-logged, and what else leaves it: files that are written, connections, programs, the environment.
+The process builds the mechanism from where its code is (a file, a module, a pickle). It answers two requests:
+to randomize rows with words of a seed, and to decode a message of reports. While it counts, charges and
+randomizes it records what is printed and logged, and what else leaves it: files that are written,
+connections, programs, the environment.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ class SeparateError(Exception):
 
 @dataclass(frozen=True)
 class SentReports:
-    """What `randomize` gave there, after `count` and `costs`: the message, or the error; what was said meanwhile, and what left the process."""
+    """The result of `randomize` in the other process, after `count` and `costs`.
+
+    It holds the message or the error, what was printed meanwhile, and what left the process.
+    """
 
     message: bytes | None
     error: str | None
@@ -87,7 +91,7 @@ class Decoded:
 
     @classmethod
     def of(cls, estimate: Estimate) -> Decoded:
-        """Whatever class it is of."""
+        """Copy an estimate of any class."""
         indices = None if estimate.indices is None else np.array(estimate.indices, dtype=np.int64)
         rows, columns = estimate.shape
         return cls(
@@ -99,7 +103,10 @@ class Decoded:
 
 
 class Separate:
-    """The other process. ``builder`` makes the mechanism with ``settings``, or is the mechanism; ``files`` are run before."""
+    """A mechanism in another process.
+
+    ``builder`` makes the mechanism with ``settings``, or is the mechanism; ``files`` are run before.
+    """
 
     def __init__(self, builder: Any, settings: dict[str, Any] | None, files: list[Path]) -> None:
         # A pickle within the message: what it names can be loaded once the files were run.
@@ -120,21 +127,22 @@ class Separate:
             raise
 
     def randomize(self, rows: Any, seed: int) -> SentReports:
-        """The reports of some rows."""
+        """Return the reports of some rows."""
         sent = self._ask("randomize", rows, seed)
         assert isinstance(sent, SentReports)
         return sent
 
     def decode(self, message: bytes, blind: bool = False) -> Decoded:
-        """What a message of reports says; ``blind``: one of the control."""
+        """Decode a message of reports; with ``blind``, one of the control."""
         decoded = self._ask("decode", message, blind)
         assert isinstance(decoded, Decoded)
         return decoded
 
     def left_behind(self, rows: Any, seed: int) -> dict[str, str] | None:
-        """Digests of what the mechanism, its classes and their modules hold after a call that is then taken back, by name.
+        """Return digests, by name, of what the mechanism, its classes and their modules hold after a call.
 
-        None where a process cannot be divided in two (`os.fork`), so that nothing can be taken back.
+        The call is then undone. None where a process cannot be forked (`os.fork`), so that nothing can be
+        undone.
         """
         kept = self._ask("leave", rows, seed)
         assert kept is None or isinstance(kept, dict)
@@ -158,7 +166,7 @@ class Separate:
         return answer
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._process.kill()
         self._process.communicate()
 
@@ -171,14 +179,14 @@ class Separate:
 
 @dataclass
 class Watch:
-    """What a process says on its standard streams and in its logs, and what else leaves it, while it is watched."""
+    """A record of what a process prints and logs, and of what else leaves it, while it is watched."""
 
     streams: BinaryIO
     left: list[str] = field(default_factory=list)
     watching: bool = False
 
     def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Take down an event that Python tells of."""
+        """Record an event that Python reports."""
         if not self.watching:
             return
         if event == "open":
@@ -193,12 +201,12 @@ class Watch:
             self.left.append(LEAVING[event])
 
     def slept(self, seconds: object) -> None:
-        """Take down that somebody sleeps, and go on at once."""
+        """Record a call of sleep, and return at once."""
         self.left.append("sleeps")
 
     @contextmanager
     def during(self) -> Iterator[None]:
-        """Watch for a while."""
+        """Watch while the context is open."""
         self.streams.seek(0)
         self.streams.truncate()
         self.left.clear()
@@ -211,18 +219,18 @@ class Watch:
             sys.stderr.flush()
 
     def said(self) -> bytes:
-        """What was printed and logged since."""
+        """Return what was printed and logged since."""
         self.streams.seek(0)
         return self.streams.read()
 
 
 def build_named(name: str, **settings: Any) -> Mechanism:
-    """Build what is registered under a name, also where the builder itself cannot be sent."""
+    """Build the mechanism registered under a name, also where the builder itself cannot be sent."""
     return load_entry(name).build(**settings)
 
 
 def serve() -> None:
-    """Be the other process, until nobody asks any more."""
+    """Run the other process until no more requests come."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     streams = tempfile.TemporaryFile()  # noqa: SIM115 -- open as long as the process
@@ -309,10 +317,10 @@ def _left_behind(built: Any, names: dict[str, set[str]], rows: Any, seed: int) -
 
 
 def _kept(built: Any, names: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
-    """What somebody else's mechanism can remember something in, by name, as digests.
+    """Return digests, by name, of all that a third-party mechanism can remember something in.
 
-    That is the mechanism itself, its classes and their modules, names that other modules did not have (``names``) when it was built, and
-    the generators of Python and numpy.
+    That is the mechanism itself, its classes and their modules, names that other modules did not have
+    (``names``) when it was built, and the generators of Python and numpy.
     """
     strange = [kind for kind in type(built).__mro__ if not is_own_class(kind)]
     own = {kind.__module__ for kind in strange} | {name for name in names if name.startswith(PREFIX)}
@@ -336,7 +344,7 @@ def _digest(value: Any) -> str:
 
 
 def _bytes(value: Any, depth: int) -> Iterator[bytes]:
-    """An object as bytes; of one that cannot be pickled (a queue, a generator), what it refers to."""
+    """Return an object as bytes; for one that cannot be pickled (a queue, a generator), what it refers to."""
     try:
         yield pickle.dumps(value)
     except Exception:  # noqa: BLE001 -- whatever keeps it from being pickled
@@ -346,7 +354,7 @@ def _bytes(value: Any, depth: int) -> Iterator[bytes]:
 
 
 def _held(member: Any) -> Iterator[Any]:
-    """What a member holds: itself, or what a function has beside its code."""
+    """Return what a member holds: itself, or the state of a function besides its code."""
     function = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
     if hasattr(function, "cache_info"):
         yield tuple(function.cache_info())

@@ -1,4 +1,4 @@
-"""All dendrograms of a few users, written out: what EDGERR publishes with which probability, in long arithmetic.
+"""All dendrograms of a few users, and the exact probabilities of what EDGERR publishes, in long arithmetic.
 
 This is for audits and tests, and follows the definitions; `dendrogram` draws the same for graphs of any size.
 """
@@ -27,7 +27,7 @@ MAX_LEAVES = 5
 
 
 def dendrograms(users: int) -> list[Node]:
-    """All (2n-3)!! dendrograms of users 0 to n-1.
+    """Return all (2n-3)!! dendrograms of users 0 to n-1.
 
     >>> dendrograms(3)
     [((0, 1), 2), ((0, 2), 1), (0, (1, 2))]
@@ -39,7 +39,7 @@ def dendrograms(users: int) -> list[Node]:
 
 
 def _with_leaf(tree: Node, leaf: int) -> Iterator[Node]:
-    """The trees in which a leaf is added above one of the nodes."""
+    """Yield the trees in which a leaf is added above one of the nodes."""
     yield (tree, leaf)
     if isinstance(tree, tuple):
         left, right = tree
@@ -48,12 +48,12 @@ def _with_leaf(tree: Node, leaf: int) -> Iterator[Node]:
 
 
 def leaves(tree: Node) -> list[int]:
-    """The users below a node."""
+    """Return the users below a node."""
     return [*leaves(tree[0]), *leaves(tree[1])] if isinstance(tree, tuple) else [tree]
 
 
 def inner_nodes(tree: Node) -> Iterator[Node]:
-    """The inner nodes, from the root down."""
+    """Yield the inner nodes, from the root down."""
     if isinstance(tree, tuple):
         yield tree
         yield from inner_nodes(tree[0])
@@ -61,17 +61,27 @@ def inner_nodes(tree: Node) -> Iterator[Node]:
 
 
 def between(tree: Node) -> Pairs:
-    """The pairs that an inner node is the lowest common ancestor of, smaller number first."""
+    """Return the pairs whose lowest common ancestor is this inner node, smaller number first."""
     return frozenset((min(pair), max(pair)) for pair in product(leaves(tree[0]), leaves(tree[1])))
 
 
 def log_likelihood(tree: Node, linked: Pairs, counted: Pairs) -> Decimal:
-    """Σ ℓ(e, N) over the inner nodes, of the links among the pairs that are counted."""
+    """Return Σ ℓ(e, N) over the inner nodes, of the links among the pairs that are counted.
+
+    Parameters
+    ----------
+    tree
+        The dendrogram.
+    linked
+        The pairs that are links.
+    counted
+        The pairs that count.
+    """
     return _likelihood([between(node) & counted for node in inner_nodes(tree)], linked)
 
 
 def _likelihood(splits: list[Pairs], linked: Pairs) -> Decimal:
-    """The same of a dendrogram whose inner nodes have these pairs."""
+    """Return the log-likelihood of a dendrogram whose inner nodes have these pairs."""
     total = Decimal(0)
     for pairs in splits:
         links, all_of_them = len(pairs & linked), len(pairs)
@@ -88,7 +98,7 @@ def _log_share(part: int, whole: int) -> Decimal:
 
 
 def tree_chances(trees: list[Node], score: Callable[[Node], Decimal]) -> list[Fraction]:
-    """The probability of each dendrogram, in proportion to the exponential of its score."""
+    """Return the probability of each dendrogram, in proportion to the exponential of its score."""
     context = Context(prec=DIGITS)
     weights = [Fraction(context.exp(score(tree))) for tree in trees]
     total = sum(weights)
@@ -97,7 +107,9 @@ def tree_chances(trees: list[Node], score: Callable[[Node], Decimal]) -> list[Fr
 
 @dataclass(frozen=True)
 class Sketches:
-    """What EDGERR may draw a graph of a few users from: every dendrogram, and noisy counts of its regions.
+    """All sketches from which EDGERR may draw a graph of a few users.
+
+    A sketch is a dendrogram with noisy counts of its regions.
 
     ``private`` are the users with private links, ``known`` the public links (smaller number first); ``tilt`` is the weight of the private
     likelihood, ``ratio`` that of the noise, ``least_pairs`` says which subtrees are counted as one.
@@ -122,7 +134,10 @@ class Sketches:
     def drawn(
         self, linked: Pairs
     ) -> Iterator[tuple[Node, Fraction, list[tuple[Pairs, tuple[Fraction, ...]]]]]:
-        """Every dendrogram with its probability, and its regions, each with the probabilities of its noisy counts from 0 on."""
+        """Yield every dendrogram with its probability and its regions.
+
+        Each region has the probabilities of its noisy counts from 0 on.
+        """
 
         def score(tree: Node) -> Decimal:
             public, splits, _ = self._trees[tree]
@@ -138,8 +153,10 @@ class Sketches:
 
     @cached_property
     def _trees(self) -> dict[Node, tuple[Decimal, list[Pairs], list[Pairs]]]:
-        """What is the same for all private links: of every dendrogram the public likelihood, the private pairs of its inner nodes, and
-        its regions."""
+        """The parts that are the same for all private links.
+
+        Of every dendrogram the public likelihood, the private pairs of its inner nodes, and its regions.
+        """
         everything = frozenset(combinations(range(self.users), 2))
         return {
             tree: (
@@ -151,7 +168,7 @@ class Sketches:
         }
 
     def regions(self, tree: Node) -> list[Pairs]:
-        """The private pairs of each region, from the root down."""
+        """Return the private pairs of each region, from the root down."""
         if not isinstance(tree, tuple):
             return []
         left, right = (len(self.private.intersection(leaves(side))) for side in tree)
@@ -164,7 +181,7 @@ class Sketches:
         return [*here, *self.regions(tree[0]), *self.regions(tree[1])]
 
     def chances(self, linked: Pairs) -> list[Fraction]:
-        """The probability of every dendrogram with all its noisy counts, in a fixed order."""
+        """Return the probability of every dendrogram with all its noisy counts, in a fixed order."""
         products: dict[tuple[tuple[Fraction, ...], ...], list[Fraction]] = {}
         listed: list[Fraction] = []
         for _, chance, regions in self.drawn(linked):
@@ -176,7 +193,10 @@ class Sketches:
         return listed
 
     def published(self, linked: Pairs, pairs: list[Pair]) -> list[Fraction]:
-        """The probability that just these of some pairs are published, for every set of them: the first pair is the lowest bit of its number."""
+        """Return, for every set of some pairs, the probability that exactly this set is published.
+
+        The first pair is the lowest bit of a set's number.
+        """
         chances = [Fraction(0)] * (1 << len(pairs))
         drawn = list(self.drawn(linked))
         for number in range(len(chances)):
@@ -190,7 +210,17 @@ class Sketches:
 
 @lru_cache(maxsize=1024)
 def noisy_chances(count: int, most: int, ratio: Fraction) -> tuple[Fraction, ...]:
-    """The probability of every noisy count from 0 to the number of pairs: two-sided geometric noise, cut off at both ends."""
+    """Return the probability of every noisy count: two-sided geometric noise, cut off at both ends.
+
+    Parameters
+    ----------
+    count
+        The true count.
+    most
+        The number of pairs, the largest count.
+    ratio
+        The ratio of the noise.
+    """
     if most == 0:
         return (Fraction(1),)
     ends, inner = 1 / (1 + ratio), (1 - ratio) / (1 + ratio)
@@ -200,7 +230,17 @@ def noisy_chances(count: int, most: int, ratio: Fraction) -> tuple[Fraction, ...
 
 
 def set_chance(region: Pairs, published: Pairs, numbers: tuple[Fraction, ...]) -> Fraction:
-    """How likely just these pairs of a region are published, given how likely each of its noisy counts is."""
+    """Return the probability that exactly these pairs of a region are published.
+
+    Parameters
+    ----------
+    region
+        The pairs of the region.
+    published
+        The pairs that are published, here and elsewhere.
+    numbers
+        The probability of each noisy count of the region, from 0 on.
+    """
     most, named = len(region), len(region & published)
     shares = [Fraction(count, most) if most else Fraction(0) for count in range(most + 1)]
     return sum(

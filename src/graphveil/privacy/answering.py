@@ -1,4 +1,4 @@
-"""What users do with a plan. Every report there is, of a device or of a simulation, comes from `answer`."""
+"""The users' side of a plan: every report, of a device or of a simulation, comes from `answer`."""
 
 from __future__ import annotations
 
@@ -74,15 +74,31 @@ def answer(
     unsound: bool = False,
     curator: bool = False,
 ) -> Reports:
-    """Charge a plan to everybody whom it asks, then report. ``private`` holds what they hold, in the plan's order.
+    """Charge a plan to everybody whom it asks, then report.
 
-    Whether there is an answer depends on the plan, on the shape of ``private`` and on the public books, never on a value: what
-    does not fit is refused before anything is charged, and nothing is drawn that is not charged. Values outside the public
-    range are clipped, and those that are none are answered as well, without a word (the owner can ask `look_over`).
+    Whether there is an answer depends on the plan, on the shape of ``private`` and on the public books, never
+    on a value: what does not fit is refused before anything is charged, and nothing is drawn that is not
+    charged. Values outside the public range are clipped, and those that are not numbers are answered as well,
+    silently (the owner can ask `look_over`). A mechanism whose claim fails is refused.
 
-    A mechanism whose claim fails is refused, unless a simulation asks for it as ``unsound`` with seeded words. ``blind`` is the
-    control of a simulation: questions about features are charged alike and answered by the blinded mechanism. A curator's
-    mechanism takes what everybody holds, so no device answers it: whoever was trusted with all of that says ``curator``.
+    Parameters
+    ----------
+    plan
+        The question.
+    private
+        The data of those whom the plan asks, in its order.
+    ledger
+        The ledger that is charged.
+    words
+        The source of random words; the operating system's by default.
+    blind
+        The control of a simulation: questions about features are charged alike and answered by the blinded
+        mechanism.
+    unsound
+        Whether a simulation, with seeded words, allows a mechanism whose claim fails.
+    curator
+        Whether the caller is trusted with everybody's data: a curator's mechanism needs all of it, so no
+        device answers it.
     """
     plan = Plan.checked(plan)
     mechanism = plan.build()
@@ -105,7 +121,7 @@ def answer(
 
 
 def look_over(plan: Plan, private: Any) -> int:
-    """How many of these users hold what does not fit the plan, and would be answered as something else.
+    """Return how many users hold data that does not fit the plan and is answered as something else.
 
     For the owner's eyes, on the device: the number is private. It is told in a ClippedWarning as well.
     """
@@ -121,7 +137,10 @@ def look_over(plan: Plan, private: Any) -> int:
 
 
 def _spent(costs: Any, plan: Plan, users: int) -> Any:
-    """What is written down for each user; it decides nothing, so what does not fit is not refused: the claim is booked."""
+    """Return the ε recorded for each user.
+
+    It decides nothing, so costs that do not fit are not refused: the claim is booked.
+    """
     charged = np.asarray(costs, dtype=np.float64) if costs is not None else None
     if charged is None or charged.shape != (users,):
         return None

@@ -1,4 +1,4 @@
-"""What travels around a plan and around a report: a signed question to one device, and the envelope of its answer.
+"""The messages around a plan and a report: a signed question to one device, and the envelope of its answer.
 
 The envelope, version 1, little-endian:
 
@@ -102,13 +102,13 @@ def sealed(report: bytes, pseudonym: bytes, digest: bytes, message: bytes) -> by
 
 
 def envelope_size(message: int) -> int:
-    """How long the envelope of a message of this length is."""
+    """Return the length of the envelope of a message of this length."""
     return HEADER.size + message + CHECKSUM.size
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a server asks one device in one round of a collection: the user's own part of a plan, why, and until when.
+    """A server's question to one device in one round: the user's part of a plan, why, and until when.
 
     Times are whole seconds since 1970. ``round`` is the collection's; the plan has a round of its own.
     """
@@ -186,7 +186,7 @@ class SignedQuestion:
 
     @property
     def signed(self) -> bytes:
-        """What the signature is of."""
+        """The bytes that the signature is of."""
         return PREFIX + self.payload
 
     def as_dict(self) -> dict[str, str]:
@@ -202,7 +202,7 @@ class SignedQuestion:
 
 
 def question_numbers(dims: int, classes: int) -> int:
-    """How many numbers the long lists of a question hold at most, in a collection of so many attributes and classes."""
+    """Return the most numbers in the long lists of a question, for so many attributes and classes."""
     return min(MAX_MODEL, (dims + 1) * max(UNITS, classes))
 
 
@@ -255,10 +255,23 @@ def read_object(text: bytes, what: str, limit: int, values: int, numbers: int = 
 
 
 def read_json(text: bytes, what: str, limit: int, values: int, numbers: int = 0) -> Any:
-    """JSON of at most ``limit`` bytes, of few ``values`` and, in long lists, so many ``numbers``.
+    """Read JSON within limits of size.
 
     Every value of JSON takes some 50 bytes of memory or more, however few it is written in, so they are counted before anything is made
     of them: lists, objects, names and words by the signs that they begin with, numbers by the commas between them.
+
+    Parameters
+    ----------
+    text
+        The message.
+    what
+        The message's name in errors.
+    limit
+        The most bytes.
+    values
+        The most values besides long lists.
+    numbers
+        The most numbers in long lists.
     """
     if len(text) > limit:
         raise MessageError(f"the {what} has {len(text)} bytes, at most {limit} are read")

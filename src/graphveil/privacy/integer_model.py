@@ -32,13 +32,28 @@ def integer_model(
     levels: int | None = None,
     bits: int = BITS,
 ) -> tuple[ClassModel, float]:
-    """A model of floats, whose scores are ``weights``·x + ``bias`` for the values x of a row, as integers; and its scale.
+    """Return a model of floats as integers, and its scale; scores are ``weights``·x + ``bias`` for a row x.
 
-    With ``first`` and ``first_bias``, x is what a hidden layer makes of the values: max(0, first·x + first_bias). With
-    ``unit`` a row is divided by its length before. Scores of the integer model are those of the floats times the scale (and the
-    row's length, where ``unit``), up to rounding: an offset of log q becomes round(scale·log q). The largest weight has ``bits``
-    bits; the values are put on ``levels`` points.
+    Scores of the integer model are those of the floats times the scale (and the row's length, where
+    ``unit``), up to rounding: an offset of log q becomes round(scale·log q).
 
+    Parameters
+    ----------
+    weights, bias
+        The layer that gives the scores.
+    range
+        The public range (low, high) of values.
+    first, first_bias
+        A hidden layer: x is then max(0, first·x + first_bias).
+    unit
+        Whether a row is divided by its length before.
+    levels
+        The number of points that values are put on.
+    bits
+        The number of bits of the largest weight.
+
+    Examples
+    --------
     >>> model, scale = integer_model([[1.0, 0.0], [0.0, 0.5]], [0.0, 0.1], range=(0, 1), bits=8)
     >>> model.weights.tolist(), model.bias.tolist(), scale
     ([[255, 0], [0, 128]], [0, 6502], 65025.0)
@@ -125,7 +140,7 @@ def _layer(weights: Any, bias: Any) -> tuple[Floats, Floats]:
 
 
 def _scale(matrix: Floats, bits: int) -> float:
-    """What makes the largest weight as large as so many bits can say; where all are 0, what does that for 1."""
+    """Return the factor that gives the largest weight ``bits`` bits; where all are 0, the factor for 1."""
     largest = float(np.abs(matrix).max()) or 1.0
     return float(2**bits - 1) / largest
 

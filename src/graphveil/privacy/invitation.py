@@ -1,4 +1,4 @@
-"""What a person is given to take part: a secret that works once, and the key that the questions will be signed with."""
+"""An invitation to take part: a secret that works once, and the key that signs the questions."""
 
 from __future__ import annotations
 

@@ -125,11 +125,14 @@ class Ledger:
 
     @property
     def ever_asked(self) -> NDArray[np.bool_]:
-        """Who has been asked, and so charged, at all; whether they answered is not written here."""
+        """The users who have been asked, and so charged, at all.
+
+        Whether they answered is not recorded here.
+        """
         return self._asked.copy()
 
     def asked_about(self, subjects: Collection[Subject]) -> NDArray[np.bool_]:
-        """Who has been asked, and so charged, about any of these subjects."""
+        """Return who has been asked, and so charged, about any of these subjects."""
         asked = np.zeros(self.users, dtype=bool)
         for charge, who in zip(self._charges, self._charged, strict=True):
             if charge.subject in subjects:
@@ -208,7 +211,7 @@ class Ledger:
         return add_up([*links, most_spent(others)]) if links else most_spent(others)
 
     def costs_by_level(self, plan: Plan) -> Floats:
-        """What a plan costs a user of each level that was declared."""
+        """Return the cost of a plan for a user of each level that was declared."""
         budgets = level_budgets(plan.build())
         count = len(self._by_level)
         if budgets is None or count == 1:
@@ -260,7 +263,7 @@ def _added(booked: Floats, cost: Any) -> Floats:
 
 
 def _refusal(plan: Plan, levels: int) -> str:
-    """Why a plan is refused; the plan alone tells what is said."""
+    """Return the reason why a plan is refused; it depends on the plan alone."""
     claim = plan.claim
     whom = "somebody whom it asks" if levels == 1 else "a user of some declared level"
     return (

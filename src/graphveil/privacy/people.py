@@ -62,7 +62,10 @@ def people_numbers(collection: str, names: Iterable[str], people: bytes) -> NDAr
 
 
 def _place(ordered: NDArray[np.uint64], first: np.uint64, second: np.uint64) -> int | None:
-    """Where a digest stands among sorted ones, found by halving: however many of them begin like it, that takes no longer."""
+    """Return the place of a digest among sorted ones, by bisection.
+
+    Digests that begin alike do not slow it down.
+    """
     start, stop = (int(np.searchsorted(ordered[:, 0], first, side)) for side in ("left", "right"))
     place = start + int(np.searchsorted(ordered[start:stop, 1], second))
     return place if place < stop and ordered[place, 1] == second else None

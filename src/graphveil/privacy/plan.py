@@ -265,7 +265,10 @@ class Plan(BaseModel):
 
     @property
     def subject(self) -> Subject:
-        """What is asked for: features, label, level or links. A class is one of features, whatever answers it."""
+        """The subject of the plan: features, label, level or links.
+
+        A class is one of features, whatever answers it.
+        """
         return "features" if self.of == "class" else entry(self.mechanism).subject
 
     @property
@@ -362,7 +365,10 @@ def plan_digest(plan: Plan) -> str:
 
 
 def described(plan: Plan) -> dict[str, Any]:
-    """What the digest is of: every field that is set, users and tables as arrays, a model as its own digest."""
+    """Return the content of the digest.
+
+    That is every field that is set, users and tables as arrays, and a model as its own digest.
+    """
     fields = {name: getattr(plan, name) for name in Plan.model_fields}
     told = {name: value for name, value in fields.items() if value is not None}
     if plan.users != "all":
@@ -424,7 +430,7 @@ def join_parts(plan: Plan, answered: Iterable[tuple[Plan, Reports]]) -> Reports:
 
 
 def _places(plan: Plan, part: Plan, places: dict[int, int]) -> NDArray[np.int64]:
-    """Where the users of a part stand in the whole."""
+    """Return the places of a part's users in the whole plan."""
     if any(getattr(part, name) != getattr(plan, name) for name in Plan.model_fields if name not in OWN):
         raise InputError("a part asks something else than the whole plan: make parts with plan.part(users)")
     if part.users == "all" or not all(user in places for user in part.users):

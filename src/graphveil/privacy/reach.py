@@ -1,4 +1,4 @@
-"""Which attributes of a row an answer may depend on: what an owner who excludes some must know, and a server too."""
+"""The attributes of a row that an answer may depend on, for owners who exclude some, and for servers."""
 
 from __future__ import annotations
 

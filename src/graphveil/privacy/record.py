@@ -31,7 +31,7 @@ class RecordPart(BaseModel):
 
 
 class Cost(RecordPart):
-    """What a user has spent at most; an ε of None is no protection at all.
+    """The most that a user has spent; an ε of None is no protection at all.
 
     ``per_level`` is what users of each level have spent, ``norm`` the part of it that norms cost.
     """
@@ -76,7 +76,7 @@ class Round(RecordPart):
 
 
 class PanelGiven(RecordPart):
-    """What volunteers gave by consent: how many there are, and that their features were read in the clear.
+    """The volunteers who gave their features in the clear, by consent, and their number.
 
     So many of them were ``asked`` besides, about features, labels or levels, and charged like everybody.
     """
@@ -87,7 +87,7 @@ class PanelGiven(RecordPart):
 
     @property
     def words(self) -> str:
-        """Who gave what.
+        """The number of volunteers and what they gave, in words.
 
         >>> PanelGiven(users=300).words, PanelGiven(users=1).words
         ('300 volunteers gave their raw features', '1 volunteer gave their raw features')
@@ -112,7 +112,7 @@ CLASS_OF_ROW = "the class that a public model gives to the own row"
 
 
 class Privacy(RecordPart):
-    """What a method's server got to know, by subject and by round, and what it has to be trusted with.
+    """A record of what a method's server learned, by subject and by round, and of the trust it needs.
 
     ``raw`` names what was read in the clear, ``trust`` is "none" there: nothing is claimed. It is "curator" where somebody who
     saw all of it added the noise to anything that was asked, else "local". ``sound`` is False where a mechanism
@@ -169,12 +169,15 @@ class Privacy(RecordPart):
 
     @property
     def volunteers(self) -> int | None:
-        """How many volunteers gave their raw features; None where there are none."""
+        """The number of volunteers who gave their raw features; None where there are none."""
         return None if self.panel is None else self.panel.users
 
     @property
     def sentence(self) -> str:
-        """Who reported what, at which budget, and whom one has to trust; volunteers come first."""
+        """A sentence on who reported what, at which budget, and whom one has to trust.
+
+        Volunteers come first.
+        """
         own = self._sentence()
         return own if self.panel is None else f"{self.panel.words}; {own[0].lower()}{own[1:]}"
 
@@ -230,7 +233,10 @@ class Privacy(RecordPart):
         return f"{who} {spent}{in_all}{part}{hidden}{each}" if spent else f"{who}{each}"
 
     def _who(self, partly: bool) -> str:
-        """Who reported: some users or every one; all but volunteers, where none of these was asked besides."""
+        """Return who reported: some users or every one.
+
+        All but volunteers, where none of these was asked besides.
+        """
         others = self.panel is not None and not self.panel.asked
         partly |= self.partial
         partly |= self.panel is not None and 0 < self.panel.asked < self.panel.users
@@ -240,7 +246,7 @@ class Privacy(RecordPart):
         return f"{some if partly else everybody} reported"
 
     def _link_words(self, cost: Cost) -> str:
-        """What a link costs, and what documents call that where they count what each end spends."""
+        """Return the cost of a link, and its name in documents that count what each end spends."""
         if self.trust == "curator":
             return f"every private link costs {cost.words} in what is published"
         told = f"every link {self.link_cost}"
@@ -250,7 +256,7 @@ class Privacy(RecordPart):
 
     @property
     def link_cost(self) -> str:
-        """What a link costs over both its ends; where devices answer, with an honest server and with any."""
+        """The cost of a link over both its ends; where devices answer, with an honest server and with any."""
         told = "costs nothing" if self.links is None else f"costs {self.links.words} over both its ends"
         if self.links_at_most is None:
             return told
@@ -260,7 +266,7 @@ class Privacy(RecordPart):
         )
 
     def _what(self, subject: str, cost: Cost) -> str:
-        """What was reported of a subject: itself, or the class that a public model makes of it."""
+        """Return what was reported of a subject: itself, or the class that a public model makes of it."""
         rounds = self._rounds_of(subject)
         kinds = {one.of for one in rounds}
         if "class" not in kinds:
@@ -281,7 +287,7 @@ class Privacy(RecordPart):
         return f" in {len(rounds)} rounds ({', '.join(number(one.epsilon) for one in rounds)})"
 
     def _bounded(self) -> str:
-        """What ε is a bound of, where a mechanism does not answer by tables of integers."""
+        """Return what ε is a bound of, where a mechanism does not answer by tables of integers."""
         if not self.ideal:
             return ""
         names, kind = " and ".join(self.ideal), "mechanism" if len(self.ideal) == 1 else "mechanisms"
@@ -321,12 +327,23 @@ def privacy_record(
     volunteers: NDArray[np.int64] | None = None,
     devices: bool = False,
 ) -> Privacy:
-    """What a ledger says was spent; ``raw`` is what was read in the clear, ``silent`` that not everybody answered.
+    """Return the privacy record of a ledger.
 
-    ``partial`` says that not everybody was asked.
-
-    ``volunteers`` gave their raw rows, which no ledger charges: they gave them by consent. ``devices`` says that people answer on their own, to
-    a server from which they have the numbers that say who answers for a link.
+    Parameters
+    ----------
+    ledger
+        The ledger of all that was charged.
+    raw
+        The subjects that were read in the clear.
+    silent
+        Whether some who were asked did not answer.
+    partial
+        Whether some were not asked at all.
+    volunteers
+        The users who gave their raw rows by consent, which no ledger charges.
+    devices
+        Whether people answer on their own devices, which have the numbers that say who answers for a link
+        from a server.
     """
     charges = ledger.charges
     costs = {name: _cost(ledger, subject) for subject, name in SUBJECTS.items()}
@@ -381,7 +398,10 @@ def _trust(charges: Sequence[Charge]) -> Trust:
 
 
 def _outside(mechanism: str) -> str:
-    """What `graphveil audit` calls a mechanism that is not the library's own; nothing for one that is."""
+    """Return the name in `graphveil audit` of a mechanism that is not the library's own.
+
+    Nothing for one that is.
+    """
     source = origin(mechanism)
     if source is None:
         return ""
@@ -396,7 +416,10 @@ def _cost(ledger: Ledger, subject: str) -> Cost | None:
 
 
 def _links_at_most(charges: Sequence[Charge]) -> Cost | None:
-    """What a link costs if both its ends answer wherever one was meant to; None where that is no more."""
+    """Return the cost of a link if both its ends answer wherever one was meant to.
+
+    None where that is no more.
+    """
     links = [charge for charge in charges if charge.subject == "links"]
     meant = add_up(charge.claim for charge in links)
     most = add_up(told_by_both_ends(charge.built) for charge in links if charge.built is not None)
@@ -430,10 +453,20 @@ def _level_words(level: Cost) -> str:
 def artefact_statement(
     privacy: Privacy, seed: int | None, public: Sequence[str], what: str = "embedding", drawn: str = ""
 ) -> str:
-    """Who reported what for an embedding or another artefact, what it may rest on besides, and what the seed means for it.
+    """Return the statement of an artefact: who reported what, what it rests on, and what the seed means.
 
-    ``public`` names what was taken as known to everybody. There is no seed where people's own devices have answered.
-    ``drawn`` says whose reports come from where, unless all come from the seed.
+    Parameters
+    ----------
+    privacy
+        The privacy record.
+    seed
+        The seed; None where people's own devices have answered.
+    public
+        The names of what was taken as known to everybody.
+    what
+        The noun for the artefact.
+    drawn
+        A text that says whose reports come from where, unless all come from the seed.
     """
     words = [privacy.sentence]
     if privacy.raw:

@@ -1,4 +1,4 @@
-"""How a collection's key passes to another one: statements of succession, each signed by the key that goes and by the one that comes.
+"""Statements of succession of a collection's key, each signed by the old key and by the new one.
 
 Signatures are made and checked elsewhere: nothing here knows about keys but what they look like.
 """
@@ -91,12 +91,12 @@ class SignedSuccession:
 
     @property
     def signed(self) -> bytes:
-        """What both signatures are of."""
+        """The bytes that both signatures are of."""
         return PREFIX + self.payload
 
     @property
     def statement(self) -> Succession:
-        """What it says; who said so is not checked here."""
+        """The content of the statement; who signed it is not checked here."""
         return Succession.from_payload(self.payload)
 
     def as_dict(self) -> dict[str, str]:
