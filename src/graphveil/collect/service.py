@@ -39,7 +39,7 @@ from graphveil.privacy.envelope import (
 
 # A device sends a few requests a day; this is for one that runs wild.
 A_SECOND, AT_ONCE = 10.0, 100
-# So many senders are remembered; whoever is not has a full bucket.
+# So many senders are remembered; any other has a full bucket.
 REMEMBERED = 100_000
 # Rounds that are kept in memory; what was published never changes.
 ROUNDS_KEPT = 64

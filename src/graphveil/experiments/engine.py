@@ -167,7 +167,7 @@ class UnitLostError(EngineError):
 
 
 class Arriving(Generic[Value]):
-    """Calls in the order in which they are finished; whoever waits for them can be interrupted at any moment.
+    """Calls in the order in which they finish; waiting for them can be interrupted at any moment.
 
     `concurrent.futures.wait` takes the locks of all futures, and an interrupt leaves some locked: their pool would never end.
     """

@@ -395,7 +395,7 @@ def _layout(file: Path, connection: sqlite3.Connection) -> int:
 
 
 def _lay_out(file: Path, connection: sqlite3.Connection) -> None:
-    """Make the tables, or what they lack, unless another process has done so meanwhile; whoever is killed has done nothing."""
+    """Make the tables, or what they lack, unless another process has done so meanwhile; a killed process leaves nothing behind."""
     connection.execute("BEGIN IMMEDIATE")
     layout = _layout(file, connection)
     for number in range(layout + 1, LAYOUT + 1):

@@ -217,7 +217,7 @@ def blended(job: Job) -> tuple[Rows, str]:
 
 
 def forget_blends() -> None:
-    """Compute blends anew from here on: for whoever watches how they come about."""
+    """Compute blends anew from here on, to watch how they come about."""
     _blends.clear()
 
 

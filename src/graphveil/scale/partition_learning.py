@@ -163,7 +163,7 @@ class PartOutcome:
 
 
 def stripped(job: Job) -> Job:
-    """A job that can be sent to other processes: without its graph, its users, its questions, and whoever is told of progress."""
+    """A job that can be sent to other processes: without its graph, its users, its questions and its progress callback."""
     nothing: Any = None
     return replace(job, graph=nothing, users=Nobody(), questions=Questions(), progress=None)
 

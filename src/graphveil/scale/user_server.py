@@ -153,7 +153,7 @@ class UserServer:
 
 
 def _disconnect(connected: socket.socket) -> None:
-    """End a connection, so that whoever waits for it wakes up; it may have ended before."""
+    """End a connection and wake its waiters; it may have ended before."""
     with suppress(OSError):
         connected.shutdown(socket.SHUT_RDWR)
 
