@@ -9,6 +9,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import Experiment
 from graphveil.experiments.experiment import input_digest
 from graphveil.experiments.unit import RunUnit, open_unit, run_unit
+from graphveil.methods.method import begin
 
 SMALL = {"users": 240, "features": 16, "telling": 4, "kinds": 2, "neighbourhood": 20, "degree": 8.0}
 SMALL |= {"labelled": 0.3, "validated": 0.2}
@@ -42,7 +43,7 @@ def test_the_plan_lists_public_links_and_private_users():
 
 def test_public_links_stay_in_the_private_graph():
     ready = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25})))
-    job = ready.method.begin(ready.job)
+    job = begin(ready.method, ready.job)
     assert codes(ready.job.graph.pairs()) <= codes(job.graph.pairs())
     assert job.links.numbers["links_public"] == len(ready.job.graph.pairs())
     # What is new lies among private users.
@@ -133,7 +134,7 @@ def test_the_walk_tells_how_far_it_is():
     ready = open_unit(
         RunUnit(experiment_of(settings={"private_edges": 0.25})), lambda what, share: heard.append(what)
     )
-    ready.method.begin(ready.job)
+    begin(ready.method, ready.job)
     assert {"a dendrogram of public links", "a dendrogram of private links"} <= set(heard)
 
 

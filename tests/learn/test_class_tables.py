@@ -21,7 +21,7 @@ def test_scores_are_those_of_the_libraries_on_the_same_bins(name, hops, bins):
     values, _, known = setting(name, hops)
     users = known.train_users
     # The same single-precision numbers: bins must not differ by rounding.
-    plain = np.hstack([block.numpy().copy() for _, block in values.blocks(users)])
+    plain = np.hstack([block.numpy().copy() for block in values.blocks(users)])
     information, statistic = (
         analysis(values, known, bins) for analysis in (mutual_information_scores, chi_square_scores)
     )
@@ -37,12 +37,12 @@ def test_scores_are_those_of_the_libraries_on_the_same_bins(name, hops, bins):
 
 def test_equal_values_share_a_bin_and_every_training_user_is_in_one():
     values, _, known = setting("multibit", 0)
-    for _, table in class_tables(values, known, 4):
+    for table in class_tables(values, known, 4):
         classes = np.bincount(known.labels[known.train_users], minlength=3)
         np.testing.assert_array_equal(table.sum(1), np.repeat(classes[:, None], table.shape[2], axis=1))
     rows = np.tile([0.0, 0.0, 0.0, 1.0], 20)[:, None] * np.ones((1, 12))
     _, _, small = setting()
-    for _, table in class_tables(plain_values(rows), small, 10):
+    for table in class_tables(plain_values(rows), small, 10):
         assert ((table.sum(0) > 0).sum(0) == 2).all()
 
 

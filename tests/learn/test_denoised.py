@@ -18,18 +18,11 @@ def test_blocks_and_products_are_those_of_the_plain_matrix(name, hops):
     scale = np.abs(plain).max()
     users = np.array([7, 3, 79, 3])
     for chosen, expected in ((None, plain), (users, plain[users])):
-        found = np.hstack([block.numpy().copy() for _, block in values.blocks(chosen)])
+        found = np.hstack([block.numpy().copy() for block in values.blocks(chosen)])
         np.testing.assert_allclose(found, expected, atol=1e-5 * scale)
     weights, rows = torch.randn(plain.shape[1], 3), torch.randn(plain.shape[0], 2)
     np.testing.assert_allclose(values.times(weights), plain @ weights.numpy(), atol=1e-4 * scale)
     np.testing.assert_allclose(values.transposed_times(rows), plain.T @ rows.numpy(), atol=1e-4 * scale)
-
-
-def test_blocks_say_where_they_start():
-    values, plain, _ = setting()
-    starts = [(first, block.shape[1]) for first, block in values.blocks()]
-    assert [first for first, _ in starts] == np.cumsum([0] + [width for _, width in starts[:-1]]).tolist()
-    assert sum(width for _, width in starts) == plain.shape[1]
 
 
 def test_hops_that_are_a_chebyshev_series_do_too():

@@ -12,7 +12,7 @@ from graphveil.methods import METHODS, Job, Method, Outcome, check_method, metho
 from graphveil.methods.base import Base
 from graphveil.methods.check import CLASSES, USERS, trials_of
 from graphveil.methods.job import Questions, feature_plan
-from graphveil.methods.method import train_backbone, with_questions
+from graphveil.methods.method import begin, train_backbone, with_questions
 from graphveil.methods.nonprivate import NonPrivate
 from graphveil.privacy import Respondents
 from tests.methods.suite import every_check, run_check
@@ -129,8 +129,8 @@ class Spare(Base):
         asked = super().questions(job)
         return asked if asked.norms is None else replace(asked, features=(*asked.features, asked.norms))
 
-    def begin(self, job: Job) -> Job:
-        return super().begin(replace(job, questions=super().questions(job)))
+    def run(self, job: Job) -> Outcome:
+        return super().run(replace(job, questions=super().questions(job)))
 
 
 class Peeking(Base):
@@ -331,4 +331,4 @@ def test_volunteers_are_not_seen_by_a_method_that_takes_none():
     graph, users = small_data()
     bare = type(users)(users.raw.features, users.raw.labels)
     job = make_job(Base(), with_panel(graph, bare, 5, 0), Nobody(), Trial())
-    assert job.graph.panel is not None and Base().begin(job).graph.panel is None
+    assert job.graph.panel is not None and begin(Base(), job).graph.panel is None

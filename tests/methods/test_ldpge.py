@@ -7,6 +7,7 @@ from graphveil import InputError
 from graphveil.graphs import from_arrays, hold_out_links
 from graphveil.methods import METHODS, feature_plan
 from graphveil.methods.check import Trial, declared, learn, make_job, small_data
+from graphveil.methods.method import tuned_settings
 from tests.methods.suite import every_check, run_check
 
 LDPGE = METHODS.find("ldpge")
@@ -116,8 +117,8 @@ def test_links_between_alike_users_are_found():
 
 
 def test_the_document_s_graphs_have_settings_of_their_own():
-    assert LDPGE.defaults("cora", "node", "hds") != {}
-    assert "k" not in LDPGE.defaults("cora", "node", "multibit")
-    assert LDPGE.defaults("nobody", "node", "hds") == {}
-    given = LDPGE.settings.of({**LDPGE.defaults("cora", "node", "hds"), "alpha": 0.77})
+    assert tuned_settings(LDPGE, "cora", "node", "hds") != {}
+    assert "k" not in tuned_settings(LDPGE, "cora", "node", "multibit")
+    assert tuned_settings(LDPGE, "nobody", "node", "hds") == {}
+    given = LDPGE.settings.of({**tuned_settings(LDPGE, "cora", "node", "hds"), "alpha": 0.77})
     assert given.alpha == 0.77

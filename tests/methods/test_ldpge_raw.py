@@ -11,6 +11,7 @@ from graphveil.experiments import Experiment, run_experiment
 from graphveil.graphs import from_arrays
 from graphveil.methods import METHODS
 from graphveil.methods.check import Trial, make_job, small_data
+from graphveil.methods.method import tuned_settings
 from graphveil.privacy import Nobody
 from tests.methods.test_ldpge import dense_inverse
 
@@ -56,7 +57,7 @@ def test_a_budget_has_no_meaning_for_it():
 @pytest.mark.parametrize("task", ["node", "link"])
 def test_it_has_the_settings_of_ldpge_but_for_reports(task):
     for data in ("cora", "citeseer", "pubmed", "facebook", "wikipedia", "elsewhere"):
-        noisy, plain = LDPGE.defaults(data, task, "hds"), RAW.defaults(data, task, "hds")
+        noisy, plain = (tuned_settings(each, data, task, "hds") for each in (LDPGE, RAW))
         assert plain == {key: value for key, value in noisy.items() if key not in ("k", "input_share")}
     assert set(LDPGE.settings.model_fields) - set(RAW.settings.model_fields) == {
         "input_share",

@@ -104,3 +104,16 @@ def test_what_is_no_method_is_not_taken():
         METHODS.take(3)
     with pytest.raises(UnknownNameError):
         METHODS.find("int")
+
+
+@pytest.mark.parametrize(
+    ("member", "instead"),
+    [("takes_panel = True", "can = Capabilities"), ("def begin(self, job): return job", r"run\(job\)")],
+)
+def test_a_member_of_earlier_versions_is_refused_and_not_ignored(tmp_path, member, instead):
+    file = tmp_path / "old.py"
+    file.write_text(
+        f"from graphveil.methods.base import Base\n\nclass Old(Base):\n    name = 'old'\n    {member}\n"
+    )
+    with pytest.raises(InputError, match=f"Old.* has no meaning any more: write {instead}"):
+        METHODS.load(f"{file}:Old")

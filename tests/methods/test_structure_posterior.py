@@ -10,6 +10,7 @@ from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.learn import log_losses
 from graphveil.methods import METHODS, Job, StructureSettings, structure_posterior
+from graphveil.methods.method import begin
 from graphveil.methods.structure import label_reach, scores_of
 from graphveil.methods.tasks import LINK
 from tests.graphs.real import needs_data
@@ -67,7 +68,7 @@ def test_training_users_have_their_label():
 def test_a_reported_label_is_not_certain():
     graph, users = communities()
     method = METHODS.find("structure")
-    job = method.begin(Job.of(graph, users.declare(1.0, seed=0), SHORT, seed=0, label_epsilon=1.0))
+    job = begin(method, Job.of(graph, users.declare(1.0, seed=0), SHORT, seed=0, label_epsilon=1.0))
     found = structure_posterior(job, SHORT)
     assert (found.rows[graph.train].max(1) < 1).all()
     assert np.isfinite(found.validation_loss)

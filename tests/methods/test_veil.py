@@ -519,9 +519,9 @@ def test_a_public_model_needs_nobody_who_teaches(tmp_path):
 
 
 def test_files_that_are_read_are_named():
-    assert METHOD.public_files(METHOD.settings.of({})) == ()
+    assert METHOD.settings.of({}).files == ()
     given = METHOD.settings.of({"teach": "public", "weights": "here.npz"})
-    assert [str(each) for each in METHOD.public_files(given)] == ["here.npz"]
+    assert [str(each) for each in given.files] == ["here.npz"]
 
 
 # What is refused, before anybody is asked

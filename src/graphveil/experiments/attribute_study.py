@@ -30,6 +30,7 @@ from graphveil.learn.attributes import (
 )
 from graphveil.mechanisms import Reports
 from graphveil.methods.job import Job, Progress
+from graphveil.methods.method import begin
 from graphveil.methods.scoring import attribute_scores, null_scores
 from graphveil.methods.tasks import LINK
 from graphveil.methods.togl import FirstRound, Togl
@@ -96,7 +97,7 @@ def ask_first_round(spec: Experiment, part: Part, run: int, whole: bool) -> Firs
     questions = method.questions(ready.job)
     ledger = questions.open_ledger(ready.users)
     users = respondents(unit, ready.users, ledger)
-    job = method.begin(replace(ready.job, users=users, questions=questions))
+    job = begin(method, replace(ready.job, users=users, questions=questions))
     reports = job.users.report(*job.questions.features)
     return FirstRoundAnswers(
         replace(ready, ledger=ledger), job, learn.Topology(job.graph, job.device), reports

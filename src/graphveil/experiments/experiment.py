@@ -24,7 +24,7 @@ from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import checked_budgets
 from graphveil.mechanisms.registry import load_entry, origin, takes_levels
 from graphveil.methods import BACKBONE_NAMES, METHODS, Settings
-from graphveil.methods.method import Method, backbone_digest, check_backbone, require
+from graphveil.methods.method import Method, backbone_digest, check_backbone, require, tuned_settings
 from graphveil.methods.private_links import VARIANTS
 from graphveil.methods.tasks import TASKS, Task
 from graphveil.methods.terms import (
@@ -199,7 +199,7 @@ class Experiment:
     def resolved_settings(self) -> Settings:
         """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
         method = self.resolved_method
-        usual = method.defaults(self.data, self.task, self.budgets.mechanism)
+        usual = tuned_settings(method, self.data, self.task, self.budgets.mechanism)
         return method.settings.of({**usual, **self.method_settings})
 
     @property
@@ -373,7 +373,7 @@ def input_digest(spec: Experiment, part: Part = "method") -> str:
     files = [] if edges is None else [edges]
     if part != "structure":
         files += [levels] if spec.has_levels and isinstance(levels, Path) else []
-        files += spec.resolved_method.public_files(spec.resolved_settings)
+        files += spec.resolved_settings.files
     return "+".join([whole, *(file_digest(file) for file in files)])
 
 

@@ -23,7 +23,7 @@ from graphveil.graphs.users import draw_levels, level_source, read_levels, refus
 from graphveil.mechanisms import Mechanism, Reports, entry
 from graphveil.methods import METHODS, Job
 from graphveil.methods.job import Progress, Questions, public_part
-from graphveil.methods.method import Method, check_backbone
+from graphveil.methods.method import Method, check_backbone, tuned_settings
 from graphveil.methods.private_links import PrivateLinks
 from graphveil.methods.tasks import Outcome
 from graphveil.methods.terms import Levels
@@ -478,7 +478,7 @@ def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | N
     """Return the job of a method, before a budget is declared."""
     spec, settings = unit.spec, unit.spec.resolved_settings
     if unit.role.method:
-        settings = method.settings.of(method.defaults(spec.data, spec.task, spec.budgets.mechanism))
+        settings = method.settings.of(tuned_settings(method, spec.data, spec.task, spec.budgets.mechanism))
     job = Job(
         graph,
         Nobody(),
@@ -490,7 +490,7 @@ def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | N
         mechanism_options=spec.mechanism_options,
         links=PrivateLinks(spec.link_options),
         backbone=spec.backbone,
-        predicts=spec.resolved_task,
+        task=spec.resolved_task,
         progress=progress,
     )
     return unit.role.job(job)

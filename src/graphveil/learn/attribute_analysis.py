@@ -81,20 +81,20 @@ class Denoised:
         """Users and attributes."""
         return self.estimate.shape
 
-    def blocks(self, users: Numbers | None = None) -> Iterator[tuple[int, Tensor]]:
-        """The columns of H in blocks, for some users (in this order) or all: the first column of each, and the block.
+    def blocks(self, users: Numbers | None = None) -> Iterator[Tensor]:
+        """Yield the columns of H in blocks, in order, for some users (in this order) or all.
 
         The next block overwrites it: room that is taken and given back for each costs more than what is done in it.
         """
         propagated = propagated_blocks(self.estimate, self.hops, self.device, widest=WIDEST)
         if users is None:
-            yield from ((first, block) for first, _, block in propagated)
+            yield from (block for _, _, block in propagated)
             return
         chosen, room = torch.from_numpy(users).to(self.device), torch.empty(0)
-        for first, _, block in propagated:
+        for _, _, block in propagated:
             if room.shape[1:] != block.shape[1:]:
                 room = block.new_empty((len(users), block.shape[1]))
-            yield first, torch.index_select(block, 0, chosen, out=room)
+            yield torch.index_select(block, 0, chosen, out=room)
 
     def times(self, weights: Tensor) -> Tensor:
         """H W, for weights W (attributes x columns)."""
@@ -132,17 +132,16 @@ def fisher_scores(values: Denoised, known: KnownLabels) -> Scores:
     classes, sizes = np.unique(known.labels[known.train_users], return_counts=True)
     of_each = [known.train_users[known.labels[known.train_users] == label] for label in classes]
     shares = torch.from_numpy(sizes / sizes.sum()).to(values.device)
-    between, within = np.zeros(values.shape[1]), np.zeros(values.shape[1])
-    for first, block in values.blocks(np.concatenate(of_each)):
+    found: list[tuple[Scores, Scores]] = []
+    for block in values.blocks(np.concatenate(of_each)):
         parts = block.split(sizes.tolist())
         means = torch.stack([part.mean(0) for part in parts])
         apart = (part.sub_(mean) for part, mean in zip(parts, means, strict=True))
         spreads = torch.stack([each.square_().mean(0) for each in apart])
         means = means.double()
-        here = slice(first, first + block.shape[1])
-        between[here] = (shares @ (means - shares @ means).square_()).cpu().numpy()
-        within[here] = (shares @ spreads.double()).cpu().numpy()
-    return _fisher(between, within)
+        between = shares @ (means - shares @ means).square_()
+        found.append((between.cpu().numpy(), (shares @ spreads.double()).cpu().numpy()))
+    return _fisher(found)
 
 
 def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scores:
@@ -166,18 +165,17 @@ def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scor
         ones = coo_array((np.ones(len(pairs)), places), shape=shape).tocsr()
         groups.append((len(pairs), SparseMatrix.from_scipy(ones, device=values.device)))
     shares = np.array([len(linked), len(unlinked)]) / (len(linked) + len(unlinked))
-    between, within = np.zeros(values.shape[1]), np.zeros(values.shape[1])
+    found: list[tuple[Scores, Scores]] = []
     room = torch.empty(0)
-    for first, block in values.blocks():
+    for block in values.blocks():
         if room.shape != block.shape:
             room = torch.empty_like(block)
         means = np.stack([_pair_mean(matrix, block, count, room) for count, matrix in groups])
         block.square_()
         second = np.stack([_pair_mean(matrix, block, count, room) for count, matrix in groups])
-        here = slice(first, first + block.shape[1])
-        between[here] = shares @ (means - shares @ means) ** 2
-        within[here] = shares @ np.maximum(second - means**2, SINGLE_ROUNDING * second)
-    return _fisher(between, within)
+        within = np.maximum(second - means**2, SINGLE_ROUNDING * second)
+        found.append((shares @ (means - shares @ means) ** 2, shares @ within))
+    return _fisher(found)
 
 
 def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDArray[np.int64]) -> Scores:
@@ -198,10 +196,10 @@ def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDA
     level = float(aims.mean())
     aims = aims - level
     spread = float(aims.square().mean())
-    scores = np.zeros(values.shape[1])
     if spread <= ROUNDING * level**2:
-        return scores
-    for first, block in values.blocks(users):
+        return np.zeros(values.shape[1])
+    scores: list[Scores] = []
+    for block in values.blocks(users):
         rows = block.double()
         means = rows.mean(0)
         rows.sub_(means)
@@ -210,8 +208,8 @@ def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDA
         shared = (aims @ rows / len(users)).square()
         scale = (variances * spread).where(varies, torch.ones_like(means))
         explained = torch.where(varies, shared / scale, 0)
-        scores[first : first + rows.shape[1]] = explained.clamp(max=1).cpu().numpy()
-    return scores
+        scores.append(explained.clamp(max=1).cpu().numpy())
+    return np.concatenate(scores)
 
 
 def principal_scores(values: Denoised, known: KnownLabels) -> Scores:
@@ -222,7 +220,7 @@ def principal_scores(values: Denoised, known: KnownLabels) -> Scores:
     users, features = values.shape
     if known.class_count >= min(values.shape):
         # What all components together come to.
-        blocks = (block.double().var(0, correction=0) for _, block in values.blocks())
+        blocks = (block.double().var(0, correction=0) for block in values.blocks())
         return np.concatenate([variances.cpu().numpy() for variances in blocks])
 
     def covariance(vector: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -240,7 +238,9 @@ def principal_scores(values: Denoised, known: KnownLabels) -> Scores:
     return scores
 
 
-def _fisher(between: Scores, within: Scores) -> Scores:
+def _fisher(blocks: list[tuple[Scores, Scores]]) -> Scores:
+    """FDA scores from the variance between classes and that within them, block by block."""
+    between, within = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     smoothing = SMOOTHING * float((between + within).mean())
     if smoothing == 0:
         return np.zeros_like(between)
@@ -300,8 +300,8 @@ def chi_square_scores(values: Denoised, known: KnownLabels, bins: int = BINS) ->
     return _scores(values, known, bins, statistic)
 
 
-def class_tables(values: Denoised, known: KnownLabels, bins: int = BINS) -> Iterator[tuple[int, Scores]]:
-    """Yield the first column of each block and its counts of training users: (classes, bins, columns) float64.
+def class_tables(values: Denoised, known: KnownLabels, bins: int = BINS) -> Iterator[Scores]:
+    """Yield the counts of training users of each block of attributes: (classes, bins, columns) float64.
 
     Bin k of an attribute ends with its value of rank ⌈nk/bins⌉ among the n training users, that value
     included. So equal values share a bin, and bins can be empty.
@@ -323,32 +323,26 @@ def class_tables(values: Denoised, known: KnownLabels, bins: int = BINS) -> Iter
     members = functional.one_hot(labels, known.class_count).float()
     everyone = members.sum(0)[:, None]
     is_above = torch.empty(0)
-    for first, block in values.blocks(users):
+    for block in values.blocks(users):
         if is_above.shape != block.shape:
             is_above, room = torch.empty_like(block), np.empty(tuple(block.shape)[::-1], dtype=np.float32)
-        ends = _ranked(block, ranks, room)
+        np.copyto(room, block.cpu().numpy().T)
+        room.sort(axis=1)
+        ends = (torch.from_numpy(room[:, rank].copy()).to(block) for rank in ranks)
         above = [members.T @ torch.gt(block, end, out=is_above) for end in ends]
         counts = torch.stack([everyone.expand_as(above[0]), *above, torch.zeros_like(above[0])], 1)
-        yield first, (counts[:, :-1] - counts[:, 1:]).double().cpu().numpy()
-
-
-def _ranked(block: Tensor, ranks: list[int], room: NDArray[np.float32]) -> list[Tensor]:
-    """The values of these ranks in every column; they are sorted in the room given."""
-    np.copyto(room, block.cpu().numpy().T)
-    room.sort(axis=1)
-    return [torch.from_numpy(room[:, rank].copy()).to(block) for rank in ranks]
+        yield (counts[:, :-1] - counts[:, 1:]).double().cpu().numpy()
 
 
 def _scores(
     values: Denoised, known: KnownLabels, bins: int, score: Callable[[Scores, Scores], Scores]
 ) -> Scores:
     """One score an attribute, from the table that is observed and the one that independence lets expect."""
-    scores = np.zeros(values.shape[1])
-    for first, observed in class_tables(values, known, bins):
+    scores: list[Scores] = []
+    for observed in class_tables(values, known, bins):
         of_class, of_bin = observed.sum(1, keepdims=True), observed.sum(0, keepdims=True)
-        of_block = score(observed, of_class * of_bin / observed[..., 0].sum())
-        scores[first : first + observed.shape[2]] = of_block
-    return scores
+        scores.append(score(observed, of_class * of_bin / observed[..., 0].sum()))
+    return np.concatenate(scores)
 
 
 Product = Callable[[Tensor], Tensor]
@@ -495,13 +489,12 @@ def sparse_model_scores(
         return np.zeros(values.shape[1])
     rows = torch.from_numpy(judges).to(values.device)
     aims = torch.from_numpy(np.searchsorted(classes, known.labels[judges])).to(values.device)
-    best, lowest = None, np.inf
-    for model in solve_path(problem, [strongest / 2**k for k in range(1, strengths + 1)], iterations):
+
+    def loss(model: LogisticModel) -> float:
         scores = values.times(model.weights)[rows].double() + model.intercept
-        loss = float(functional.cross_entropy(scores, aims))
-        if best is None or loss < lowest:
-            best, lowest = model, loss
-    assert best is not None
+        return float(functional.cross_entropy(scores, aims))
+
+    best = min(solve_path(problem, [strongest / 2**k for k in range(1, strengths + 1)], iterations), key=loss)
     importance: Scores = best.weights.abs().sum(1).cpu().numpy() / known.class_count
     return importance
 

@@ -92,7 +92,7 @@ def _draw(values: torch.Tensor, bound: float) -> None:
 
 # Of the attention of GAT below 0.
 SLOPE = 0.2
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"selu": functional.selu, "relu": functional.relu}
+ACTIVATIONS: dict[str, type[nn.Module]] = {"selu": nn.SELU, "relu": nn.ReLU}
 
 
 class Backbone(nn.Module, ABC):
@@ -115,7 +115,7 @@ class Backbone(nn.Module, ABC):
         if activation not in ACTIVATIONS:
             raise InputError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
         check_number(dropout, "dropout", least=0, below=1)
-        self.activation, self.dropout = ACTIVATIONS[activation], dropout
+        self.activation, self.dropout = ACTIVATIONS[activation](), dropout
 
     @abstractmethod
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -234,9 +234,8 @@ class GIN(Layers):
     feature_parameters = ("nn.0.weight",)
 
     def build(self, inputs: int, hidden: int, classes: int) -> None:
-        act = Activation(self.activation)
         self.conv1, self.conv2 = (
-            SumParameters(nn.Sequential(nn.Linear(size, hidden), act, nn.Linear(hidden, out)))
+            SumParameters(nn.Sequential(nn.Linear(size, hidden), self.activation, nn.Linear(hidden, out)))
             for size, out in ((inputs, hidden), (hidden, classes))
         )
 
@@ -341,17 +340,6 @@ def share_by(places: Tensor, scores: Tensor, count: int) -> Tensor:
     )
     weights = (scores - largest.index_select(0, places)).exp()
     return weights / (sum_by(places, weights, count) + 1e-16).index_select(0, places)
-
-
-class Activation(nn.Module):
-    """An activation as a module; entry by entry, so any shape stays."""
-
-    def __init__(self, activation: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.activation = activation
-
-    def forward(self, values: Tensor) -> Tensor:
-        return self.activation(values)
 
 
 def project(inputs: Input, weight: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ class LabelNetwork(nn.Module):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
-        self.hops, self.dropout, self.activation = hops, dropout, ACTIVATIONS[activation]
+        self.hops, self.dropout, self.activation = hops, dropout, ACTIVATIONS[activation]()
         self.read, self.score = nn.Linear(hops * classes + 1, hidden), nn.Linear(hidden, classes)
         self.id_norm = math.sqrt(users) * ROW_NORM_SHARE
         self.ids = nn.Parameter(torch.randn(users, hidden) * 0.1 / self.id_norm) if ids else None

@@ -32,31 +32,15 @@ def smaller_degree(graph: Graph, pairs: Pairs) -> Scores:
     return np.asarray(graph.degrees[pairs].min(axis=1), dtype=np.float64)
 
 
-def adamic_adar(graph: Graph, pairs: Pairs, at_once: int = PAIRS_AT_ONCE) -> Scores:
-    """Return Σ over common neighbours a of 1 / log d_a (Adamic and Adar 2003).
-
-    Parameters
-    ----------
-    pairs
-        (m, 2) int64.
-    at_once
-        The number of pairs of a block.
-    """
+def adamic_adar(graph: Graph, pairs: Pairs) -> Scores:
+    """Return Σ over common neighbours a of 1 / log d_a (Adamic and Adar 2003)."""
     # A common neighbour of two users has at least two neighbours.
-    return _common_neighbours(graph, pairs, 1 / np.log(np.maximum(graph.degrees, 2)), at_once)
+    return _common_neighbours(graph, pairs, 1 / np.log(np.maximum(graph.degrees, 2)))
 
 
-def resource_allocation(graph: Graph, pairs: Pairs, at_once: int = PAIRS_AT_ONCE) -> Scores:
-    """Return Σ over common neighbours a of 1 / d_a (Zhou, Lü and Zhang 2009).
-
-    Parameters
-    ----------
-    pairs
-        (m, 2) int64.
-    at_once
-        The number of pairs of a block.
-    """
-    return _common_neighbours(graph, pairs, 1 / np.maximum(graph.degrees, 1), at_once)
+def resource_allocation(graph: Graph, pairs: Pairs) -> Scores:
+    """Return Σ over common neighbours a of 1 / d_a (Zhou, Lü and Zhang 2009)."""
+    return _common_neighbours(graph, pairs, 1 / np.maximum(graph.degrees, 1))
 
 
 def walk_scores(graph: Graph, pairs: Pairs, hops: int, at_once: int = USERS_AT_ONCE) -> Scores:
@@ -117,15 +101,17 @@ def normalised_links(graph: Graph, tau: float = 0.0) -> Any:
     return csr_array((values, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
 
 
-def _common_neighbours(graph: Graph, pairs: Pairs, weights: Scores, at_once: int) -> Scores:
+def _common_neighbours(graph: Graph, pairs: Pairs, weights: Scores) -> Scores:
     """Σ over common neighbours of their weights."""
     ones = np.ones(len(graph.indices))
     links = csr_array((ones, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
-    scores = np.zeros(len(pairs))
-    for start in range(0, len(pairs), at_once):
-        part = pairs[start : start + at_once]
-        scores[start : start + at_once] = links[part[:, 0]].multiply(links[part[:, 1]]) @ weights
-    return scores
+    return _in_blocks(pairs, lambda part: links[part[:, 0]].multiply(links[part[:, 1]]) @ weights)
+
+
+def _in_blocks(pairs: Pairs, score: Callable[[Pairs], Any]) -> Scores:
+    """The scores of all pairs, computed for some at a time."""
+    blocks = [pairs[start : start + PAIRS_AT_ONCE] for start in range(0, len(pairs), PAIRS_AT_ONCE)]
+    return np.concatenate([np.zeros(0), *map(score, blocks)])
 
 
 def _one_step(matrix: Any, goals: Any, reached: Any, places: Any) -> Scores:
@@ -205,14 +191,14 @@ class Spectrum:
     rows: NDArray[np.float32]
     values: NDArray[np.float32]
 
-    def products(self, pairs: Pairs, rank: int, at_once: int = PAIRS_AT_ONCE) -> Scores:
+    def products(self, pairs: Pairs, rank: int) -> Scores:
         """Σ_j λ_j V_uj V_vj over the first directions."""
-        scores = np.zeros(len(pairs))
-        for start in range(0, len(pairs), at_once):
-            part = pairs[start : start + at_once]
+
+        def of_part(part: Pairs) -> Any:
             both = self.rows[part[:, 0], :rank] * self.rows[part[:, 1], :rank]
-            scores[start : start + at_once] = (both * self.values[:rank]).sum(axis=1)
-        return scores
+            return (both * self.values[:rank]).sum(axis=1)
+
+        return _in_blocks(pairs, of_part)
 
     def cosines(self, pairs: Pairs, rank: int) -> Scores:
         """The same divided by the lengths √(Σ_j |λ_j| V_uj²): 0 for users without links."""
@@ -337,10 +323,8 @@ def fit_links(
 
 def _start(rows: Rows, public: int, validation: LinkPairs) -> Rows:
     """Equal weights for the reports' columns, and the best of a few for the public ones."""
-    width = rows.shape[1]
-    own, shared = np.ones(width, dtype=np.float32), np.ones(width, dtype=np.float32)
-    own[width - public :] = 0
-    shared[: width - public] = 0
+    own: Rows = (np.arange(rows.shape[1]) < rows.shape[1] - public).astype(np.float32)
+    shared: Rows = 1 - own
     if not public:
         return own
     mixed, linked = validation.mixed(0)
@@ -354,8 +338,9 @@ def _start(rows: Rows, public: int, validation: LinkPairs) -> Rows:
 def _batches(pairs: LinkPairs, seed: list[int]) -> Iterator[tuple[Pairs, Pairs]]:
     """An epoch of links, each beside a pair that is none, in random order."""
     random = np.random.default_rng(seed)
-    orders = (random.permutation(len(side))[:LINKS_AN_EPOCH] for side in (pairs.linked, pairs.unlinked))
-    first, second = orders
+    first, second = (
+        random.permutation(len(side))[:LINKS_AN_EPOCH] for side in (pairs.linked, pairs.unlinked)
+    )
     for place in range(0, len(first), LINKS_A_STEP):
         part = slice(place, place + LINKS_A_STEP)
         yield pairs.linked[first[part]], pairs.unlinked[second[part]]

@@ -131,12 +131,8 @@ class TriedMethod:
 
     def checks(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Yield the checks that apply to the method in this trial, by name."""
-        method, trial, asks, raw = (
-            self.method,
-            self.trial,
-            self.method.can.asks,
-            self.method.can.features == "raw",
-        )
+        method, trial = self.method, self.trial
+        asks, raw = method.can.asks, method.can.features == "raw"
         if trial.task not in method.can.tasks:
             yield "refused before anybody is asked", self.refused
             return
@@ -165,15 +161,16 @@ class TriedMethod:
             yield "test links are not seen", self.links_unseen
 
     def _answers(
-        self, asked: Respondents, graph: Graph | None = None, trial: Trial | None = None
+        self, asked: Respondents, graph: Graph | None = None, holding: Users | None = None
     ) -> NDArray[Any]:
         """Return what the method says after it has learned from these users."""
         graph = self.data[0] if graph is None else graph
-        return answers(run(self.method, graph, asked, trial or self.trial), graph)
+        return answers(run(self.method, graph, asked, self.trial, holding), graph)
 
     def _fresh_answers(self, users: Users, *, blind: bool = False) -> NDArray[Any]:
         """Return what it says where these users answer on fresh books."""
-        return self._answers(declared(self.method, self.data[0], users, self.trial, blind=blind)[0])
+        asked, _ = declared(self.method, self.data[0], users, self.trial, blind=blind)
+        return self._answers(asked, holding=users)
 
     def refused(self) -> None:
         """Check that a method refuses what it cannot learn, by its name and before anybody is asked."""
@@ -189,10 +186,13 @@ class TriedMethod:
         """Everybody gets scores that are numbers."""
         assert np.isfinite(self.first.answers).all(), f"{self.method.name} gave scores that are not finite"
 
+    def _same(self, again: NDArray[Any], otherwise: str) -> None:
+        """Check that scores are those of the first run; else the method does something that it must not."""
+        assert np.array_equal(self.first.answers, again), f"{self.method.name} {otherwise}"
+
     def same_by_seed(self) -> None:
         """The same seed and the same users give the same scores."""
-        same = np.array_equal(self.first.answers, self.watched[0])
-        assert same, f"{self.method.name} gave other scores for the same seed"
+        self._same(self.watched[0], "gave other scores for the same seed")
 
     def sparse(self) -> None:
         """No tensor is as large as users x features or, where links are private, as users x users."""
@@ -241,14 +241,15 @@ class TriedMethod:
 
     def only_reports(self) -> None:
         """With the reports at hand the users can go: whatever features they hold changes nothing but the reports."""
-        assert np.array_equal(self.first.answers, self._answers(Replay(self.first.reports))), (
-            f"{self.method.name} gave other scores for the same reports: it depends on something else that users hold"
+        self._same(
+            self._answers(Replay(self.first.reports)),
+            "gave other scores for the same reports: it depends on something else that users hold",
         )
 
     def silence(self) -> None:
         """Check that silent users are charged like all others, and that what they hold changes nothing."""
-        trial, (graph, users) = self.trial, self.data
-        raw, other = users.raw, small_data(features=1, task=trial.task)[1].raw
+        trial, raw = self.trial, self.data[1].raw
+        other = small_data(features=1, task=trial.task)[1].raw
         mixed = raw.features.tolil()
         mixed[~ANSWERING] = other.features.tolil()[~ANSWERING]
         assert raw.levels is not None
@@ -256,9 +257,10 @@ class TriedMethod:
         if trial.label_epsilon is not None:
             labels = np.where(ANSWERING, labels, (labels + 1) % CLASSES)
         held: dict[str, Any] = {"neighbours": raw.neighbours, "levels": levels, "test_links": raw.test_links}
-        again = answers(learn(self.method, graph, Users(mixed.tocsr(), labels, **held), trial), graph)
-        same = np.array_equal(self.first.answers, again)
-        assert same, f"{self.method.name} knows something of users who are silent"
+        self._same(
+            self._fresh_answers(Users(mixed.tocsr(), labels, **held)),
+            "knows something of users who are silent",
+        )
 
     def norms(self) -> None:
         """With a budget for norms everybody gets one predicted."""
@@ -272,13 +274,13 @@ class TriedMethod:
         graph = self.data[0]
         labels = np.where(graph.test, graph.labels, (graph.labels + 1) % graph.class_count)
         again = self._answers(Replay(self.first.reports), graph.with_labels(labels))
-        same = np.array_equal(self.first.answers, again)
-        assert same, f"{self.method.name} knows more of private labels than was reported"
+        self._same(again, "knows more of private labels than was reported")
 
     def unasked(self) -> None:
         """With volunteers' rows and the graph alone it learns without asking anybody, and the same twice."""
-        name, alone = self.method.name, replace(self.trial, options={**self.trial.options, "unasked": True})
-        first, again = (self._answers(Unasked(), trial=alone) for _ in range(2))
+        trial = replace(self.trial, options={**self.trial.options, "unasked": True})
+        name, alone = self.method.name, replace(self, trial=trial)
+        first, again = (alone._answers(Unasked()) for _ in range(2))
         assert np.isfinite(first).all(), f"{name} gave scores that are not finite where nobody is asked"
         same = np.array_equal(first, again)
         assert same, f"{name} gave other scores for the same volunteers where nobody is asked"
@@ -289,9 +291,7 @@ class TriedMethod:
         test = users.raw.test_links
         assert test is not None
         turned = users.with_test_links(LinkPairs(test.unlinked, test.linked), (graph.indptr, graph.indices))
-        other = answers(learn(self.method, graph, turned, self.trial), graph)
-        same = np.array_equal(self.first.answers, other)
-        assert same, f"{self.method.name} knows which test pairs are linked"
+        self._same(self._fresh_answers(turned), "knows which test pairs are linked")
 
 
 class Unasked:
@@ -373,9 +373,16 @@ def answers(outcome: Outcome, graph: Graph) -> NDArray[Any]:
 
 
 def small_data(features: int = 0, task: str = "node", *, several_labels: bool = False) -> tuple[Graph, Users]:
-    """A small graph; another number gives the same graph and labels with other features.
+    """Return a small graph and its users.
 
-    With ``several_labels`` users have their class for one label, and some have others besides.
+    Parameters
+    ----------
+    features
+        Another number gives the same graph and labels with other features.
+    task
+        The task that links are divided for.
+    several_labels
+        Whether users have their class for one label, and some have others besides.
     """
     from scipy.sparse import csr_array
 
@@ -402,14 +409,28 @@ def trial_data(trial: Trial) -> tuple[Graph, Users]:
 
 
 def learn(method: Method, graph: Graph, users: Users, trial: Trial) -> Outcome:
-    """Run with a fresh budget that is just enough."""
+    """Run with a fresh budget that is just enough.
+
+    Parameters
+    ----------
+    method, graph, users, trial
+        The method, the data that it learns from, and how it is tried.
+    """
     return run(method, graph, declared(method, graph, users, trial)[0], trial, users)
 
 
 def declared(
     method: Method, graph: Graph, users: Users, trial: Trial, *, blind: bool = False
 ) -> tuple[SimulatedUsers, Ledger]:
-    """Users with the budget that the method claims, and their books."""
+    """Return users with the budget that the method claims, and their books.
+
+    Parameters
+    ----------
+    method, graph, users, trial
+        The method, the data that it learns from, and how it is tried.
+    blind
+        Whether users answer by blind mechanisms.
+    """
     ledger = method.questions(make_job(method, graph, Nobody(), trial)).open_ledger(users)
     who = ANSWERING if trial.silent else None
     return users.answering(ledger, seed=3, blind=blind, who=who), ledger
@@ -420,7 +441,14 @@ def run(
 ) -> Outcome:
     """Let the method learn from users, or from what stands for them; the graph it gets is what is public.
 
-    One that claims no privacy gets the raw features of those who hold them.
+    Parameters
+    ----------
+    asked
+        Those who answer.
+    trial
+        How the method is tried.
+    holding
+        The users whose raw features a method gets that claims no privacy.
     """
     job = make_job(method, graph, asked, trial)
     raw = holding.raw.rows() if holding is not None and method.can.features == "raw" else None
@@ -428,7 +456,17 @@ def run(
 
 
 def make_job(method: Method, graph: Graph, users: Respondents, trial: Trial) -> Job:
-    """A short job: a few epochs of a small model."""
+    """Return a short job: a few epochs of a small model.
+
+    Parameters
+    ----------
+    graph
+        The whole graph, of which the job gets what is public.
+    users
+        Those who answer.
+    trial
+        How the method is tried.
+    """
     settings = {"epochs": 3, "hidden": 16, **trial.settings}
     public = public_part(
         graph,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from graphveil.mechanisms.features import budget_shares
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
 from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Grid, Method, train_backbone
 from graphveil.methods.private_links import LinkUse
-from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
+from graphveil.methods.scoring import LINK_SCORING, ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.tasks import Outcome
 
 if TYPE_CHECKING:
@@ -206,6 +206,20 @@ class HeterorrSettings(ScoringSettings):
         description="where links are private: the share of their budget for the dendrogram",
     )
 
+    def file_of(self, which: Which) -> Path | None:
+        """The file that a setting names; None where it is one of the words that it may be."""
+        source: str = getattr(self, which)
+        if source in WORDS[which]:
+            return None
+        if not Path(source).is_file():
+            words = ", ".join(WORDS[which])
+            raise InputError(f"{which} must be {words} or a file of one number an attribute, got {source!r}")
+        return Path(source)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(file for file in map(self.file_of, WORDS) if file is not None)
+
 
 class Heterorr(Method):
     """Heterogeneous randomized response (HeteroRR): FEATURERR for features, EDGERR for private links, into a GNN.
@@ -245,6 +259,7 @@ class Heterorr(Method):
             "new_users": "reads those attributes that reports single out, which may be others when more people report"
         },
     )
+    task_settings = LINK_SCORING
     # The document prints no grid: these are ours.
     grid: ClassVar[Grid] = TRAINING_GRID | {
         "analysis": ("fda", "sma"),
@@ -253,15 +268,6 @@ class Heterorr(Method):
         "importance_share": (0.3, 0.5, 0.7),
         "hops": (0, 3, 4, 8),
     }
-
-    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
-        """Hops along links make linked users alike whatever they report, so that attributes are scored after one."""
-        return {**({"analysis_hops": 1} if task == "link" else {}), **super().defaults(data, task, mechanism)}
-
-    def public_files(self, settings: Any) -> tuple[Path, ...]:
-        """Importance and sensitivity, where they are in files."""
-        files = [_file_of(settings, which) for which in WORDS]
-        return tuple(file for file in files if file is not None)
 
     def questions(self, job: Job) -> Questions:
         """Ask a round that finds what matters, where there is one, and FEATURERR with the rest; its shares cost nothing."""
@@ -329,19 +335,8 @@ def divided_budget(job: Job, topology: Topology, first: list[Reports], epsilon: 
 
 def _public_numbers(job: Job, which: Which) -> Numbers:
     """Importance or sensitivity of all attributes, from a file or flat."""
-    file, attributes = _file_of(job.settings, which), job.graph.feature_count
+    file, attributes = job.settings.file_of(which), job.graph.feature_count
     return np.ones(attributes) if file is None else read_attribute_numbers(file, attributes, which)
-
-
-def _file_of(settings: HeterorrSettings, which: Which) -> Path | None:
-    """The file that a setting names; None where it is one of the words that it may be."""
-    source: str = getattr(settings, which)
-    if source in WORDS[which]:
-        return None
-    if not Path(source).is_file():
-        words = ", ".join(WORDS[which])
-        raise InputError(f"{which} must be {words} or a file of one number an attribute, got {source!r}")
-    return Path(source)
 
 
 def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.int64]) -> linear.Input:

@@ -24,7 +24,7 @@ from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.personal import level_budgets
 from graphveil.methods.private_links import PrivateLinks, link_plan
 from graphveil.methods.private_targets import ReportedNorms, label_plan, norm_plan
-from graphveil.methods.tasks import Task, Trained, task_of
+from graphveil.methods.tasks import NODE, Task, Trained, task_of
 from graphveil.methods.terms import Budgets, Levels, Machine, nested
 from graphveil.privacy import Ledger, Plan, Respondents
 from graphveil.privacy.ledger import add_up, most_spent
@@ -160,8 +160,8 @@ class Job:
     mechanism_options: dict[str, Any] = field(default_factory=dict)
     links: PrivateLinks = field(default_factory=PrivateLinks)
     backbone: str = "gcn"
-    # What is to be predicted; where nobody says it, links if some are held out of the graph, else classes.
-    predicts: Task | None = None
+    # What is to be predicted.
+    task: Task = NODE
     # How training and validation labels were randomized, where they are private.
     label_mechanism: LabelMechanism | None = None
     # Where the norms of feature rows are learned too: the reports, once they are there.
@@ -176,13 +176,24 @@ class Job:
 
     @classmethod
     def of(cls, graph: Graph, users: Respondents, settings: Any, seed: int, **options: Any) -> Job:
-        """Return a job from options by name, as an experiment has them: epsilon, mechanism, label_epsilon, device and so on."""
-        return cls(graph, users, settings, seed, **nested(options, cls))
+        """Return a job from options by name, as an experiment has them: epsilon, mechanism, label_epsilon, device and so on.
 
-    @property
-    def task(self) -> Task:
-        """The task: what is to be predicted."""
-        return task_of(self.graph) if self.predicts is None else self.predicts
+        Unless a task is given, links are predicted where some are held out of the graph, else classes.
+
+        Parameters
+        ----------
+        graph
+            What is public.
+        users
+            Those who answer.
+        settings
+            The method's settings.
+        seed
+            The seed of the run.
+        options
+            Other fields, and fields of its records.
+        """
+        return cls(graph, users, settings, seed, **nested({"task": task_of(graph), **options}, cls))
 
     @property
     def epsilon(self) -> float:
@@ -205,16 +216,16 @@ class Job:
         if self.progress is not None:
             self.progress(what, share)
 
-    def raw_rows(self) -> Any:
-        """Return the raw features, for a method that claims no privacy."""
-        if self.raw is None:
-            raise InputError(
-                "this method learns from raw features, and these were not given: pass them as job.raw"
-            )
-        return self.raw
-
     def tell_epoch(self, done: int, most: int, loss: float) -> None:
-        """Tell how far a training is."""
+        """Tell how far a training is.
+
+        Parameters
+        ----------
+        done, most
+            How many epochs are done, and how many there may be.
+        loss
+            The validation loss.
+        """
         self.say("training", done / most)
 
     @contextmanager
@@ -232,6 +243,15 @@ class Job:
         """Ask the users a question: what they report."""
         with self.stage("report", doing):
             return self.users.report(plan)
+
+
+def raw_rows(job: Job) -> Any:
+    """Return the raw features, for a method that claims no privacy."""
+    if job.raw is None:
+        raise InputError(
+            "this method learns from raw features, and these were not given: pass them as job.raw"
+        )
+    return job.raw
 
 
 def questions_of(job: Job, *features: Plan) -> Questions:

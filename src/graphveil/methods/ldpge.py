@@ -13,7 +13,7 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.mechanisms import Estimate
 from graphveil.mechanisms.base import row_mechanism
-from graphveil.methods.job import Job, Questions, feature_plan, questions_of
+from graphveil.methods.job import Job, Questions, feature_plan, questions_of, raw_rows
 from graphveil.methods.method import (
     RAW_ROWS,
     TRAINING_GRID,
@@ -33,6 +33,10 @@ PAGERANK_GRID: Grid = TRAINING_GRID | {
     "alpha": (0.01, 0.03, 0.05, 0.1, 0.2, 0.3),
     "r": (0.1, 0.3, 0.5, 0.7),
 }
+
+
+# For links walks are short, where nothing better is known; the network is the same as for classes.
+LINK_SETTINGS = {"alpha": 0.1, "hidden": 64, "epochs": 500, "patience": 60}
 
 
 class PageRankSettings(Settings):
@@ -74,6 +78,7 @@ class PageRankMethod(Method):
     """
 
     backbone = "mlp"
+    task_settings: ClassVar[dict[str, dict[str, Any]]] = {"link": LINK_SETTINGS}
 
     @abstractmethod
     def network_input(self, job: Job) -> linear.Input:
@@ -86,10 +91,6 @@ class PageRankMethod(Method):
     def can_with(self, settings: Any, task: str = "node") -> Capabilities:
         """Hadamard products need all of Z."""
         return replace(self.can, dense=task == "link" and settings.decoder == "hadamard")
-
-    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
-        """Those of the document's graphs; for links walks are short, where nothing better is known."""
-        return {**({"alpha": 0.1} if task == "link" else {}), **self.tuned[task].get(data, {})}
 
     def check(self, job: Job) -> None:
         """Refuse link prediction where Z would be too large."""
@@ -143,6 +144,8 @@ class LdpgeSettings(PageRankSettings, ScaledSettings):
     """Training, the scale of the input, how far and to whom reports spread, and how many values are asked."""
 
     least_share: ClassVar[float] = 1 / 4
+    # k is for HDS: the other mechanisms have a rule for it.
+    of_mechanism: ClassVar[tuple[str, ...]] = ("k",)
 
     input_share: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
         "auto",
@@ -175,6 +178,8 @@ class Ldpge(PageRankMethod):
     mechanism = "hds"
     settings = LdpgeSettings
     can = Capabilities(norms=True, first_round_known=True, new_users=True, parts=True)
+    # For links users answer one value each, where nothing better is known.
+    task_settings: ClassVar[dict[str, dict[str, Any]]] = {"link": {"k": 1, **LINK_SETTINGS}}
     tuned: ClassVar[Tuned] = {
         "node": {
             "cora": {"k": 1},
@@ -192,16 +197,6 @@ class Ldpge(PageRankMethod):
     }
     # k is what the document varies in its figures.
     grid = PAGERANK_GRID | {"k": (1, 3, 5, 10, 20, 30, 50)}
-
-    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
-        """Those of the document's graphs; k is for HDS, the other mechanisms have a rule for it.
-
-        For links users answer one value each where nothing better is known.
-        """
-        known = {**({"k": 1} if task == "link" else {}), **super().defaults(data, task, mechanism)}
-        if mechanism != self.mechanism:
-            known.pop("k", None)
-        return known
 
     def questions(self, job: Job) -> Questions:
         """Ask once, for k values."""
@@ -222,16 +217,6 @@ class Ldpge(PageRankMethod):
         )
 
 
-def _shared(by_data: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return what ldpge is set to on some graphs, as far as it is a setting here."""
-    shared = {data: chosen.keys() & PageRankSettings.model_fields.keys() for data, chosen in by_data.items()}
-    return {
-        data: {key: by_data[data][key] for key in by_data[data] if key in keys}
-        for data, keys in shared.items()
-        if keys
-    }
-
-
 class LdpgeRaw(PageRankMethod):
     """`ldpge` at ε = ∞: the same propagation, network and products on raw features. It claims no privacy.
 
@@ -243,7 +228,16 @@ class LdpgeRaw(PageRankMethod):
     summary = "ldpge's propagation and learning on raw features: no privacy, its column at ε = ∞"
     settings = PageRankSettings
     grid = PAGERANK_GRID
-    tuned: ClassVar[Tuned] = {task: _shared(chosen) for task, chosen in Ldpge.tuned.items()}
+    # What ldpge is set to, as far as it is a setting here.
+    tuned: ClassVar[Tuned] = {
+        task: {
+            data: shared
+            for data, chosen in by_data.items()
+            for shared in [{key: chosen[key] for key in chosen if key in PageRankSettings.model_fields}]
+            if shared
+        }
+        for task, by_data in Ldpge.tuned.items()
+    }
     can = Capabilities("raw", why_not={"parts": RAW_ROWS})
 
     def network_input(self, job: Job) -> linear.Input:
@@ -260,4 +254,4 @@ class LdpgeRaw(PageRankMethod):
 def _scaled(job: Job) -> Any:
     public = job.graph.public_range
     largest = 1.0 if public is None else max(abs(public.low), abs(public.high))
-    return job.raw_rows() * (1 / largest)
+    return raw_rows(job) * (1 / largest)

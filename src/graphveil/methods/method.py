@@ -92,6 +92,14 @@ class Settings(BaseModel):
         8, ge=0, description="how many hops private labels are propagated before they are learned"
     )
 
+    # Settings whose tuned values hold for the method's own mechanism alone.
+    of_mechanism: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files besides the graph that are read: a stored run is found again only as long as they are the same."""
+        return ()
+
     def schedule(self, **more: Any) -> learn.Schedule:
         """Return how a model is trained with these settings."""
         return learn.Schedule(self.epochs, self.lr, self.weight_decay, self.patience, **more)
@@ -194,6 +202,29 @@ class Capabilities:
         return self.features == "reported"
 
 
+# What stands in the place of members that methods of earlier versions had.
+FORMER = {
+    "can = Capabilities(…)": (
+        *(
+            "takes_panel",
+            "uses_panel",
+            "several_labels",
+            "several_tasks",
+            "reports_features",
+            "reads_features",
+        ),
+        *("reports_levels", "level_count", "tasks", "first_round_known", "applies_later", "holds_dense"),
+        "not_in_parts",
+    ),
+    "links = LinkUse(…)": ("link_mechanism", "link_settings", "link_grid", "asks_for_links"),
+    "questions(job)": ("feature_plans",),
+    "task_settings and tuned": ("settings_for", "defaults"),
+    "check(job)": ("prepare",),
+    "run(job)": ("begin",),
+    "a property `files` of its settings": ("public_files",),
+}
+
+
 class Method(ABC):
     """One file a method: subclass this, name it, and list it in `graphveil.methods`."""
 
@@ -207,8 +238,14 @@ class Method(ABC):
     links: ClassVar[LinkUse] = LinkUse()
     # What `graphveil tune` searches: what the documents search, and what is ours.
     grid: ClassVar[Grid] = {}
-    # Settings that are better than the general ones on some data, by task: chosen on what validates there.
+    # Settings that are better than the general ones: by task, and on some data by task, chosen on what validates there.
+    task_settings: ClassVar[dict[str, dict[str, Any]]] = {}
     tuned: ClassVar[Tuned] = {"node": {}, "link": {}}
+
+    def __init_subclass__(cls) -> None:
+        for instead, former in FORMER.items():
+            for name in vars(cls).keys() & set(former):
+                raise InputError(f"{cls.__name__}.{name} has no meaning any more: write {instead}")
 
     @abstractmethod
     def learn(self, job: Job) -> Outcome:
@@ -229,37 +266,9 @@ class Method(ABC):
         """Refuse, from public numbers, what cannot be done; before anybody is asked for anything."""
         return
 
-    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
-        """Return settings for this data, task and mechanism that are better than the general ones.
-
-        Parameters
-        ----------
-        data, task, mechanism
-            The names of the dataset, the task and the mechanism.
-        """
-        return {**TASKS.find(task).defaults, **self.tuned.get(task, {}).get(data, {})}
-
-    def public_files(self, settings: Any) -> tuple[Path, ...]:
-        """Return files besides the graph that are read: a kept run is found again only as long as they are the same."""
-        return ()
-
-    def begin(self, job: Job) -> Job:
-        """Refuse what cannot be done, then ask for labels, links and norms where they have a budget: the job as it goes on."""
-        graph = job.graph if self.can.panel else job.graph.without_panel()
-        job = replace(job, graph=graph, seconds=dict.fromkeys(STAGES, 0.0))
-        check_job(self, job)
-        job = with_questions(self, job)
-        self.check(job)
-        if job.budgets.private_labels:
-            job = with_private_labels(job)
-            job.task.check(self.name, job.graph)
-        if job.budgets.private_links and job.task.name not in self.links.asked_for:
-            job = with_private_links(job)
-        return job if job.questions.norms is None else with_norms(job)
-
     def run(self, job: Job) -> Outcome:
         """Learn, from private labels where they have a budget."""
-        job = self.begin(job)
+        job = begin(self, job)
         outcome = self.learn(job)
         return replace(outcome, seconds=job.seconds, also={**outcome.also, **job.links.numbers})
 
@@ -272,6 +281,35 @@ class Method(ABC):
                 f"{self.name} has no embedding for the task {job.task.name}: take another task or another method, like base{other}"
             )
         return embedding
+
+
+def tuned_settings(method: Method, data: str, task: str, mechanism: str) -> dict[str, Any]:
+    """Return settings for this data, task and mechanism that are better than a method's general ones.
+
+    Parameters
+    ----------
+    data, task, mechanism
+        The names of the dataset, the task and the mechanism.
+    """
+    general = {**TASKS.find(task).defaults, **method.task_settings.get(task, {})}
+    chosen = {**general, **method.tuned.get(task, {}).get(data, {})}
+    others = () if mechanism == method.mechanism else method.settings.of_mechanism
+    return {name: value for name, value in chosen.items() if name not in others}
+
+
+def begin(method: Method, job: Job) -> Job:
+    """Refuse what cannot be done, then ask for labels, links and norms where they have a budget: the job as it goes on."""
+    graph = job.graph if method.can.panel else job.graph.without_panel()
+    job = replace(job, graph=graph, seconds=dict.fromkeys(STAGES, 0.0))
+    check_job(method, job)
+    job = with_questions(method, job)
+    method.check(job)
+    if job.budgets.private_labels:
+        job = with_private_labels(job)
+        job.task.check(method.name, job.graph)
+    if job.budgets.private_links and job.task.name not in method.links.asked_for:
+        job = with_private_links(job)
+    return job if job.questions.norms is None else with_norms(job)
 
 
 def with_questions(method: Method, job: Job) -> Job:

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from graphveil import learn
-from graphveil.methods.job import Job
+from graphveil.methods.job import Job, raw_rows
 from graphveil.methods.method import RAW_ROWS, TRAINING_GRID, Capabilities, Method, Settings, train_backbone
 from graphveil.methods.tasks import Outcome
 
@@ -30,4 +30,4 @@ class NonPrivate(Method):
     grid = TRAINING_GRID
 
     def learn(self, job: Job) -> Outcome:
-        return train_backbone(job, learn.raw_input(job.raw_rows(), job.device))
+        return train_backbone(job, learn.raw_input(raw_rows(job), job.device))

@@ -56,7 +56,19 @@ class ReportedNorms:
 
     @classmethod
     def of(cls, reports: Reports, users: tuple[int, ...], train: Mask, bound: float) -> ReportedNorms:
-        """From the answers of these users."""
+        """Read the answers.
+
+        Parameters
+        ----------
+        reports
+            The reports of norms.
+        users
+            Those who were asked.
+        train
+            (n,) bool: who trains.
+        bound
+            The largest norm.
+        """
         values = np.full(len(train), np.nan)
         values[np.array(users)[reports.places]] = reports.mechanism.estimate(reports).dense()[:, 0]
         trained = values[train & np.isfinite(values)]

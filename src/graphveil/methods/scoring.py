@@ -25,6 +25,10 @@ NULL_SCORES, NULL_ROUNDS = 1000, 20
 APART = ("fda", "mutual-information", "chi-square")
 
 
+# Hops along links make linked users alike whatever they report, so that attributes are scored after one.
+LINK_SCORING = {"link": {"analysis_hops": 1}}
+
+
 class ScoringSettings(BaseSettings):
     """Training, the scale of the input, and how attributes are scored."""
 

@@ -150,7 +150,15 @@ class Task(ABC):
 
     @abstractmethod
     def divide(self, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
-        """Return the data of one run: what trains, what validates and what tests, drawn by seed."""
+        """Return the data of one run: what trains, what validates and what tests.
+
+        Parameters
+        ----------
+        graph, users
+            The data.
+        seed
+            The seed by which they are divided.
+        """
 
     @abstractmethod
     def check_budgets(self, budgets: Budgets) -> None:
@@ -178,15 +186,39 @@ class Task(ABC):
 
     @abstractmethod
     def outcome(self, job: Job, fitted: learn.Fitted, detail: str = "") -> Outcome:
-        """Return the outcome of a trained model."""
+        """Return the outcome of a trained model.
+
+        Parameters
+        ----------
+        fitted
+            The trained model.
+        detail
+            A sentence about it.
+        """
 
     @abstractmethod
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
-        """Return the score on the test data; the users compute it."""
+        """Return the score on the test data; the users compute it.
+
+        Parameters
+        ----------
+        graph, users
+            The data.
+        outcome
+            What a method predicts.
+        """
 
     @abstractmethod
     def validation(self, graph: Graph, outcome: Outcome, budgets: Budgets) -> tuple[str, float]:
-        """Return the name of a metric, and the score of what validates by it."""
+        """Return the name of a metric, and the score of what validates by it.
+
+        Parameters
+        ----------
+        outcome
+            What a method predicts.
+        budgets
+            The budgets of its job.
+        """
 
 
 class NodeTask(Task):

@@ -42,6 +42,13 @@ def option(default: Any, sentence: str, *names: str, positional: bool = False) -
     """Return a field that is an option of commands, with its default (``...`` where it must be given); see `described`.
 
     It stands in a data class, or as the default of a command's own parameter.
+
+    Parameters
+    ----------
+    default
+        The default.
+    sentence, names, positional
+        As `described` takes them.
     """
     return field(default=default, metadata=described(sentence, *names, positional=positional))
 

@@ -16,7 +16,7 @@ from graphveil.mechanisms import FeatureMechanism, Mechanism, PersonalMechanism,
 from graphveil.mechanisms.registry import takes_levels
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
 from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Grid, Method, Tuned, train_backbone
-from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
+from graphveil.methods.scoring import LINK_SCORING, ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.tasks import Outcome
 from graphveil.privacy import Plan
 
@@ -79,6 +79,7 @@ class Togl(Method):
     mechanism = "piecewise"
     settings = ToglSettings
     can = Capabilities(levels=6, norms=True, first_round_known=True, new_users=True)
+    task_settings = LINK_SCORING
     tuned: ClassVar[Tuned] = {"node": {"pubmed": {"hops": 8}}, "link": {}}
     # K and ρ are the document's, which takes K' = 3 where it denoises; "auto" and the other K' are ours.
     grid: ClassVar[Grid] = TRAINING_GRID | {
@@ -87,10 +88,6 @@ class Togl(Method):
         "hops": (0, 3, 4, 8),
         "rho": ("auto", 0.0, 0.3, 0.5, 0.7, 1.0),
     }
-
-    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
-        """Hops along links make linked users alike whatever they report, so that attributes are scored after one."""
-        return {**({"analysis_hops": 1} if task == "link" else {}), **super().defaults(data, task, mechanism)}
 
     def check(self, job: Job) -> None:
         """Refuse mechanisms that cannot ask some attributes more often."""

@@ -87,6 +87,10 @@ class VeilSettings(StructureSettings):
         1.0, gt=0, le=1, description="the share of those who could be asked that is, the least certain first"
     )
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return () if self.weights is None else (self.weights,)
+
 
 class Veil(Method):
     """Every device evaluates a small public model on its own row, and reports the class that comes out, by k-ary response
@@ -110,9 +114,6 @@ class Veil(Method):
             return self.can
         why = f"uses no volunteers with teach={settings.teach}"
         return replace(self.can, panel=False, why_not={"panel": why})
-
-    def public_files(self, settings: Any) -> tuple[Path, ...]:
-        return () if settings.weights is None else (settings.weights,)
 
     def check(self, job: Job) -> None:
         """Refuse a teacher who is not there, and mechanisms that cannot teach."""
@@ -363,6 +364,15 @@ def answers_evidence(
     """Return the evidence for each class (n x C), the same for two folds, and how many users were asked.
 
     It comes from volunteers' own rows and from everybody's answers.
+
+    Parameters
+    ----------
+    known
+        What the server knows before.
+    model
+        The public model, if there is one.
+    teachers
+        Those who have taught it.
     """
     graph = job.graph
     evidence = np.zeros((graph.node_count, graph.class_count))
@@ -391,6 +401,15 @@ def asked_users(job: Job, known: PublicKnowledge, teachers: Whole, about: str) -
     """Return the users who are asked for a class; validation users always are.
 
     Users who have taught, and those whose own class is known already, are not asked.
+
+    Parameters
+    ----------
+    known
+        What the server knows before.
+    teachers
+        Those who have taught.
+    about
+        "self" or "neighbours": whose class is asked for.
     """
     graph = job.graph
     may = np.ones(graph.node_count, dtype=bool)

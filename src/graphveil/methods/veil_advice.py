@@ -197,7 +197,17 @@ def most_to_gain(situation: Situation, kind: Kind) -> float:
 
 
 def error_unit(situation: Situation, kind: Kind, gain: float) -> float:
-    """Return what an error is counted in, in points: more where more is foretold, and where more is within reach."""
+    """Return what an error is counted in, in points: more where more is foretold, and where more is within reach.
+
+    Parameters
+    ----------
+    situation
+        The graph and the budget.
+    kind
+        Who teaches.
+    gain
+        The gain that is foretold.
+    """
     reach = situation.simulated if kind == "panel" else situation.reach
     return UNIT + UNIT_SHARE * gain + UNIT_REACH * 100 * reach
 
@@ -349,7 +359,17 @@ class VolunteerRows:
 
 
 def volunteer_rows(graph: Graph, posterior: Posterior, model: PublicModel) -> VolunteerRows:
-    """Return what the volunteers' rows tell; nothing of their own class if the model is about neighbours."""
+    """Return what the volunteers' rows tell; nothing of their own class if the model is about neighbours.
+
+    Parameters
+    ----------
+    graph
+        The graph, with its volunteers.
+    posterior
+        What graph and labels say.
+    model
+        The model that volunteers have taught.
+    """
     assert graph.panel is not None
     users = graph.panel.users
     scores = np.zeros((len(users), graph.class_count)) if model.own is None else model.own
