@@ -11,7 +11,7 @@ import numpy as np
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs import Graph, load
-from graphveil.graphs.graph import Panel
+from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import RandomSplit
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Ledger, Plan, answer

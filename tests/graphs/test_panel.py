@@ -4,7 +4,6 @@ from scipy.sparse import csr_array
 
 from graphveil.errors import InputError
 from graphveil.graphs import Graph, Panel, Users, from_arrays, load, resplit, with_panel
-from graphveil.graphs.graph import panel_of
 from graphveil.graphs.npz import Raw, read_npz, write_npz
 
 COUNT = 40
@@ -129,7 +128,7 @@ def test_volunteers_stay_who_they_are_in_the_next_split():
 
 def test_a_column_that_marks_nobody_is_no_panel():
     assert data(panel=marked())[0].panel is None
-    assert panel_of(ROWS, marked()) is None
+    assert Panel.of("small", ROWS, marked(), COUNT) is None
 
 
 @pytest.mark.parametrize("panel", [np.ones(3, dtype=bool), np.arange(COUNT), np.ones((COUNT, 2), dtype=bool)])

@@ -324,7 +324,7 @@ def test_a_method_that_needs_more_than_volunteers_is_seen(register, broken, word
 
 
 def test_volunteers_are_not_seen_by_a_method_that_takes_none():
-    from graphveil.graphs.users import with_panel
+    from graphveil.graphs.panel import with_panel
     from graphveil.methods.check import Trial, make_job, small_data
     from graphveil.privacy import Nobody
 

@@ -10,8 +10,7 @@ import pytest
 
 from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import from_arrays, load
-from graphveil.graphs.graph import Panel
-from graphveil.graphs.users import with_panel
+from graphveil.graphs.panel import Panel, with_panel
 from graphveil.methods import METHODS, Job, veil
 from graphveil.methods.check import Unasked
 from graphveil.methods.job import public_part

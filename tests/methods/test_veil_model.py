@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs import from_arrays
-from graphveil.graphs.graph import Panel
+from graphveil.graphs.panel import Panel
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.methods.veil_model import (

@@ -39,8 +39,9 @@ from graphveil.collect.rounds import PublishedRound
 from graphveil.collect.schema import ACTIONS, COLLECTION, GRAPHS, REPORTS, RESULTS, ROSTER, ROUNDS, ROWS
 from graphveil.errors import InputError, StoreError
 from graphveil.graphs.divide import divide
-from graphveil.graphs.graph import Graph, Panel
+from graphveil.graphs.graph import Graph
 from graphveil.graphs.npz import Raw
+from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import GivenSplit, RandomSplit
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange

@@ -19,7 +19,8 @@ from graphveil.experiments.experiment import Experiment, Given, Part, check_same
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.links import divide_edges
 from graphveil.graphs.load import data_digest
-from graphveil.graphs.users import draw_levels, level_source, read_levels, refuse_levels, with_panel
+from graphveil.graphs.panel import refuse_levels, with_panel
+from graphveil.graphs.users import draw_levels, level_source, read_levels
 from graphveil.mechanisms import Mechanism, Reports, entry
 from graphveil.methods import METHODS, Job
 from graphveil.methods.job import Progress, Questions, public_part

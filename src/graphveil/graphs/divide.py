@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from graphveil.checks import check_array
 from graphveil.errors import InputError
-from graphveil.graphs.graph import UNKNOWN, Graph, Metric, Panel, panel_of, symmetric_csr, usual_metric
+from graphveil.graphs.graph import UNKNOWN, Graph, Metric, symmetric_csr, usual_metric
 from graphveil.graphs.npz import Raw
+from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import Split, SplitRecipe
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.rows import PublicRange
@@ -65,7 +66,7 @@ def divide(
         metric=metric,
         feature_names=raw.feature_names,
         recipe=recipe,
-        panel=None if raw.panel is None else _volunteers(name, raw.panel, features, count),
+        panel=None if raw.panel is None else Panel.of(name, features, raw.panel, count),
         ids=None if raw.ids is None else np.array(raw.ids),
     )
     return graph, Users(features, labels, neighbours=(indptr, indices))
@@ -86,14 +87,6 @@ def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
     known = _known(labels, split)
     again = replace(graph, labels=known, train=split.train, validation=split.validation, test=split.test)
     return again, users
-
-
-def _volunteers(name: str, who: Any, features: Any, count: int) -> Panel | None:
-    """The panel of those who are marked: their rows change hands here."""
-    marked = check_array(who, "panel", f"{count} truths, one a user", "b", (count,))
-    if features is None and marked.any():
-        raise InputError(f"{name} has no features that volunteers could give: leave --panel out")
-    return None if features is None else panel_of(features, marked)
 
 
 def _split(labels: NDArray[np.int64], recipe: SplitRecipe, seed: int, metric: Metric) -> Split:

@@ -16,6 +16,7 @@ from graphveil.mechanisms.rows import PublicRange
 
 if TYPE_CHECKING:
     from graphveil.graphs.links import KnownLinks
+    from graphveil.graphs.panel import Panel
     from graphveil.graphs.splits import SplitRecipe
 
 Mask = NDArray[np.bool_]
@@ -80,7 +81,7 @@ class Graph:
         if self.weights is not None and self.weights.shape != self.indices.shape:
             raise InputError(f"weights must be {len(self.indices)} numbers, one a direction of an edge")
         if self.panel is not None:
-            _check_panel(self, self.panel)
+            self.panel.check(self)
         if self.ids is not None:
             _check_ids(self.ids, self.node_count)
         for array in (self.indptr, self.indices, self.labels, self.train, self.validation, self.test):
@@ -215,41 +216,6 @@ class Graph:
         return f"Graph({self.name}, {sizes}, {self.class_count} {classes}, {split}{volunteers})"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Panel:
-    """The users who volunteered, sorted by number, and the raw rows of these users alone: CSR or a dense array.
-
-    Rows are as users hold them, clipped to nothing. Volunteers give neither their labels nor their privacy levels by this.
-    """
-
-    users: NDArray[np.int64]
-    rows: Any
-
-    def __post_init__(self) -> None:
-        if self.rows.shape[0] != len(self.users):
-            count = len(self.users)
-            raise InputError(f"a panel must have {count} rows, one a volunteer, got {self.rows.shape[0]}")
-        if (np.diff(self.users) <= 0).any():
-            raise InputError("volunteers must be sorted by their numbers, each once")
-        sparse = hasattr(self.rows, "tocsr")
-        own = (self.rows.data, self.rows.indices, self.rows.indptr) if sparse else (self.rows,)
-        for array in (self.users, *own):
-            array.setflags(write=False)
-
-    def __len__(self) -> int:
-        return len(self.users)
-
-    def __repr__(self) -> str:
-        return f"Panel({len(self)} volunteers, {self.rows.shape[1]} features)"
-
-
-def panel_of(features: Any, who: Mask) -> Panel | None:
-    """The panel of those who are marked, a truth a user; None where nobody is. Nothing of anybody else is kept."""
-    chosen = np.flatnonzero(who).astype(np.int64)
-    # Selected by numbers, rows are copied: what others hold cannot be reached from them.
-    return Panel(chosen, features[chosen]) if chosen.size else None
-
-
 def labelled(labels: NDArray[np.int64]) -> Mask:
     """Whose label, or whose row of several labels, is known."""
     known: Mask = labels != UNKNOWN
@@ -259,15 +225,6 @@ def labelled(labels: NDArray[np.int64]) -> Mask:
 def usual_metric(labels: NDArray[Any] | None) -> Metric:
     """The metric of a graph that names none: accuracy, and f1 where users have several labels each."""
     return "f1" if labels is not None and labels.ndim == 2 and labels.shape[1] > 1 else "accuracy"
-
-
-def _check_panel(graph: Graph, panel: Panel) -> None:
-    """Refuse volunteers whom the graph does not have, and rows of other features."""
-    if len(panel) and not 0 <= int(panel.users[0]) <= int(panel.users[-1]) < graph.node_count:
-        raise InputError(f"volunteers must be users 0..{graph.node_count - 1}")
-    if panel.rows.shape[1] != graph.feature_count:
-        features, got = graph.feature_count, panel.rows.shape[1]
-        raise InputError(f"rows of volunteers must have the {features} features of the graph, got {got}")
 
 
 def _check_ids(ids: NDArray[Any], users: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn, Protocol
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.sampling import SeededWords, SystemWords, Words
-from graphveil.checks import check_array, check_whole
+from graphveil.checks import check_array
 from graphveil.errors import InputError, PrivacyError
 from graphveil.files import read_array, read_text
-from graphveil.graphs.graph import Graph, panel_of, shared_links
+from graphveil.graphs.graph import Graph, shared_links
 from graphveil.graphs.links import LinkPairs, Pairs
 from graphveil.graphs.metrics import ClassScore, area_under_curve, class_scores, confusion_counts, measure
 from graphveil.graphs.splits import check_seed
@@ -523,43 +523,3 @@ def _numbers(path: Path) -> Levels:
         return np.array([int(word) for word in words], dtype=np.int64)
     except (ValueError, OverflowError):
         raise InputError(f"{path} holds something other than integers: give one level a user") from None
-
-
-# The stream of a run's seed by which volunteers are drawn.
-STREAM = 10
-
-
-def with_panel(graph: Graph, users: Users, count: int, seed: int) -> Graph:
-    """Return the graph with volunteers, drawn from its training users.
-
-    Rows change hands here, on the experimenter's side.
-
-    Parameters
-    ----------
-    count
-        The number of volunteers. With the same seed, a smaller panel is part of a larger one.
-    seed
-        The seed of the draw.
-
-    >>> from graphveil.graphs.load import load
-    >>> with_panel(*load("town", users=400), count=5, seed=0).panel
-    Panel(5 volunteers, 64 features)
-    """
-    train = np.flatnonzero(graph.train)
-    check_whole(count, "--panel", least=1)
-    check_whole(count, "--panel", most=len(train), why="the number of training users")
-    if users.raw.features is None:
-        raise InputError(f"{graph.name} has no features that volunteers could give: leave --panel out")
-    if graph.panel is not None:
-        raise InputError(f"{graph.name} has {len(graph.panel)} volunteers of its own: leave --panel out")
-    refuse_levels(users)
-    drawn = np.random.default_rng([check_seed(seed), STREAM]).permutation(train)[:count]
-    who = np.zeros(graph.node_count, dtype=bool)
-    who[drawn] = True
-    return replace(graph, panel=panel_of(users.raw.features, who))
-
-
-def refuse_levels(users: Users) -> None:
-    """Refuse volunteers among users who chose privacy levels: a row may tell the level, which nobody has made public."""
-    if users.have_levels:
-        raise InputError("a row may tell a user's privacy level: leave out the panel, or the levels")

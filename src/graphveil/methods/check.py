@@ -18,7 +18,8 @@ from graphveil.errors import InputError
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs, hold_out_links
-from graphveil.graphs.users import SimulatedUsers, Users, with_panel
+from graphveil.graphs.panel import with_panel
+from graphveil.graphs.users import SimulatedUsers, Users
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.registry import takes_levels

@@ -18,7 +18,8 @@ from pydantic import TypeAdapter
 
 from graphveil import learn
 from graphveil.errors import InputError
-from graphveil.graphs.graph import UNKNOWN, Graph, Panel
+from graphveil.graphs.graph import UNKNOWN, Graph
+from graphveil.graphs.panel import Panel
 from graphveil.methods.job import Job
 from graphveil.methods.structure import Posterior, structure_posterior
 from graphveil.methods.veil import PublicKnowledge, teacher_of, usually_open
