@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.checks import check_whole
+from graphveil.denoise.blocks import certain_estimate
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate
 from graphveil.mechanisms.reports import even_pointers
@@ -377,9 +378,7 @@ def raw_estimate(features: Any, centre: float, *, sparse: bool = True) -> Estima
         constant.
     """
     if hasattr(features, "tocsr") and sparse:
-        matrix = features.tocsr().sorted_indices()
-        pointers, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
-        return Estimate(matrix.shape, pointers, indices, matrix.data.astype(np.float64), 0.0, True)
+        return certain_estimate(features)
     rows = features.toarray() if hasattr(features, "toarray") else np.asarray(features)
     users, attributes = rows.shape
     values = np.subtract(rows, centre, dtype=np.float64).ravel()

@@ -20,68 +20,71 @@ from graphveil.linear.sparse import Input, Polynomial
 from graphveil.plugins import Registry
 
 
-class Convolution(nn.Module):
-    """Of a GCNConv from k to m columns: ``lin.weight`` (m x k), drawn by Glorot and Bengio (2010), and ``bias`` (m), zeros."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.lin = nn.Linear(inputs, outputs, bias=False)
-        self.bias = nn.Parameter(torch.zeros(outputs))
-        _draw(self.lin.weight, math.sqrt(6.0 / (inputs + outputs)))
+def parameters(**members: Any) -> nn.Module:
+    """Return a module that holds these parameters and modules, by the names that PyG gives them."""
+    held = nn.Module()
+    for name, member in members.items():
+        setattr(held, name, member)
+    return held
 
 
-class Attention(nn.Module):
-    """Of a GATConv from k to m columns with several heads: ``lin.weight`` (heads·m x k), what a sender and a receiver count for it (``att_src``,
-    ``att_dst``, 1 x heads x m), and ``bias``: heads·m where heads stand side by side (``concat``), else m, for their mean."""
-
-    def __init__(self, inputs: int, outputs: int, heads: int, concat: bool) -> None:
-        super().__init__()
-        self.lin = nn.Linear(inputs, heads * outputs, bias=False)
-        self.att_src, self.att_dst = (nn.Parameter(torch.empty(1, heads, outputs)) for _ in range(2))
-        self.bias = nn.Parameter(torch.zeros(heads * outputs if concat else outputs))
-        self.concat = concat
-        _draw(self.lin.weight, math.sqrt(6.0 / (inputs + heads * outputs)))
-        for each in (self.att_src, self.att_dst):
-            _draw(each, math.sqrt(6.0 / (heads + outputs)))
+def convolution(inputs: int, outputs: int) -> nn.Module:
+    """Those of a GCNConv from k to m columns: ``lin.weight`` (m x k), drawn by Glorot and Bengio (2010), and ``bias`` (m), zeros."""
+    lin = nn.Linear(inputs, outputs, bias=False)
+    _draw(lin.weight, math.sqrt(6.0 / (inputs + outputs)))
+    return parameters(lin=lin, bias=nn.Parameter(torch.zeros(outputs)))
 
 
-class Linear(nn.Module):
-    """Of an SGConv or SSGConv from k to m columns: ``lin`` with its bias."""
+def attention(inputs: int, outputs: int, heads: int, *, concat: bool) -> nn.Module:
+    """Those of a GATConv from k to m columns with several heads.
 
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.lin = nn.Linear(inputs, outputs)
-        _draw_linear(self.lin)
+    ``lin.weight`` (heads·m x k), what a sender and a receiver count for it (``att_src``, ``att_dst``, 1 x heads x m), and ``bias``: heads·m
+    where heads stand side by side (``concat``), else m, for their mean.
 
-
-class MeanParameters(nn.Module):
-    """Of a SAGEConv from k to m columns: ``lin_l`` for the mean of neighbours, ``lin_r`` for oneself, without a bias."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.lin_l, self.lin_r = nn.Linear(inputs, outputs), nn.Linear(inputs, outputs, bias=False)
-        _draw_linear(self.lin_l)
-        _draw_linear(self.lin_r)
-
-
-class SumParameters(nn.Module):
-    """Of a GINConv: ``nn``, a small network of linear maps, and ``eps``, by how much more than neighbours oneself counts: 0."""
-
-    eps: torch.Tensor
-
-    def __init__(self, network: nn.Sequential) -> None:
-        super().__init__()
-        self.nn = network
-        self.register_buffer("eps", torch.zeros(1))
-        for part in network:
-            if isinstance(part, nn.Linear):
-                part.reset_parameters()
+    Parameters
+    ----------
+    inputs, outputs
+        The numbers k and m.
+    heads
+        The number of heads.
+    concat
+        Whether heads stand side by side.
+    """
+    lin = nn.Linear(inputs, heads * outputs, bias=False)
+    att_src, att_dst = (nn.Parameter(torch.empty(1, heads, outputs)) for _ in range(2))
+    bias = nn.Parameter(torch.zeros(heads * outputs if concat else outputs))
+    _draw(lin.weight, math.sqrt(6.0 / (inputs + heads * outputs)))
+    for each in (att_src, att_dst):
+        _draw(each, math.sqrt(6.0 / (heads + outputs)))
+    return parameters(lin=lin, att_src=att_src, att_dst=att_dst, bias=bias, concat=concat)
 
 
-def _draw_linear(lin: nn.Linear) -> None:
+def linear(inputs: int, outputs: int) -> nn.Module:
+    """Those of an SGConv or SSGConv from k to m columns: ``lin`` with its bias."""
+    return parameters(lin=_drawn(nn.Linear(inputs, outputs)))
+
+
+def mean_of_neighbours(inputs: int, outputs: int) -> nn.Module:
+    """Those of a SAGEConv from k to m columns: ``lin_l`` for the mean of neighbours, ``lin_r`` for oneself, without a bias."""
+    lin_l, lin_r = nn.Linear(inputs, outputs), nn.Linear(inputs, outputs, bias=False)
+    return parameters(lin_l=_drawn(lin_l), lin_r=_drawn(lin_r))
+
+
+def sum_of_neighbours(network: nn.Sequential) -> nn.Module:
+    """Those of a GINConv: ``nn``, a small network of linear maps, and ``eps``, by how much more than neighbours oneself counts: 0."""
+    held = parameters(nn=network)
+    held.register_buffer("eps", torch.zeros(1))
+    for part in network:
+        if isinstance(part, nn.Linear):
+            part.reset_parameters()
+    return held
+
+
+def _drawn(lin: nn.Linear) -> nn.Linear:
     _draw(lin.weight, math.sqrt(6 / ((1 + math.sqrt(5) ** 2) * lin.in_features)))
     if lin.bias is not None:
         _draw(lin.bias, 1.0 / math.sqrt(lin.in_features))
+    return lin
 
 
 def _draw(values: torch.Tensor, bound: float) -> None:
@@ -182,7 +185,7 @@ class GCN(Layers):
     """Graph convolutions (Kipf and Welling 2017): D^-1/2 (A + I) D^-1/2 X W + b."""
 
     def build(self, inputs: int, hidden: int, classes: int) -> None:
-        self.conv1, self.conv2 = Convolution(inputs, hidden), Convolution(hidden, classes)
+        self.conv1, self.conv2 = convolution(inputs, hidden), convolution(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         out: Tensor = topology.gcn @ project(inputs, conv.lin.weight) + conv.bias
@@ -195,7 +198,7 @@ class GraphSAGE(Layers):
     feature_parameters = ("lin_l.weight", "lin_r.weight")
 
     def build(self, inputs: int, hidden: int, classes: int) -> None:
-        self.conv1, self.conv2 = MeanParameters(inputs, hidden), MeanParameters(hidden, classes)
+        self.conv1, self.conv2 = mean_of_neighbours(inputs, hidden), mean_of_neighbours(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         # One product with both weights side by side, then only the neighbours' half is passed on.
@@ -212,8 +215,8 @@ class GAT(Layers):
     """
 
     def build(self, inputs: int, hidden: int, classes: int, heads: int = 4) -> None:
-        self.conv1 = Attention(inputs, hidden, heads, concat=True)
-        self.conv2 = Attention(heads * hidden, classes, 1, concat=False)
+        self.conv1 = attention(inputs, hidden, heads, concat=True)
+        self.conv2 = attention(heads * hidden, classes, 1, concat=False)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         values = project(inputs, conv.lin.weight).view(-1, *conv.att_src.shape[1:])
@@ -235,7 +238,7 @@ class GIN(Layers):
 
     def build(self, inputs: int, hidden: int, classes: int) -> None:
         self.conv1, self.conv2 = (
-            SumParameters(nn.Sequential(nn.Linear(size, hidden), self.activation, nn.Linear(hidden, out)))
+            sum_of_neighbours(nn.Sequential(nn.Linear(size, hidden), self.activation, nn.Linear(hidden, out)))
             for size, out in ((inputs, hidden), (hidden, classes))
         )
 
@@ -280,7 +283,7 @@ class SGC(Layers):
     """
 
     def build(self, inputs: int, hidden: int, classes: int, hops: int = 2) -> None:
-        self.conv1 = Linear(inputs, classes)
+        self.conv1 = linear(inputs, classes)
         self.coefficients = [0.0] * hops + [1.0]
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -303,7 +306,7 @@ class SSGC(SGC):
     def build(self, inputs: int, hidden: int, classes: int, hops: int = 16, alpha: float = 0.05) -> None:
         super().build(inputs, hidden, classes, hops)
         # Drawn anew: published numbers were.
-        self.conv1 = Linear(inputs, classes)
+        self.conv1 = linear(inputs, classes)
         self.coefficients = [alpha] + [(1 - alpha) / hops] * hops
 
 

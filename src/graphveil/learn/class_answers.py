@@ -191,11 +191,12 @@ def _operators(matrix: Any, gather: Gather = lambda rows: rows) -> dict[str, Any
     """The three matrices from that of the links, in which rows are users who are here and columns those users and their neighbours."""
     degrees = np.maximum(np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
     root, others = diags_array(degrees**-0.5), diags_array(gather(degrees**-0.5))
-    return {
-        "mean": _single(diags_array(1 / degrees) @ matrix),
-        "both": _single(root @ matrix @ others),
-        "root": _single(root @ matrix),
+    found = {
+        "mean": diags_array(1 / degrees) @ matrix,
+        "both": root @ matrix @ others,
+        "root": root @ matrix,
     }
+    return {name: each.tocsr().astype(np.float32) for name, each in found.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,10 +219,6 @@ class _OnDisk:
     def __matmul__(self, rows: NDArray[Any]) -> Any:
         single = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
         return self.matrix.multiply(single).numpy().astype(rows.dtype)
-
-
-def _single(matrix: Any) -> Any:
-    return matrix.tocsr().astype(np.float32)
 
 
 def with_answers(

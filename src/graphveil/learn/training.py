@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -295,13 +295,11 @@ class Best:
     def state(self) -> dict[str, Any]:
         """All that was found so far, as numbers and tensors by name."""
         lists = {name: getattr(self, name) for name in _FOUND}
-        return {**lists, "found": None if self.found is None else _by_name(self.found)}
+        return {**lists, "found": None if self.found is None else vars(self.found)}
 
     def resume(self, state: dict[str, Any], rows: int) -> None:
         """Go on from what was found before, of so many users."""
-        self.losses, self.train_losses = (
-            [float(loss) for loss in state[name]] for name in ("losses", "train_losses")
-        )
+        self.losses, self.train_losses = ([*map(float, state[name])] for name in ("losses", "train_losses"))
         self.better = [(int(epoch), float(score)) for epoch, score in state["better"]]
         self.found = None if state["found"] is None else _fitted(state["found"], rows)
 
@@ -328,7 +326,7 @@ _FOUND = ("losses", "better", "train_losses")
 
 
 def _fitted(held: dict[str, Any], rows: int) -> Fitted:
-    """Read what `_by_name` has written of so many users; anything else is a ValueError or a TypeError."""
+    """Read what was kept of a training of so many users; anything else is a ValueError or a TypeError."""
     tensors = [held["scores"], *(held[name] for name in ("hidden", "link_weights") if held[name] is not None)]
     tensors += (held["weights"] or {}).values()
     if not all(isinstance(each, Tensor) and each.is_floating_point() for each in tensors):
@@ -346,16 +344,10 @@ def _fitted(held: dict[str, Any], rows: int) -> Fitted:
 
 def _like(held: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, Tensor]:
     """Tensors of the names and shapes that are expected; any others are a ValueError."""
-    if {name: each.shape for name, each in held.items()} != {
-        name: each.shape for name, each in expected.items()
-    }:
+    own, wanted = ({name: each.shape for name, each in state.items()} for state in (held, expected))
+    if own != wanted:
         raise ValueError("weights are of another model")
     return held
-
-
-def _by_name(fitted: Fitted) -> dict[str, Any]:
-    """All that a training ended with, by name."""
-    return {each.name: getattr(fitted, each.name) for each in fields(fitted)}
 
 
 def fit(
@@ -436,7 +428,7 @@ def fit(
         del hidden, seen, loss, scores
     fitted = replace(best.fitted(), weights=weights) if keep_weights else best.fitted()
     if kept is not None:
-        kept.finish(_by_name(fitted))
+        kept.finish(vars(fitted))
     return fitted
 
 

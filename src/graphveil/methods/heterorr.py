@@ -272,7 +272,11 @@ class Heterorr(Method):
     def questions(self, job: Job) -> Questions:
         """Ask a round that finds what matters, where there is one, and FEATURERR with the rest; its shares cost nothing."""
         settings, budget = job.settings, job.epsilon
-        _check_mechanism(job)
+        if job.budgets.mechanism != MECHANISM:
+            raise InputError(f"heterorr works with {MECHANISM} alone: leave --mechanism out, or take base")
+        if job.mechanism_options:
+            given = ", ".join(f"mechanism.{key}" for key in job.mechanism_options)
+            raise InputError(f"heterorr sets {MECHANISM} itself, by bins and decoding: leave out {given}")
         usual = BINARY_BINS if job.graph.binary else USUAL_BINS
         bins = usual if settings.bins == AUTO else settings.bins
         options = {"bins": bins, "debiased": settings.decoding == "debiased"}
@@ -303,7 +307,7 @@ class Heterorr(Method):
             shares = divided_budget(job, topology, first, last.claim.epsilon)
         reports = job.ask(with_options(last, shares=shares.tolist()))
         with job.stage("denoise"):
-            inputs = _inputs(job, first, reports, np.flatnonzero(shares))
+            inputs = _input(job, first, reports, np.flatnonzero(shares))
             hops = denoise.KProp(settings.hops).operator(topology.unlooped)
         return train_backbone(job, linear.Composition(hops, inputs) if settings.hops else inputs, topology)
 
@@ -339,7 +343,7 @@ def _public_numbers(job: Job, which: Which) -> Numbers:
     return np.ones(attributes) if file is None else read_attribute_numbers(file, attributes, which)
 
 
-def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.int64]) -> linear.Input:
+def _input(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.int64]) -> linear.Input:
     """Return the input of training: answers about attributes that had a share.
 
     Those of the round before are added where they can be.
@@ -351,12 +355,3 @@ def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.i
     return learn.divided_input(
         reports, kept, settings.share, by_precision=debiased, device=device, max_memory=job.max_memory
     )
-
-
-def _check_mechanism(job: Job) -> None:
-    """Refuse other mechanisms, which cannot divide a budget, and options that are settings here."""
-    if job.budgets.mechanism != MECHANISM:
-        raise InputError(f"heterorr works with {MECHANISM} alone: leave --mechanism out, or take base")
-    if job.mechanism_options:
-        given = ", ".join(f"mechanism.{key}" for key in job.mechanism_options)
-        raise InputError(f"heterorr sets {MECHANISM} itself, by bins and decoding: leave out {given}")
