@@ -89,9 +89,9 @@ def test_links_are_predicted_with_some_of_them_private():
 
 def test_the_suite_of_a_method_that_names_them_itself_passes_them_on():
     spec = experiment_of(settings={"tree_share": 0.1})
-    assert spec.link_options == {"private_edges": 1.0, "tree_share": 0.1} and spec.private_edges == 1.0
+    assert spec.links.options == {"private_edges": 1.0, "tree_share": 0.1} and spec.links.private_edges == 1.0
     lapgraph = experiment_of(link_mechanism="lapgraph")
-    assert lapgraph.link_options == {} and lapgraph.private_edges is None
+    assert lapgraph.links.options == {} and lapgraph.links.private_edges is None
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, pair_codes, symmetric_csr
-from graphveil.graphs.links import divide_edges
+from graphveil.graphs.links import PRIVATE_EDGES, divide_edges
 from graphveil.mechanisms import (
     DegreeLinkMechanism,
     LinkMechanism,
@@ -44,8 +44,6 @@ from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.edgerr import EdgeRR
 from graphveil.mechanisms.lapgraph import LapGraph, PublishedGraph
 
-# The option that says which links are private, where the others are public.
-PRIVATE_EDGES = "private_edges"
 # Pairs of one graph of a curator, and graphs that are published in a run: a walk over dendrograms takes seconds.
 TOGETHER, PUBLICATIONS, WALKS = 8, 20, 5
 # No probability counts as smaller.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import platform
 from contextlib import suppress
@@ -15,17 +14,15 @@ from graphveil.checks import check_whole
 from graphveil.errors import InputError, UnknownNameError, option_name
 from graphveil.graphs.convert import from_pyg
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.links import private_edges_file
 from graphveil.graphs.load import LOADERS, data_digest
 from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
 from graphveil.graphs.store import file_digest
 from graphveil.graphs.users import Users, level_source
-from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import checked_budgets
 from graphveil.mechanisms.registry import load_entry, origin, takes_levels
 from graphveil.methods import BACKBONE_NAMES, METHODS, Settings
 from graphveil.methods.method import Method, backbone_digest, check_backbone, require, tuned_settings
-from graphveil.methods.private_links import VARIANTS
+from graphveil.methods.private_links import LINK_PREFIX, LinkOptions
 from graphveil.methods.tasks import TASKS, Task
 from graphveil.methods.terms import (
     Budgets,
@@ -38,7 +35,7 @@ from graphveil.methods.terms import (
     option,
     options_of,
 )
-from graphveil.plugins import is_reference, unknown_name
+from graphveil.plugins import is_reference
 from graphveil.version import __version__
 
 
@@ -57,8 +54,7 @@ def outside_digests(spec: Experiment) -> dict[str, str]:
 # The two sides of a graph that is given as an object.
 Given = tuple[Graph, Users]
 Part = Literal["method", "control", "structure", "edgeless", "unasked"]
-PRIVATE_EDGES = "private_edges"
-MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
+MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
 # Fields whose value names code, or is the method's own where it is empty.
 RESOLVED = {"method", "backbone", "mechanism", "link_mechanism"}
 
@@ -227,26 +223,12 @@ class Experiment:
         return self._below(MECHANISM_PREFIX)
 
     @property
-    def link_options(self) -> dict[str, Any]:
-        """The settings that are the mechanism's for links, which links are private, and the variant of the private graph.
-
-        They stand below "link.", or are settings of a method that has some of these names itself.
-        """
-        if not self.budgets.private_links:
-            return self._below(LINK_PREFIX)
-        settings = self.resolved_settings
-        own = [name for name in self.resolved_method.links.settings if self._serves_links(name)]
-        return {**{name: getattr(settings, name) for name in own}, **self._below(LINK_PREFIX)}
-
-    def _serves_links(self, name: str) -> bool:
-        """Return whether the mechanism for links has an option; private edges need ``public``."""
-        accepted = inspect.signature(entry(self.budgets.link_mechanism).build).parameters
-        return ("public" if name == PRIVATE_EDGES else name) in accepted
-
-    @property
-    def private_edges(self) -> Any:
-        """The private links, as a share or a file, if others are public; None if all are private."""
-        return self.link_options.get(PRIVATE_EDGES) if self.budgets.private_links else None
+    def links(self) -> LinkOptions:
+        """What is said of private links besides their budget."""
+        method, settings = self.resolved_method, self.resolved_settings
+        return LinkOptions(
+            method.links, self.budgets, self._below(LINK_PREFIX), settings, self.method_settings
+        )
 
     @property
     def loader_options(self) -> dict[str, Any]:
@@ -273,7 +255,7 @@ class Experiment:
             split = self.loader_options.get("split")
             if split == "few" or isinstance(split, SplitRecipe):
                 check_private_labels(recipe_of(split))
-        self._check_links()
+        self.links.check()
         if budgets.norm_epsilon is not None:
             require(method, "norms")
         self._check_turnout()
@@ -296,30 +278,6 @@ class Experiment:
         if what:
             here = f"unlike those of {self.method} with {mechanism}: leave it out, or take ppgnn with ppm"
             raise InputError(f"{what[0]} is for users who choose a privacy level, {here}")
-
-    def _check_links(self) -> None:
-        options, links = self._below(LINK_PREFIX), self.budgets.link_mechanism
-        own = [name for name in self.resolved_method.links.settings if name in self.method_settings]
-        given = [f"{LINK_PREFIX}{name}" for name in options] + own
-        if links != self.resolved_method.links.mechanism:
-            given.append("--link-mechanism")
-        if given and not self.budgets.private_links:
-            raise InputError(f"{given[0]} has no meaning where links are public: give --link-epsilon too")
-        for name in options:
-            if name in ("public", "private_users"):
-                raise InputError(f"link.{name} follows from which links are private: give private_edges")
-            if name in own:
-                raise InputError(f"{name} and {LINK_PREFIX}{name} are the same: give one of them")
-        for name in [*own, *(name for name in options if name == PRIVATE_EDGES)]:
-            if not self._serves_links(name):
-                raise InputError(f"{name} has no meaning for {links}: leave it out, or take edgerr")
-        if self.private_edges is not None:
-            private_edges_file(self.private_edges)
-        variant = options.get("variant", VARIANTS[0])
-        if variant not in VARIANTS:
-            raise unknown_name("variant of links", str(variant), VARIANTS)
-        if "variant" in options and entry(links).trust == "curator":
-            raise InputError(f"the graph of {links} is taken as it is: leave link.variant out")
 
     def _check_turnout(self) -> None:
         self.turnout.check()
@@ -354,7 +312,7 @@ class Experiment:
                 "seed": self.seed + run,
                 "task": self.task,
                 "label_epsilon": self.budgets.label_epsilon,
-                "links": [self.budgets.link_epsilon, self.budgets.link_mechanism, self.link_options]
+                "links": [self.budgets.link_epsilon, self.budgets.link_mechanism, self.links.options]
                 if self.budgets.private_links
                 else None,
                 "turnout": shared["turnout"],
@@ -369,8 +327,7 @@ def input_digest(spec: Experiment, part: Part = "method") -> str:
     """Return a digest of all data that one part of an experiment reads: another content, another digest."""
     whole = data_digest(spec.data, spec.loader_options)
     levels = level_source(spec.levels.level_distribution or "uniform")
-    edges = None if spec.private_edges is None else private_edges_file(spec.private_edges)
-    files = [] if edges is None else [edges]
+    files = list(spec.links.files)
     if part != "structure":
         files += [levels] if spec.has_levels and isinstance(levels, Path) else []
         files += spec.resolved_settings.files

@@ -440,7 +440,7 @@ def _verdict(experiment: Experiment, gains: Mapping[Part, Summary | None]) -> st
     if (volunteers := gains["unasked"]) is not None:
         said.append(beside(volunteers, "volunteers alone"))
     if (edges := gains["edgeless"]) is not None and budgets.link_epsilon is not None:
-        without = "no edges at all" if experiment.private_edges in (None, 1) else "public links alone"
+        without = "no edges at all" if experiment.links.private_edges in (None, 1) else "public links alone"
         said.append(link_verdict(edges, budgets.link_epsilon, without))
     return "; ".join(said) or None
 

@@ -17,7 +17,6 @@ from graphveil import learn
 from graphveil.errors import GraphveilError, InputError, PrivacyError
 from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest
 from graphveil.graphs import Graph, Users, load
-from graphveil.graphs.links import divide_edges
 from graphveil.graphs.load import data_digest
 from graphveil.graphs.panel import refuse_levels, with_panel
 from graphveil.graphs.users import draw_levels, level_source, read_levels
@@ -371,7 +370,7 @@ def prepare_unit(unit: RunUnit, progress: Progress | None = None) -> PreparedUni
     method = unit.role.method_of(spec)
     graph = _with_volunteers(unit, graph, users)
     # A method's own code sees what is public, from the first question on.
-    edges = None if spec.private_edges is None else divide_edges(graph, spec.private_edges, seed)
+    edges = spec.links.divided(graph, seed)
     public = public_part(
         graph,
         private_labels=spec.budgets.private_labels,
@@ -489,7 +488,7 @@ def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | N
         levels=job_levels(spec),
         machine=replace(spec.machine, device=_device(spec.machine.device)),
         mechanism_options=spec.mechanism_options,
-        links=PrivateLinks(spec.link_options),
+        links=PrivateLinks(spec.links.options),
         backbone=spec.backbone,
         task=spec.resolved_task,
         progress=progress,

@@ -169,13 +169,17 @@ class DividedEdges:
     private_users: NDArray[np.int64]
 
 
+# The option that says which links are private, where the others are public.
+PRIVATE_EDGES = "private_edges"
+
+
 def private_edges_file(given: Any) -> Path | None:
     """The file that says which links are private; None where a share of them is. Anything else is refused."""
     if isinstance(given, str):
         if Path(given).is_file():
             return Path(given)
         raise InputError(f"private_edges must be a share of links or a file, there is no file {given!r}")
-    check_number(given, "private_edges", above=0, most=1)
+    check_number(given, PRIVATE_EDGES, above=0, most=1)
     return None
 
 
