@@ -35,7 +35,7 @@ from graphveil.methods.veil_advice import (
     volunteer_rows,
     within_reach,
 )
-from graphveil.methods.veil_model import PublicModel, taught_by_panel
+from graphveil.methods.veil_model import PublicModel, model_from_panel
 from reproduce.advice.gains import COLUMNS, FILE
 
 GRAPHS = (
@@ -123,7 +123,7 @@ def measured(graph: MeasuredGraph, done: Collection[tuple[str, ...]]) -> list[di
                 "veil", graph.data, epsilon=epsilon, seed=seed, settings=options, **volunteers
             )
             try:
-                with learn.one_thread(), patch.object(veil, "taught_by_panel", taught):
+                with learn.one_thread(), patch.object(veil, "model_from_panel", taught):
                     ready = open_unit(RunUnit(spec, given=given))
                     if posterior is None:
                         posterior = structure_posterior(ready.job)
@@ -144,7 +144,7 @@ class OnceTaught:
     def __call__(self, graph: Graph, *more: Any) -> PublicModel:
         assert graph.panel is not None
         if len(graph.panel) not in self.models:
-            self.models[len(graph.panel)] = taught_by_panel(graph, *more)
+            self.models[len(graph.panel)] = model_from_panel(graph, *more)
         return self.models[len(graph.panel)]
 
 

@@ -7,7 +7,7 @@ import torch
 
 from graphveil import SeededWords, mechanism
 from graphveil.denoise import KProp
-from graphveil.learn.attribute_analysis import Denoised, KnownLabels
+from graphveil.learn.attribute_analysis import DenoisedReports, KnownLabels
 from graphveil.linear import weighted_mean_matrix
 from tests.learn.graphs import small_graph
 
@@ -28,7 +28,7 @@ def setting(name="multibit", hops=2, features=40, users=80):
     whole = estimate.dense() - estimate.offset
     matrix = operator.matrix.to_dense().double().numpy()
     plain = np.linalg.matrix_power(matrix, hops) @ whole
-    return Denoised(estimate, operator), plain, known_of(graph)
+    return DenoisedReports(estimate, operator), plain, known_of(graph)
 
 
 def known_of(graph):
@@ -56,7 +56,7 @@ def plain_values(rows):
     loops = SparseMatrix.from_csr(np.arange(users + 1), np.arange(users), np.ones(users), (users, users))
     pointers = np.arange(users + 1, dtype=np.int64) * features
     values = np.asarray(rows, dtype=np.float64).ravel()
-    return Denoised(Estimate(rows.shape, pointers, None, values, 0.0, True), KProp(0).operator(loops))
+    return DenoisedReports(Estimate(rows.shape, pointers, None, values, 0.0, True), KProp(0).operator(loops))
 
 
 def largest_tensor(call):

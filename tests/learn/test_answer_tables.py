@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.learn.class_answers import STRENGTH, ClassAnswers, Judged, class_evidence
+from graphveil.learn.class_answers import STRENGTH, ClassAnswers, JudgedAnswers, class_evidence
 
 
 def asked_of(counts, least=0.01, certainty=None):
@@ -22,7 +22,7 @@ def asked_of(counts, least=0.01, certainty=None):
 
 def judged_of(classes, count, folds=None):
     everybody = np.arange(len(classes))
-    return Judged(everybody, np.eye(count)[classes], everybody % 2 if folds is None else folds)
+    return JudgedAnswers(everybody, np.eye(count)[classes], everybody % 2 if folds is None else folds)
 
 
 def shrunk(counts):
@@ -98,7 +98,7 @@ def test_a_class_that_is_not_in_the_list_has_a_row_of_its_own():
 def test_who_did_not_judge_gets_evidence_too():
     asked, classes = asked_of(COUNTS)
     few = np.arange(0, len(classes), 5)
-    judged = Judged(few, np.eye(2)[classes[few]], np.arange(len(few)) % 2)
+    judged = JudgedAnswers(few, np.eye(2)[classes[few]], np.arange(len(few)) % 2)
     _, whole = class_evidence(asked, judged, 2)
     same = asked.places == asked.places[0]
     assert np.ptp(odds(whole)[same]) == 0
@@ -107,7 +107,7 @@ def test_who_did_not_judge_gets_evidence_too():
 
 def test_without_judges_answers_say_nothing():
     asked, _ = asked_of(COUNTS)
-    nobody = Judged(np.empty(0, dtype=np.int64), np.empty((0, 2)), np.empty(0, dtype=np.int64))
+    nobody = JudgedAnswers(np.empty(0, dtype=np.int64), np.empty((0, 2)), np.empty(0, dtype=np.int64))
     folded, whole = class_evidence(asked, nobody, 2)
     assert not folded.any()
     assert not whole.any()
@@ -120,7 +120,7 @@ def test_a_table_is_recovered_from_labels_that_were_reported_with_noise():
     joint = np.einsum("cp,cl->lp", 2000 * table, flips)
     asked, labels = asked_of(np.rint(joint).astype(int))
     everybody = np.arange(len(labels))
-    judged = Judged(everybody, 0.5 * flips[:, labels].T, everybody % 2)
+    judged = JudgedAnswers(everybody, 0.5 * flips[:, labels].T, everybody % 2)
     _, whole = class_evidence(asked, judged, 2)
     expected = np.log(table[0] / table[1])[asked.places]
     # Taken for certain, labels would give a half of that.

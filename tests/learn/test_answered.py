@@ -11,10 +11,10 @@ from graphveil.graphs.part import Group
 from graphveil.graphs.splits import Split
 from graphveil.learn.class_answers import (
     RIDGE,
-    Answered,
     ClassAnswers,
-    Judged,
-    Judges,
+    JudgedAnswers,
+    PosteriorCandidate,
+    ValidationUsers,
     _conditional_logit,
     class_evidence,
     clearly_better,
@@ -157,9 +157,9 @@ def answers_on(graph, seed=0, telling=0.0, classes=3):
     judges = np.flatnonzero(graph.validation)
     folds = np.arange(len(judges)) % 2
     asked = ClassAnswers(np.arange(users), lists, places, prior.max(axis=1), 0.05)
-    judged = Judged(judges, np.eye(classes)[truth[judges]], folds)
+    judged = JudgedAnswers(judges, np.eye(classes)[truth[judges]], folds)
     by_fold, whole = class_evidence(asked, judged, classes)
-    return prior, whole, by_fold, Judges(Group.alone(judges), truth[judges], folds, None), truth
+    return prior, whole, by_fold, ValidationUsers(Group.alone(judges), truth[judges], folds, None), truth
 
 
 def crowd(users=400, seed=0):
@@ -212,7 +212,7 @@ def test_judges_have_the_evidence_of_their_own_fold():
         np.empty((0, 2), dtype=int), np.arange(users) % 2, 1, split_of(np.zeros(users), np.arange(users) < 20)
     )
     prior = np.full((users, 2), 0.5)
-    judges = Judges(Group.alone(np.arange(20)), np.arange(20) % 2, np.arange(20) % 2, None)
+    judges = ValidationUsers(Group.alone(np.arange(20)), np.arange(20) % 2, np.arange(20) % 2, None)
     by_fold = np.zeros((2, users, 2))
     by_fold[0, :, 0] = by_fold[1, :, 1] = 3.0
     rows = with_answers(graph, prior, np.zeros((users, 2)), by_fold, judges)[0].rows
@@ -252,12 +252,14 @@ def test_a_prior_that_is_as_unsure_as_it_should_not_be_makes_no_answers_of_nothi
 
 
 def judges_of(labels):
-    return Judges(Group.alone(np.arange(len(labels))), np.array(labels), np.arange(len(labels)) % 2, None)
+    return ValidationUsers(
+        Group.alone(np.arange(len(labels))), np.array(labels), np.arange(len(labels)) % 2, None
+    )
 
 
 def test_a_lower_loss_with_a_lower_metric_is_not_better():
     judges = judges_of([0] * 50)
-    found = Answered(np.tile([0.9, 0.1], (50, 1)), np.tile([0.6, 0.4], (50, 1)), "")
+    found = PosteriorCandidate(np.tile([0.9, 0.1], (50, 1)), np.tile([0.6, 0.4], (50, 1)), "")
     assert clearly_better(found, judges, lambda rows: 0.5, 0.5)
     assert not clearly_better(found, judges, lambda rows: 0.5, 0.51)
 
@@ -266,19 +268,19 @@ def test_a_loss_that_is_lower_for_a_few_alone_is_not_clearly_lower():
     """Three of fifty gain: the mean is 1.8 standard errors above nothing."""
     rows = np.tile([0.5, 0.5], (50, 1))
     rows[:3] = [0.99, 0.01]
-    found = Answered(rows, np.full((50, 2), 0.5), "")
+    found = PosteriorCandidate(rows, np.full((50, 2), 0.5), "")
     assert not clearly_better(found, judges_of([0] * 50), lambda rows: 1.0, 0.0)
 
 
 def test_one_judge_makes_nothing_clear():
     """A single difference has no spread, however small it is."""
-    found = Answered(np.array([[0.9, 0.1]]), np.array([[0.6, 0.4]]), "")
+    found = PosteriorCandidate(np.array([[0.9, 0.1]]), np.array([[0.6, 0.4]]), "")
     assert not clearly_better(found, judges_of([0]), lambda rows: 1.0, 0.0)
 
 
 def test_the_same_probabilities_are_not_better():
     same = np.full((9, 2), 0.5)
-    assert not clearly_better(Answered(same, same, ""), judges_of([0] * 9), lambda rows: 1.0, 0.0)
+    assert not clearly_better(PosteriorCandidate(same, same, ""), judges_of([0] * 9), lambda rows: 1.0, 0.0)
 
 
 def test_logarithms_are_finite_and_of_probabilities():
@@ -307,7 +309,7 @@ def test_workers_make_of_answers_what_one_process_makes():
 
     def work(part):
         own = part.original
-        theirs = Judges(Group.of(part, part.validation), judges.labels, judges.folds, None)
+        theirs = ValidationUsers(Group.of(part, part.validation), judges.labels, judges.folds, None)
         return own, with_answers(part, prior[own], whole[own], by_fold[:, own], theirs)
 
     for own, found in parted(graph, 3, work):

@@ -4,7 +4,7 @@ import torch
 
 from graphveil.denoise import KProp
 from graphveil.errors import InputError
-from graphveil.learn.attribute_analysis import Denoised
+from graphveil.learn.attribute_analysis import DenoisedReports
 from graphveil.linear import Chebyshev, gcn_matrix
 from tests.learn.analysis import setting
 from tests.learn.graphs import small_graph
@@ -28,7 +28,7 @@ def test_blocks_and_products_are_those_of_the_plain_matrix(name, hops):
 def test_hops_that_are_a_chebyshev_series_do_too():
     values, _, _ = setting()
     graph, _, _ = small_graph(users=80, edges=160)
-    other = Denoised(values.estimate, Chebyshev(gcn_matrix(graph), [0.5, 0.3, 0.2]))
+    other = DenoisedReports(values.estimate, Chebyshev(gcn_matrix(graph), [0.5, 0.3, 0.2]))
     weights, rows = torch.randn(40, 2), torch.randn(80, 2)
     # <V, H W> = <Hᵀ V, W>
     torch.testing.assert_close(
@@ -43,4 +43,4 @@ def test_hops_over_other_users_are_refused():
     values, _, _ = setting()
     graph, _, _ = small_graph(users=60)
     with pytest.raises(InputError, match="60 users, 80 reported"):
-        Denoised(values.estimate, KProp(1).operator(gcn_matrix(graph)))
+        DenoisedReports(values.estimate, KProp(1).operator(gcn_matrix(graph)))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from graphveil.learn import topology as module
-from graphveil.learn.topology import Among, dropout
+from graphveil.learn.topology import RowSubset, dropout
 
 
 @pytest.mark.parametrize("few", [None, 0], ids=["by torch", "from few words"])
@@ -19,7 +19,7 @@ def test_parts_draw_what_the_whole_draws(few, columns, monkeypatch):
     order = np.random.default_rng(0).permutation(501)
     for own in (order[:200], order[200:], order[:0]):
         torch.manual_seed(5)
-        part = dropout(values[torch.from_numpy(own)], 0.4, True, few, Among(501, own))
+        part = dropout(values[torch.from_numpy(own)], 0.4, True, few, RowSubset(501, own))
         torch.testing.assert_close(part, whole[torch.from_numpy(own)], rtol=0, atol=0)
         assert torch.equal(torch.rand(1), after)
 
@@ -28,5 +28,5 @@ def test_nothing_is_drawn_outside_training():
     torch.manual_seed(5)
     values = torch.randn(10, 2)
     before = torch.get_rng_state()
-    assert torch.equal(dropout(values, 0.5, False, 0, Among(20, np.arange(10))), values)
+    assert torch.equal(dropout(values, 0.5, False, 0, RowSubset(20, np.arange(10))), values)
     assert torch.equal(torch.get_rng_state(), before)

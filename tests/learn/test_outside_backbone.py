@@ -8,7 +8,7 @@ from torch_geometric.nn import GCNConv
 
 from graphveil.errors import InputError
 from graphveil.learn import GCN, build_backbone
-from graphveil.learn.backbones import outside_backbone
+from graphveil.learn.backbones import custom_backbone
 from graphveil.learn.inputs import raw_input
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
@@ -43,7 +43,7 @@ class Sparse(nn.Module):
 
 
 def made(found, outputs=3, name="mine.py:Mine", **options):
-    return outside_backbone(name, found)(30, 16, outputs, **options)
+    return custom_backbone(name, found)(30, 16, outputs, **options)
 
 
 @pytest.mark.parametrize("form", ["sparse", "dense", "composed"])

@@ -15,9 +15,9 @@ from graphveil.learn.public_model import (
     Means,
     _regression,
     _Space,
+    fit_rows,
     learn_means,
-    teach_by_means,
-    teach_by_rows,
+    model_of_means,
     unit_rows,
 )
 from tests.collectives import together
@@ -51,7 +51,7 @@ def test_rows_are_divided_by_their_length_and_zeros_stay(kind):
 
 def test_separable_rows_are_told_apart():
     rows, labels = separable()
-    taught = teach_by_rows(rows, certain(labels), seed=0)
+    taught = fit_rows(rows, certain(labels), seed=0)
     others, theirs = separable(seed=1)
     # Whoever knows how rows come about is right in 0.64 + 0.32/2 + 0.04/3 = 81 of 100.
     assert (taught.scores(others).argmax(axis=1) == theirs).mean() > 0.7
@@ -59,13 +59,13 @@ def test_separable_rows_are_told_apart():
 
 def test_the_gain_is_about_what_such_rows_tell():
     rows, labels = separable()
-    taught = teach_by_rows(rows, certain(labels), seed=0)
+    taught = fit_rows(rows, certain(labels), seed=0)
     assert 0.4 < taught.gain < np.log(3)
 
 
 def test_rows_that_tell_nothing_gain_next_to_nothing():
     rows, labels = separable(strength=0.0)
-    taught = teach_by_rows(rows, certain(labels), seed=0)
+    taught = fit_rows(rows, certain(labels), seed=0)
     assert taught.gain < 0.02
 
 
@@ -74,7 +74,7 @@ def test_scores_are_log_likelihood_ratios_so_that_a_rare_class_is_not_counted_tw
     random = np.random.default_rng(3)
     labels = np.repeat([0, 1, 2], [120, 20, 10])
     rows = random.random((150, 4))
-    scores = teach_by_rows(rows, certain(labels), seed=0).scores(rows)
+    scores = fit_rows(rows, certain(labels), seed=0).scores(rows)
     assert np.abs(scores - scores.mean(axis=1, keepdims=True)).max() < 1.0
 
 
@@ -82,27 +82,27 @@ def test_own_scores_are_by_a_model_that_others_taught():
     """Labels that are drawn at random cannot be told, not even by those who taught: only a model that saw them could."""
     random = np.random.default_rng(5)
     rows, labels = random.random((100, 200)), random.integers(0, 3, 100)
-    taught = teach_by_rows(rows, certain(labels), seed=0)
+    taught = fit_rows(rows, certain(labels), seed=0)
     assert (taught.own.argmax(axis=1) == labels).mean() < 0.5
     assert (taught.scores(rows).argmax(axis=1) == labels).mean() > 0.8
 
 
 def test_sparse_rows_teach_like_dense_ones():
     rows, labels = separable()
-    first, second = (teach_by_rows(each, certain(labels), seed=0) for each in (rows, csr_array(rows)))
+    first, second = (fit_rows(each, certain(labels), seed=0) for each in (rows, csr_array(rows)))
     np.testing.assert_allclose(first.scores(rows), second.scores(rows), atol=1e-6)
 
 
 def test_the_same_seed_teaches_the_same():
     rows, labels = separable()
-    first, second = (teach_by_rows(rows, certain(labels), seed=4).weights for _ in range(2))
+    first, second = (fit_rows(rows, certain(labels), seed=4).weights for _ in range(2))
     assert np.array_equal(first, second)
 
 
 def test_likely_classes_teach_too():
     rows, labels = separable()
     likely = 0.7 * certain(labels) + 0.1
-    found = teach_by_rows(rows, likely, seed=0).scores(rows)
+    found = fit_rows(rows, likely, seed=0).scores(rows)
     assert (found.argmax(axis=1) == labels).mean() > 0.8
 
 
@@ -116,14 +116,14 @@ def test_a_class_that_nobody_is_of_is_spoken_against():
 def test_where_all_are_of_one_class_nothing_is_learned():
     """Scores are without the classes' shares: they must not speak for classes that nobody is of."""
     rows = separable(users=10)[0]
-    taught = teach_by_rows(rows, certain(np.zeros(10, dtype=int)), seed=0)
+    taught = fit_rows(rows, certain(np.zeros(10, dtype=int)), seed=0)
     np.testing.assert_allclose(taught.scores(rows), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("users", [1, 2])
 def test_one_or_two_volunteers_teach_finite_scores(users):
     rows, labels = separable(users=users)
-    taught = teach_by_rows(rows, certain(labels), seed=0)
+    taught = fit_rows(rows, certain(labels), seed=0)
     assert np.isfinite(taught.scores(rows)).all()
 
 
@@ -210,7 +210,7 @@ def test_classes_that_are_equally_likely_for_everybody_teach_nothing():
 
 def test_scores_of_means_are_those_of_normal_rows():
     centre, apart, spread = np.array([0.5, 0.2]), np.array([[0.3, 0.0], [-0.3, 0.1]]), np.array([0.04, 0.09])
-    taught = teach_by_means(Means(centre, apart, 1.0), spread, unit=False)
+    taught = model_of_means(Means(centre, apart, 1.0), spread, unit=False)
     rows = np.random.default_rng(0).random((5, 2))
     logs = [norm.logpdf(rows, centre + each, np.sqrt(spread)).sum(axis=1) for each in apart]
     expected = REPORT_TEMPERATURE * (logs[0] - logs[1])
@@ -219,7 +219,7 @@ def test_scores_of_means_are_those_of_normal_rows():
 
 
 def test_a_model_of_unit_rows_divides_rows_first():
-    taught = teach_by_means(Means(np.zeros(2), np.eye(2), 1.0), np.ones(2), unit=True)
+    taught = model_of_means(Means(np.zeros(2), np.eye(2), 1.0), np.ones(2), unit=True)
     rows = np.array([[0.1, 0.2]])
     np.testing.assert_allclose(taught.scores(rows), taught.scores(50 * rows))
 

@@ -5,7 +5,7 @@ import torch
 from graphveil.errors import InputError
 from graphveil.learn import Schedule, Targets, Topology, build_backbone, fit
 from graphveil.learn.inputs import raw_input
-from graphveil.learn.training import Best
+from graphveil.learn.training import BestEpoch
 from tests.learn.graphs import small_graph
 
 
@@ -65,7 +65,7 @@ def test_training_learns_what_features_tell():
 
 def test_a_loss_that_is_not_a_number_is_refused():
     targets = Targets(torch.tensor([0, 1]), torch.tensor([True, False]), torch.tensor([False, True]))
-    best = Best(targets, Schedule(epochs=2))
+    best = BestEpoch(targets, Schedule(epochs=2))
     assert best.keep(0, torch.full((2, 2), torch.nan))
     assert not best.keep(1, torch.full((2, 2), torch.nan))
     with pytest.raises(InputError, match="not a finite number"):
@@ -74,7 +74,7 @@ def test_a_loss_that_is_not_a_number_is_refused():
 
 def test_a_later_epoch_is_kept_only_if_it_is_better():
     targets = Targets(torch.tensor([0, 1]), torch.tensor([True, False]), torch.tensor([False, True]))
-    best = Best(targets, Schedule(epochs=3, patience=1))
+    best = BestEpoch(targets, Schedule(epochs=3, patience=1))
     right, unsure = torch.tensor([[0.0, 0.0], [0.0, 3.0]]), torch.zeros(2, 2)
     assert best.keep(0, unsure) and not best.enough(0)
     assert best.keep(1, right) and not best.enough(1)

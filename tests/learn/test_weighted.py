@@ -9,7 +9,14 @@ import torch
 from graphveil.learn import BACKBONES, GCN, build_backbone
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology, WeightedTopology
-from graphveil.learn.training import LinkObjective, Schedule, Turns, fit, fit_with_links, weight_gradient
+from graphveil.learn.training import (
+    AlternatingSteps,
+    LinkObjective,
+    Schedule,
+    fit,
+    fit_with_links,
+    weight_gradient,
+)
 from graphveil.linear.pairs import PairPattern
 from tests.learn.graphs import small_graph
 
@@ -71,7 +78,7 @@ def test_without_steps_of_the_weights_it_is_plain_training():
     plain = fit(model(), INPUTS, start, TARGETS, schedule)
     objective = LinkObjective(ONES, 1.0, 0.0)
     joint, weights = fit_with_links(
-        model(), lambda _: INPUTS, start, TARGETS, objective, Turns(2, 0.0), schedule
+        model(), lambda _: INPUTS, start, TARGETS, objective, AlternatingSteps(2, 0.0), schedule
     )
     assert torch.equal(plain.scores, joint.scores)
     assert torch.equal(weights, ONES)
@@ -93,7 +100,7 @@ def test_a_link_between_classes_loses_weight_against_one_within():
         WeightedTopology(pattern, start),
         targets,
         LinkObjective(start, 0.01, 0.0),
-        Turns(1, 0.5),
+        AlternatingSteps(1, 0.5),
         Schedule(epochs=60),
     )
     within = labels[pairs[:, 0]] == labels[pairs[:, 1]]

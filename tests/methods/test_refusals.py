@@ -7,7 +7,7 @@ import torch
 from graphveil.errors import InputError
 from graphveil.graphs import from_arrays
 from graphveil.learn.targets import Targets
-from graphveil.learn.training import Best, Fitted, Schedule
+from graphveil.learn.training import BestEpoch, Fitted, Schedule
 from graphveil.methods import METHODS
 from graphveil.methods.check import Trial, declared, run, small_data
 
@@ -29,7 +29,7 @@ def test_bad_settings_are_refused_before_anything_is_learned(name, settings):
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
 def test_training_that_does_not_converge_is_refused(loss):
-    best = Best(
+    best = BestEpoch(
         Targets(torch.zeros(1), torch.zeros(1, dtype=torch.bool), torch.zeros(1, dtype=torch.bool)),
         Schedule(),
     )

@@ -12,7 +12,7 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import from_arrays, load
 from graphveil.graphs.panel import Panel, with_panel
 from graphveil.methods import METHODS, Job, veil
-from graphveil.methods.check import Unasked
+from graphveil.methods.check import UnaskedUsers
 from graphveil.methods.job import public_part
 from graphveil.methods.method import with_questions
 from graphveil.methods.tasks import LINK
@@ -192,7 +192,7 @@ def test_where_nobody_may_be_asked_nobody_is():
     graph, users = town()
     graph = with_panel(graph, users, VOLUNTEERS, seed=0)
     job, _ = job_of(graph, users, unasked=True)
-    assert np.isfinite(METHOD.run(replace(job, users=Unasked())).scores).all()
+    assert np.isfinite(METHOD.run(replace(job, users=UnaskedUsers())).scores).all()
 
 
 def test_where_nobody_may_be_asked_volunteers_who_are_tested_still_count():
@@ -201,7 +201,7 @@ def test_where_nobody_may_be_asked_volunteers_who_are_tested_still_count():
     who = np.flatnonzero(graph.test)[:200]
     graph = with_volunteers(graph, users, who)
     job, _ = job_of(graph, users, unasked=True)
-    found = METHOD.run(replace(job, users=Unasked())).scores.argmax(axis=1)
+    found = METHOD.run(replace(job, users=UnaskedUsers())).scores.argmax(axis=1)
     right = users.raw.labels[who] == found[who]
     alone = STRUCTURE.run(Job.of(graph, Nobody(), STRUCTURE.settings.of(QUICK), 0)).scores.argmax(axis=1)
     assert right.mean() > (users.raw.labels[who] == alone[who]).mean()
@@ -532,7 +532,7 @@ def refused(words, graph=None, users=None, settings=None, **options):
     chosen = METHOD.settings.of({**QUICK, **(settings or {})})
     terms = {"epsilon": 4.0, "mechanism": METHOD.mechanism, **options}
     with pytest.raises(InputError, match=words):
-        METHOD.run(Job.of(graph, Unasked(), chosen, 0, **terms))
+        METHOD.run(Job.of(graph, UnaskedUsers(), chosen, 0, **terms))
 
 
 def test_volunteers_who_are_not_there_cannot_teach():
@@ -574,7 +574,9 @@ def test_a_graph_without_features_is_refused():
     pairs, labels = np.array([[0, 1], [1, 2], [2, 3]]), np.array([0, 1, 0, 1])
     graph, users = from_arrays(pairs, labels=labels, users=4)
     with pytest.raises(InputError, match="has no features"):
-        METHOD.run(Job.of(graph, Unasked(), METHOD.settings.of(QUICK), 0, epsilon=1.0, mechanism="privunit"))
+        METHOD.run(
+            Job.of(graph, UnaskedUsers(), METHOD.settings.of(QUICK), 0, epsilon=1.0, mechanism="privunit")
+        )
     assert len(users) == 4
 
 

@@ -15,11 +15,11 @@ from graphveil.graphs.panel import Panel
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.methods.veil_model import (
-    Around,
+    CentredRange,
     clearly_more,
+    model_from_panel,
+    model_from_reports,
     read_weights,
-    taught_by_panel,
-    taught_by_reports,
 )
 
 CLASSES, FEATURES = 3, 4
@@ -176,13 +176,15 @@ def test_a_folder_is_no_file_of_weights(tmp_path):
 )
 def test_values_are_taken_around_the_middle_unless_most_are_zero(features, public, centre):
     graph = replace(GRAPH, feature_count=features, public_range=PublicRange(*map(float, public)))
-    assert Around.of(graph).centre == centre
+    assert CentredRange.of(graph).centre == centre
 
 
 @pytest.mark.parametrize("centre", [0.0, 0.5])
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_volunteers_rows_are_clipped_like_everybody_s(kind, centre):
-    moved = Around(PublicRange(0.0, 1.0), centre).moved(kind(np.array([[3.0, 0.0, 0.25], [-2.0, 1.0, 0.0]])))
+    moved = CentredRange(PublicRange(0.0, 1.0), centre).moved(
+        kind(np.array([[3.0, 0.0, 0.25], [-2.0, 1.0, 0.0]]))
+    )
     dense = moved.toarray() if hasattr(moved, "tocsr") else moved
     assert dense.tolist() == (np.array([[1.0, 0.0, 0.25], [0.0, 1.0, 0.0]]) - centre).tolist()
 
@@ -202,7 +204,7 @@ def test_what_volunteers_teach_is_what_clients_compute(public):
     graph, users = people(public=public)
     who = np.arange(0, 60, 2)
     graph = replace(graph, panel=Panel(who, users.raw.features[who]))
-    found = taught_by_panel(graph, targets_of(graph, users), "self", seed=0)
+    found = model_from_panel(graph, targets_of(graph, users), "self", seed=0)
     integers = found.model.integers(users.raw.features, graph.public_range)
     right = found.model.scores(integers)[0].argmax(axis=1) == users.raw.labels
     assert right.mean() > 0.9
@@ -211,7 +213,7 @@ def test_what_volunteers_teach_is_what_clients_compute(public):
 
 def test_own_scores_are_not_kept_where_the_question_is_about_neighbours():
     graph = replace(GRAPH, panel=Panel(np.arange(30), USERS.raw.features[:30]))
-    found = taught_by_panel(graph, targets_of(graph, USERS), "neighbours", seed=0)
+    found = model_from_panel(graph, targets_of(graph, USERS), "neighbours", seed=0)
     assert (found.about, found.own) == ("neighbours", None)
 
 
@@ -220,10 +222,10 @@ def test_own_scores_are_not_kept_where_the_question_is_about_neighbours():
 def test_what_reports_teach_is_what_clients_compute(name, public):
     """3,000 users at ε = 8: what noise is left does not matter, what scale and centre are does."""
     graph, users = people(3000, public=public)
-    options = {"inputs": FEATURES, "centre": Around.of(graph).centre} if name == "privunit" else {}
+    options = {"inputs": FEATURES, "centre": CentredRange.of(graph).centre} if name == "privunit" else {}
     built = mechanism(name, epsilon=8.0, dims=FEATURES, range=public, **options)
     reports = built.randomize(users.raw.features, SeededWords(0))
-    found = taught_by_reports(reports, graph, targets_of(graph, users), np.arange(3000), "self")
+    found = model_from_reports(reports, graph, targets_of(graph, users), np.arange(3000), "self")
     integers = found.model.integers(users.raw.features, graph.public_range)
     right = found.model.scores(integers)[0].argmax(axis=1) == users.raw.labels
     assert right.mean() > 0.8
@@ -248,10 +250,10 @@ def test_any_range_can_be_taught_by_sketches(public, features):
     """Its middle is a point of the grid, however it is rounded."""
     graph, users = people(300, features, public=public)
     built = mechanism(
-        "privunit", epsilon=8.0, dims=4, range=public, inputs=features, centre=Around.of(graph).centre
+        "privunit", epsilon=8.0, dims=4, range=public, inputs=features, centre=CentredRange.of(graph).centre
     )
     reports = built.randomize(users.raw.features, SeededWords(0))
-    found = taught_by_reports(reports, graph, targets_of(graph, users), np.arange(300), "self")
+    found = model_from_reports(reports, graph, targets_of(graph, users), np.arange(300), "self")
     assert found.model.unit
 
 
@@ -259,26 +261,26 @@ def test_any_range_can_be_taught_by_sketches(public, features):
 def test_any_range_can_be_taught_by_volunteers(public):
     graph, users = people(public=public)
     graph = replace(graph, panel=Panel(np.arange(40), users.raw.features[:40]))
-    found = taught_by_panel(graph, targets_of(graph, users), "self", seed=0)
+    found = model_from_panel(graph, targets_of(graph, users), "self", seed=0)
     assert np.isfinite(found.scale)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_few_volunteers_teach_something_or_nothing(count):
     graph = replace(GRAPH, panel=Panel(np.arange(count), USERS.raw.features[:count]))
-    found = taught_by_panel(graph, targets_of(graph, USERS), "auto", seed=0)
+    found = model_from_panel(graph, targets_of(graph, USERS), "auto", seed=0)
     assert np.isfinite(found.gain)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_volunteers_with_nothing_in_their_rows_teach_nothing(kind):
     graph = replace(GRAPH, feature_count=200, panel=Panel(np.arange(6), kind(np.zeros((6, 200)))))
-    found = taught_by_panel(graph, targets_of(graph, USERS), "self", seed=0)
+    found = model_from_panel(graph, targets_of(graph, USERS), "self", seed=0)
     assert not found.model.weights.array.any()
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_volunteers_who_are_all_alike_teach_nothing_of_rows(kind):
     graph = replace(GRAPH, feature_count=200, panel=Panel(np.arange(6), kind(np.ones((6, 200)))))
-    found = taught_by_panel(graph, targets_of(graph, USERS), "self", seed=0)
+    found = model_from_panel(graph, targets_of(graph, USERS), "self", seed=0)
     assert np.isfinite(found.gain)

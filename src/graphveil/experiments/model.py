@@ -33,7 +33,7 @@ from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.methods.job import Questions, TrainingOptions
 from graphveil.methods.method import require
-from graphveil.methods.tasks import Trained
+from graphveil.methods.tasks import TrainedBackbone
 from graphveil.plugins import is_reference, plain_name
 from graphveil.privacy import Ledger, Plan
 from graphveil.privacy.answering import Recorder, Replay
@@ -78,7 +78,7 @@ class Model:
 
     spec: Experiment
     seed: int
-    trained: Trained
+    trained: TrainedBackbone
     answers: tuple[PlanReports, ...]
     training_graph: Graph
     collected: bool = False
@@ -356,7 +356,7 @@ def _from_content(content: dict[str, Any], about: dict[str, Any]) -> Model:
         plan = Plan.from_json(text)
         reports = Reports.from_bytes(message.numpy().tobytes(), plan.build())
         answers.append(PlanReports(plan, _answered(reports, plan, who, graph.node_count)))
-    trained = Trained(dict(content["weights"]), float(about["factor"]), int(about["columns"]))
+    trained = TrainedBackbone(dict(content["weights"]), float(about["factor"]), int(about["columns"]))
     # Files that say nothing of it are of a time when all reports were simulated.
     collected = bool(about.get("collected", False))
     return Model(spec, int(about["seed"]), trained, tuple(answers), graph, collected)

@@ -11,7 +11,7 @@ from graphveil.lazy import lazy_names
 if TYPE_CHECKING:
     from graphveil.learn.attribute_analysis import (
         ANALYSES,
-        Denoised,
+        DenoisedReports,
         KnownLabels,
         combined_scores,
         correlation_scores,
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
         SGC,
         SSGC,
         Backbone,
+        CustomBackbone,
         GraphSAGE,
-        OutsideBackbone,
         build_backbone,
     )
     from graphveil.learn.calibration import calibrated, log_losses
     from graphveil.learn.checkpoints import Checkpoints, read_tensors
     from graphveil.learn.class_answers import (
         ClassAnswers,
-        Judged,
-        Judges,
+        JudgedAnswers,
+        ValidationUsers,
         class_evidence,
         clearly_better,
         edge_operators,
@@ -97,7 +97,7 @@ if TYPE_CHECKING:
         spectrum,
         walk_scores,
     )
-    from graphveil.learn.public_model import column_means, learn_means, teach_by_means, teach_by_rows
+    from graphveil.learn.public_model import column_means, fit_rows, learn_means, model_of_means
     from graphveil.learn.targets import (
         DropTargets,
         Goal,
@@ -111,11 +111,11 @@ if TYPE_CHECKING:
     )
     from graphveil.learn.topology import Topology, WeightedTopology
     from graphveil.learn.training import (
+        AlternatingSteps,
         Fitted,
         LinkObjective,
         Progress,
         Schedule,
-        Turns,
         apply,
         best_scale,
         fit,

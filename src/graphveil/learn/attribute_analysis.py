@@ -61,7 +61,7 @@ WIDEST = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Denoised:
+class DenoisedReports:
     """H = hops @ X (n users x d attributes) for decoded reports X (n x d), the constant offset left out; ``hops`` is n x n.
 
     Products project before they propagate: H W = hops (X W), Hᵀ V = Xᵀ (hopsᵀ V). What is not linear in H, such as a variance,
@@ -124,7 +124,7 @@ SINGLE_ROUNDING = 1e-6
 COMPONENT_TOLERANCE = 1e-6
 
 
-def fisher_scores(values: Denoised, known: KnownLabels) -> Scores:
+def fisher_scores(values: DenoisedReports, known: KnownLabels) -> Scores:
     """FDA: the variance between classes over that within them, S_B / (S_W + ς) (TOGL, Eq. 5).
 
     S_B = Σ_c s_c (μ_c - μ)² and S_W = Σ_c s_c σ²_c, with shares s_c, means μ_c and variances σ²_c of the training users of class c.
@@ -144,7 +144,7 @@ def fisher_scores(values: Denoised, known: KnownLabels) -> Scores:
     return _fisher(found)
 
 
-def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scores:
+def pair_fisher_scores(values: DenoisedReports, linked: Pairs, unlinked: Pairs) -> Scores:
     """Return FDA scores for links: linked pairs against unlinked ones, by h_u·h_v of their users u, v.
 
     Only moments of these products are needed, and they are sums along pairs: Σ h_u h_v = Σ_u h_u (Ah)_u, with
@@ -178,7 +178,9 @@ def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scor
     return _fisher(found)
 
 
-def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDArray[np.int64]) -> Scores:
+def correlation_scores(
+    values: DenoisedReports, target: NDArray[np.float64], users: NDArray[np.int64]
+) -> Scores:
     """Return the squared correlation (Pearson) of each attribute with a target, over some users.
 
     Parameters
@@ -212,7 +214,7 @@ def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDA
     return np.concatenate(scores)
 
 
-def principal_scores(values: Denoised, known: KnownLabels) -> Scores:
+def principal_scores(values: DenoisedReports, known: KnownLabels) -> Scores:
     """PCA: how much of an attribute's variance the first components hold, as many as there are classes; no label is read.
 
     Σ_c λ_c v_cj², with the largest eigenvalues λ_c and eigenvectors v_c of the covariance of all users' rows.
@@ -256,7 +258,7 @@ def _pair_mean(matrix: SparseMatrix, rows: Tensor, count: int, room: Tensor) -> 
 BINS = 10
 
 
-def mutual_information_scores(values: Denoised, known: KnownLabels, bins: int = BINS) -> Scores:
+def mutual_information_scores(values: DenoisedReports, known: KnownLabels, bins: int = BINS) -> Scores:
     """Return the mutual information of class and attribute, in nats, among training users.
 
     It is Σ p(c, b) log (p(c, b) / p(c) p(b)) over classes c and bins b of each attribute.
@@ -279,7 +281,7 @@ def mutual_information_scores(values: Denoised, known: KnownLabels, bins: int = 
     return _scores(values, known, bins, information)
 
 
-def chi_square_scores(values: Denoised, known: KnownLabels, bins: int = BINS) -> Scores:
+def chi_square_scores(values: DenoisedReports, known: KnownLabels, bins: int = BINS) -> Scores:
     """Return Pearson's χ² = Σ (O - E)² / E of classes and bins of each attribute, among training users.
 
     Parameters
@@ -300,7 +302,7 @@ def chi_square_scores(values: Denoised, known: KnownLabels, bins: int = BINS) ->
     return _scores(values, known, bins, statistic)
 
 
-def class_tables(values: Denoised, known: KnownLabels, bins: int = BINS) -> Iterator[Scores]:
+def class_tables(values: DenoisedReports, known: KnownLabels, bins: int = BINS) -> Iterator[Scores]:
     """Yield the counts of training users of each block of attributes: (classes, bins, columns) float64.
 
     Bin k of an attribute ends with its value of rank ⌈nk/bins⌉ among the n training users, that value
@@ -335,7 +337,7 @@ def class_tables(values: Denoised, known: KnownLabels, bins: int = BINS) -> Iter
 
 
 def _scores(
-    values: Denoised, known: KnownLabels, bins: int, score: Callable[[Scores, Scores], Scores]
+    values: DenoisedReports, known: KnownLabels, bins: int, score: Callable[[Scores, Scores], Scores]
 ) -> Scores:
     """One score an attribute, from the table that is observed and the one that independence lets expect."""
     scores: list[Scores] = []
@@ -453,13 +455,13 @@ def _proximal_step(problem: Problem, strength: float, at: LogisticModel) -> Logi
     return LogisticModel(weights, at.intercept - slopes.sum(0) / CURVATURE, problem.times(weights))
 
 
-Analysis = Callable[[Denoised, KnownLabels], Scores]
+Analysis = Callable[[DenoisedReports, KnownLabels], Scores]
 # The strengths that SMA tries: λ_max/2, λ_max/4, … At λ_max itself all weights are 0.
 STRENGTHS, ITERATIONS = 8, 60
 
 
 def sparse_model_scores(
-    values: Denoised, known: KnownLabels, strengths: int = STRENGTHS, iterations: int = ITERATIONS
+    values: DenoisedReports, known: KnownLabels, strengths: int = STRENGTHS, iterations: int = ITERATIONS
 ) -> Scores:
     """Return SMA scores: mean |weight| over classes in an L1-penalized logistic regression (TOGL, Eq. 7).
 
@@ -522,7 +524,7 @@ ANALYSES: dict[str, Analysis] = {
 }
 
 
-def _training_rows(values: Denoised, users: NDArray[np.int64], labels: NDArray[np.int64]) -> Problem:
+def _training_rows(values: DenoisedReports, users: NDArray[np.int64], labels: NDArray[np.int64]) -> Problem:
     """The denoised rows of some users, by their products."""
     chosen = torch.from_numpy(users).to(values.device)
 

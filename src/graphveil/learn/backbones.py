@@ -357,7 +357,7 @@ CONVENTION = (
 TOPOLOGY = "topology"
 
 
-def outside_backbone(name: str, member: Any) -> Callable[..., Backbone]:
+def custom_backbone(name: str, member: Any) -> Callable[..., Backbone]:
     """Turn what a file or a package holds into a function that makes a backbone."""
     if isinstance(member, nn.Module):
         raise InputError(f"{name} is built already: name its class, or a function that makes it")
@@ -377,12 +377,12 @@ def outside_backbone(name: str, member: Any) -> Callable[..., Backbone]:
             return made
         if not isinstance(made, nn.Module):
             raise InputError(f"{name} returned a {type(made).__name__}: it must be {CONVENTION}")
-        return OutsideBackbone(name, made, outputs)
+        return CustomBackbone(name, made, outputs)
 
     return make
 
 
-class OutsideBackbone(Backbone):
+class CustomBackbone(Backbone):
     """A module from outside. All of it is the second layer: the library does not know where its first one ends."""
 
     has_first_layer = False
@@ -469,7 +469,7 @@ BACKBONES = Registry[Callable[..., Backbone]](
         "mlp": MLP,
     },
     group="graphveil.backbones",
-    adapt=outside_backbone,
+    adapt=custom_backbone,
 )
 
 

@@ -56,7 +56,7 @@ class ClassAnswers:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedAnswers:
     """Answers beside the classes that they may tell of: ``answers`` are places among those asked, ``likely`` what is known of
     each class (pairs x classes: a 1 where it is known, else the chances that a report leaves), ``folds`` 0 or 1."""
 
@@ -66,7 +66,7 @@ class Judged:
 
 
 def class_evidence(
-    asked: ClassAnswers, judged: Judged, classes: int, told: ClassAnswers | None = None
+    asked: ClassAnswers, judged: JudgedAnswers, classes: int, told: ClassAnswers | None = None
 ) -> tuple[Floats, Floats]:
     """Return the log-likelihood of each answer under each class (users asked x classes), centred at 0.
 
@@ -100,7 +100,7 @@ def class_evidence(
 
 
 def _tables(
-    asked: ClassAnswers, judged: Judged, chosen: Whole, ranks: Whole, bins: Whole, count: int
+    asked: ClassAnswers, judged: JudgedAnswers, chosen: Whole, ranks: Whole, bins: Whole, count: int
 ) -> Floats:
     """P(place | rank) for each bin (bins x ranks x places), by expectation and maximisation where classes are not certain."""
     width = asked.lists.shape[1]
@@ -142,7 +142,7 @@ CLEARLY = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Judges:
+class ValidationUsers:
     """Validation users of all workers: who, their labels, which of two halves each belongs to, and how labels were reported, if
     they were."""
 
@@ -162,7 +162,7 @@ class Judges:
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
+class PosteriorCandidate:
     """Probabilities with answers (n x C), those that they are to be compared with, and how they came about."""
 
     rows: Floats
@@ -222,8 +222,8 @@ class _OnDisk:
 
 
 def with_answers(
-    graph: Graph, prior: Floats, evidence: Floats, by_fold: Floats, judges: Judges
-) -> list[Answered]:
+    graph: Graph, prior: Floats, evidence: Floats, by_fold: Floats, judges: ValidationUsers
+) -> list[PosteriorCandidate]:
     """Return everybody's posterior, in several ways; the one with the lowest loss comes first.
 
     The ways are the spread, weights that all classes share, and with many judges weights for each class, if
@@ -252,20 +252,22 @@ def with_answers(
     rows, detail = _best_spread(prior, own, operators, judges)
     features = _features(prior, own, rows, operators)
     ways = [
-        Answered(rows, prior, detail),
-        Answered(_weighed(features, judges), _weighed(features[:, :, :1], judges), f"{detail}, weighed"),
+        PosteriorCandidate(rows, prior, detail),
+        PosteriorCandidate(
+            _weighed(features, judges), _weighed(features[:, :, :1], judges), f"{detail}, weighed"
+        ),
     ]
     if judges.group.size >= MANY_JUDGES and judges.transition is None:
         each = _by_class(features[:, :, :OWN].reshape(len(features), -1), judges, prior.shape[1])
         least = min(float(judges.losses(way.rows).mean()) for way in ways)
         if float(judges.losses(each).mean()) < least:
             alone = _by_class(np.log(prior), judges, prior.shape[1])
-            ways.append(Answered(each, alone, f"{detail}, weighed by class"))
+            ways.append(PosteriorCandidate(each, alone, f"{detail}, weighed by class"))
     return sorted(ways, key=lambda way: float(judges.losses(way.rows).mean()))
 
 
 def clearly_better(
-    answered: Answered, judges: Judges, metric: Callable[[Floats], float], before: float
+    answered: PosteriorCandidate, judges: ValidationUsers, metric: Callable[[Floats], float], before: float
 ) -> bool:
     """Return whether answers lower the validation loss by more than chance would, without lowering the metric.
 
@@ -332,7 +334,7 @@ def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _best_spread(
-    prior: Floats, evidence: Floats, operators: dict[str, Any], judges: Judges
+    prior: Floats, evidence: Floats, operators: dict[str, Any], judges: ValidationUsers
 ) -> tuple[Floats, str]:
     """The spread with the lowest loss on validation users: how neighbours count first, then how much answers do, twice."""
     ways = [("mean", 0.0), *((name, weight) for name in SPREADING for weight in NEIGHBOUR_WEIGHTS)]
@@ -373,7 +375,10 @@ def _features(prior: Floats, evidence: Floats, rows: Floats, operators: dict[str
 
 
 def _for_all(
-    rows: Floats, own: Floats, judges: Judges, predict: Callable[[Floats, NDArray[np.int64], Floats], Floats]
+    rows: Floats,
+    own: Floats,
+    judges: ValidationUsers,
+    predict: Callable[[Floats, NDArray[np.int64], Floats], Floats],
 ) -> Floats:
     """Probabilities of everybody, by what those who judge teach; for themselves five-fold, by the others of them.
 
@@ -395,7 +400,7 @@ def _for_all(
     return everybody
 
 
-def _weighed(features: Floats, judges: Judges) -> Floats:
+def _weighed(features: Floats, judges: ValidationUsers) -> Floats:
     """Probabilities by weights that all classes share: a conditional logit, kept near the spread."""
     start = np.zeros(features.shape[2])
     start[:2] = 1.0
@@ -433,7 +438,7 @@ def _conditional_logit(
     return found
 
 
-def _by_class(columns: Floats, judges: Judges, classes: int) -> Floats:
+def _by_class(columns: Floats, judges: ValidationUsers, classes: int) -> Floats:
     """Probabilities by weights for each class (multinomial regression)."""
     own = judges.group.rows(columns)
     centre, width = own.mean(axis=0), own.std(axis=0) + 1e-6

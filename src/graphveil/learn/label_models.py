@@ -21,8 +21,8 @@ from graphveil.graphs.part import GraphPart, Group
 from graphveil.learn.backbones import ACTIVATIONS
 from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.targets import Targets, add_up
-from graphveil.learn.topology import Among, Topology, dropout
-from graphveil.learn.training import Adam, Best, Fitted, Progress, Schedule
+from graphveil.learn.topology import RowSubset, Topology, dropout
+from graphveil.learn.training import Adam, BestEpoch, Fitted, Progress, Schedule
 from graphveil.linear.sparse import SparseMatrix
 
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
@@ -80,7 +80,7 @@ class LabelNetwork(nn.Module):
             near = topology.ordered @ near
         return near
 
-    def forward(self, inputs: Tensor, near: Tensor, among: Among | None = None) -> Tensor:
+    def forward(self, inputs: Tensor, near: Tensor, among: RowSubset | None = None) -> Tensor:
         """Return the scores of the classes.
 
         Parameters
@@ -126,7 +126,7 @@ def without_hidden(labels: Tensor, hidden: Tensor, share: float, trained: int) -
     return left
 
 
-def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among | None]:
+def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, RowSubset | None]:
     """Draw a random share of the training users of all workers to be hidden.
 
     The numbers of those who are here are returned, and their places among all who are hidden, if not all of
@@ -146,7 +146,7 @@ def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among |
     standing = torch.full((train.size,), -1)
     standing[drawn] = torch.arange(len(drawn))
     own = standing[torch.from_numpy(train.places)]
-    return users[own >= 0], Among(len(drawn), own[own >= 0].numpy())
+    return users[own >= 0], RowSubset(len(drawn), own[own >= 0].numpy())
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class MaskedInputs:
     these stand among the rows of all workers."""
 
     everything: Tensor
-    masks: tuple[tuple[Tensor, Tensor, Among | None], ...]
+    masks: tuple[tuple[Tensor, Tensor, RowSubset | None], ...]
 
 
 def masked_inputs(
@@ -181,7 +181,7 @@ def masked_inputs(
     drawn = [draw_mask(topology.graph, train, masked) for _ in range(count)]
     together = max(1, COLUMNS // labels.shape[1])
     degrees = everything[:, :1]
-    found: list[tuple[Tensor, Tensor, Among | None]] = []
+    found: list[tuple[Tensor, Tensor, RowSubset | None]] = []
     for first in range(0, count, together):
         block = [hidden.to(labels.device) for hidden, _ in drawn[first : first + together]]
         reached = torch.cat([without_hidden(labels, who, masked, train.size) for who in block], dim=1)
@@ -232,7 +232,7 @@ def fit_masked(
 
         return scores, loss
 
-    best = Best(of_rows(targets, judges), schedule, progress)
+    best = BestEpoch(of_rows(targets, judges), schedule, progress)
     fitted = _fit_best(
         model, best, Adam(model, schedule.lr, schedule.weight_decay, topology.collective), look
     )
@@ -242,7 +242,7 @@ def fit_masked(
 
 
 def _fit_best(
-    model: nn.Module, best: Best, step: Adam, look: Callable[[int], tuple[Tensor, Callable[[], Tensor]]]
+    model: nn.Module, best: BestEpoch, step: Adam, look: Callable[[int], tuple[Tensor, Callable[[], Tensor]]]
 ) -> Fitted:
     """Train a model and leave it as it was at its best; ``look`` gives the scores of an epoch, and what computes its loss."""
     kept = copy.deepcopy(model.state_dict())
@@ -325,7 +325,7 @@ def fit_link(
         with torch.no_grad():
             return model(held_out), lambda: targets.loss(model(learned), labels)
 
-    best = Best(of_rows(targets, judges), schedule, progress)
+    best = BestEpoch(of_rows(targets, judges), schedule, progress)
     fitted = _fit_best(model, best, Adam(model, schedule.lr, schedule.weight_decay), look)
     with torch.no_grad():
         return replace(fitted, scores=model(SparseMatrix.from_scipy(known, device=device)))

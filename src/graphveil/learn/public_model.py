@@ -36,7 +36,7 @@ REPORT_TEMPERATURE = 0.8
 
 
 @dataclass(frozen=True, eq=False)
-class Taught:
+class LinearModel:
     """A linear model: scores are ``weights``·x + ``bias`` (classes x values), of the row over its length where ``unit``.
 
     ``gain`` is what a row tells of its class, in nats, on rows that did not teach it; ``own`` are the scores of those that did,
@@ -68,7 +68,7 @@ def unit_rows(rows: Any) -> Any:
     return scaled
 
 
-def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
+def fit_rows(rows: Any, targets: Floats, seed: int) -> LinearModel:
     """Fit a logistic regression to volunteers' rows, whose classes are certain or likely.
 
     Penalty, temperature and whether rows are divided by their length, or rare values count more, are chosen
@@ -109,7 +109,7 @@ def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
     bias = temperature * (bias - np.log(prior))
     lifted = temperature * spaces[kind].lifted(weights) * (rarity if kind == "rare" else 1.0)
     gain = _loss(np.broadcast_to(np.log(prior), targets.shape), targets) - loss
-    return Taught(lifted, bias, kind == "unit", gain, own)
+    return LinearModel(lifted, bias, kind == "unit", gain, own)
 
 
 def _shares(targets: Floats) -> Floats:
@@ -243,7 +243,7 @@ def _spike_and_slab(found: Floats, error: Floats) -> Floats:
     return shrunk
 
 
-def teach_by_means(means: Means, spread: Floats, unit: bool) -> Taught:
+def model_of_means(means: Means, spread: Floats, unit: bool) -> LinearModel:
     """Return the model of rows that are normal around the mean of their class.
 
     Parameters
@@ -256,4 +256,4 @@ def teach_by_means(means: Means, spread: Floats, unit: bool) -> Taught:
     weights = REPORT_TEMPERATURE * means.apart / spread
     bias = -(weights * (means.centre + means.apart / 2)).sum(axis=1)
     gain = float((means.apart**2 / spread).sum(axis=1).mean() / 2)
-    return Taught(weights, bias, unit, gain)
+    return LinearModel(weights, bias, unit, gain)

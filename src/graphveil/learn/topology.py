@@ -28,7 +28,7 @@ FEW_VALUES = 1 << 18
 ROWS_AT_ONCE = 1 << 18
 
 
-class Among:
+class RowSubset:
     """Rows of a larger matrix: how many it has, and where these stand in it."""
 
     def __init__(self, total: int, places: NDArray[np.int64]) -> None:
@@ -45,7 +45,7 @@ class Among:
 
 
 def dropout(
-    values: Tensor, share: float, training: bool, few: int | None = None, among: Among | None = None
+    values: Tensor, share: float, training: bool, few: int | None = None, among: RowSubset | None = None
 ) -> Tensor:
     """Set a random share of the values to 0 and scale the others up, in training; else return the values.
 
@@ -112,12 +112,12 @@ class Topology:
     # Those who learn together, each with a part of the users; and where the users of a part stand among all, for what is drawn for
     # everybody: None where they are all there are.
     collective: Collective = SINGLE_PROCESS
-    everybody: Among | None = None
+    everybody: RowSubset | None = None
 
     def __init__(self, graph: Graph, device: Device = "cpu") -> None:
         self.graph, self.device = graph, torch.device(device)
         if isinstance(graph, GraphPart):
-            self.collective, self.everybody = graph.collective, Among(graph.total, graph.original)
+            self.collective, self.everybody = graph.collective, RowSubset(graph.total, graph.original)
 
     @cached_property
     def gcn(self) -> SparseMatrix:

@@ -259,7 +259,7 @@ class Fitted:
     factor: float = 1.0
 
 
-class Best:
+class BestEpoch:
     """The epoch of the lowest validation loss so far, and whether to go on; for any loop over epochs."""
 
     def __init__(self, targets: Goal, schedule: Schedule, progress: Progress | None = None) -> None:
@@ -321,7 +321,7 @@ class Best:
         )
 
 
-# What `Best` has found besides the best epoch.
+# What `BestEpoch` has found besides the best epoch.
 _FOUND = ("losses", "better", "train_losses")
 
 
@@ -385,7 +385,7 @@ def fit(
             return _fitted(done, topology.graph.node_count)
     collective = topology.collective
     best, step = (
-        Best(targets, schedule, progress),
+        BestEpoch(targets, schedule, progress),
         Adam(model, schedule.lr, schedule.weight_decay, collective),
     )
     if collective.size > 1 and (schedule.group_lasso or schedule.input_dropout):
@@ -489,7 +489,7 @@ class LinkObjective:
 
 
 @dataclass(frozen=True)
-class Turns:
+class AlternatingSteps:
     """The turns of model and weights: a step for the weights after every ``every`` epochs, at this rate."""
 
     every: int
@@ -502,7 +502,7 @@ def fit_with_links(
     topology: WeightedTopology,
     targets: Targets | SeveralTargets,
     objective: LinkObjective,
-    turns: Turns,
+    turns: AlternatingSteps,
     schedule: Schedule,
     progress: Progress | None = None,
 ) -> tuple[Fitted, Tensor]:
@@ -525,7 +525,7 @@ def fit_with_links(
     progress
         A function that is called with each epoch's number, the most epochs and the loss.
     """
-    best, step = Best(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay)
+    best, step = BestEpoch(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay)
     pattern, weights = topology.pattern, topology.weights
     kept = weights
     features = inputs(topology)

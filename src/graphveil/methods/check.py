@@ -92,7 +92,7 @@ def trials_of(method: Method, settings: dict[str, Any]) -> dict[str, Trial]:
     return trials
 
 
-class First(NamedTuple):
+class RecordedRun(NamedTuple):
     """A run whose reports were written down: what came of it, the reports, and the users' books."""
 
     outcome: Outcome
@@ -114,13 +114,13 @@ class TriedMethod:
         return trial_data(self.trial)
 
     @cached_property
-    def first(self) -> First:
+    def first(self) -> RecordedRun:
         """The run that all others are compared with."""
         graph, users = self.data
         asked, ledger = declared(self.method, graph, users, self.trial)
         recorder = Recorder(asked)
         outcome = run(self.method, graph, recorder, self.trial, users)
-        return First(outcome, answers(outcome, graph), recorder.answers, ledger)
+        return RecordedRun(outcome, answers(outcome, graph), recorder.answers, ledger)
 
     @cached_property
     def watched(self) -> tuple[NDArray[Any], int]:
@@ -177,7 +177,7 @@ class TriedMethod:
         """Check that a method refuses what it cannot learn, by its name and before anybody is asked."""
         name, what = self.method.name, "several labels" if self.trial.several_labels else self.trial.task
         try:
-            run(self.method, self.data[0], Unasked(), self.trial, self.data[1])
+            run(self.method, self.data[0], UnaskedUsers(), self.trial, self.data[1])
         except InputError as error:
             assert name in str(error), f"{name} must be named where it refuses {what}"
         else:
@@ -281,7 +281,7 @@ class TriedMethod:
         """With volunteers' rows and the graph alone it learns without asking anybody, and the same twice."""
         trial = replace(self.trial, options={**self.trial.options, "unasked": True})
         name, alone = self.method.name, replace(self, trial=trial)
-        first, again = (alone._answers(Unasked()) for _ in range(2))
+        first, again = (alone._answers(UnaskedUsers()) for _ in range(2))
         assert np.isfinite(first).all(), f"{name} gave scores that are not finite where nobody is asked"
         same = np.array_equal(first, again)
         assert same, f"{name} gave other scores for the same volunteers where nobody is asked"
@@ -295,7 +295,7 @@ class TriedMethod:
         self._same(self._fresh_answers(turned), "knows which test pairs are linked")
 
 
-class Unasked:
+class UnaskedUsers:
     """Users whom nobody should ask."""
 
     def report(self, plan: Plan) -> Reports:

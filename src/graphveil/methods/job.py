@@ -24,7 +24,7 @@ from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.personal import level_budgets
 from graphveil.methods.private_links import PrivateLinks, link_plan
 from graphveil.methods.private_targets import ReportedNorms, label_plan, norm_plan
-from graphveil.methods.tasks import NODE, Task, Trained, task_of
+from graphveil.methods.tasks import NODE, Task, TrainedBackbone, task_of
 from graphveil.methods.terms import Budgets, Levels, Machine, nested
 from graphveil.privacy import Ledger, Plan, Respondents
 from graphveil.privacy.ledger import add_up, most_spent
@@ -136,7 +136,7 @@ class TrainingOptions:
     """
 
     keep: bool = False
-    trained: Trained | None = None
+    trained: TrainedBackbone | None = None
     checkpoints: Checkpoints | None = None
 
 

@@ -21,7 +21,7 @@ from graphveil.graphs.part import GraphPart
 from graphveil.methods.job import STAGES, Job, Questions, feature_plan, questions_of
 from graphveil.methods.private_links import LinkUse, link_plan, with_private_links
 from graphveil.methods.private_targets import with_norms, with_private_labels
-from graphveil.methods.tasks import TASKS, Outcome, Trained
+from graphveil.methods.tasks import TASKS, Outcome, TrainedBackbone
 from graphveil.plugins import Registry, digest, is_reference, package, plugins, unknown_name
 
 # Where installed packages offer theirs.
@@ -351,11 +351,13 @@ def train_backbone(
             settings, lambda factor, schedule: _trained(job, inputs, topology, schedule, factor), schedule
         )
     outcome = job.task.outcome(job, fitted)
-    kept = fitted.weights and Trained(fitted.weights, fitted.factor, inputs.shape[1])
+    kept = fitted.weights and TrainedBackbone(fitted.weights, fitted.factor, inputs.shape[1])
     return replace(outcome, also=outcome.also | also, trained=kept or None)
 
 
-def _applied(job: Job, trained: Trained, inputs: linear.Input, topology: learn.Topology) -> learn.Fitted:
+def _applied(
+    job: Job, trained: TrainedBackbone, inputs: linear.Input, topology: learn.Topology
+) -> learn.Fitted:
     """Apply a backbone that was trained before to these inputs; no label is looked at."""
     if inputs.shape[1] != trained.columns:
         raise InputError(
@@ -415,7 +417,7 @@ def _backbone(job: Job, columns: int) -> learn.Backbone:
         activation=settings.activation,
         dropout=settings.dropout,
     ).to(job.device)
-    if isinstance(model, learn.OutsideBackbone):
+    if isinstance(model, learn.CustomBackbone):
         model.max_memory = job.max_memory
     return model
 
@@ -506,7 +508,7 @@ def check_parts(method: Method, job: Job) -> None:
     require(method, "parts", job.settings, job.task.name)
 
 
-def _outside_method(name: str, member: Any) -> Method:
+def _custom_method(name: str, member: Any) -> Method:
     """Return what was found in a file or a package as a method: an instance, or a class that is made without arguments."""
     if isinstance(member, type) and issubclass(member, Method):
         try:
@@ -522,4 +524,4 @@ def _outside_method(name: str, member: Any) -> Method:
     return member
 
 
-METHODS = Registry[Method]("method", group="graphveil.methods", adapt=_outside_method)
+METHODS = Registry[Method]("method", group="graphveil.methods", adapt=_custom_method)

@@ -53,7 +53,7 @@ def attribute_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores
     """
     settings, graph = job.settings, job.graph
     hops = denoise.KProp(settings.analysis_hops).operator(topology.mean)
-    values = learn.Denoised(estimate, hops, job.device)
+    values = learn.DenoisedReports(estimate, hops, job.device)
     if job.task is LINK:
         assert graph.links is not None
         train = graph.links.train

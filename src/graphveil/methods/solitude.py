@@ -110,7 +110,7 @@ class Solitude(Method):
                     topology,
                     node_targets(job, topology),
                     objective,
-                    learn.Turns(settings.alternate, settings.graph_lr),
+                    learn.AlternatingSteps(settings.alternate, settings.graph_lr),
                     schedule,
                     job.tell_epoch,
                 )

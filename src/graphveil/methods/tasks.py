@@ -33,7 +33,7 @@ PairScores = Callable[[NDArray[np.int64]], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedBackbone:
     """A backbone as it was trained: its weights by name, what its input was multiplied by, and how many columns that had."""
 
     weights: dict[str, Tensor]
@@ -99,7 +99,7 @@ class Outcome:
     also: dict[str, float] = field(default_factory=dict)
     curve: TrainingCurve | None = None
     # The trained backbone, where the job asks for it and there is one.
-    trained: Trained | None = None
+    trained: TrainedBackbone | None = None
 
 
 def node_targets(job: Job, topology: learn.Topology) -> learn.Targets | learn.SeveralTargets:

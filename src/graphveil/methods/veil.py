@@ -30,12 +30,18 @@ from graphveil.methods.structure import (
     validation_quality,
 )
 from graphveil.methods.tasks import Outcome
-from graphveil.methods.veil_model import Around, PublicModel, read_weights, taught_by_panel, taught_by_reports
+from graphveil.methods.veil_model import (
+    CentredRange,
+    PublicModel,
+    model_from_panel,
+    model_from_reports,
+    read_weights,
+)
 from graphveil.privacy import Plan
 from graphveil.privacy.integer_model import integer_model
 
 if TYPE_CHECKING:
-    from graphveil.learn.class_answers import Answered, ClassAnswers, Judged, Judges
+    from graphveil.learn.class_answers import ClassAnswers, JudgedAnswers, PosteriorCandidate, ValidationUsers
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -192,7 +198,7 @@ class PublicKnowledge:
 
     graph: Graph
     prior: Floats
-    judges: Judges
+    judges: ValidationUsers
 
     @classmethod
     def of(cls, job: Job, posterior: Posterior) -> PublicKnowledge:
@@ -202,7 +208,7 @@ class PublicKnowledge:
         prior /= prior.sum(axis=1, keepdims=True)
         group = Group.of(graph, graph.validation)
         folds = np.random.default_rng([job.seed, COINS, 1]).permutation(group.size) % 2
-        judges = learn.Judges(group, group.rows(graph.labels), folds, transition)
+        judges = learn.ValidationUsers(group, group.rows(graph.labels), folds, transition)
         return cls(graph, prior, judges)
 
     def metric(self, rows: NDArray[np.floating]) -> float:
@@ -248,8 +254,8 @@ def usually_open(epsilon: float, classes: int) -> tuple[int, bool]:
 
 
 def _best_of(
-    ways: list[Answered], known: PublicKnowledge, posterior: Posterior, unasked: bool
-) -> Answered | None:
+    ways: list[PosteriorCandidate], known: PublicKnowledge, posterior: Posterior, unasked: bool
+) -> PosteriorCandidate | None:
     """The way of the lowest loss, if answers clearly help in any; where nobody is asked, if anything does that the server can do."""
     before = known.metric(posterior.raw)
     if unasked:
@@ -268,7 +274,7 @@ def _taught(job: Job, known: PublicKnowledge) -> tuple[PublicModel | None, Whole
         return read_weights(settings.weights, graph), nobody
     if teacher == "panel":
         with job.stage("train", "learning from volunteers"):
-            return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
+            return model_from_panel(graph, known.targets, settings.about, job.seed), nobody
     few = job.epsilon <= FEW_BUDGET
     # Chosen for sketches alone: where a few values are told, and noise is large, it matters most that classes are right.
     drawn = None if few and job.budgets.mechanism != "privunit" else job.seed
@@ -279,7 +285,7 @@ def _taught(job: Job, known: PublicKnowledge) -> tuple[PublicModel | None, Whole
     with job.stage("train"):
         if int(graph.collective.sum(np.array([reports.users]))[0]) == 0:
             return None, teachers
-        return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
+        return model_from_reports(reports, graph, known.targets, teachers, settings.about), teachers
 
 
 def teaching_users(
@@ -344,7 +350,7 @@ def _teaching_plan(job: Job, users: Whole) -> Plan:
     chosen = tuple(users.tolist())
     if job.budgets.mechanism != "privunit":
         return feature_plan(job, users=chosen)
-    graph, around = job.graph, Around.of(job.graph)
+    graph, around = job.graph, CentredRange.of(job.graph)
     usual = SMALL_SKETCH if job.epsilon <= FEW_BUDGET else SKETCH
     size = usual if job.settings.sketch == AUTO else int(job.settings.sketch)
     coin = int(np.random.default_rng([job.seed, COINS, 2]).integers(1 << 53))
@@ -479,7 +485,7 @@ def class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: F
     )
 
 
-def _judged(known: PublicKnowledge, asked: ClassAnswers, about: str) -> tuple[Judged, ClassAnswers]:
+def _judged(known: PublicKnowledge, asked: ClassAnswers, about: str) -> tuple[JudgedAnswers, ClassAnswers]:
     """Answers beside what is known of the classes that they tell of: of validation users, or of those among the neighbours.
 
     Both are those of all workers: who judges, and the answers that are judged.
@@ -509,7 +515,7 @@ def _judged(known: PublicKnowledge, asked: ClassAnswers, about: str) -> tuple[Ju
     who, told, certainty = who[order], told[order], certainty[order]
     answers = np.arange(len(who))
     return (
-        learn.Judged(answers, likely[who], judges.folds[who]),
+        learn.JudgedAnswers(answers, likely[who], judges.folds[who]),
         learn.ClassAnswers(answers, told[:, 1:], told[:, 0], certainty, asked.least),
     )
 

@@ -23,7 +23,7 @@ from graphveil.graphs.panel import Panel
 from graphveil.methods.job import Job
 from graphveil.methods.structure import Posterior, structure_posterior
 from graphveil.methods.veil import PublicKnowledge, teacher_of, usually_open
-from graphveil.methods.veil_model import PublicModel, taught_by_panel
+from graphveil.methods.veil_model import PublicModel, model_from_panel
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -301,7 +301,7 @@ class PublicView:
 def _volunteers(job: Job, known: PublicKnowledge, posterior: Posterior, panel: Panel) -> VolunteerRows:
     """Return what rows of these volunteers tell."""
     graph = replace(job.graph, panel=panel)
-    model = taught_by_panel(graph, known.targets, job.settings.about, job.seed)
+    model = model_from_panel(graph, known.targets, job.settings.about, job.seed)
     return volunteer_rows(graph, posterior, model)
 
 
@@ -407,7 +407,7 @@ def simulated_gain(rows: Floats, volunteers: VolunteerRows, epsilon: float, seed
     likely[everybody, truth] = 1.0
     asked = learn.ClassAnswers(everybody, lists, places, prior.max(axis=1), least)
     folds = random.permutation(count) % 2
-    by_fold, _ = learn.class_evidence(asked, learn.Judged(everybody, likely, folds), kinds)
+    by_fold, _ = learn.class_evidence(asked, learn.JudgedAnswers(everybody, likely, folds), kinds)
     after = np.log(prior) + by_fold[folds, everybody]
     return float((after.argmax(axis=1) == truth).mean() - (prior.argmax(axis=1) == truth).mean())
 

@@ -22,7 +22,7 @@ from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy.integer_model import integer_model
 
 if TYPE_CHECKING:
-    from graphveil.learn.public_model import Taught
+    from graphveil.learn.public_model import LinearModel
 
 Floats = NDArray[np.float64]
 # Up to so many features values are taken around the middle of their range; rows of more features are mostly zeros.
@@ -55,14 +55,14 @@ class PublicModel:
 
 
 @dataclass(frozen=True)
-class Around:
+class CentredRange:
     """Values as differences from a centre, in the range that they have then."""
 
     public: PublicRange
     centre: float
 
     @classmethod
-    def of(cls, graph: Graph) -> Around:
+    def of(cls, graph: Graph) -> CentredRange:
         """The middle of the range where features are few or 0 is no end of it; else 0, where most values are."""
         public = graph.feature_range
         sparse = graph.feature_count > FEW_FEATURES and 0.0 in (public.low, public.high)
@@ -84,13 +84,13 @@ class Around:
         dense = rows.toarray() if hasattr(rows, "tocsr") else rows
         return np.clip(np.asarray(dense, dtype=np.float64), self.public.low, self.public.high) - self.centre
 
-    def model(self, taught: Taught, about: str) -> PublicModel:
+    def model(self, taught: LinearModel, about: str) -> PublicModel:
         """Return the model that was taught on differences, in integers."""
         model, scale = integer_model(taught.weights, taught.bias, self.range, unit=taught.unit)
         return PublicModel(model, scale, taught.gain, taught.own, about)
 
 
-def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, seed: int) -> PublicModel:
+def model_from_panel(graph: Graph, targets: Callable[[str], Floats], about: str, seed: int) -> PublicModel:
     """Return the model that volunteers' rows teach.
 
     Parameters
@@ -100,20 +100,20 @@ def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, 
     about
         "self", "neighbours", or "auto": whichever a row tells more of.
     """
-    panel, around = graph.panel, Around.of(graph)
+    panel, around = graph.panel, CentredRange.of(graph)
     assert panel is not None
     rows = around.moved(panel.rows)
     kind = "self" if about == "auto" else about
-    taught = learn.teach_by_rows(rows, targets(kind)[panel.users], seed)
+    taught = learn.fit_rows(rows, targets(kind)[panel.users], seed)
     if about == "auto" and taught.gain < TELLING:
-        other = learn.teach_by_rows(rows, targets("neighbours")[panel.users], seed)
+        other = learn.fit_rows(rows, targets("neighbours")[panel.users], seed)
         if clearly_more(other.gain, taught.gain):
             kind, taught = "neighbours", other
     model = around.model(taught, kind)
     return model if kind == "self" else replace(model, own=None)
 
 
-def taught_by_reports(
+def model_from_reports(
     reports: Reports, graph: Graph, targets: Callable[[str], Floats], users: NDArray[np.int64], about: str
 ) -> PublicModel:
     """Return the model that unbiased reports of some users teach: the class whose mean row is nearest.
@@ -146,8 +146,8 @@ def taught_by_reports(
     width = public.high - public.low
     share = np.clip((found.centre - public.low) / width, LEAST_SHARE, 1 - LEAST_SHARE)
     spread = share * (1 - share) * width**2 / (1 if graph.binary else 3)
-    taught = learn.teach_by_means(found, spread, unit=False)
-    return Around(public, 0.0).model(taught, chosen)
+    taught = learn.model_of_means(found, spread, unit=False)
+    return CentredRange(public, 0.0).model(taught, chosen)
 
 
 def _of_sketches(mechanism: PrivUnitMechanism, means: Any, noise: Floats, about: str) -> PublicModel:
@@ -156,9 +156,9 @@ def _of_sketches(mechanism: PrivUnitMechanism, means: Any, noise: Floats, about:
     # What is left of a unit row's square when the mean row is taken away, over all its numbers.
     square = float((means.centre**2 - noise).sum())
     spread = np.full(mechanism.size, max(1 - square, 0.1) / mechanism.size)
-    taught = learn.teach_by_means(means, spread, unit=True)
+    taught = learn.model_of_means(means, spread, unit=True)
     lifted = replace(taught, weights=mechanism.sketch.lifted(taught.weights))
-    return Around(mechanism.sketch.public, mechanism.sketch.centre).model(lifted, about)
+    return CentredRange(mechanism.sketch.public, mechanism.sketch.centre).model(lifted, about)
 
 
 def _second_moments(matrix: Any, collective: Collective) -> Floats:
