@@ -50,7 +50,7 @@ class ReportedLinks:
 
     @classmethod
     def of(cls, reports: Reports) -> ReportedLinks:
-        """From the reports of all users, in their order; some may not have answered."""
+        """Read the reports of all users, in their order; some may not have answered."""
         mechanism = reports.mechanism
         if not isinstance(mechanism, LinkMechanism):
             raise InputError(f"links are read from reports of links, these are of {mechanism.subject}")
@@ -126,7 +126,7 @@ class ReportedLinks:
         return posterior(self._log_odds(most_steps) + self._prior(), self.log_ratios)
 
     def _prior(self) -> NDArray[np.float64] | float:
-        """By how much reported degrees change the log odds of each reported pair."""
+        """Return by how much reported degrees change the log odds of each reported pair."""
         if self.degrees is None or not len(self.pairs):
             return 0.0
         prior = DegreePrior.of(shrunk_degrees(self.degrees, self.degree_variance))
@@ -298,7 +298,7 @@ def private_graph(reports: Reports, variant: Variant, seed: int) -> PrivateGraph
 
 
 def _thinned(links: ReportedLinks, seed: int) -> PrivateGraph:
-    """As many reported pairs as there are links in expectation, drawn at random; all of them where that is more."""
+    """Draw as many reported pairs as there are links in expectation; all of them where that is more."""
     expected = round(links.density * links.users * (links.users - 1) / 2)
     count = min(expected, len(links.pairs))
     chosen = np.sort(np.random.default_rng([seed, 8]).permutation(len(links.pairs))[:count])

@@ -141,7 +141,7 @@ class AdaptiveResidual(nn.Module):
         return reached.to(x.dtype)
 
     def on_reports(self, estimate: Estimate, matrix: SparseMatrix) -> Tensor:
-        """The same on decoded reports (n x d, offset aside) along a matrix (n x n): n x d, dense, and little more on the way."""
+        """Denoise decoded reports (n x d, offset aside) along a matrix (n x n): n x d, dense, and little more on the way."""
         whole = torch.zeros(estimate.shape, device=matrix.device)
         read = column_reader(estimate)
         for columns, own in _blocks(whole, read):
@@ -283,7 +283,7 @@ class NFR(Shrinkage):
         return torch.nn.functional.softshrink(x, self.threshold)
 
     def on_reports(self, estimate: Estimate) -> Estimate:
-        """The same on decoded reports; the offset of the estimate is left alone."""
+        """Shrink decoded reports; the offset of the estimate is left alone."""
         shrunk = np.maximum(np.abs(estimate.values) - self.threshold, 0) * np.sign(estimate.values)
         return replace(estimate, values=shrunk, unbiased=False)
 
@@ -303,7 +303,7 @@ class GroupLasso(Shrinkage):
         return x * kept
 
     def on_reports(self, estimate: Estimate) -> Estimate:
-        """The same on decoded reports; the offset of the estimate is left alone."""
+        """Shrink decoded reports; the offset of the estimate is left alone."""
         columns = estimate.indices
         if columns is None:
             columns = np.tile(np.arange(estimate.shape[1]), estimate.shape[0])

@@ -139,7 +139,7 @@ class Backbone(nn.Module, ABC):
         return self.layer(self.conv1, inputs, topology)
 
     def second(self, hidden: Tensor, topology: Topology) -> Tensor:
-        """From the first layer's result (n x h) to the scores of the classes (n x c)."""
+        """Apply activation, dropout and the second layer: from n x h to scores of the classes (n x c)."""
         active = dropout(self.activation(hidden), self.dropout, self.training, among=topology.everybody)
         return self.layer(self.conv2, active, topology)
 
@@ -407,7 +407,7 @@ class CustomBackbone(Backbone):
         return inputs
 
     def second(self, hidden: Input, topology: Topology) -> Tensor:
-        """From the input to the scores."""
+        """Apply the module to the input: the scores."""
         return self.layer(self.module, hidden, topology)
 
     def _as_dense(self, inputs: Input) -> Tensor:

@@ -50,7 +50,7 @@ def report_input(
 
 
 def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
-    """By what to multiply estimates, so that a row has the norm ``share``·√d in expectation.
+    """Return the factor of estimates with which a row has the norm ``share``·√d in expectation.
 
     It comes from the mechanism alone: the root mean square of one entry, and how many entries a row has.
     """

@@ -258,7 +258,7 @@ def _fit_best(
 
 
 def of_rows(targets: Targets, rows: Tensor) -> Targets:
-    """The same goal for some users alone, all of whom validate."""
+    """Return the same goal for some users alone, all of whom validate."""
     everybody = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
     return replace(targets, labels=targets.labels[rows], train=~everybody, validation=everybody)
 

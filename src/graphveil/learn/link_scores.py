@@ -201,7 +201,7 @@ class Spectrum:
         return _in_blocks(pairs, of_part)
 
     def cosines(self, pairs: Pairs, rank: int) -> Scores:
-        """The same divided by the lengths √(Σ_j |λ_j| V_uj²): 0 for users without links."""
+        """Return the products divided by the lengths √(Σ_j |λ_j| V_uj²): 0 for users without links."""
         lengths = np.sqrt((self.rows[:, :rank] ** 2 * np.abs(self.values[:rank])).sum(axis=1))
         lengths = np.where(lengths > 0, lengths, 1.0)
         return np.asarray(self.products(pairs, rank) / (lengths[pairs[:, 0]] * lengths[pairs[:, 1]]))

@@ -126,7 +126,7 @@ class Topology:
 
     @cached_property
     def ordered(self) -> SparseMatrix:
-        """The same, with products that are the same to the bit however a graph in memory is divided; others travel faster."""
+        """The GCN's matrix, with products that are the same to the bit however a graph in memory is divided; others travel faster."""
         graph = self.graph
         if isinstance(graph, GraphPart) and not graph.on_disk:
             ordered: SparseMatrix = graph.ordered_gcn_matrix()

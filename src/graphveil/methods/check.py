@@ -124,7 +124,7 @@ class TriedMethod:
 
     @cached_property
     def watched(self) -> tuple[NDArray[Any], int]:
-        """The same run again, by users who answer directly: what came of it, and how large its largest tensor was."""
+        """The answers of the same run, repeated with users who answer directly, and the size of its largest tensor."""
         graph, users = self.data
         forget_blends()
         outcome, largest = largest_tensor(partial(learn, self.method, graph, users, self.trial))
@@ -192,7 +192,7 @@ class TriedMethod:
         assert np.array_equal(self.first.answers, again), f"{self.method.name} {otherwise}"
 
     def same_by_seed(self) -> None:
-        """The same seed and the same users give the same scores."""
+        """Check that the same seed and the same users give the same scores."""
         self._same(self.watched[0], "gave other scores for the same seed")
 
     def sparse(self) -> None:
@@ -241,7 +241,7 @@ class TriedMethod:
         assert same, f"the control of {self.method.name} changes with the private features"
 
     def only_reports(self) -> None:
-        """With the reports at hand the users can go: whatever features they hold changes nothing but the reports."""
+        """Check that features change nothing but the reports: with these at hand, no user is needed."""
         self._same(
             self._answers(Replay(self.first.reports)),
             "gave other scores for the same reports: it depends on something else that users hold",
@@ -264,21 +264,21 @@ class TriedMethod:
         )
 
     def norms(self) -> None:
-        """With a budget for norms everybody gets one predicted."""
+        """Check that with a budget for norms one is predicted for every user."""
         norms, users = self.first.outcome.norms, self.data[0].node_count
         assert norms is not None and norms.shape == (users,) and np.isfinite(norms).all(), (
             f"{self.method.name} says that it learns norms, so it must predict a norm for every user"
         )
 
     def labels_unseen(self) -> None:
-        """With a budget for labels, nothing is known of them but what was reported."""
+        """Check that with a budget for labels nothing is known of them but what was reported."""
         graph = self.data[0]
         labels = np.where(graph.test, graph.labels, (graph.labels + 1) % graph.class_count)
         again = self._answers(Replay(self.first.reports), graph.with_labels(labels))
         self._same(again, "knows more of private labels than was reported")
 
     def unasked(self) -> None:
-        """With volunteers' rows and the graph alone it learns without asking anybody, and the same twice."""
+        """Check that it learns from volunteers' rows and the graph alone without asking anybody, and the same twice."""
         trial = replace(self.trial, options={**self.trial.options, "unasked": True})
         name, alone = self.method.name, replace(self, trial=trial)
         first, again = (alone._answers(UnaskedUsers()) for _ in range(2))

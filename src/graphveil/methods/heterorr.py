@@ -124,7 +124,7 @@ def served_shares(shares: Numbers, epsilon: float) -> Numbers:
 
 
 def rounded_shares(shares: Numbers, levels: int = LEVELS) -> Numbers:
-    """The same shares with at most so many different values besides 0: neighbours in size get their mean.
+    """Round shares to at most so many different values besides 0: neighbours in size get their mean.
 
     Sizes are cut into even steps of their logarithm. Means add up to what they are means of, so that no budget is lost.
 

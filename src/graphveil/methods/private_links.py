@@ -56,7 +56,7 @@ class LinkUse:
 
 @dataclass(frozen=True)
 class LinkOptions:
-    """What an experiment says of private links besides their budget.
+    """The options of an experiment for private links, besides their budget.
 
     Parameters
     ----------

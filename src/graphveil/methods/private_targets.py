@@ -79,7 +79,7 @@ class ReportedNorms:
 
     @property
     def known(self) -> Mask:
-        """Of whom there is a report."""
+        """The users whose report is there: (users,) bool."""
         return np.isfinite(self.values)
 
     @property

@@ -177,7 +177,7 @@ def label_reach(graph: Graph, alpha: float) -> NDArray[np.float64]:
 
 
 def with_known_labels(rows: NDArray[np.float64], graph: Graph) -> NDArray[np.float64]:
-    """The same probabilities, but for training users, who have their label for certain."""
+    """Return probabilities in which training users have their label for certain."""
     known = rows.copy()
     if graph.multilabel:
         known[graph.train] = graph.labels[graph.train] > 0
@@ -309,7 +309,7 @@ class _Candidates:
         return learn.true_classes(rows, self.response)
 
     def label_propagation(self, alpha: float, progress: learn.Progress) -> Tensor:
-        """After that number of hops which is best on validation users."""
+        """Spread labels over the number of hops that is best on validation users."""
         best, best_quality = self.labels, None
         hops = enumerate(islice(learn.spread(self.labels, self.topology.ordered, alpha), max(HOPS)), 1)
         for hop, reached in hops:

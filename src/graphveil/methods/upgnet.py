@@ -170,7 +170,7 @@ def _adaptive(job: Job, mechanism: Mechanism) -> denoise.AdaptiveResidual:
 
 
 def _code(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:
-    """As the authors' program does it."""
+    """Denoise as the authors' program does."""
     settings, mechanism, graph, estimate = job.settings, reports.mechanism, job.graph, reports.estimate()
     if estimate.indices is None:
         learn.refuse_above(

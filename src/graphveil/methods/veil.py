@@ -166,7 +166,7 @@ class Veil(Method):
         return self.learn_from(job, posterior)
 
     def learn_from(self, job: Job, posterior: Posterior) -> Outcome:
-        """The same, from what graph and labels say of everybody."""
+        """Learn from a posterior that graph and labels gave before."""
         with job.stage("train"):
             known = PublicKnowledge.of(job, posterior)
         model, teachers = _taught(job, known)

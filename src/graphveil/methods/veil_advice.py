@@ -424,7 +424,7 @@ def _drawn_scores(volunteers: VolunteerRows, truth: Whole, kinds: int, random: n
 
 
 def _k_ary(places: Whole, width: int, epsilon: float, random: np.random.Generator) -> Whole:
-    """The same place with the chance that k-ary response gives it, else one of the others."""
+    """Draw k-ary responses to places: the same place with the chance of the truth, else one of the others."""
     kept = random.random(len(places)) < math.exp(epsilon) / (math.exp(epsilon) + width - 1)
     others = (places + random.integers(1, width, len(places))) % width
     return np.where(kept, places, others)

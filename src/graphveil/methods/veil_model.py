@@ -151,7 +151,7 @@ def model_from_reports(
 
 
 def _of_sketches(mechanism: PrivUnitMechanism, means: Any, noise: Floats, about: str) -> PublicModel:
-    """The same, where rows were sketched: weights of sketches become weights of rows, whose length is nearly the same."""
+    """Return the model of rows that were sketched: weights of sketches become weights of rows, whose length is nearly the same."""
     assert mechanism.sketch is not None
     # What is left of a unit row's square when the mean row is taken away, over all its numbers.
     square = float((means.centre**2 - noise).sum())
