@@ -84,7 +84,7 @@ class AskedPairs:
 def link_mechanism(mechanism: Mechanism) -> LinkMechanism:
     """Return the mechanism if it is a `LinkMechanism`, whose reports can be read as lists; refuse it otherwise."""
     if not isinstance(mechanism, LinkMechanism):
-        raise InputError(f"links are read from reports of links, and {mechanism.name} gives none that can be")
+        raise InputError(f"links are read from reports of links, these are of {mechanism.subject}")
     return mechanism
 
 
