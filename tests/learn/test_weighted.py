@@ -10,7 +10,6 @@ from graphveil.learn import BACKBONES, GCN, build_backbone
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology, WeightedTopology
 from graphveil.learn.training import (
-    AlternatingSteps,
     LinkObjective,
     Schedule,
     fit,
@@ -45,15 +44,15 @@ def test_attention_leaves_out_links_without_a_weight():
 
 
 def test_weights_rest_where_their_cost_is_lowest():
-    objective = LinkObjective(torch.tensor([0.05, 0.5, 1.0]), pull=2.0, shrink=0.4)
+    objective = LinkObjective(torch.tensor([0.05, 0.5, 1.0]), pull=2.0, shrink=0.4, rate=0.1)
     assert objective.rest().tolist() == pytest.approx([0.0, 0.4, 0.9])
-    assert torch.allclose(objective.step(objective.rest(), torch.zeros(3), 0.1), objective.rest())
+    assert torch.allclose(objective.step(objective.rest(), torch.zeros(3)), objective.rest())
     assert LinkObjective(torch.tensor([0.3]), 0.0, 0.4).rest().tolist() == pytest.approx([0.3])
 
 
 def test_a_step_stays_within_0_and_1():
-    objective = LinkObjective(torch.tensor([0.5, 0.5]), pull=1.0, shrink=0.0)
-    assert objective.step(torch.tensor([0.5, 0.5]), torch.tensor([100.0, -100.0]), 0.1).tolist() == [0.0, 1.0]
+    objective = LinkObjective(torch.tensor([0.5, 0.5]), pull=1.0, shrink=0.0, rate=0.1)
+    assert objective.step(torch.tensor([0.5, 0.5]), torch.tensor([100.0, -100.0])).tolist() == [0.0, 1.0]
 
 
 def test_a_small_step_against_the_gradient_lowers_the_loss():
@@ -76,10 +75,8 @@ def test_without_steps_of_the_weights_it_is_plain_training():
 
     start, schedule = WeightedTopology(PATTERN, ONES), Schedule(epochs=12)
     plain = fit(model(), INPUTS, start, TARGETS, schedule)
-    objective = LinkObjective(ONES, 1.0, 0.0)
-    joint, weights = fit_with_links(
-        model(), lambda _: INPUTS, start, TARGETS, objective, AlternatingSteps(2, 0.0), schedule
-    )
+    objective = LinkObjective(ONES, 1.0, 0.0, rate=0.0, every=2)
+    joint, weights = fit_with_links(model(), lambda _: INPUTS, start, TARGETS, objective, schedule)
     assert torch.equal(plain.scores, joint.scores)
     assert torch.equal(weights, ONES)
 
@@ -99,8 +96,7 @@ def test_a_link_between_classes_loses_weight_against_one_within():
         lambda _: torch.eye(20),
         WeightedTopology(pattern, start),
         targets,
-        LinkObjective(start, 0.01, 0.0),
-        AlternatingSteps(1, 0.5),
+        LinkObjective(start, 0.01, 0.0, rate=0.5, every=1),
         Schedule(epochs=60),
     )
     within = labels[pairs[:, 0]] == labels[pairs[:, 1]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -150,31 +150,13 @@ def gathered(
     """
     start, block = next(blocks)
     if float(np.count_nonzero(block.cpu().numpy())) / block.numel() < SPARSE_DENSITY:
-        pieces = (entries_of(columns.cpu().numpy()) for _, columns in chain([(start, block)], blocks))
-        return by_columns(shape, pieces, device)
+        pieces = [entries_of(columns.cpu().numpy()) for _, columns in chain([(start, block)], blocks)]
+        pointers = np.append(0, np.cumsum(np.concatenate([np.diff(piece.pointers) for piece in pieces])))
+        owners = np.concatenate([piece.owners for piece in pieces])
+        values = np.concatenate([piece.values.astype(np.float32, copy=False) for piece in pieces])
+        by_column = SparseMatrix.from_csr(pointers, owners, values, (shape[1], shape[0]), device=device)
+        return by_column.transposed
     whole = torch.empty(shape, device=device)
     for place, columns in chain([(start, block)], blocks):
         whole[:, place : place + columns.shape[1]] = columns
     return whole
-
-
-def by_columns(shape: tuple[int, int], pieces: Iterable[Columns], device: Device) -> SparseMatrix:
-    """Return sparse columns, piece after piece, as one matrix.
-
-    Parameters
-    ----------
-    shape
-        The shape of the matrix.
-    pieces
-        The columns, in order.
-    """
-    counts, owners, values = [], [], []
-    for piece in pieces:
-        counts.append(np.diff(piece.pointers))
-        owners.append(piece.owners)
-        values.append(piece.values.astype(np.float32, copy=False))
-    pointers = np.append(0, np.cumsum(np.concatenate(counts)))
-    by_column = SparseMatrix.from_csr(
-        pointers, np.concatenate(owners), np.concatenate(values), (shape[1], shape[0]), device=device
-    )
-    return by_column.transposed

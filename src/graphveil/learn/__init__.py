@@ -84,7 +84,6 @@ if TYPE_CHECKING:
     )
     from graphveil.learn.link_scores import (
         FEWEST_PAIRS,
-        LinkSchedule,
         PairTrees,
         adamic_adar,
         by_degrees,
@@ -110,7 +109,6 @@ if TYPE_CHECKING:
     )
     from graphveil.learn.topology import Topology, WeightedTopology
     from graphveil.learn.training import (
-        AlternatingSteps,
         Fitted,
         LinkObjective,
         Progress,

@@ -16,6 +16,7 @@ from graphveil import linear
 from graphveil.graphs.graph import Graph, Mask
 from graphveil.graphs.links import KnownLinks, LinkPairs, Pairs
 from graphveil.graphs.metrics import area_under_curve
+from graphveil.learn.training import Schedule
 
 Scores = NDArray[np.float64]
 # Users whose rows are held at the same time, and pairs that are scored at the same time.
@@ -249,34 +250,18 @@ LINKS_A_STEP = 1024
 DECAY, DECAY_SQUARES, TINY = 0.9, 0.999, 1e-8
 
 
-@dataclass(frozen=True)
-class LinkSchedule:
-    """The training of the weights: epochs at most, rate (a share of a weight's first value), and patience."""
-
-    epochs: int = 10
-    lr: float = 0.01
-    patience: int = 3
-
-
-@dataclass(frozen=True)
-class FittedLinks:
-    """The weights that are best on the validation pairs, and the area under the curve there."""
-
-    weights: Rows
-    auc: float
-
-
 def fit_links(
     rows: Rows,
     public: int,
     links: KnownLinks,
-    schedule: LinkSchedule,
+    schedule: Schedule,
     seed: int,
     progress: Callable[[int, int, float], None] | None = None,
-) -> FittedLinks:
+) -> tuple[Rows, float]:
     """Fit weights w of the score Σ_j w_j z_uj z_vj, by a pairwise loss (Wang et al. 2021).
 
-    The loss is log(1 + e^-(linked - unlinked)).
+    The loss is log(1 + e^-(linked - unlinked)). The weights that are best on the validation pairs are returned, and the area under
+    the curve there.
 
     All columns of reports start alike, so that the score is the inner product of two embeddings. Training
     links are edges of the graph that rows were propagated over, and so look more alike than links that are
@@ -291,17 +276,19 @@ def fit_links(
         validation pairs.
     links
         The known links.
+    schedule
+        The epochs, the rate (a share of a weight's first value) and the patience.
     progress
         A function that is called as training goes on.
     """
     weights = _start(rows, public, links.validation)
-    best = FittedLinks(weights, _auc(rows, weights, links.validation))
+    best, highest, since = weights, _auc(rows, weights, links.validation), 0
     if schedule.epochs == 0:
-        return best
+        return best, highest
     scale = max(_spread(rows, weights, links.train), TINY)
     start = weights / scale
     weights, rate = start.copy(), schedule.lr * float(np.abs(start).mean())
-    mean, squares, step, since = np.zeros_like(weights), np.zeros_like(weights), 0, 0
+    mean, squares, step = np.zeros_like(weights), np.zeros_like(weights), 0
     for epoch in range(schedule.epochs):
         for linked, unlinked in _batches(links.train, [seed, epoch]):
             slopes = _slopes(rows, weights, linked, unlinked)
@@ -313,12 +300,12 @@ def fit_links(
             size = np.sqrt(squares / (1 - DECAY_SQUARES**step)) + TINY
             weights = (weights - rate * mean / (1 - DECAY**step) / size).astype(np.float32)
         auc = _auc(rows, weights, links.validation)
-        best, since = (FittedLinks(weights, auc), 0) if auc > best.auc else (best, since + 1)
+        best, highest, since = (weights, auc, 0) if auc > highest else (best, highest, since + 1)
         if progress is not None:
             progress(epoch + 1, schedule.epochs, 1 - auc)
         if since == schedule.patience:
             break
-    return best
+    return best, highest
 
 
 def _start(rows: Rows, public: int, validation: LinkPairs) -> Rows:

@@ -461,12 +461,15 @@ def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: 
 class LinkObjective:
     """The cost of weights w of reported pairs besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair.
 
-    ``reported`` has a number for each of m pairs, and so have weights and gradients.
+    ``reported`` has a number for each of m pairs, and so have weights and gradients. The weights take a step of the length ``rate`` after
+    every ``every`` epochs of the model.
     """
 
     reported: Tensor
     pull: float
     shrink: float
+    rate: float = 0.0
+    every: int = 1
 
     def rest(self) -> Tensor:
         """The best weights as far as nothing else matters: a soft threshold of what was reported."""
@@ -474,26 +477,10 @@ class LinkObjective:
             return self.reported
         return (self.reported - self.shrink / (2 * self.pull)).clamp(min=0.0)
 
-    def step(self, weights: Tensor, gradient: Tensor, rate: float) -> Tensor:
-        """Take one proximal gradient step: down the smooth part, soft threshold, back into [0, 1].
-
-        Parameters
-        ----------
-        weights, gradient
-            (m,) each.
-        rate
-            The length of the step.
-        """
-        smooth = weights - rate * (gradient + 2 * self.pull * (weights - self.reported))
-        return (smooth - rate * self.shrink).clamp_(0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class AlternatingSteps:
-    """The turns of model and weights: a step for the weights after every ``every`` epochs, at this rate."""
-
-    every: int
-    rate: float
+    def step(self, weights: Tensor, gradient: Tensor) -> Tensor:
+        """Take one proximal gradient step from (m,) weights: down the smooth part, soft threshold, back into [0, 1]."""
+        smooth = weights - self.rate * (gradient + 2 * self.pull * (weights - self.reported))
+        return (smooth - self.rate * self.shrink).clamp_(0.0, 1.0)
 
 
 def fit_with_links(
@@ -502,7 +489,6 @@ def fit_with_links(
     topology: WeightedTopology,
     targets: Targets | SeveralTargets,
     objective: LinkObjective,
-    turns: AlternatingSteps,
     schedule: Schedule,
     progress: Progress | None = None,
 ) -> tuple[Fitted, Tensor]:
@@ -519,9 +505,7 @@ def fit_with_links(
     topology
         The pairs and the weights to start from.
     objective
-        The objective of the weights.
-    turns
-        The turns of model and weights.
+        The objective of the weights, and when they take a step.
     progress
         A function that is called with each epoch's number, the most epochs and the loss.
     """
@@ -530,9 +514,9 @@ def fit_with_links(
     kept = weights
     features = inputs(topology)
     for epoch in range(schedule.epochs):
-        if epoch and epoch % turns.every == 0 and turns.rate > 0:
+        if epoch and epoch % objective.every == 0 and objective.rate > 0:
             gradient = weight_gradient(model, features, pattern, weights, targets)
-            weights = objective.step(weights, gradient, turns.rate)
+            weights = objective.step(weights, gradient)
             topology = WeightedTopology(pattern, weights)
             features = inputs(topology)
         hidden = model.first(features, topology)

@@ -35,6 +35,8 @@ PAGERANK_GRID: Grid = TRAINING_GRID | {
 }
 
 
+# Epochs without a better score after which the weights of Hadamard products are not trained on.
+LINK_PATIENCE = 3
 # For links walks are short, where nothing better is known; the network is the same as for classes.
 LINK_SETTINGS = {"alpha": 0.1, "hidden": 64, "epochs": 500, "patience": 60}
 
@@ -116,15 +118,15 @@ class PageRankMethod(Method):
 
     def _links(self, job: Job) -> Outcome:
         settings: PageRankSettings = job.settings
-        schedule = learn.LinkSchedule(settings.link_epochs, settings.link_lr)
+        schedule = learn.Schedule(settings.link_epochs, settings.link_lr, patience=LINK_PATIENCE)
         assert job.graph.links is not None
         estimate = self.rows_to_spread(job)
         with job.stage("denoise", "propagating"):
             rows = self._propagated(job, denoise.with_constant(estimate))
         with job.stage("train"):
-            fitted = learn.fit_links(rows, 1, job.graph.links, schedule, job.seed, job.tell_epoch)
-        scores = learn.InnerProducts(rows, fitted.weights)
-        return Outcome(None, 1 - fitted.auc, fitted.auc, pair_scores=scores, embedding=rows)
+            weights, auc = learn.fit_links(rows, 1, job.graph.links, schedule, job.seed, job.tell_epoch)
+        scores = learn.InnerProducts(rows, weights)
+        return Outcome(None, 1 - auc, auc, pair_scores=scores, embedding=rows)
 
     def _propagated(self, job: Job, estimate: Estimate) -> NDArray[np.float32]:
         return _pagerank(job.settings, job.settings.r_max).rows(estimate, job.graph.unweighted(), job.device)

@@ -95,7 +95,9 @@ class Solitude(Method):
         links = denoise.ReportedLinks.of(job.ask(plan, doing="asking for links"))
         job.say("weighing links", 0.0)
         plausible = learn.tensor(links.plausibilities().astype(np.float32))
-        objective = learn.LinkObjective(plausible, settings.lambda1, settings.lambda2)
+        objective = learn.LinkObjective(
+            plausible, settings.lambda1, settings.lambda2, settings.graph_lr, settings.alternate
+        )
         kept = objective.rest() > 0
         pattern = linear.PairPattern(links.pairs[kept.numpy()], links.users, job.device)
         objective = replace(objective, reported=objective.reported[kept].to(job.device))
@@ -110,7 +112,6 @@ class Solitude(Method):
                     topology,
                     node_targets(job, topology),
                     objective,
-                    learn.AlternatingSteps(settings.alternate, settings.graph_lr),
                     schedule,
                     job.tell_epoch,
                 )
