@@ -4,7 +4,7 @@ from scipy.stats import chi2_contingency
 from sklearn.metrics import mutual_info_score
 
 from graphveil.errors import InputError
-from graphveil.learn.attribute_analysis import chi_square_scores, class_tables, mutual_information_scores
+from graphveil.learn.attribute_analysis import chi_square, class_tables, mutual_information, table_scores
 from tests.learn.analysis import SILENT, plain_values, setting
 from tests.learn.test_moments import SETTINGS
 
@@ -23,7 +23,7 @@ def test_scores_are_those_of_the_libraries_on_the_same_bins(name, hops, bins):
     # The same single-precision numbers: bins must not differ by rounding.
     plain = np.hstack([block.numpy().copy() for block in values.blocks(users)])
     information, statistic = (
-        analysis(values, known, bins) for analysis in (mutual_information_scores, chi_square_scores)
+        table_scores(values, known, each, bins) for each in (mutual_information, chi_square)
     )
     for place, column in enumerate(plain.T):
         assigned, classes = plain_bins(column, bins), known.labels[users]
@@ -49,4 +49,4 @@ def test_equal_values_share_a_bin_and_every_training_user_is_in_one():
 def test_one_bin_is_refused():
     values, _, known = setting()
     with pytest.raises(InputError, match="at least 2"):
-        chi_square_scores(values, known, bins=1)
+        table_scores(values, known, chi_square, bins=1)

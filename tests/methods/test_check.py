@@ -161,8 +161,8 @@ class Hasty(Base):
 
     name, summary, can = "hasty", "-", replace(Base.can, several_labels=False)
 
-    def begin(self, job: Job) -> Job:
-        return with_questions(self, job)
+    def run(self, job: Job) -> Outcome:
+        return self.learn(with_questions(self, job))
 
 
 class Coy(NonPrivate):
@@ -170,8 +170,8 @@ class Coy(NonPrivate):
 
     name, summary, can = "coy", "-", replace(NonPrivate.can, several_labels=False)
 
-    def begin(self, job: Job) -> Job:
-        return with_questions(self, job)
+    def run(self, job: Job) -> Outcome:
+        return self.learn(with_questions(self, job))
 
 
 def behind(users: Respondents) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -258,31 +258,27 @@ def _pair_mean(matrix: SparseMatrix, rows: Tensor, count: int, room: Tensor) -> 
 BINS = 10
 
 
-def mutual_information_scores(values: DenoisedReports, known: KnownLabels, bins: int = BINS) -> Scores:
-    """Return the mutual information of class and attribute, in nats, among training users.
-
-    It is Σ p(c, b) log (p(c, b) / p(c) p(b)) over classes c and bins b of each attribute.
-
-    Parameters
-    ----------
-    values
-        The denoised reports: n users x d attributes.
-    known
-        The labels that the server knows.
-    bins
-        The number of bins of an attribute: see `class_tables`.
-    """
-
-    def information(observed: Scores, expected: Scores) -> Scores:
-        ratio = np.divide(observed, expected, out=np.ones_like(observed), where=observed > 0)
-        total: Scores = (observed * np.log(ratio)).sum((0, 1)) / observed[..., 0].sum()
-        return np.maximum(total, 0)
-
-    return _scores(values, known, bins, information)
+def mutual_information(observed: Scores, expected: Scores) -> Scores:
+    """Return the mutual information of class and bin, in nats: Σ p(c, b) log (p(c, b) / p(c) p(b)) over classes c and bins b."""
+    ratio = np.divide(observed, expected, out=np.ones_like(observed), where=observed > 0)
+    total: Scores = (observed * np.log(ratio)).sum((0, 1)) / observed[..., 0].sum()
+    return np.maximum(total, 0)
 
 
-def chi_square_scores(values: DenoisedReports, known: KnownLabels, bins: int = BINS) -> Scores:
-    """Return Pearson's χ² = Σ (O - E)² / E of classes and bins of each attribute, among training users.
+def chi_square(observed: Scores, expected: Scores) -> Scores:
+    """Return Pearson's χ² = Σ (O - E)² / E of classes and bins."""
+    squares = (observed - expected) ** 2
+    shares: Scores = np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0)
+    return np.asarray(shares.sum((0, 1)))
+
+
+def table_scores(
+    values: DenoisedReports,
+    known: KnownLabels,
+    statistic: Callable[[Scores, Scores], Scores],
+    bins: int = BINS,
+) -> Scores:
+    """Return a statistic of class and attribute among training users: a score an attribute.
 
     Parameters
     ----------
@@ -290,16 +286,16 @@ def chi_square_scores(values: DenoisedReports, known: KnownLabels, bins: int = B
         The denoised reports: n users x d attributes.
     known
         The labels that the server knows.
+    statistic
+        A function of two tables (classes, bins, columns), the one that is observed and the one that independence lets expect.
     bins
         The number of bins of an attribute: see `class_tables`.
     """
-
-    def statistic(observed: Scores, expected: Scores) -> Scores:
-        squares = (observed - expected) ** 2
-        shares: Scores = np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0)
-        return np.asarray(shares.sum((0, 1)))
-
-    return _scores(values, known, bins, statistic)
+    scores: list[Scores] = []
+    for observed in class_tables(values, known, bins):
+        of_class, of_bin = observed.sum(1, keepdims=True), observed.sum(0, keepdims=True)
+        scores.append(statistic(observed, of_class * of_bin / observed[..., 0].sum()))
+    return np.concatenate(scores)
 
 
 def class_tables(values: DenoisedReports, known: KnownLabels, bins: int = BINS) -> Iterator[Scores]:
@@ -334,17 +330,6 @@ def class_tables(values: DenoisedReports, known: KnownLabels, bins: int = BINS) 
         above = [members.T @ torch.gt(block, end, out=is_above) for end in ends]
         counts = torch.stack([everyone.expand_as(above[0]), *above, torch.zeros_like(above[0])], 1)
         yield (counts[:, :-1] - counts[:, 1:]).double().cpu().numpy()
-
-
-def _scores(
-    values: DenoisedReports, known: KnownLabels, bins: int, score: Callable[[Scores, Scores], Scores]
-) -> Scores:
-    """One score an attribute, from the table that is observed and the one that independence lets expect."""
-    scores: list[Scores] = []
-    for observed in class_tables(values, known, bins):
-        of_class, of_bin = observed.sum(1, keepdims=True), observed.sum(0, keepdims=True)
-        scores.append(score(observed, of_class * of_bin / observed[..., 0].sum()))
-    return np.concatenate(scores)
 
 
 Product = Callable[[Tensor], Tensor]
@@ -518,8 +503,8 @@ def combined_scores(parts: Sequence[tuple[Scores, float]]) -> Scores:
 ANALYSES: dict[str, Analysis] = {
     "fda": fisher_scores,
     "sma": sparse_model_scores,
-    "mutual-information": mutual_information_scores,
-    "chi-square": chi_square_scores,
+    "mutual-information": partial(table_scores, statistic=mutual_information),
+    "chi-square": partial(table_scores, statistic=chi_square),
     "pca": principal_scores,
 }
 

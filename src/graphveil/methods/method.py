@@ -202,26 +202,16 @@ class Capabilities:
         return self.features == "reported"
 
 
-# What stands in the place of members that methods of earlier versions had.
+# Members of methods of earlier versions, and what stands in their place.
 FORMER = {
-    "can = Capabilities(…)": (
-        *(
-            "takes_panel",
-            "uses_panel",
-            "several_labels",
-            "several_tasks",
-            "reports_features",
-            "reads_features",
-        ),
-        *("reports_levels", "level_count", "tasks", "first_round_known", "applies_later", "holds_dense"),
-        "not_in_parts",
-    ),
-    "links = LinkUse(…)": ("link_mechanism", "link_settings", "link_grid", "asks_for_links"),
-    "questions(job)": ("feature_plans",),
-    "task_settings and tuned": ("settings_for", "defaults"),
-    "check(job)": ("prepare",),
-    "run(job)": ("begin",),
-    "a property `files` of its settings": ("public_files",),
+    "can = Capabilities(…)": "takes_panel|uses_panel|several_labels|several_tasks|reports_features|reads_features|reports_levels"
+    "|level_count|tasks|first_round_known|applies_later|not_later|holds_dense|not_in_parts",
+    "links = LinkUse(…)": "link_mechanism|link_settings|link_grid|asks_for_links",
+    "questions(job)": "feature_plans",
+    "task_settings and tuned": "settings_for|defaults",
+    "check(job)": "prepare",
+    "run(job)": "begin",
+    "a property `files` of its settings": "public_files",
 }
 
 
@@ -244,7 +234,7 @@ class Method(ABC):
 
     def __init_subclass__(cls) -> None:
         for instead, former in FORMER.items():
-            for name in vars(cls).keys() & set(former):
+            for name in vars(cls).keys() & set(former.split("|")):
                 raise InputError(f"{cls.__name__}.{name} has no meaning any more: write {instead}")
 
     @abstractmethod
