@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -14,12 +13,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, diags_array
 from scipy.special import log_softmax, softmax
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart, Group
 from graphveil.learn.calibration import bin_edges, bins_of, log_losses
+from graphveil.learn.public_model import fit_logistic
 from graphveil.linear.propagation import scaled_matrix
 from graphveil.linear.sparse import SparseMatrix
 
@@ -451,9 +449,7 @@ def _regressed(features: Floats, labels: NDArray[np.int64], of: Floats, *, class
     if len(np.unique(labels)) < 2:
         rows[:, labels[0]] = 1.0
         return rows
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = LogisticRegression(C=PENALTY, max_iter=ITERATIONS).fit(features, labels)
+    model = fit_logistic(features, labels, PENALTY, ITERATIONS)
     rows[:, model.classes_] = model.predict_proba(of)
     return rows
 

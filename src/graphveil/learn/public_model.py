@@ -153,13 +153,9 @@ def _regression(points: Floats, targets: Floats, penalty: float) -> tuple[Floats
     if len(np.unique(what)) < 2:
         # Nothing is learned but the classes' shares, which are taken out of the scores again.
         return weights, np.log(_shares(targets))
-    model = LogisticRegression(C=penalty, max_iter=ITERATIONS)
     # Rows of zeros alone have no column to learn from: what is left are the classes' shares.
     given = points if points.shape[1] else np.zeros((len(points), 1))
-    with warnings.catch_warnings():
-        # A penalty that is hardly there is never quite at its end, and another is chosen where that matters.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(given[who], what, sample_weight=targets[who, what])
+    model = fit_logistic(given[who], what, penalty, ITERATIONS, targets[who, what])
     coefficients = model.coef_[:, : points.shape[1]]
     if len(model.classes_) == 2:
         weights[model.classes_] = np.stack([-coefficients[0], coefficients[0]]) / 2
@@ -167,6 +163,31 @@ def _regression(points: Floats, targets: Floats, penalty: float) -> tuple[Floats
     else:
         weights[model.classes_], bias[model.classes_] = coefficients, model.intercept_
     return weights, bias
+
+
+def fit_logistic(
+    rows: Floats, labels: Any, penalty: float, iterations: int, weights: Floats | None = None
+) -> LogisticRegression:
+    """Fit a multinomial regression.
+
+    Parameters
+    ----------
+    rows
+        (users, values).
+    labels
+        The class of each row: (users,).
+    penalty
+        The inverse weight of the penalty.
+    iterations
+        The most iterations.
+    weights
+        By how much each row counts: (users,).
+    """
+    with warnings.catch_warnings():
+        # A penalty that is hardly there is never quite at its end, and another is chosen where that matters.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=penalty, max_iter=iterations)
+        return model.fit(rows, labels, sample_weight=weights)
 
 
 def _loss(scores: Floats, targets: Floats) -> float:

@@ -214,18 +214,6 @@ class Job:
         if self.progress is not None:
             self.progress(what, share)
 
-    def tell_epoch(self, done: int, most: int, loss: float) -> None:
-        """Tell how far a training is.
-
-        Parameters
-        ----------
-        done, most
-            How many epochs are done, and how many there may be.
-        loss
-            The validation loss.
-        """
-        self.say("training", done / most)
-
     @contextmanager
     def stage(self, name: str, doing: str = "") -> Iterator[None]:
         """Count the seconds of what happens inside for a stage (report, denoise or train), and tell what is being done."""
@@ -241,6 +229,11 @@ class Job:
         """Ask the users a question: what they report."""
         with self.stage("report", doing):
             return self.users.report(plan)
+
+
+def epoch_progress(job: Job) -> Callable[[int, int, float], None]:
+    """Return a function that tells how far a training is: called with the epochs done, the most epochs, and the loss."""
+    return lambda done, most, loss: job.say("training", done / most)
 
 
 def raw_rows(job: Job) -> Any:

@@ -13,7 +13,7 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.mechanisms import Estimate
 from graphveil.mechanisms.base import row_mechanism
-from graphveil.methods.job import Job, Questions, feature_plan, questions_of, raw_rows
+from graphveil.methods.job import Job, Questions, epoch_progress, feature_plan, questions_of, raw_rows
 from graphveil.methods.method import (
     RAW_ROWS,
     TRAINING_GRID,
@@ -124,7 +124,7 @@ class PageRankMethod(Method):
         with job.stage("denoise", "propagating"):
             rows = self._propagated(job, denoise.with_constant(estimate))
         with job.stage("train"):
-            weights, auc = learn.fit_links(rows, 1, job.graph.links, schedule, job.seed, job.tell_epoch)
+            weights, auc = learn.fit_links(rows, 1, job.graph.links, schedule, job.seed, epoch_progress(job))
         scores = learn.InnerProducts(rows, weights)
         return Outcome(None, 1 - auc, auc, pair_scores=scores, embedding=rows)
 

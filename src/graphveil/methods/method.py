@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
-from graphveil.methods.job import STAGES, Job, Questions, feature_plan, questions_of
+from graphveil.methods.job import STAGES, Job, Questions, epoch_progress, feature_plan, questions_of
 from graphveil.methods.private_links import LinkUse, link_plan, with_private_links
 from graphveil.methods.private_targets import with_norms, with_private_labels
 from graphveil.methods.tasks import TASKS, Outcome, TrainedBackbone
@@ -389,7 +389,7 @@ def _trained(
             topology,
             job.task.goal(job, topology),
             schedule,
-            job.tell_epoch,
+            epoch_progress(job),
             keep_weights=job.training.keep,
             checkpoints=job.training.checkpoints,
         )

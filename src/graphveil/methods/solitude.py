@@ -10,7 +10,7 @@ from pydantic import Field
 
 from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.job import Job
+from graphveil.methods.job import Job, epoch_progress
 from graphveil.methods.method import Capabilities, Grid, Method, at_best_scale, train_backbone
 from graphveil.methods.private_links import LinkUse
 from graphveil.methods.tasks import Outcome, node_targets
@@ -113,7 +113,7 @@ class Solitude(Method):
                     node_targets(job, topology),
                     objective,
                     schedule,
-                    job.tell_epoch,
+                    epoch_progress(job),
                 )
             return replace(fitted, link_weights=weights)
 
