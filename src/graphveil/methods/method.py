@@ -233,6 +233,7 @@ class Method(ABC):
     tuned: ClassVar[Tuned] = {"node": {}, "link": {}}
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         for instead, former in FORMER.items():
             for name in vars(cls).keys() & set(former.split("|")):
                 raise InputError(f"{cls.__name__}.{name} has no meaning any more: write {instead}")
