@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil import denoise
 from graphveil.checks import check_whole
-from graphveil.denoise.blocks import certain_estimate
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate
 from graphveil.mechanisms.reports import even_pointers
@@ -378,7 +378,7 @@ def raw_estimate(features: Any, centre: float, *, sparse: bool = True) -> Estima
         constant.
     """
     if hasattr(features, "tocsr") and sparse:
-        return certain_estimate(features)
+        return denoise.certain_estimate(features)
     rows = features.toarray() if hasattr(features, "toarray") else np.asarray(features)
     users, attributes = rows.shape
     values = np.subtract(rows, centre, dtype=np.float64).ravel()
