@@ -127,7 +127,16 @@ def _mechanism_name(spec: Experiment) -> str:
 def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> EnergyCurve:
     """Ask all users once, as a run of this experiment does, and measure the energy of their answers.
 
-    ``blind`` asks through blinded channels, as the control does.
+    Parameters
+    ----------
+    spec
+        The experiment.
+    graph, users
+        Its data as loaded.
+    hops
+        The number of hops.
+    blind
+        Whether to ask through blinded channels, as the control does.
     """
     if spec.has_levels:
         users = with_levels(spec, users, spec.seed)

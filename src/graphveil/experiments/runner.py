@@ -87,10 +87,26 @@ class StudyWatcher:
     inside: Progress | None = None
 
     def begin(self, experiment: Experiment, done: int, total: int) -> None:
-        """Handle the start of an experiment; ``done`` of ``total`` units of all experiments are finished."""
+        """Handle the start of an experiment.
+
+        Parameters
+        ----------
+        experiment
+            What begins.
+        done, total
+            How many units of all experiments are finished, and how many there are.
+        """
 
     def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
-        """Handle a finished unit of an experiment; ``done`` of ``total`` units are finished."""
+        """Handle a finished unit.
+
+        Parameters
+        ----------
+        experiment, unit
+            The unit and its experiment.
+        done, total
+            How many units of all experiments are finished, and how many there are.
+        """
 
     def end(self, sentences: Sequence[str]) -> None:
         """Hear, at the end or at an interrupt, what is to be said about runs that were found."""
@@ -103,7 +119,13 @@ class CallingWatcher(StudyWatcher):
         self.watch, self.inside = watch, inside
 
     def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
-        """Call ``watch`` with the unit."""
+        """Call ``watch`` with the unit.
+
+        Parameters
+        ----------
+        experiment, unit, done, total
+            As in `StudyWatcher.add`.
+        """
         self.watch(unit, done, total)
 
 
@@ -395,7 +417,17 @@ def remove_checkpoints(units: Iterable[RunUnit], workers: int | None = None) -> 
 
 
 def compute_unit(unit: RunUnit, progress: Progress | None = None, engine: Engine = HERE) -> UnitResult:
-    """Compute a unit in this process or by the engine's workers. A large sharded graph is read in place."""
+    """Compute a unit in this process or by the engine's workers. A large sharded graph is read in place.
+
+    Parameters
+    ----------
+    unit
+        One part of one run.
+    progress
+        Called with the current step and the share that is done.
+    engine
+        The engine; this process by default.
+    """
     if engine.workers is None and (unit.given is not None or large_shards(unit.spec.data) is None):
         return run_unit(unit, progress)
     result: UnitResult = scale().compute_in_parts(unit, engine, progress)
@@ -463,7 +495,12 @@ def run_study(
 ) -> StudyResult:
     """Run the cells of one study; reject one with axes if none of its experiments has the measure.
 
-    The parameters are those of `run_studies`.
+    Parameters
+    ----------
+    study
+        The study.
+    options, watcher, given
+        As in `run_studies`.
     """
     (result,) = run_studies([study], options, watcher, given)
     if study.axes and result.finished and not result.has_numbers:

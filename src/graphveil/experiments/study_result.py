@@ -96,7 +96,17 @@ class StudyResult:
 
     @classmethod
     def of(cls, study: Study, obtained: Sequence[CellOutput], interrupted: bool = False) -> StudyResult:
-        """Return the result of a study from the output of each cell, in the order of the cells."""
+        """Return the result of a study.
+
+        Parameters
+        ----------
+        study
+            The study.
+        obtained
+            The output of each cell, in the order of the cells.
+        interrupted
+            Whether an interrupt ended it.
+        """
         outcomes = (CellResult.of(cell, each) for cell, each in zip(study.cells, obtained, strict=True))
         return cls(study, tuple(outcomes), interrupted)
 
