@@ -336,10 +336,17 @@ def select(
 
 
 def change(file: Path, *statements: tuple[str, Sequence[tuple[Any, ...]]]) -> None:
-    """Execute statements, each with all its parameters, in one transaction, which is on disk at return.
+    """Execute statements, each with all its parameters, in one transaction, which is on disk at return."""
+    with _writing(file) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for statement, parameters in statements:
+            connection.executemany(statement, parameters)
+        connection.execute("COMMIT")
 
-    The file is made where there is none yet.
-    """
+
+@contextmanager
+def _writing(file: Path) -> Iterator[sqlite3.Connection]:
+    """Open the file to be written; it is made where there is none yet."""
     with _sentences(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         with closing(_connect(file, "rwc")) as connection:
@@ -349,10 +356,7 @@ def change(file: Path, *statements: tuple[str, Sequence[tuple[Any, ...]]]) -> No
             # In WAL mode NORMAL writes the log to the disk at checkpoints only: after a power cut, the last units would be
             # gone. FULL does it with every commit, so what was told to be kept is kept.
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement, parameters in statements:
-                connection.executemany(statement, parameters)
-            connection.execute("COMMIT")
+            yield connection
 
 
 def _reading(file: Path) -> sqlite3.Connection:
