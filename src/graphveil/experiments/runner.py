@@ -27,7 +27,7 @@ from graphveil.experiments.engine import (
 )
 from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest, take_data
 from graphveil.experiments.experiment_file import experiment_fields
-from graphveil.experiments.measures import PARTS, Reading
+from graphveil.experiments.measures import PARTS
 from graphveil.experiments.result import Result
 from graphveil.experiments.store import RESULTS, ResultStore, results_file, this_version
 from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
@@ -211,6 +211,7 @@ class Runner:
         """
         experiments = [cell.experiment for cell in cells]
         results: list[Result | GraphveilError | None] = [None] * len(cells)
+        interrupted = False
         counts = [spec.runs * len(self.parts(spec, skip)) for spec in experiments]
         self.before, self.total = 0, sum(counts)
         if len(cells) > 1:
@@ -221,9 +222,9 @@ class Runner:
                 result = self.run(cell.experiment, skip, alone=cell.measure.alone, later=cells[place + 1 :])
                 if self.options.keep and not skip:
                     ResultStore(self.options.file).add(result)
+                results[place], interrupted = result, result.interrupted
             except KeyboardInterrupt:
-                self._keep_begun()
-                return results, True
+                interrupted = True
             except StoreError:
                 # No other experiment could be kept either.
                 raise
@@ -233,13 +234,11 @@ class Runner:
                 if nowhere or not self.options.tolerant:
                     raise
                 results[place] = error
-            else:
-                results[place] = result
-                if result.interrupted:
-                    self._keep_begun()
-                    return results, True
+            if interrupted:
+                self._keep_begun()
+                break
             self.before += counts[place]
-        return results, False
+        return results, interrupted
 
     def run(
         self,
@@ -382,11 +381,10 @@ class Runner:
     def _result(self, spec: Experiment, done: list[UnitResult], seconds: float, interrupted: bool) -> Result:
         given = self.given
         shards = None if given is not None else large_shards(spec.data)
-        metric: str
-        if shards is not None:
-            metric = shards.manifest.metric
-        else:
+        if shards is None:
             metric = spec.resolved_task.metric((given or load_data(spec))[0])
+        else:
+            metric = str(shards.manifest.metric)
         digest = data_digest(spec.data, spec.loader_options) if given is None else content_digest(*given)
         return Result.from_units(
             spec,
@@ -474,11 +472,17 @@ def run_studies(
     if learning:
         with Runner.open(options, watcher, given, share=len(learning) > 1) as runner:
             results, interrupted = runner.run_all(learning, skip)
-    readings: list[CellOutput] = []
-    for cell in others:
-        watcher.begin(cell.experiment, len(readings), len(others))
-        reading, interrupted = (None, True) if interrupted else _measure(cell, options.tolerant)
-        readings.append(reading)
+    readings: list[CellOutput] = [None] * len(others)
+    for place, cell in enumerate(others):
+        watcher.begin(cell.experiment, place, len(others))
+        try:
+            readings[place] = None if interrupted else cell.measure.of(cell.experiment)
+        except KeyboardInterrupt:
+            interrupted = True
+        except GraphveilError as error:
+            if not options.tolerant:
+                raise
+            readings[place] = error
     obtained = {False: iter(results), True: iter(readings)}
 
     def take(cell: Cell) -> CellOutput:
@@ -506,18 +510,6 @@ def run_study(
     if study.axes and result.finished and not result.has_numbers:
         raise InputError(f"no experiment of {study.name} has the measure {study.measure.name}: take another")
     return result
-
-
-def _measure(cell: Cell, tolerant: bool) -> tuple[Reading | GraphveilError | None, bool]:
-    """Measure a cell that learns nothing; and whether that was interrupted."""
-    try:
-        return cell.measure.of(cell.experiment), False
-    except KeyboardInterrupt:
-        return None, True
-    except GraphveilError as error:
-        if not tolerant:
-            raise
-        return error, False
 
 
 def _unread(study: Study) -> tuple[Part, ...]:
