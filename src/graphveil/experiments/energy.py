@@ -92,11 +92,11 @@ def energy_sections(
         tell(f"loading {name}")
         first = next(iter(kinds.values()))[0]
         # JSON has no tuples.
-        options = first.loader_options.items()
-        told: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in options
+        given = first.loader_options.items()
+        options: dict[str, Any] = {
+            key: tuple(each) if isinstance(each, list) else each for key, each in given
         }
-        graph, users = load(first.data, seed=0, **told)
+        graph, users = load(first.data, seed=0, **options)
     except (GraphveilError, OSError, TypeError) as error:
         tell(f"{name} cannot be loaded here: {error}")
         missing = f"{name} cannot be loaded here, so the energy of its reports is not shown."
@@ -120,8 +120,8 @@ def experiment_of(result: Result) -> Experiment | None:
 def _mechanism_name(spec: Experiment) -> str:
     """Return a mechanism with the options that it was set to."""
     extra = dict(spec.mechanism_options) | ({} if spec.budgets.delta is None else {"δ": spec.budgets.delta})
-    told = ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
-    return f"{spec.budgets.mechanism} ({told})" if told else spec.budgets.mechanism
+    options = ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
+    return f"{spec.budgets.mechanism} ({options})" if options else spec.budgets.mechanism
 
 
 def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> EnergyCurve:

@@ -171,7 +171,7 @@ class UnitLostError(EngineError):
     """The process that computed one unit was lost repeatedly; other units may still succeed."""
 
 
-class Arriving(Generic[Value]):
+class FinishedCalls(Generic[Value]):
     """Calls in the order in which they finish; waiting for them can be interrupted at any moment.
 
     `concurrent.futures.wait` takes the locks of all futures, and an interrupt leaves some locked: their pool would never end.
@@ -209,9 +209,9 @@ class Arriving(Generic[Value]):
                 return future
 
 
-def computed(future: Future[Value]) -> Value:
+def call_result(future: Future[Value]) -> Value:
     """Return the result of a call; raise `UnitLostError` if its process was killed."""
-    done = Arriving([future]).next()
+    done = FinishedCalls([future]).next()
     try:
         with uninterrupted():
             return done.result()

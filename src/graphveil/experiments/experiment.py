@@ -42,7 +42,7 @@ from graphveil.plugins import is_reference, unknown_name
 from graphveil.version import __version__
 
 
-def outside_digests(spec: Experiment) -> dict[str, str]:
+def extension_digests(spec: Experiment) -> dict[str, str]:
     """Return digests of what stands behind the names of a spec that are not the library's own, by field; data have one anyway."""
     budgets, backbone = spec.budgets, backbone_digest(spec.backbone)
     found = {
@@ -345,7 +345,7 @@ class Experiment:
         """Return everything that decides the numbers of one part of one run, in a canonical spelling."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         shared["full_settings"] = self.resolved_settings.model_dump()
-        outside = outside_digests(self)
+        outside = extension_digests(self)
         if part == "structure":
             outside = {}
             shared = {

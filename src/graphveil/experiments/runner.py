@@ -17,11 +17,11 @@ from typing import Any
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
 from graphveil.experiments.engine import (
     HERE,
-    Arriving,
     Engine,
+    FinishedCalls,
     Pool,
     UnitLostError,
-    computed,
+    call_result,
     processes,
     uninterrupted,
 )
@@ -40,7 +40,7 @@ from graphveil.methods import METHODS, Method
 from graphveil.methods.job import Progress
 from graphveil.plugins import held
 
-# So many units a worker are begun before their turn.
+# So many units a worker begin before their turn.
 DEPTH = 4
 # The folder of unfinished trainings, beside the file of results.
 CHECKPOINTS = "checkpoints"
@@ -133,7 +133,7 @@ SILENT = StudyWatcher()
 
 
 @dataclass(frozen=True)
-class Begun:
+class EarlyUnit:
     """A unit that is being computed before its turn, and the digest of what it reads."""
 
     unit: RunUnit
@@ -144,7 +144,7 @@ class Begun:
 class Runner:
     """Runs experiments one after the other, which share workers and finished units. Make one with `Runner.open`.
 
-    Workers begin with units of later experiments where there are no more of this one. What is begun before its turn is the same unit with
+    Workers begin with units of later experiments where there are no more of this one. What begins before its turn is the same unit with
     the same numbers. It counts where its experiment takes it, and only if its data are still those that it began with.
     """
 
@@ -161,7 +161,7 @@ class Runner:
         self.store = None if given is not None else store
         # Units of experiments that came before, and of all of them.
         self.before = self.total = 0
-        self._begun: dict[str, Begun] = {}
+        self._early: dict[str, EarlyUnit] = {}
 
     @classmethod
     @contextmanager
@@ -235,7 +235,7 @@ class Runner:
                     raise
                 results[place] = error
             if interrupted:
-                self._keep_begun()
+                self._keep_early()
                 break
             self.before += counts[place]
         return results, interrupted
@@ -303,7 +303,7 @@ class Runner:
         if alone:
             for unit in todo:
                 with processes(1) as pool:
-                    yield replace(computed(self._submit(pool, unit, unit.digest)), alone=True)
+                    yield replace(call_result(self._submit(pool, unit, unit.digest)), alone=True)
         elif engine.inside(jobs):
             with engine.open():
                 for unit in todo:
@@ -321,8 +321,8 @@ class Runner:
         if self.given is None:
             self._begin(later, skip, {unit.key for unit in todo})
         try:
-            for future in Arriving(waiting):
-                yield computed(future)
+            for future in FinishedCalls(waiting):
+                yield call_result(future)
         except (KeyboardInterrupt, GeneratorExit):
             # What waits is cancelled by the pool itself: cancelled here too, it would find it changed under its hands.
             self._pool().stop()
@@ -338,17 +338,17 @@ class Runner:
         """Return an experiment's own units, begun now or before."""
         futures = set()
         for unit in units:
-            begun = self._begun.pop(unit.key, None) if self._begun else None
+            early = self._early.pop(unit.key, None) if self._early else None
             digest = unit.digest
-            same = begun is not None and begun.digest == digest
-            futures.add(begun.future if begun and same else self._submit(self._pool(), unit, digest))
+            same = early is not None and early.digest == digest
+            futures.add(early.future if early and same else self._submit(self._pool(), unit, digest))
         return futures
 
     def _begin(self, later: Sequence[Cell], skip: Sequence[Part], taken: set[str]) -> None:
         """Begin units of later experiments that nobody computes yet, up to the first that must have the machine for itself."""
         most = self._pool().count * DEPTH
         for cell in later:
-            if len(self._begun) >= most or cell.measure.alone:
+            if len(self._early) >= most or cell.measure.alone:
                 return
             # What cannot be run says so when its turn comes.
             with suppress(GraphveilError):
@@ -357,8 +357,8 @@ class Runner:
                 done = [] if self.store is None else self.store.find_units(cell.experiment, parts)
                 wanted = [(unit.key, unit.digest, unit) for unit in self._left(cell.experiment, parts, done)]
                 for key, digest, unit in wanted:
-                    if key not in taken and key not in self._begun:
-                        self._begun[key] = Begun(unit, digest, self._submit(self._pool(), unit, digest))
+                    if key not in taken and key not in self._early:
+                        self._early[key] = EarlyUnit(unit, digest, self._submit(self._pool(), unit, digest))
 
     def _submit(self, pool: Pool, unit: RunUnit, digest: str | None) -> Future[UnitResult]:
         self._forget(unit)
@@ -369,14 +369,14 @@ class Runner:
         if self.options.fresh and self.given is None:
             remove_checkpoints([unit], self.options.engine.workers)
 
-    def _keep_begun(self) -> None:
+    def _keep_early(self) -> None:
         """Keep what was computed before its turn when an interrupt came, unless its data have changed since."""
-        for begun in self._begun.values():
-            finished = begun.future.done() and not begun.future.cancelled()
-            if self.store is None or not finished or begun.future.exception() is not None:
+        for early in self._early.values():
+            finished = early.future.done() and not early.future.cancelled()
+            if self.store is None or not finished or early.future.exception() is not None:
                 continue
-            if begun.unit.digest == begun.digest:
-                self.store.add_unit(begun.unit.spec, begun.future.result())
+            if early.unit.digest == early.digest:
+                self.store.add_unit(early.unit.spec, early.future.result())
 
     def _result(self, spec: Experiment, done: list[UnitResult], seconds: float, interrupted: bool) -> Result:
         given = self.given

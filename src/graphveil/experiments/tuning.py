@@ -19,14 +19,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphveil.checks import check_whole
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.engine import HERE, Arriving, Engine, computed
+from graphveil.experiments.engine import HERE, Engine, FinishedCalls, call_result
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
     Given,
     check_same,
+    extension_digests,
     input_digest,
-    outside_digests,
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
@@ -185,7 +185,7 @@ _TRIAL = TypeAdapter(TuningTrial)
 
 def _key(spec: Experiment, space: SearchSpace) -> tuple[str, str]:
     """All that decides the numbers of a search's trials, however many they are: what is searched, and the data."""
-    whole = [asdict(spec.having(control=True)), outside_digests(spec), asdict(space)]
+    whole = [asdict(spec.having(control=True)), extension_digests(spec), asdict(space)]
     return json.dumps(whole, sort_keys=True, default=str), input_digest(spec)
 
 
@@ -473,12 +473,12 @@ class _Search:
                 yield _try(spec, self.next(), self.given, self.digest, inside)
             return
         with engine.pool(jobs, todo) as pool:
-            arriving: Arriving[tuple[Point, TuningTrial | GraphveilError]] = Arriving()
-            while todo or arriving:
-                while todo and len(arriving) < pool.count:
-                    arriving.add(pool.submit(_try, spec, self.next(), self.given, self.digest))
+            calls: FinishedCalls[tuple[Point, TuningTrial | GraphveilError]] = FinishedCalls()
+            while todo or calls:
+                while todo and len(calls) < pool.count:
+                    calls.add(pool.submit(_try, spec, self.next(), self.given, self.digest))
                     todo -= 1
-                yield computed(arriving.next())
+                yield call_result(calls.next())
 
     def add(self, point: Point, trial: TuningTrial | GraphveilError) -> None:
         """Keep what came of a point. The defaults must work; other settings may be refused."""
