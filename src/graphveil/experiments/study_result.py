@@ -154,12 +154,14 @@ class StudyResult:
         *axes, third = self.study.axes
         panels = []
         for number, value in enumerate(third.values):
-            there = [outcome for outcome in self.outcomes if outcome.cell.place[2] == number]
-            cells = [replace(outcome.cell, place=outcome.cell.place[:2]) for outcome in there]
-            title = f"{self.study.title}; {third.name(value)}"
-            study = replace(self.study, title=title, axes=tuple(axes), cells=tuple(cells))
-            outcomes = (replace(outcome, cell=cell) for outcome, cell in zip(there, cells, strict=True))
-            panels.append(replace(self, study=study, outcomes=tuple(outcomes)))
+            outcomes = tuple(
+                replace(each, cell=replace(each.cell, place=each.cell.place[:2]))
+                for each in self.outcomes
+                if each.cell.place[2] == number
+            )
+            title, cells = f"{self.study.title}; {third.name(value)}", tuple(each.cell for each in outcomes)
+            study = replace(self.study, title=title, axes=tuple(axes), cells=cells)
+            panels.append(replace(self, study=study, outcomes=outcomes))
         return panels
 
     @property
