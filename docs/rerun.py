@@ -146,7 +146,7 @@ def demo_rows(demo: Demo) -> list[Row]:
     shared = {"data": "town", "runs": str(DEMO_RUNS), "seed": "0", "task": "node"}
     epochs = {"settings": {"epochs": EPOCHS}}
     plain = {"line": "none", "method": "nonprivate", "more": json.dumps(epochs), "exact": "no privacy"}
-    over = gained("structure", demo.over_structure(demo.plain))
+    over = gained("structure", demo.plain_gain)
     rows = [shared | plain | summarized(demo.plain.to_dict()) | over]
     for result in sorted(demo.private, key=lambda result: -(result.epsilon or 0)):
         epsilon, method = result.epsilon, result.method
@@ -157,7 +157,7 @@ def demo_rows(demo: Demo) -> list[Row]:
             "epsilon": f"{epsilon:g}",
             "more": json.dumps(more),
         }
-        over = gained("structure", demo.over_structure(result))
+        over = gained("structure", result.gain_over_structure)
         exact = demo.exact(result)
         digits = exact.digits if isinstance(exact, ExactText) else exact
         rows.append(shared | line | summarized(result.to_dict()) | over | {"exact": digits})

@@ -107,7 +107,7 @@ def test_an_interrupt_keeps_what_was_computed_before_its_turn(tmp_path, monkeypa
     def stop(runner, *given):
         held.append(parallel(runner, *given))
         next(held[0])
-        for begun in runner._begun.values():
+        for begun in runner._early.values():
             begun.future.result()
         raise KeyboardInterrupt
         yield

@@ -38,11 +38,11 @@ def made_up():
     return Demo(
         veil=(
             result("veil", 1.0, method=[0.70, 0.73], control=blind, structure=structure),
-            result("veil", 4.0, method=[0.90, 0.92], control=blind),
+            result("veil", 4.0, method=[0.90, 0.92], control=blind, structure=structure),
         ),
         base=(
-            result("base", 1.0, method=[0.6, 0.62], control=[0.6, 0.6]),
-            result("base", 4.0, method=[0.65, 0.67], control=[0.6, 0.6]),
+            result("base", 1.0, method=[0.6, 0.62], control=[0.6, 0.6], structure=structure),
+            result("base", 4.0, method=[0.65, 0.67], control=[0.6, 0.6], structure=structure),
         ),
         plain=result("nonprivate", None, method=[1.0, 1.0]),
     )
@@ -61,7 +61,7 @@ def test_the_table_has_a_line_a_method_and_budget_the_largest_first(demo):
     assert all(len(row) == len(HEAD) for row in table)
 
 
-def test_gains_over_structure_are_paired_with_those_runs_of_the_first_result(demo):
+def test_gains_over_structure_are_paired_with_its_runs(demo):
     by_line = {row[:2]: dict(zip(HEAD, row, strict=True)) for row in demo.rows()}
     assert by_line["ε = 4", "veil"]["over structure"] == "+20.0 ± 0.0"
     assert by_line["ε = 4", "base"]["over structure"] == "-5.0 ± 0.0"

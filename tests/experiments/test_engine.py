@@ -28,7 +28,9 @@ def test_another_engine_is_refused(written):
 
 
 def test_only_ray_has_an_address():
-    with pytest.raises(InputError, match="only ray has an address"):
+    with pytest.raises(
+        InputError, match="engine must be local, ray, ray://HOST:PORT or ray://auto, got .local://auto"
+    ):
         Engine("local", "auto")
 
 

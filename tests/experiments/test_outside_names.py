@@ -8,7 +8,7 @@ import graphveil as gv
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment, ResultStore, run_experiment
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments.experiment import outside_digests
+from graphveil.experiments.experiment import extension_digests
 from graphveil.experiments.report import report_html
 from graphveil.experiments.runner import RunOptions, StudyWatcher
 from graphveil.experiments.study import read_sweep
@@ -122,12 +122,12 @@ def test_what_the_structure_gives_depends_on_the_data_alone(file):
 
 
 def test_keys_of_the_library_s_own_name_nothing_from_outside():
-    assert outside_digests(inside()) == {}
+    assert extension_digests(inside()) == {}
     assert "outside" not in Experiment.of("base", "town", epsilon=2.0).key("method", 0)
 
 
 def test_every_field_from_outside_is_part_of_the_key(file):
-    assert set(outside_digests(whole(file))) == {"method", "mechanism", "backbone"}
+    assert set(extension_digests(whole(file))) == {"method", "mechanism", "backbone"}
 
 
 def test_trials_of_a_search_are_kept_by_the_file_s_content(file, tmp_path):

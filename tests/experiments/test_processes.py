@@ -8,29 +8,29 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from graphveil.experiments.engine import Arriving, computed, uninterrupted
+from graphveil.experiments.engine import FinishedCalls, call_result, uninterrupted
 
 
 def test_what_is_finished_arrives_once_in_its_order():
     first, second, third = (Future() for _ in range(3))
     first.set_result(1)
-    arriving = Arriving([third, first, second])
+    calls = FinishedCalls([third, first, second])
     third.set_result(3)
-    assert len(arriving) == 3
-    assert arriving.next() is first
+    assert len(calls) == 3
+    assert calls.next() is first
     second.set_exception(ValueError("two"))
     later = Future()
     later.cancel()
-    arriving.add(later)
-    assert list(arriving) == [third, second, later]
-    assert len(arriving) == 0
+    calls.add(later)
+    assert list(calls) == [third, second, later]
+    assert len(calls) == 0
 
 
 def test_what_a_call_raises_is_raised():
     with ThreadPoolExecutor(1) as pool:
-        assert computed(pool.submit(abs, -3)) == 3
+        assert call_result(pool.submit(abs, -3)) == 3
         with pytest.raises(ZeroDivisionError):
-            computed(pool.submit(divmod, 1, 0))
+            call_result(pool.submit(divmod, 1, 0))
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def interruptible():
 
 
 def by_arriving(futures):
-    for _ in Arriving(futures):
+    for _ in FinishedCalls(futures):
         raise AssertionError("nothing is ever finished")
 
 
@@ -87,7 +87,7 @@ def test_an_interrupt_that_does_not_wake_the_wait_is_still_seen():
         with pytest.raises(KeyboardInterrupt):
             interrupt.start()
             rescue.start()
-            Arriving([future]).next()
+            FinishedCalls([future]).next()
         assert not future.done()
     finally:
         rescue.cancel()

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from graphveil.experiments.engine import HERE, UnitLostError, computed, processes
+from graphveil.experiments.engine import HERE, UnitLostError, call_result, processes
 
 # Ample on any machine; a worker that watches its parent ends at once.
 DEADLINE = 60.0
@@ -80,5 +80,5 @@ def test_shared_workers_stay_until_they_are_stopped_and_then_there_are_others():
 def test_a_process_that_was_killed_is_told_in_a_sentence():
     with processes(1) as pool:
         with pytest.raises(UnitLostError, match="was killed(.|\n)*whatever was finished is kept"):
-            computed(pool.submit(os._exit, 1))
+            call_result(pool.submit(os._exit, 1))
         assert pool.stopped

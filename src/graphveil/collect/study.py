@@ -22,7 +22,7 @@ from graphveil.collect.learning import (
 from graphveil.collect.public_graph import AskedLabels
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given, Part
-from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
+from graphveil.experiments.model import Model, check_model, check_saved, known_before
 from graphveil.experiments.unit import PARTS, PreparedUnit, RunUnit, parts_of, prepare_unit
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.graph import UNKNOWN
@@ -268,7 +268,6 @@ def _model(
         return None
     # The published question is what reports are read by, and what those who join are asked.
     answers = tuple(
-        PlanReports(each.round.plan.model_copy(update={"users": each.plan.users}), each.reports)
-        for each in replayed
+        (each.round.plan.model_copy(update={"users": each.plan.users}), each.reports) for each in replayed
     )
     return Model(spec, spec.seed, outcome.trained, answers, known_before(prepared.job.graph), collected=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -523,34 +524,28 @@ def advise_poisoning(
         Called with the current step and the share that is done.
     """
     _check(spec, shares)
-    all_shares = (0.0, *(each for each in shares if each))
-    harms: dict[float, list[list[Harm]]] = {share: [] for share in all_shares}
     first = open_unit(RunUnit(spec))
+    counts = {share: round(share * first.graph.node_count) for share in (0.0, *shares)}
+    harms: dict[float, list[list[Harm]]] = {share: [] for share in counts}
     # What cannot be measured is refused before anything is learned.
     chosen, influences, forged = _target(first, target), _influences(first), True
     import_module("graphveil.learn.backbones")
-    for run in range(spec.runs):
-        for place, share in enumerate(all_shares):
-            if progress is not None:
-                done = (run * len(all_shares) + place) / (spec.runs * len(all_shares))
-                progress(f"run {run + 1}, {share:.0%} malicious", done)
-            kinds, all_forged = _harms(RunUnit(spec, run=run), _malicious(first, share), chosen)
-            harms[share].append(kinds)
-            forged &= all_forged
+    games = list(product(range(spec.runs), counts.items()))
+    for done, (run, (share, count)) in enumerate(games):
+        if progress is not None:
+            progress(f"run {run + 1}, {share:.0%} malicious", done / len(games))
+        kinds, all_forged = _harms(RunUnit(spec, run=run), count, chosen)
+        harms[share].append(kinds)
+        forged &= all_forged
     lines = []
     for share, runs in harms.items():
         pushing, careless, placed = (
             Harm(*(float(np.mean([getattr(each, name) for each in kind])) for name in ("score", "drawn_in")))
             for kind in zip(*runs, strict=True)
         )
-        count = _malicious(first, share)
-        lines.append(Poisoned(pushing.score, pushing.drawn_in, share, count, careless, placed))
+        lines.append(Poisoned(pushing.score, pushing.drawn_in, share, counts[share], careless, placed))
     names = (spec.data, spec.method, first.graph.metric)
     return PoisoningAdvice(*names, chosen, spec.runs, forged, influences, tuple(lines))
-
-
-def _malicious(ready: OpenUnit, share: float) -> int:
-    return round(share * ready.graph.node_count)
 
 
 def _check(spec: Experiment, shares: Sequence[float]) -> None:

@@ -17,6 +17,7 @@ from graphveil.checks import check_whole
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.drawings import embedding_map
 from graphveil.experiments.experiment import DATA_PREFIX, Experiment, Given, take_data
+from graphveil.experiments.experiment_file import first_problem
 from graphveil.experiments.table import csv_text, parquet_bytes
 from graphveil.experiments.unit import OpenUnit, RunUnit, learn_unit, open_unit, predicted_classes
 from graphveil.files import (
@@ -136,7 +137,14 @@ def one_run_experiment(
 ) -> tuple[Experiment, Given | None]:
     """Return the experiment of a call that makes an artefact, and graph and users if these are objects.
 
-    ``what`` begins the error about options that only several runs have.
+    Parameters
+    ----------
+    method, data, users
+        As in `predict`.
+    options
+        The fields of the experiment, by name.
+    what
+        How the error about options that only several runs have begins.
     """
     for name in ("runs", "control"):
         if name in options:
@@ -236,16 +244,10 @@ def read_artefact(
         text = content.pop(ABOUT)
         return make(content, json.loads(str(text) if isinstance(text, np.ndarray) else text))
     except (GraphveilError, ValidationError) as error:
-        raise InputError(f"{file} holds no {what} ({_problem(error)}): {instead}") from None
+        problem = first_problem(error) if isinstance(error, ValidationError) else error
+        raise InputError(f"{file} holds no {what} ({problem}): {instead}") from None
     except DAMAGED:
         raise InputError(f"{file} holds no {what}: {instead}") from None
-
-
-def _problem(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors(include_url=False)[0]
-    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
 
 def _read_rows(table: TableFile, instead: str) -> dict[str, Any]:
@@ -393,7 +395,15 @@ def predict_experiment(
 
 
 def check_same_score(ready: OpenUnit, outcome: Outcome, score: float) -> None:
-    """Raise an error if a repeated run has another ``score`` than the run had."""
+    """Raise an error if a repeated run has another score than the run had.
+
+    Parameters
+    ----------
+    ready, outcome
+        The repeated run, and what came of it.
+    score
+        The score that it had.
+    """
     if ready.unit.spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
         raise InputError(
             f"run {ready.unit.run} comes to another score than it had: data or code changed, run it again"
@@ -456,6 +466,15 @@ def calibrated_rows(
     One temperature is fitted on validation users; the rows of each half of them get the temperature of the
     other half. It does not change predicted classes. Nothing is calibrated if labels are private or fewer
     than two users validate.
+
+    Parameters
+    ----------
+    outcome
+        What a method learned, with scores, (n, classes) float32.
+    graph
+        The graph with the labels and the validation users that the server knows.
+    private_labels
+        Whether its labels are reports.
     """
     assert outcome.scores is not None
     wide = outcome.scores.astype(np.float64)
@@ -594,7 +613,17 @@ def embed_experiment(
 
 
 def check_embedding(spec: Experiment, dims: int | None, given: Given | None = None) -> None:
-    """Reject an experiment that cannot be embedded, before anything heavy is imported."""
+    """Reject an experiment that cannot be embedded, before anything heavy is imported.
+
+    Parameters
+    ----------
+    spec
+        The experiment.
+    dims
+        The number of columns to reduce the embedding to; None for all of them.
+    given
+        Graph and users, if these are objects.
+    """
     spec.check(given)
     if dims is not None:
         check_whole(dims, "--dims", least=1)

@@ -40,7 +40,17 @@ class MethodTarget:
 
     @classmethod
     def of(cls, attack: str, spec: Experiment, seen: str = "scores") -> MethodTarget:
-        """Return the target of an attack that is given by name; ``seen`` is what the attacker sees."""
+        """Return the target of an attack that is given by name.
+
+        Parameters
+        ----------
+        attack
+            A name of `MODEL_ATTACKS`.
+        spec
+            The experiment that is attacked.
+        seen
+            What the attacker sees of it: "scores" or "embedding".
+        """
         found = [each for each in SEEN if each == seen]
         if not found:
             raise InputError(f"--seen takes {' or '.join(SEEN)}, got {seen!r}")

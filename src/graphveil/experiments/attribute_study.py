@@ -69,11 +69,6 @@ class FirstRoundAnswers:
         return attribute_scores(self.job, self.topology, self.reports.estimate())
 
     @property
-    def correlations(self) -> Scores:
-        """The correlation of users' own values with the degree, seen from outside."""
-        return degree_correlations(self.ready.users.raw.rows(), self.ready.graph.degrees)
-
-    @property
     def privacy(self) -> dict[str, Any]:
         """The spending that the ledger recorded."""
         return self.ready.privacy().to_dict()
@@ -130,9 +125,11 @@ def rank_attributes(
     for run in range(spec.runs):
         with learn.one_thread():
             answers = ask_first_round(spec, part, run, whole)
-            check_top(top, answers.ready.graph.feature_count)
+            graph, users = answers.ready.graph, answers.ready.users
+            check_top(top, graph.feature_count)
             scores.append(answers.scores)
-            correlations.append(answers.correlations)
+            # Users' own values, seen from outside.
+            correlations.append(degree_correlations(users.raw.rows(), graph.degrees))
             if watch is not None:
                 watch(answers)
     return Ranking(np.stack(scores), np.stack(correlations), top, tie_seeds(spec, part))
@@ -193,10 +190,7 @@ class RankingComparison(Analysis):
 
     def relative(self, ranking: Ranking) -> Scores | None:
         """Return each attribute's score over that of one that says nothing, mean over runs; None where the latter is 0."""
-        if not (self.null > 0).all():
-            return None
-        mean: Scores = (ranking.scores / self.null[:, None]).mean(axis=0)
-        return mean
+        return (ranking.scores / self.null[:, None]).mean(axis=0) if (self.null > 0).all() else None
 
     @property
     def control_best(self) -> RankedAttribute:
@@ -227,13 +221,10 @@ class RankingComparison(Analysis):
     @property
     def stability(self) -> dict[str, float | None]:
         """The Jaccard similarity of the best attributes over pairs of runs; None where there is one run."""
-        several = self.spec.runs > 1
-        return {
-            "jaccard": self.ranking.jaccard if several else None,
-            "control": self.control.jaccard if several else None,
-            "chance": chance_jaccard(*self._size),
-            "without_privacy": self.reference.jaccard if several else None,
-        }
+        rankings = (self.ranking, self.control, self.reference)
+        found, blind, raw = (each.jaccard if self.spec.runs > 1 else None for each in rankings)
+        chance = chance_jaccard(*self._size)
+        return {"jaccard": found, "control": blind, "chance": chance, "without_privacy": raw}
 
     @property
     def agreement(self) -> dict[str, float]:
@@ -281,16 +272,10 @@ class RankingComparison(Analysis):
         )
         if agreement["probability"] > SURE:
             few = "" if self.spec.runs >= FEW_RUNS else f" ({self.spec.runs} runs are few)"
-            return (
-                f"{words}: no more than blind reports would; at {given} nothing measurable is learned of "
-                f"which attributes matter{few}"
-            )
-        said = (
-            "say which attributes matter"
-            if agreement["share"] >= 0.5
-            else "say some of which attributes matter"
-        )
-        return f"{words}: reports at {given} {said}"
+            said = f"at {given} nothing measurable is learned of which attributes matter{few}"
+            return f"{words}: no more than blind reports would; {said}"
+        some = "" if agreement["share"] >= 0.5 else "some of "
+        return f"{words}: reports at {given} say {some}which attributes matter"
 
     def to_dict(self) -> dict[str, Any]:
         spec, settings = self.spec, self.spec.resolved_settings.model_dump()
@@ -327,21 +312,16 @@ class RankingComparison(Analysis):
             *("rank", "attribute", "score", "over one that says nothing"),
             *(f"in the top {top}", "correlation with degree"),
         )
+
+        def row(place: str, title: str, each: RankedAttribute) -> tuple[str, ...]:
+            relative = NONE if each.relative is None else f"{each.relative:.2f}"
+            times, correlation = f"{each.times_in_top} of {runs}", f"{each.degree_correlation:+.3f}"
+            return place, title, rounded(each.score), relative, times, correlation
+
         # What is listed starts with the first attributes of the ranking, without gaps.
-        places = [
-            (str(place), each.title, each) for place, each in enumerate(self.listed[: max(PRINTED, top)], 1)
-        ]
-        rows = [
-            (
-                place,
-                title,
-                rounded(each.score),
-                NONE if each.relative is None else f"{each.relative:.2f}",
-                f"{each.times_in_top} of {runs}",
-                f"{each.degree_correlation:+.3f}",
-            )
-            for place, title, each in (*places, ("", "control's best", self.control_best))
-        ]
+        first = self.listed[: max(PRINTED, top)]
+        rows = [row(str(place), each.title, each) for place, each in enumerate(first, 1)]
+        rows.append(row("", "control's best", self.control_best))
         words = () if self.names is None else ("attribute",)
         return Table(head, rows, set(head).difference(words))
 

@@ -188,7 +188,7 @@ def _pair(first: StoredResult, second: StoredResult) -> Pair:
     seeds = tuple(sorted(one.keys() & other.keys()))
     if len(seeds) < FEWEST:
         raise InputError(
-            f"{first.label} has the seeds {_told(one)} and {second.label} the seeds {_told(other)}: a pair needs at least {FEWEST} "
+            f"{first.label} has the seeds {_seed_text(one)} and {second.label} the seeds {_seed_text(other)}: a pair needs at least {FEWEST} "
             "seeds that both have; run one of them again with the --seed and the --runs of the other"
         )
     values, others = [one[seed] for seed in seeds], [other[seed] for seed in seeds]
@@ -232,7 +232,7 @@ def _scores(result: StoredResult) -> dict[int, float]:
     return dict(zip(seeds, result.runs, strict=True))
 
 
-def _told(scores: dict[int, float]) -> str:
+def _seed_text(scores: dict[int, float]) -> str:
     """Seeds in few words: those of a result follow each other, but for those of an interrupted one."""
     seeds = sorted(scores)
     whole = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1

@@ -10,15 +10,15 @@ from typing import Any
 from graphveil.audit import Audit, audit
 from graphveil.audit.findings import exact_epsilon, plain
 from graphveil.experiments.drawings import graph_figure
-from graphveil.experiments.experiment import Experiment, Part
+from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.figure import Chart, Drawing, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.result import Result
+from graphveil.experiments.result import Result, gain_over
 from graphveil.experiments.runner import Runner, RunOptions, StudyWatcher
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import RunUnit, UnitResult, learn_unit
 from graphveil.number_format import NONE, Interval, budget, counted, gained, points, reach
-from graphveil.statistics import Summary, paired_gain, t_interval
+from graphveil.statistics import Summary, t_interval
 
 EPSILONS = (1.0, 2.0, 4.0)
 EPOCHS = 100
@@ -81,19 +81,16 @@ class Demo:
         """The score of graph and labels alone: the same in every experiment, so the first one's."""
         return self.veil[0].structure if self.veil else None
 
-    def over_structure(self, result: Result) -> Summary | None:
-        """Return the gain of a result over asking nobody, paired over the runs that both have."""
-        other = {unit.run: unit.score for unit in self.veil[0].of("structure")} if self.veil else {}
-        both = [(unit.score, other[unit.run]) for unit in result.of("method") if unit.run in other]
-        return paired_gain(*zip(*both, strict=True)) if both else None
+    @property
+    def plain_gain(self) -> Summary | None:
+        """The gain of raw features over asking nobody, paired over the runs that both have."""
+        return gain_over(self.plain.units, self.veil[0].of("structure")) if self.plain else None
 
     @property
     def bought(self) -> Result | None:
         """The result at the smallest budget that clearly bought anything over asking nobody."""
-        gains = ((result, self.over_structure(result)) for result in self.veil)
-        return next(
-            (result for result, gain in gains if gain and gain.low is not None and gain.low > 0), None
-        )
+        gains = ((result, result.gain_over_structure) for result in self.veil)
+        return next((result for result, gain in gains if gain and (gain.low or 0) > 0), None)
 
     @property
     def shown(self) -> Result:
@@ -124,7 +121,7 @@ class Demo:
         if result is None or structure is None:
             return ""
         said = (
-            f"That is {gained(self.over_structure(result))} points (mean and 95% interval of {counted(len(result.scores()), 'run')}), with "
+            f"That is {gained(result.gain_over_structure)} points (mean and 95% interval of {counted(len(result.scores()), 'run')}), with "
             "the method veil; no smaller budget of those below clearly buys anything."
         )
         other = next((each for each in self.base if _epsilon(each) == _epsilon(result)), None)
@@ -137,11 +134,11 @@ class Demo:
         """The table: budget, method, accuracy, that of its control, what was gained over it and over asking nobody, and the exact ε."""
         table: list[tuple[str, ...]] = []
         if self.plain:
-            over = gained(self.over_structure(self.plain))
-            table.append(("none", self.plain.method, scored(self.plain), NONE, NONE, over, "no privacy"))
+            said = (NONE, NONE, gained(self.plain_gain), "no privacy")
+            table.append(("none", self.plain.method, scored(self.plain), *said))
         # The largest budget first, and veil first in each.
         for result in sorted(self.private, key=lambda result: -_epsilon(result)):
-            gains = (gained(result.gain), gained(self.over_structure(result)))
+            gains = (gained(result.gain), gained(result.gain_over_structure))
             scores = (scored(result), scored(result.control))
             table.append((budget(_epsilon(result)), result.method, *scores, *gains, self.exact(result)))
         return [*table, (NONE, "structure", scored(self.structure), NONE, NONE, NONE, "nobody asked")]
@@ -152,7 +149,7 @@ class Demo:
         return [
             (
                 budget(_epsilon(result)),
-                *(scored(result), scored(result.control), gained(self.over_structure(result))),
+                *(scored(result), scored(result.control), gained(result.gain_over_structure)),
                 *base.get(_epsilon(result), (NONE, NONE)),
             )
             for result in self.veil
@@ -177,11 +174,10 @@ class Demo:
         lines = []
         for name, results in (("veil", self.veil), ("base", self.base)):
             epsilons = tuple(map(_epsilon, results))
-            scores = [Summary(result.mean, result.low, result.high) for result in results]
-            controls = [result.control for result in results if result.control is not None]
-            lines += [Series(name, epsilons, tuple(scores), role="method")] if results else []
-            if controls and len(controls) == len(results):
-                lines.append(Series(f"{name}, control (ε = 0)", epsilons, tuple(controls), role="control"))
+            scores = tuple(Summary(result.mean, result.low, result.high) for result in results)
+            lines.append(Series(name, epsilons, scores, role="method"))
+            controls = tuple(result.control for result in results)
+            lines.append(Series(f"{name}, control (ε = 0)", epsilons, controls, role="control"))
         if self.structure is not None:
             lines.append(Series("structure: nobody asked", (), (self.structure,), role="structure"))
         if self.plain is not None:
@@ -245,17 +241,17 @@ def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> It
             at = budget(epsilon) if epsilon else "no privacy"
             watch(f"{experiment.method}, {unit.part} at {at}", next(done), steps)
 
-    with Runner.open(RunOptions(jobs, keep=False), Watcher()) as runner:
+    # They share what structure gives, which is the same in each.
+    with Runner.open(RunOptions(jobs, keep=False), Watcher(), share=True) as runner:
 
-        def ran(method: str, skip: tuple[Part, ...] = (), **options: Any) -> Result:
-            return runner.run(Experiment.of(method, "town", runs=runs, **options), skip)
+        def ran(method: str, **options: Any) -> Result:
+            return runner.run(Experiment.of(method, "town", runs=runs, **options))
 
         for epsilon in EPSILONS:
             asked: dict[str, Any] = {"epsilon": epsilon, "mechanism": MECHANISM}
-            skip: tuple[Part, ...] = ("structure",) if demo.veil else ()
-            demo = replace(demo, veil=(*demo.veil, ran("veil", skip, **asked)))
+            demo = replace(demo, veil=(*demo.veil, ran("veil", **asked)))
             yield demo
-            demo = replace(demo, base=(*demo.base, ran("base", ("structure",), settings=settings, **asked)))
+            demo = replace(demo, base=(*demo.base, ran("base", settings=settings, **asked)))
             yield demo
         demo = replace(demo, plain=ran("nonprivate", settings=settings))
         yield demo

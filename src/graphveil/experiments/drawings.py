@@ -41,10 +41,18 @@ PERPLEXITY = 30.0
 
 
 def close_group(graph: Graph, most: int, seed: int) -> NDArray[np.int64]:
-    """Return a group of at most ``most`` linked users, as their numbers.
+    """Return a group of linked users, as their sorted numbers, (m,) int64.
 
-    It starts at a user of the largest degree, drawn by ``seed``, and always adds the user with the largest
-    share of links into the group.
+    It always adds the user with the largest share of links into the group.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    most
+        The largest number of users.
+    seed
+        Draws where it starts, among the users of the largest degree.
     """
     count = graph.node_count
     most = min(most, count)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -91,11 +92,11 @@ def energy_sections(
         tell(f"loading {name}")
         first = next(iter(kinds.values()))[0]
         # JSON has no tuples.
-        options = first.loader_options.items()
-        told: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in options
+        given = first.loader_options.items()
+        options: dict[str, Any] = {
+            key: tuple(each) if isinstance(each, list) else each for key, each in given
         }
-        graph, users = load(first.data, seed=0, **told)
+        graph, users = load(first.data, seed=0, **options)
     except (GraphveilError, OSError, TypeError) as error:
         tell(f"{name} cannot be loaded here: {error}")
         missing = f"{name} cannot be loaded here, so the energy of its reports is not shown."
@@ -104,24 +105,13 @@ def energy_sections(
 
 
 def experiment_of(result: Result) -> Experiment | None:
-    """Return the parts of a result's experiment that decide its reports.
-
-    None if features were not reported, or links were private.
-    """
+    """Return a result's experiment with its features alone; None if they were not reported, or links were private."""
     if result.epsilon is None or result.mechanism is None:
         return None
     if result.privacy is not None and result.privacy.links is not None:
         return None
-    told = result.experiment
-    experiment = Experiment(
-        result.method,
-        result.data,
-        seed=result.seed,
-        settings=told.settings,
-        data_options=told.data_options,
-        budgets=Budgets(epsilon=result.epsilon, delta=told.budgets.delta, mechanism=result.mechanism),
-        levels=told.levels,
-    )
+    budgets = Budgets(result.epsilon, result.experiment.budgets.delta, result.mechanism)
+    experiment = replace(result.experiment, data=result.data, seed=result.seed, budgets=budgets)
     # A stored name is looked up among what is registered here: no code is run because a result names it.
     _ = experiment.resolved_method
     return experiment
@@ -130,14 +120,23 @@ def experiment_of(result: Result) -> Experiment | None:
 def _mechanism_name(spec: Experiment) -> str:
     """Return a mechanism with the options that it was set to."""
     extra = dict(spec.mechanism_options) | ({} if spec.budgets.delta is None else {"δ": spec.budgets.delta})
-    told = ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
-    return f"{spec.budgets.mechanism} ({told})" if told else spec.budgets.mechanism
+    options = ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
+    return f"{spec.budgets.mechanism} ({options})" if options else spec.budgets.mechanism
 
 
 def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> EnergyCurve:
     """Ask all users once, as a run of this experiment does, and measure the energy of their answers.
 
-    ``blind`` asks through blinded channels, as the control does.
+    Parameters
+    ----------
+    spec
+        The experiment.
+    graph, users
+        Its data as loaded.
+    hops
+        The number of hops.
+    blind
+        Whether to ask through blinded channels, as the control does.
     """
     if spec.has_levels:
         users = with_levels(spec, users, spec.seed)
@@ -213,15 +212,14 @@ def _measured(curves: Sequence[EnergyCurve], hops: int) -> tuple[str, ...]:
         says += ": up to here HOA smooths more, since its mean cancels what SKA flips from hop to hop."
     else:
         says += f"; HOA keeps more than SKA from K = {last + 1} on."
-    sentences = [says]
-    for control in (curve for curve in curves if curve.epsilon is None):
-        pairs = ((best.energies.ska, control.energies.ska), (best.energies.hoa, control.energies.hoa))
-        gap = max(float(np.abs(one / np.maximum(other, 1e-300) - 1).max()) for one, other in pairs)
-        sentences.append(
-            f"The control, whose reports carry nothing, is within {percent(gap, '.2g')} of the curves at {best.label}"
-            + (": almost all that is smoothed here is noise." if gap < SAME else ".")
-        )
-    return tuple(sentences)
+    # The control is asked last.
+    if curves[-1].epsilon is not None:
+        return (says,)
+    control = curves[-1].energies
+    pairs = ((best.energies.ska, control.ska), (best.energies.hoa, control.hoa))
+    gap = max(float(np.abs(one / np.maximum(other, 1e-300) - 1).max()) for one, other in pairs)
+    near = f"The control, whose reports carry nothing, is within {percent(gap, '.2g')} of the curves at {best.label}"
+    return says, near + (": almost all that is smoothed here is noise." if gap < SAME else ".")
 
 
 def _chart(curves: Sequence[EnergyCurve], hops: int) -> Chart:
@@ -246,11 +244,10 @@ def _table(curves: Sequence[EnergyCurve], hops: int) -> Table:
     names = ("SKA", "HOA", "HOA/SKA")
     head = ("reports", "K", *names, *(f"{name}, not bipartite" for name in names if split))
     rows = []
-    for curve in curves:
+    for curve, k in product(curves, sorted({*_powers(hops, 4), hops})):
         parts = (curve.energies, curve.mixing) if split else (curve.energies,)
-        for k in sorted({*_powers(hops, 4), hops}):
-            numbers = [value[k] for part in parts for value in (part.ska, part.hoa, part.ratio)]
-            rows.append((curve.label, str(k), *map(rounded_or_whole, numbers)))
+        numbers = [value[k] for part in parts for value in (part.ska, part.hoa, part.ratio)]
+        rows.append((curve.label, str(k), *map(rounded_or_whole, numbers)))
     return Table.of(head, rows)
 
 
@@ -260,7 +257,4 @@ def _powers(most: int, base: int) -> list[int]:
     >>> _powers(64, 4)
     [1, 4, 16, 64]
     """
-    powers = [1]
-    while powers[-1] * base <= most:
-        powers.append(powers[-1] * base)
-    return powers
+    return [base**power for power in range(most.bit_length()) if base**power <= most]

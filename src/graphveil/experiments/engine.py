@@ -72,7 +72,12 @@ class Engine:
 
     def __post_init__(self) -> None:
         if self.name not in (LOCAL, RAY) or (self.address is not None and self.name != RAY):
-            raise InputError(f"an engine is {LOCAL} or {RAY}, and only {RAY} has an address, got {self!r}")
+            written = self.name if self.address is None else f"{self.name}://{self.address}"
+            raise InputError(
+                f"--engine must be {LOCAL}, {RAY}, {RAY}://HOST:PORT or {RAY}://{AUTO}, got {written!r}"
+            )
+        if self.address is not None:
+            check_address(self.address)
         check_whole(self.checkpoint_every, "--checkpoint-every", least=1)
         if self.workers is not None:
             check_whole(self.workers, "--workers", least=1)
@@ -83,18 +88,18 @@ class Engine:
     ) -> Engine:
         """Return the engine of a name: ``local``, ``ray``, ``ray://HOST:PORT`` or ``ray://auto``.
 
+        Parameters
+        ----------
+        written
+            The name, or an engine, which is returned as it is.
+        workers, checkpoint_every
+            As in `Engine`.
         >>> Engine.of("ray://10.0.0.7:6379", workers=2)
         Engine(name='ray', address='10.0.0.7:6379', workers=2, checkpoint_every=20)
         """
         if isinstance(written, Engine):
             return written
         name, divider, address = written.partition("://")
-        if name not in (LOCAL, RAY) or (divider and name == LOCAL):
-            raise InputError(
-                f"--engine must be {LOCAL}, {RAY}, {RAY}://HOST:PORT or {RAY}://{AUTO}, got {written!r}"
-            )
-        if divider:
-            check_address(address)
         return cls(name, address if divider else None, workers, checkpoint_every)
 
     def inside(self, jobs: int | None) -> bool:
@@ -166,7 +171,7 @@ class UnitLostError(EngineError):
     """The process that computed one unit was lost repeatedly; other units may still succeed."""
 
 
-class Arriving(Generic[Value]):
+class FinishedCalls(Generic[Value]):
     """Calls in the order in which they finish; waiting for them can be interrupted at any moment.
 
     `concurrent.futures.wait` takes the locks of all futures, and an interrupt leaves some locked: their pool would never end.
@@ -204,9 +209,9 @@ class Arriving(Generic[Value]):
                 return future
 
 
-def computed(future: Future[Value]) -> Value:
+def call_result(future: Future[Value]) -> Value:
     """Return the result of a call; raise `UnitLostError` if its process was killed."""
-    done = Arriving([future]).next()
+    done = FinishedCalls([future]).next()
     try:
         with uninterrupted():
             return done.result()

@@ -39,7 +39,7 @@ from graphveil.plugins import is_reference
 from graphveil.version import __version__
 
 
-def outside_digests(spec: Experiment) -> dict[str, str]:
+def extension_digests(spec: Experiment) -> dict[str, str]:
     """Return digests of what stands behind the names of a spec that are not the library's own, by field; data have one anyway."""
     budgets, backbone = spec.budgets, backbone_digest(spec.backbone)
     found = {
@@ -303,7 +303,7 @@ class Experiment:
         """Return everything that decides the numbers of one part of one run, in a canonical spelling."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         shared["full_settings"] = self.resolved_settings.model_dump()
-        outside = outside_digests(self)
+        outside = extension_digests(self)
         if part == "structure":
             outside = {}
             shared = {
@@ -335,7 +335,17 @@ def input_digest(spec: Experiment, part: Part = "method") -> str:
 
 
 def check_same(spec: Experiment, digest: str, part: Part = "method") -> None:
-    """Raise an error if the data of an experiment are not those of ``digest``, with which it began."""
+    """Raise an error if the data of an experiment are not those with which it began.
+
+    Parameters
+    ----------
+    spec
+        The experiment.
+    digest
+        What `input_digest` was when it began.
+    part
+        The part of a run that reads the data.
+    """
     if input_digest(spec, part) != digest:
         raise InputError(
             f"{spec.data} was changed while it was computed with, or is another one on {platform.node()}: give all machines the same "
@@ -355,6 +365,15 @@ def take_data(
     PyG's Data goes through `from_pyg`, with the options ``range``, ``binary``, ``split``, ``label``,
     ``metric``, ``ids`` and ``name``. With the name of a dataset these are options of its loader, so that
     ``range=(0, 1)`` means the same in both.
+
+    Parameters
+    ----------
+    data
+        The name or path of a dataset, a `Graph`, or PyG's Data.
+    users
+        The users of a `Graph`; else None.
+    options
+        All options of the call, by name.
     """
     together = "give a graph together with its users, or the name of a dataset alone"
     own = {key: options[key] for key in PYG_OPTIONS if key in options}

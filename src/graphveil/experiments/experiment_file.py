@@ -68,7 +68,17 @@ def packaged(room: str) -> dict[str, Path]:
 
 
 def known_only(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """Raise an error if a table has an unknown key; ``where`` names the table in the error."""
+    """Raise an error if a table has an unknown key.
+
+    Parameters
+    ----------
+    table
+        The table.
+    known
+        The keys that it may have.
+    where
+        The name of the table in errors.
+    """
     names = tuple(known)
     for key in table:
         if key not in names:
@@ -110,13 +120,28 @@ def experiment_fields(table: Mapping[str, Any], where: str) -> Fields:
         try:
             found[key] = hints[key].validate_python(value, strict=True)
         except ValidationError as error:
-            problem = error.errors(include_url=False)[0]["msg"]
-            raise InputError(f"{where}: {key}: {problem}, got {table[key]!r}") from None
+            raise InputError(f"{where}: {key}: {first_problem(error)}, got {table[key]!r}") from None
     return found
 
 
+def first_problem(error: ValidationError) -> str:
+    """Return the first mistake that pydantic found, behind the field that it is in, without the value."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+
+
 def one_field(field: str, value: Any, where: str) -> Fields:
-    """Return the fields of an experiment with one field, or one setting as ``settings.KEY``, set."""
+    """Return the fields of an experiment with one field, or one setting as ``settings.KEY``, set.
+
+    Parameters
+    ----------
+    field
+        The name of the field.
+    value
+        Its value, as TOML has it.
+    where
+        The name of the table in errors.
+    """
     name, dot, key = field.partition(".")
     key = key.strip("\"'")
     if name == SETTINGS and dot and key:

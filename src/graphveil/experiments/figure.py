@@ -219,11 +219,25 @@ class Drawing:
             self.figure.text(0.01, 1 + (place + 0.5) * line, text, va="bottom", fontsize=TEXT_SIZE)
         top = 1 + (len(lines) + 1) * line
         # Its letters are larger, and bold.
-        title = "\n".join(textwrap.wrap(title, int(0.75 * width)))
-        self.figure.text(0.01, top, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
+        self.figure.text(
+            0.01,
+            top,
+            textwrap.fill(title, int(0.75 * width)),
+            va="bottom",
+            fontsize=TITLE_SIZE,
+            fontweight="bold",
+        )
 
     def label(self, title: str, x: str = "", y: str = "") -> None:
-        """Set the title of the first panel and the labels of its axes."""
+        """Label the first panel.
+
+        Parameters
+        ----------
+        title
+            What stands above it.
+        x, y
+            The names of its axes.
+        """
         self.axes[0].set_title(title, fontsize=TITLE_SIZE)
         self.axes[0].set(xlabel=x, ylabel=y)
 
@@ -232,19 +246,17 @@ class Drawing:
 
         It has so many ``columns`` at most, and no more than fit; long names are broken into lines.
         """
-        handles, labels = self.axes[0].get_legend_handles_labels()
-        for axes in self.axes[1:]:
+        entries: list[tuple[Any, str]] = []
+        for axes in self.axes:
             # A name may stand several times in one panel, as that of a control does.
-            named = set(labels)
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                if label not in named:
-                    handles.append(handle)
-                    labels.append(label)
-        labels = ["\n".join(textwrap.wrap(label, LONGEST)) for label in labels]
+            named = {label for _, label in entries}
+            found = zip(*axes.get_legend_handles_labels(), strict=True)
+            entries += [each for each in found if each[1] not in named]
+        labels = [textwrap.fill(label, LONGEST) for _, label in entries]
         longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
         fit = int(self.figure.get_figwidth() * LETTERS_AN_INCH / (longest + LEGEND_MARK))
         self.figure.legend(
-            handles,
+            [handle for handle, _ in entries],
             labels,
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
@@ -357,7 +369,17 @@ class Series:
         }
 
     def draw(self, axes: Any, factor: float, style: dict[str, Any]) -> None:
-        """Draw the line and its intervals on matplotlib's ``axes``, with numbers times ``factor``."""
+        """Draw the line and its intervals.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib's axes.
+        factor
+            What numbers are multiplied by.
+        style
+            The style of the line, as `line_style` gives it.
+        """
         points = [point for point in self.y if point is not None]
         if not points:
             return
@@ -497,7 +519,17 @@ class Chart:
 
 
 def epsilon_chart(series: Sequence[Series], title: str, metric: str = "accuracy") -> Chart:
-    """Return a chart of a metric over the privacy budget; a series without x does not depend on it."""
+    """Return a chart of a metric over the privacy budget; a series without x does not depend on it.
+
+    Parameters
+    ----------
+    series
+        The lines.
+    title
+        The title of the panel.
+    metric
+        The name of the score.
+    """
     panel = ChartPanel(
         title,
         "privacy budget ε",

@@ -199,7 +199,7 @@ def _of_graph(name: str, count: Callable[[Graph], float], unit: Unit = COUNT) ->
     return Measure(name, unit, apart=lambda spec: _single(count(load_data(spec)[0])))
 
 
-def _outside_measure(name: str, found: Any) -> Measure:
+def _adapt_measure(name: str, found: Any) -> Measure:
     """Return a measure from a file or a package, under the name by which it was requested."""
     if not isinstance(found, Measure):
         raise InputError(f"{name} must be a Measure of experiments.measures, got a {type(found).__name__}")
@@ -251,5 +251,5 @@ MEASURES = Registry[Measure](
     "measure",
     {measure.name: measure for measure in _OWN},
     group="graphveil.measures",
-    adapt=_outside_measure,
+    adapt=_adapt_measure,
 )

@@ -40,24 +40,6 @@ from graphveil.privacy.answering import Recorder, Replay
 from graphveil.version import __version__
 
 
-@dataclass(frozen=True, eq=False)
-class PlanReports:
-    """A plan that was answered while a model was trained, and the reports to it."""
-
-    plan: Plan
-    reports: Reports
-
-    @property
-    def for_all(self) -> bool:
-        """Whether everybody is asked, including users who join later."""
-        return self.plan.users == "all"
-
-    def answered_by(self, count: int) -> Mask:
-        """Return who of so many users has answered."""
-        users = np.arange(count) if self.plan.users == "all" else np.array(self.plan.users, dtype=np.int64)
-        return np.isin(np.arange(count), users[self.reports.places])
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A trained backbone with all that applies it again. It holds reports and known labels, and nothing else of users.
@@ -69,7 +51,7 @@ class Model:
     seed
         The seed of its run.
     answers
-        The plans of the training, with the reports to each.
+        The plans of the training, each with its reports; users who join later answer those that ask everybody.
     training_graph
         The graph of the training as the server knew it, without its edges.
     collected
@@ -79,7 +61,7 @@ class Model:
     spec: Experiment
     seed: int
     trained: TrainedBackbone
-    answers: tuple[PlanReports, ...]
+    answers: tuple[tuple[Plan, Reports], ...]
     training_graph: Graph
     collected: bool = False
 
@@ -91,7 +73,7 @@ class Model:
     @property
     def plans(self) -> tuple[Plan, ...]:
         """The questions that everybody is asked, including users who join later, in order."""
-        return tuple(each.plan for each in self.answers if each.for_all)
+        return tuple(plan for plan, _ in self.answers if plan.users == "all")
 
     def predict(
         self, graph: Graph, joined: Users | Sequence[Reports] = (), *, seed: int | None = None
@@ -124,13 +106,13 @@ class Model:
                 if people is None:
                     raise InputError(f"{method.name} reads raw features: give the users of the graph")
                 raw = people.raw.rows()
-            replay = Replay([each.reports for each in answers])
+            replay = Replay([reports for _, reports in answers])
             job = replace(job, users=replay, training=TrainingOptions(trained=self.trained), raw=raw)
             job = replace(job, questions=method.questions(job))
             outcome = method.run(job)
-        answered = [each.answered_by(count) for each in answers]
+        answered = [_answered_by(plan, reports, count) for plan, reports in answers]
         anything = np.logical_or.reduce(answered)
-        complete = all(each.reports.answered is None for each in answers)
+        complete = all(reports.answered is None for _, reports in answers)
         ready = OpenUnit(
             unit,
             method,
@@ -179,10 +161,10 @@ class Model:
 
     def _open_books(self, count: int, answered: Sequence[Mask]) -> Ledger:
         """Return what everybody has spent: each plan once, whenever it was answered. Of a collection, only those who answered."""
-        claims = [each.plan.claim for each in self.answers]
+        claims = [plan.claim for plan, _ in self.answers]
         books = Ledger(count, sum(claim.epsilon for claim in claims), sum(claim.delta for claim in claims))
-        for each, who in zip(self.answers, answered, strict=True):
-            books.charge(each.plan.part(np.flatnonzero(who).tolist()) if self.collected else each.plan)
+        for (plan, _), who in zip(self.answers, answered, strict=True):
+            books.charge(plan.part(np.flatnonzero(who).tolist()) if self.collected else plan)
         return books
 
     def _ask(self, people: Users, seed: int | None) -> tuple[Reports, ...]:
@@ -192,26 +174,23 @@ class Model:
         users = people.answering(Questions(features=plans).open_ledger(people), seed=seed)
         return tuple(users.report(plan) for plan in plans)
 
-    def _with_joined(self, later: Sequence[Reports], count: int) -> list[PlanReports]:
+    def _with_joined(self, later: Sequence[Reports], count: int) -> list[tuple[Plan, Reports]]:
         """Return the answers of the training, with those of ``count`` users who joined behind them."""
-        asked = [each for each in self.answers if each.for_all]
-        if count and len(later) != len(asked):
+        if count and len(later) != len(self.plans):
             raise InputError(
-                f"{count} users have joined: give their reports to each of the {len(asked)} plans of the model (model.plans), or the "
-                f"users of the graph; got {len(later)}"
+                f"{count} users have joined: give their reports to each of the {len(self.plans)} plans of the model (model.plans), or "
+                f"the users of the graph; got {len(later)}"
             )
-        for each, reports in zip(asked, later, strict=False):
-            if reports.asked != count:
-                raise InputError(f"{count} users have joined, and {reports.asked} reports were given")
-            if reports.mechanism.fingerprint != each.reports.mechanism.fingerprint:
-                raise InputError("those who joined have answered another plan: ask model.plans")
-        rest = iter(later)
-        return [
-            replace(each, reports=_joined_reports(each.reports, next(rest)))
-            if count and each.for_all
-            else each
-            for each in self.answers
-        ]
+        rest, answers = iter(later), []
+        for plan, reports in self.answers:
+            if plan.users == "all" and (more := next(rest, None)) is not None:
+                if more.asked != count:
+                    raise InputError(f"{count} users have joined, and {more.asked} reports were given")
+                if more.mechanism.fingerprint != reports.mechanism.fingerprint:
+                    raise InputError("those who joined have answered another plan: ask model.plans")
+                reports = _joined_reports(reports, more) if count else reports
+            answers.append((plan, reports))
+        return answers
 
     def _origin_of_reports(self, more: int, people: Users | None, seed: int | None) -> str:
         """Say whose reports come from where, if some users have joined: the first ones' may be simulated and the others' real."""
@@ -233,6 +212,12 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.spec.method} on {self.spec.data}, seed {self.seed}, trained with {self.users:,} users)"
+
+
+def _answered_by(plan: Plan, reports: Reports, count: int) -> Mask:
+    """Return who of so many users has answered a plan."""
+    users = np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
+    return np.isin(np.arange(count), users[reports.places])
 
 
 def _joined_reports(first: Reports, second: Reports) -> Reports:
@@ -270,8 +255,8 @@ def train_model(
         check_same_score(ready, outcome, score)
     if outcome.trained is None:
         raise InputError(f"{spec.method} has trained no backbone here: take another method, like base")
-    answers = tuple(PlanReports(*pair) for pair in recorder.heard)
-    return Model(spec, spec.seed + run, outcome.trained, answers, known_before(ready.job.graph))
+    graph = known_before(ready.job.graph)
+    return Model(spec, spec.seed + run, outcome.trained, tuple(recorder.heard), graph)
 
 
 def known_before(graph: Graph) -> Graph:
@@ -302,7 +287,7 @@ def save(model: Model, path: str | Path) -> None:
 
     file = check_output(Path(path), (TENSORS,))
     check_saved(model.spec)
-    graph = model.training_graph
+    graph, reports = model.training_graph, [reports for _, reports in model.answers]
     public = graph.public_range
     about = {
         "format": FORMAT,
@@ -313,14 +298,13 @@ def save(model: Model, path: str | Path) -> None:
         "collected": model.collected,
         "factor": model.trained.factor,
         "columns": model.trained.columns,
-        "plans": [each.plan.to_json() for each in model.answers],
-        "fingerprints": [each.reports.mechanism.fingerprint for each in model.answers],
+        "plans": [plan.to_json() for plan, _ in model.answers],
+        "fingerprints": [each.mechanism.fingerprint for each in reports],
         "graph": {
             **{name: getattr(graph, name) for name in DESCRIBED},
             "range": None if public is None else [public.low, public.high],
         },
     }
-    reports = [each.reports for each in model.answers]
     content = {
         "weights": dict(model.trained.weights),
         "arrays": {name: torch.from_numpy(np.array(getattr(graph, name))) for name in ARRAYS},
@@ -355,7 +339,7 @@ def _from_content(content: dict[str, Any], about: dict[str, Any]) -> Model:
     for text, message, who in zip(about["plans"], content["reports"], content["answered"], strict=True):
         plan = Plan.from_json(text)
         reports = Reports.from_bytes(message.numpy().tobytes(), plan.build())
-        answers.append(PlanReports(plan, _answered(reports, plan, who, graph.node_count)))
+        answers.append((plan, _answered(reports, plan, who, graph.node_count)))
     trained = TrainedBackbone(dict(content["weights"]), float(about["factor"]), int(about["columns"]))
     # Files that say nothing of it are of a time when all reports were simulated.
     collected = bool(about.get("collected", False))

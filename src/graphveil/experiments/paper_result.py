@@ -123,10 +123,8 @@ class FigureResult:
 
 def _by_line(table: Table) -> Table:
     """A row for each line that has numbers, a column for each x: there are more lines than a page is wide."""
-    names, *columns = zip(*table.texts, strict=True)
-    lines = zip(table.head[1:], columns, strict=True)
-    filled = [(line, *cells) for line, cells in lines if any(cell != NONE for cell in cells)]
-    return Table.of((table.head[0], *names), filled)
+    head, *lines = zip(table.head, *table.texts, strict=True)
+    return Table.of(head, [line for line in lines if {*line[1:]} - {NONE}])
 
 
 @dataclass(frozen=True)
@@ -141,11 +139,8 @@ class PaperResult:
     @property
     def interrupted(self) -> bool:
         """Whether anything of it is not finished."""
-        parts = (
-            *(table.interrupted for table in self.tables),
-            *(figure.interrupted for figure in self.figures),
-        )
-        return any(parts)
+        tables = any(table.interrupted for table in self.tables)
+        return tables or any(figure.interrupted for figure in self.figures)
 
     @property
     def heading(self) -> Section:

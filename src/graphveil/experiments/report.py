@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,20 +122,16 @@ def report_html(
     """
     shown = sorted(latest(results), key=_order)
     graphs = _groups(shown, graph_name)
-    sections = [
-        _section(group, report_table(group), f"{graph_name(group[0])}, {group[0].task}")
-        for group in _groups(shown, _heading).values()
-    ]
     asked = graphs.items() if energy else ()
     energies = [each for name, group in asked for each in energy_sections(name, group, hops, tell)]
-    sections += [READING, *([ENERGIES] if energies else []), *energies]
+    sections = [*_by_graph(shown, report_table), READING, *([ENERGIES] if energies else []), *energies]
     return page(title, results_headline(shown), sections, FOOTER, about=_about(shown, len(graphs)))
 
 
 def results_page(results: Sequence[StoredResult], title: str) -> str:
     """Return results on a page."""
     about = f"{counted(len(results), 'kept result')}."
-    return page(title, results_headline(results), [*_by_graph(results), READING], FOOTER, about=about)
+    return page(title, results_headline(results), _kept(results), FOOTER, about=about)
 
 
 def comparison_page(comparison: Comparison, title: str) -> str:
@@ -142,7 +139,7 @@ def comparison_page(comparison: Comparison, title: str) -> str:
     results = comparison.results
     about = f"{counted(len(results), 'kept result')}, {counted(len(comparison.pairs), 'comparison')}."
     compared = Section("Comparison", table=comparison.table(), notes=tuple(comparison.sentences))
-    return page(title, comparison.headline, [compared, *_by_graph(results), READING], FOOTER, about=about)
+    return page(title, comparison.headline, [compared, *_kept(results)], FOOTER, about=about)
 
 
 def report_table(results: Sequence[Result]) -> Table:
@@ -194,16 +191,18 @@ def _groups(results: Sequence[AnyResult], key: Callable[[Result], str]) -> dict[
     return groups
 
 
-def _by_graph(results: Sequence[StoredResult]) -> list[Section]:
+def _kept(results: Sequence[StoredResult]) -> list[Section]:
+    return [*_by_graph(results, partial(results_table, long=True)), READING]
+
+
+def _by_graph(
+    results: Sequence[AnyResult], table: Callable[[Sequence[AnyResult]], Table]
+) -> Iterator[Section]:
     """A figure, where there are several budgets, and a table for each graph and task, in the order in which they come."""
-    groups = _groups(results, _heading)
-    return [_section(group, results_table(group, long=True), name) for name, group in groups.items()]
-
-
-def _section(results: Sequence[Result], table: Table, figure: str) -> Section:
-    drawn = lines(results)
-    chart = epsilon_chart(drawn, figure, results[0].metric) if drawn else None
-    return Section(_heading(results[0]), figure=chart, table=table)
+    for heading, group in _groups(results, _heading).items():
+        drawn = lines(group)
+        chart = epsilon_chart(drawn, heading, group[0].metric) if drawn else None
+        yield Section(heading, figure=chart, table=table(group))
 
 
 def lines(results: Sequence[Result]) -> list[Series]:
@@ -222,7 +221,8 @@ def lines(results: Sequence[Result]) -> list[Series]:
         controls = {epsilon: result.control for epsilon, result in by_epsilon.items() if result.control}
         if controls:
             curves.append(_curve("its control (ε = 0)", controls, "control"))
-        for _, result in sorted(by_epsilon.items(), key=lambda each: (len(each[1].runs), each[0])):
+        # That of the most runs, between equals of the largest budget, counts.
+        for result in sorted(by_epsilon.values(), key=lambda each: (len(each.runs), each.epsilon)):
             if result.structure is not None:
                 label = ", ".join([f"structure: {result.structure.name}", *_other_budgets(result)])
                 levels[label] = Series(label, (), (result.structure,), role="structure")
@@ -356,9 +356,9 @@ def _order(result: Result) -> tuple[object, ...]:
 
 def _about(results: Sequence[Result], graphs: int) -> str:
     versions = ", ".join(sorted({result.version for result in results if result.version}))
-    times = sorted(result.time for result in results if result.time)
+    times = {result.time for result in results if result.time}
     lead = f"{counted(len(results), 'result')} on {counted(graphs, 'graph')}"
     lead += f", computed with graphveil {versions}" if versions else ""
-    when = f" from {times[0]} to {times[-1]}" if times and times[0] != times[-1] else ""
-    when = f" at {times[0]}" if times and not when else when
-    return f"{lead}{when}."
+    if len(times) > 1:
+        return f"{lead} from {min(times)} to {max(times)}."
+    return f"{lead} at {times.pop()}." if times else f"{lead}."

@@ -199,7 +199,7 @@ class Result(BaseModel):
         if experiment.method == "structure":
             known["backbone"] = None
         own = _scores(method)
-        gains = {part: _gain(method, parts[part]) for part in OTHER_PARTS}
+        gains = {part: gain_over(method, parts[part]) for part in OTHER_PARTS}
         known |= {name: getattr(own, name) for name in ("runs", "mean", "low", "high")}
         known |= {part: _scores(parts[part], part) if parts[part] else None for part in OTHER_PARTS}
         known |= {GAINS[part]: gain for part, gain in gains.items()}
@@ -424,8 +424,8 @@ def _measurements(units: Sequence[UnitResult]) -> dict[str, Measurement]:
     return {name: Measurement(**vars(t_interval(each)), runs=each) for name, each in values.items()}
 
 
-def _gain(units: Sequence[UnitResult], others: Sequence[UnitResult]) -> Summary | None:
-    """The paired difference, over the runs that have both."""
+def gain_over(units: Sequence[UnitResult], others: Sequence[UnitResult]) -> Summary | None:
+    """Return the paired difference of scores over the runs that both have; None where there are none."""
     scores = {unit.run: unit.score for unit in others}
     both = [(unit.score, scores[unit.run]) for unit in units if unit.run in scores]
     return paired_gain(*zip(*both, strict=True)) if both else None

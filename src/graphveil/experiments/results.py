@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from graphveil.errors import InputError, StoreError
+from graphveil.experiments.experiment_file import first_problem
 from graphveil.experiments.result import SUMMARIES, Result, StoredResult, parse_json
 from graphveil.experiments.store import RESULTS, ResultStore
 from graphveil.experiments.table import Column, Kind, Table
@@ -90,11 +91,7 @@ def _results(file: Path, skipped: Skipped, among_others: bool = False) -> Sequen
         try:
             results.append(Result.model_validate(fields))
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            field = ".".join(map(str, first["loc"]))
-            damaged.append(
-                f"{file}, {place}: skipped, no result ({f'{field}: ' if field else ''}{first['msg']})"
-            )
+            damaged.append(f"{file}, {place}: skipped, no result ({first_problem(error)})")
     for line in damaged if results or not among_others else []:
         skipped(line)
     return results
@@ -196,7 +193,17 @@ LARGEST_FIRST = frozenset({"date", "mean", "gain", "gain-over-structure", "runs"
 
 
 def sort_results(results: Sequence[StoredResult], by: str, backwards: bool = False) -> list[StoredResult]:
-    """Return results sorted by a key of `ORDERS`. The sort is stable; results without the key come last."""
+    """Return sorted results. The sort is stable; results without the key come last.
+
+    Parameters
+    ----------
+    results
+        The results.
+    by
+        A key of `ORDERS`.
+    backwards
+        Whether to turn the order of the key around.
+    """
     if by not in ORDERS:
         raise unknown_name("order", by, ORDERS)
     key = ORDERS[by]

@@ -17,17 +17,17 @@ from typing import Any
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
 from graphveil.experiments.engine import (
     HERE,
-    Arriving,
     Engine,
+    FinishedCalls,
     Pool,
     UnitLostError,
-    computed,
+    call_result,
     processes,
     uninterrupted,
 )
 from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest, take_data
 from graphveil.experiments.experiment_file import experiment_fields
-from graphveil.experiments.measures import PARTS, Reading
+from graphveil.experiments.measures import PARTS
 from graphveil.experiments.result import Result
 from graphveil.experiments.store import RESULTS, ResultStore, results_file, this_version
 from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
@@ -40,7 +40,7 @@ from graphveil.methods import METHODS, Method
 from graphveil.methods.job import Progress
 from graphveil.plugins import held
 
-# So many units a worker are begun before their turn.
+# So many units a worker begin before their turn.
 DEPTH = 4
 # The folder of unfinished trainings, beside the file of results.
 CHECKPOINTS = "checkpoints"
@@ -87,10 +87,26 @@ class StudyWatcher:
     inside: Progress | None = None
 
     def begin(self, experiment: Experiment, done: int, total: int) -> None:
-        """Handle the start of an experiment; ``done`` of ``total`` units of all experiments are finished."""
+        """Handle the start of an experiment.
+
+        Parameters
+        ----------
+        experiment
+            What begins.
+        done, total
+            How many units of all experiments are finished, and how many there are.
+        """
 
     def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
-        """Handle a finished unit of an experiment; ``done`` of ``total`` units are finished."""
+        """Handle a finished unit.
+
+        Parameters
+        ----------
+        experiment, unit
+            The unit and its experiment.
+        done, total
+            How many units of all experiments are finished, and how many there are.
+        """
 
     def end(self, sentences: Sequence[str]) -> None:
         """Hear, at the end or at an interrupt, what is to be said about runs that were found."""
@@ -103,7 +119,13 @@ class CallingWatcher(StudyWatcher):
         self.watch, self.inside = watch, inside
 
     def add(self, experiment: Experiment, unit: UnitResult, done: int, total: int) -> None:
-        """Call ``watch`` with the unit."""
+        """Call ``watch`` with the unit.
+
+        Parameters
+        ----------
+        experiment, unit, done, total
+            As in `StudyWatcher.add`.
+        """
         self.watch(unit, done, total)
 
 
@@ -111,7 +133,7 @@ SILENT = StudyWatcher()
 
 
 @dataclass(frozen=True)
-class Begun:
+class EarlyUnit:
     """A unit that is being computed before its turn, and the digest of what it reads."""
 
     unit: RunUnit
@@ -122,7 +144,7 @@ class Begun:
 class Runner:
     """Runs experiments one after the other, which share workers and finished units. Make one with `Runner.open`.
 
-    Workers begin with units of later experiments where there are no more of this one. What is begun before its turn is the same unit with
+    Workers begin with units of later experiments where there are no more of this one. What begins before its turn is the same unit with
     the same numbers. It counts where its experiment takes it, and only if its data are still those that it began with.
     """
 
@@ -139,7 +161,7 @@ class Runner:
         self.store = None if given is not None else store
         # Units of experiments that came before, and of all of them.
         self.before = self.total = 0
-        self._begun: dict[str, Begun] = {}
+        self._early: dict[str, EarlyUnit] = {}
 
     @classmethod
     @contextmanager
@@ -189,6 +211,7 @@ class Runner:
         """
         experiments = [cell.experiment for cell in cells]
         results: list[Result | GraphveilError | None] = [None] * len(cells)
+        interrupted = False
         counts = [spec.runs * len(self.parts(spec, skip)) for spec in experiments]
         self.before, self.total = 0, sum(counts)
         if len(cells) > 1:
@@ -199,9 +222,9 @@ class Runner:
                 result = self.run(cell.experiment, skip, alone=cell.measure.alone, later=cells[place + 1 :])
                 if self.options.keep and not skip:
                     ResultStore(self.options.file).add(result)
+                results[place], interrupted = result, result.interrupted
             except KeyboardInterrupt:
-                self._keep_begun()
-                return results, True
+                interrupted = True
             except StoreError:
                 # No other experiment could be kept either.
                 raise
@@ -211,13 +234,11 @@ class Runner:
                 if nowhere or not self.options.tolerant:
                     raise
                 results[place] = error
-            else:
-                results[place] = result
-                if result.interrupted:
-                    self._keep_begun()
-                    return results, True
+            if interrupted:
+                self._keep_early()
+                break
             self.before += counts[place]
-        return results, False
+        return results, interrupted
 
     def run(
         self,
@@ -282,7 +303,7 @@ class Runner:
         if alone:
             for unit in todo:
                 with processes(1) as pool:
-                    yield replace(computed(self._submit(pool, unit, unit.digest)), alone=True)
+                    yield replace(call_result(self._submit(pool, unit, unit.digest)), alone=True)
         elif engine.inside(jobs):
             with engine.open():
                 for unit in todo:
@@ -300,8 +321,8 @@ class Runner:
         if self.given is None:
             self._begin(later, skip, {unit.key for unit in todo})
         try:
-            for future in Arriving(waiting):
-                yield computed(future)
+            for future in FinishedCalls(waiting):
+                yield call_result(future)
         except (KeyboardInterrupt, GeneratorExit):
             # What waits is cancelled by the pool itself: cancelled here too, it would find it changed under its hands.
             self._pool().stop()
@@ -317,17 +338,17 @@ class Runner:
         """Return an experiment's own units, begun now or before."""
         futures = set()
         for unit in units:
-            begun = self._begun.pop(unit.key, None) if self._begun else None
+            early = self._early.pop(unit.key, None) if self._early else None
             digest = unit.digest
-            same = begun is not None and begun.digest == digest
-            futures.add(begun.future if begun and same else self._submit(self._pool(), unit, digest))
+            same = early is not None and early.digest == digest
+            futures.add(early.future if early and same else self._submit(self._pool(), unit, digest))
         return futures
 
     def _begin(self, later: Sequence[Cell], skip: Sequence[Part], taken: set[str]) -> None:
         """Begin units of later experiments that nobody computes yet, up to the first that must have the machine for itself."""
         most = self._pool().count * DEPTH
         for cell in later:
-            if len(self._begun) >= most or cell.measure.alone:
+            if len(self._early) >= most or cell.measure.alone:
                 return
             # What cannot be run says so when its turn comes.
             with suppress(GraphveilError):
@@ -336,8 +357,8 @@ class Runner:
                 done = [] if self.store is None else self.store.find_units(cell.experiment, parts)
                 wanted = [(unit.key, unit.digest, unit) for unit in self._left(cell.experiment, parts, done)]
                 for key, digest, unit in wanted:
-                    if key not in taken and key not in self._begun:
-                        self._begun[key] = Begun(unit, digest, self._submit(self._pool(), unit, digest))
+                    if key not in taken and key not in self._early:
+                        self._early[key] = EarlyUnit(unit, digest, self._submit(self._pool(), unit, digest))
 
     def _submit(self, pool: Pool, unit: RunUnit, digest: str | None) -> Future[UnitResult]:
         self._forget(unit)
@@ -348,23 +369,22 @@ class Runner:
         if self.options.fresh and self.given is None:
             remove_checkpoints([unit], self.options.engine.workers)
 
-    def _keep_begun(self) -> None:
+    def _keep_early(self) -> None:
         """Keep what was computed before its turn when an interrupt came, unless its data have changed since."""
-        for begun in self._begun.values():
-            finished = begun.future.done() and not begun.future.cancelled()
-            if self.store is None or not finished or begun.future.exception() is not None:
+        for early in self._early.values():
+            finished = early.future.done() and not early.future.cancelled()
+            if self.store is None or not finished or early.future.exception() is not None:
                 continue
-            if begun.unit.digest == begun.digest:
-                self.store.add_unit(begun.unit.spec, begun.future.result())
+            if early.unit.digest == early.digest:
+                self.store.add_unit(early.unit.spec, early.future.result())
 
     def _result(self, spec: Experiment, done: list[UnitResult], seconds: float, interrupted: bool) -> Result:
         given = self.given
         shards = None if given is not None else large_shards(spec.data)
-        metric: str
-        if shards is not None:
-            metric = shards.manifest.metric
-        else:
+        if shards is None:
             metric = spec.resolved_task.metric((given or load_data(spec))[0])
+        else:
+            metric = str(shards.manifest.metric)
         digest = data_digest(spec.data, spec.loader_options) if given is None else content_digest(*given)
         return Result.from_units(
             spec,
@@ -395,7 +415,17 @@ def remove_checkpoints(units: Iterable[RunUnit], workers: int | None = None) -> 
 
 
 def compute_unit(unit: RunUnit, progress: Progress | None = None, engine: Engine = HERE) -> UnitResult:
-    """Compute a unit in this process or by the engine's workers. A large sharded graph is read in place."""
+    """Compute a unit in this process or by the engine's workers. A large sharded graph is read in place.
+
+    Parameters
+    ----------
+    unit
+        One part of one run.
+    progress
+        Called with the current step and the share that is done.
+    engine
+        The engine; this process by default.
+    """
     if engine.workers is None and (unit.given is not None or large_shards(unit.spec.data) is None):
         return run_unit(unit, progress)
     result: UnitResult = scale().compute_in_parts(unit, engine, progress)
@@ -442,11 +472,17 @@ def run_studies(
     if learning:
         with Runner.open(options, watcher, given, share=len(learning) > 1) as runner:
             results, interrupted = runner.run_all(learning, skip)
-    readings: list[CellOutput] = []
-    for cell in others:
-        watcher.begin(cell.experiment, len(readings), len(others))
-        reading, interrupted = (None, True) if interrupted else _measure(cell, options.tolerant)
-        readings.append(reading)
+    readings: list[CellOutput] = [None] * len(others)
+    for place, cell in enumerate(others):
+        watcher.begin(cell.experiment, place, len(others))
+        try:
+            readings[place] = None if interrupted else cell.measure.of(cell.experiment)
+        except KeyboardInterrupt:
+            interrupted = True
+        except GraphveilError as error:
+            if not options.tolerant:
+                raise
+            readings[place] = error
     obtained = {False: iter(results), True: iter(readings)}
 
     def take(cell: Cell) -> CellOutput:
@@ -463,24 +499,17 @@ def run_study(
 ) -> StudyResult:
     """Run the cells of one study; reject one with axes if none of its experiments has the measure.
 
-    The parameters are those of `run_studies`.
+    Parameters
+    ----------
+    study
+        The study.
+    options, watcher, given
+        As in `run_studies`.
     """
     (result,) = run_studies([study], options, watcher, given)
     if study.axes and result.finished and not result.has_numbers:
         raise InputError(f"no experiment of {study.name} has the measure {study.measure.name}: take another")
     return result
-
-
-def _measure(cell: Cell, tolerant: bool) -> tuple[Reading | GraphveilError | None, bool]:
-    """Measure a cell that learns nothing; and whether that was interrupted."""
-    try:
-        return cell.measure.of(cell.experiment), False
-    except KeyboardInterrupt:
-        return None, True
-    except GraphveilError as error:
-        if not tolerant:
-            raise
-        return error, False
 
 
 def _unread(study: Study) -> tuple[Part, ...]:

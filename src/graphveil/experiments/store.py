@@ -250,7 +250,15 @@ class ResultStore:
         return found
 
     def tag(self, numbers: Iterable[int], add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
-        """Add and remove tags of results in one transaction; results deleted meanwhile stay deleted."""
+        """Add and remove tags of results in one transaction; results deleted meanwhile stay deleted.
+
+        Parameters
+        ----------
+        numbers
+            The numbers of the results.
+        add, remove
+            The tags to add to each, and to remove from each.
+        """
         give = "INSERT OR IGNORE INTO tags (result, name) SELECT id, ? FROM results WHERE id = ?"
         take = "DELETE FROM tags WHERE name = ? AND result = ?"
         chosen = list(numbers)

@@ -118,7 +118,15 @@ class Cell:
         return replace(self, experiment=quick)
 
     def prepare(self, missing: str, everything: bool, quick: bool) -> Cell:
-        """Return the cell as it is run: in full, shortened, or left out. See `Study.prepare`."""
+        """Return the cell as it is run: in full, shortened, or left out.
+
+        Parameters
+        ----------
+        missing
+            Why its graph is not here; empty where it is.
+        everything, quick
+            As in `Study.prepare`.
+        """
         if missing or (quick and self.slow and not everything):
             return replace(self, left_out=missing or SLOW)
         if quick:

@@ -27,8 +27,8 @@ BESIDE: dict[Role, str] = {
 }
 # So many panels stand side by side, with one scale; more of them are about different graphs.
 MOST_BESIDE = 3
-# Places on x with their numbers.
-Curve = tuple[tuple[int, Summary], ...]
+# A number at each place on x; None where there is none.
+Curve = tuple[Summary | None, ...]
 
 
 # A result, what a measure that learns nothing has read, why there is neither, or nothing where it was interrupted before.
@@ -96,7 +96,17 @@ class StudyResult:
 
     @classmethod
     def of(cls, study: Study, obtained: Sequence[CellOutput], interrupted: bool = False) -> StudyResult:
-        """Return the result of a study from the output of each cell, in the order of the cells."""
+        """Return the result of a study.
+
+        Parameters
+        ----------
+        study
+            The study.
+        obtained
+            The output of each cell, in the order of the cells.
+        interrupted
+            Whether an interrupt ended it.
+        """
         outcomes = (CellResult.of(cell, each) for cell, each in zip(study.cells, obtained, strict=True))
         return cls(study, tuple(outcomes), interrupted)
 
@@ -123,12 +133,11 @@ class StudyResult:
 
     def at(self, *values: Any) -> Result | None:
         """Return the result at some values of the axes, in their order, where it is there."""
-        places = (
-            axis.values.index(value) if value in axis.values else -1
-            for axis, value in zip(self.study.axes, values, strict=True)
-        )
-        outcome = self.finished.get(tuple(places))
-        return None if outcome is None else outcome.result
+        for place, outcome in self.finished.items():
+            there = [axis.values[at] for axis, at in zip(self.study.axes, place, strict=True)]
+            if there == list(values):
+                return outcome.result
+        return None
 
     @property
     def metric(self) -> str:
@@ -145,12 +154,14 @@ class StudyResult:
         *axes, third = self.study.axes
         panels = []
         for number, value in enumerate(third.values):
-            there = [outcome for outcome in self.outcomes if outcome.cell.place[2] == number]
-            cells = [replace(outcome.cell, place=outcome.cell.place[:2]) for outcome in there]
-            title = f"{self.study.title}; {third.name(value)}"
-            study = replace(self.study, title=title, axes=tuple(axes), cells=tuple(cells))
-            outcomes = (replace(outcome, cell=cell) for outcome, cell in zip(there, cells, strict=True))
-            panels.append(replace(self, study=study, outcomes=tuple(outcomes)))
+            outcomes = tuple(
+                replace(each, cell=replace(each.cell, place=each.cell.place[:2]))
+                for each in self.outcomes
+                if each.cell.place[2] == number
+            )
+            title, cells = f"{self.study.title}; {third.name(value)}", tuple(each.cell for each in outcomes)
+            study = replace(self.study, title=title, axes=tuple(axes), cells=cells)
+            panels.append(replace(self, study=study, outcomes=outcomes))
         return panels
 
     @property
@@ -167,11 +178,14 @@ class StudyResult:
         """Return the study in the form that `--json` prints."""
         return KINDS.find(self.study.kind).to_dict(self)
 
+    def along(self, line: int) -> list[CellResult | None]:
+        """Return the finished cell at each place on x along a line; None where there is none."""
+        axes = self.study.axes
+        return [self.finished.get((x, line)[: len(axes)]) for x in range(len(axes[0].values))]
+
     def curve(self, line: int, part: str) -> Curve:
-        """Return the numbers of one part along a line, with their places on x."""
-        places = range(len(self.study.axes[0].values))
-        found = ((x, self.finished.get(self._place(x, line))) for x in places)
-        return tuple((x, outcome.parts[part]) for x, outcome in found if outcome and part in outcome.parts)
+        """Return the numbers of one part along a line."""
+        return tuple(None if each is None else each.parts.get(part) for each in self.along(line))
 
     @cached_property
     def series(self) -> list[Series]:
@@ -179,8 +193,7 @@ class StudyResult:
         study, found = self.study, list[Series]()
 
         def add(label: str, column: str, curve: Curve, role: Role, mark_of: str = "") -> None:
-            places, points = tuple(float(x) for x, _ in curve), tuple(point for _, point in curve)
-            found.append(Series(label, places, points, column, role, mark_of))
+            found.append(Series(label, tuple(map(float, range(len(curve)))), curve, column, role, mark_of))
 
         for line, name in enumerate(study.lines):
             add(name, name, self.curve(line, "method"), "method")
@@ -188,7 +201,7 @@ class StudyResult:
         for role, title in BESIDE.items():
             shared: dict[Curve, list[str]] = {}
             for line, name in enumerate(study.lines):
-                if curve := self.curve(line, role):
+                if any(curve := self.curve(line, role)):
                     shared.setdefault(curve, []).append(name)
             for curve, names in shared.items():
                 # Where each belongs to lines of its own, it has the mark of the first.
@@ -225,13 +238,9 @@ class StudyResult:
         """Return a row for each value of x and a column for each line, with something of each finished cell."""
         columns = []
         for line, name in enumerate(self.study.lines):
-            found = [self.finished.get(self._place(x, line)) for x in range(len(self.study.axes[0].values))]
-            cells = [None if outcome is None else cell(outcome) for outcome in found]
+            cells = [None if outcome is None else cell(outcome) for outcome in self.along(line)]
             columns.append((Column(name, "number"), cells))
         return self.table(columns)
-
-    def _place(self, x: int, line: int) -> tuple[int, ...]:
-        return (x, line)[: len(self.study.axes)]
 
 
 @dataclass(frozen=True)
@@ -262,14 +271,11 @@ def _panel_sections(panel: StudyResult) -> list[Section]:
 
 def _sweep_columns(panel: StudyResult) -> list[tuple[Column, Sequence[CellValue]]]:
     """Each line with its control, and what lines share, at each x."""
-    controls = [series for series in panel.series if series.role == "control"]
+    controlled = any(any(each.y) for each in panel.series if each.role == "control")
     shown = [
-        series
-        for series in panel.series
-        if series.role != "control" or not panel.finished or any(each.y for each in controls)
+        series for series in panel.series if series.role != "control" or controlled or not panel.finished
     ]
-    unit, places = panel.study.measure.unit, range(len(panel.study.axes[0].values))
-    return [(Column(each.note, "summary", unit), [each.at(x) for x in places]) for each in shown]
+    return [(Column(each.note, "summary", panel.study.measure.unit), each.y) for each in shown]
 
 
 def _notes(panel: StudyResult) -> tuple[str, ...]:
@@ -328,8 +334,7 @@ def _budgets_sections(result: StudyResult) -> list[Section]:
         return []
     columns = _sweep_columns(result)
     for title, gain in (("gain over the control", "gain"), ("gain over structure", "gain_over_structure")):
-        outcomes = [result.finished.get((x,)) for x in range(len(result.study.axes[0].values))]
-        gains = [None if each is None else getattr(each.result, gain) for each in outcomes]
+        gains = [None if each is None else getattr(each.result, gain) for each in result.along(0)]
         if any(gains):
             columns.append((Column(title, "number"), list(map(gained, gains))))
     said = [each.verdict for each in found if each.verdict]

@@ -88,6 +88,14 @@ class Table:
     def of(cls, head: Sequence[str], rows: Iterable[Sequence[CellValue]], text: Iterable[str] = ()) -> Table:
         """Make a table whose columns are numbers, but for the first and those named in ``text``.
 
+        Parameters
+        ----------
+        head
+            The names of the columns.
+        rows
+            The cells, row by row.
+        text
+            The names of columns whose cells are texts.
         >>> print(Table.of(["", "score"], [["base", "71.0"], ["veil", "101.5"]]).text())
                 score
         base     71.0

@@ -19,14 +19,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphveil.checks import check_whole
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.engine import HERE, Arriving, Engine, computed
+from graphveil.experiments.engine import HERE, Engine, FinishedCalls, call_result
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
     Given,
     check_same,
+    extension_digests,
     input_digest,
-    outside_digests,
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
@@ -126,12 +126,30 @@ class TuningTrial:
 
 
 def add_trial(store: ResultStore, spec: Experiment, space: SearchSpace, trial: TuningTrial) -> None:
-    """Store a finished trial; it is on disk when this returns."""
+    """Store a finished trial; it is on disk when this returns.
+
+    Parameters
+    ----------
+    store
+        The file of results.
+    spec, space
+        The experiment and the space that are searched.
+    trial
+        The trial.
+    """
     store.add_trial(*_key(spec, space), asdict(trial))
 
 
 def find_trials(store: ResultStore, spec: Experiment, space: SearchSpace) -> list[TuningTrial]:
-    """Return the finished trials, each point once: the defaults first, the others in order of finishing."""
+    """Return the finished trials, each point once: the defaults first, the others in order of finishing.
+
+    Parameters
+    ----------
+    store
+        The file of results.
+    spec, space
+        The experiment and the space that are searched.
+    """
     found = store.find_trials(
         *_key(spec, space), lambda text: read_trial(text, spec.runs, space), lambda trial: trial.point
     )
@@ -139,7 +157,17 @@ def find_trials(store: ResultStore, spec: Experiment, space: SearchSpace) -> lis
 
 
 def read_trial(text: Any, runs: int, space: SearchSpace) -> TuningTrial | None:
-    """Return a stored trial; None if the record is damaged or does not fit ``runs`` and ``space``."""
+    """Return a stored trial; None if the record is damaged or does not fit.
+
+    Parameters
+    ----------
+    text
+        The record, as JSON.
+    runs
+        The number of runs of a trial.
+    space
+        The space that is searched.
+    """
     try:
         trial = _TRIAL.validate_json(text, strict=True)
     except (ValidationError, TypeError):
@@ -157,7 +185,7 @@ _TRIAL = TypeAdapter(TuningTrial)
 
 def _key(spec: Experiment, space: SearchSpace) -> tuple[str, str]:
     """All that decides the numbers of a search's trials, however many they are: what is searched, and the data."""
-    whole = [asdict(spec.having(control=True)), outside_digests(spec), asdict(space)]
+    whole = [asdict(spec.having(control=True)), extension_digests(spec), asdict(space)]
     return json.dumps(whole, sort_keys=True, default=str), input_digest(spec)
 
 
@@ -386,7 +414,17 @@ def tune_experiment(
 
 
 def check_search(spec: Experiment, trials: int, jobs: int | None) -> SearchSpace:
-    """Return the space to search; reject what cannot be searched before anything heavy is imported."""
+    """Return the space to search; reject what cannot be searched before anything heavy is imported.
+
+    Parameters
+    ----------
+    spec
+        The experiment.
+    trials
+        The most points to try.
+    jobs
+        The number of processes; None for one.
+    """
     spec.check()
     check_whole(trials, "--trials", least=1)
     check_whole(1 if jobs is None else jobs, "--jobs", least=1)
@@ -418,19 +456,29 @@ class _Search:
     def tried(
         self, jobs: int | None, engine: Engine, inside: Progress | None
     ) -> Iterator[tuple[Point, TuningTrial | GraphveilError]]:
-        """Yield points with their trial or error as they finish; only this process suggests and stores."""
+        """Yield points with their trial or error as they finish; only this process suggests and stores.
+
+        Parameters
+        ----------
+        jobs
+            The number of processes.
+        engine
+            The engine that computes.
+        inside
+            Called inside a trial with the current step and the share that is done, where trials run in this process.
+        """
         spec, todo = self.result.spec, self.result.total - len(self.result.trials)
         if engine.inside(jobs) or not todo:
             for _ in range(todo):
                 yield _try(spec, self.next(), self.given, self.digest, inside)
             return
         with engine.pool(jobs, todo) as pool:
-            arriving: Arriving[tuple[Point, TuningTrial | GraphveilError]] = Arriving()
-            while todo or arriving:
-                while todo and len(arriving) < pool.count:
-                    arriving.add(pool.submit(_try, spec, self.next(), self.given, self.digest))
+            calls: FinishedCalls[tuple[Point, TuningTrial | GraphveilError]] = FinishedCalls()
+            while todo or calls:
+                while todo and len(calls) < pool.count:
+                    calls.add(pool.submit(_try, spec, self.next(), self.given, self.digest))
                     todo -= 1
-                yield computed(arriving.next())
+                yield call_result(calls.next())
 
     def add(self, point: Point, trial: TuningTrial | GraphveilError) -> None:
         """Keep what came of a point. The defaults must work; other settings may be refused."""

@@ -247,7 +247,14 @@ def run_unit(unit: RunUnit, progress: Progress | None = None) -> UnitResult:
 def score_unit(ready: OpenUnit, outcome: Outcome, start: float) -> UnitResult:
     """Return the result of a unit. Users compute the test score, so their test labels stay with them.
 
-    ``start`` is the time, by `time.perf_counter`, at which the unit began.
+    Parameters
+    ----------
+    ready
+        The unit, after its method has asked.
+    outcome
+        What the method learned.
+    start
+        The time, by `time.perf_counter`, at which the unit began.
     """
     with learn.one_thread():
         score = ready.unit.spec.resolved_task.test_score(ready.graph, ready.users, outcome)
@@ -452,7 +459,17 @@ def predicted_classes(outcome: Outcome, graph: Graph) -> NDArray[np.int64]:
 
 
 def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
-    """Return users with privacy levels: their own if they have any, else from a file or drawn by ``seed``."""
+    """Return users with privacy levels: their own if they have any, else from a file or drawn.
+
+    Parameters
+    ----------
+    spec
+        The experiment, which names the file or the distribution.
+    users
+        The users.
+    seed
+        The seed that levels are drawn by.
+    """
     if spec.levels.level_distribution is None and users.have_levels:
         return users
     source = level_source(spec.levels.level_distribution or "uniform")
@@ -475,7 +492,19 @@ def _also(ready: OpenUnit, outcome: Outcome) -> dict[str, float]:
 
 
 def make_job(unit: RunUnit, method: Method, graph: Graph, progress: Progress | None = None) -> Job:
-    """Return the job of a method, before a budget is declared."""
+    """Return the job of a method, before a budget is declared.
+
+    Parameters
+    ----------
+    unit
+        The unit.
+    method
+        The method that learns.
+    graph
+        What the server knows.
+    progress
+        Called with the current step and the share that is done.
+    """
     spec, settings = unit.spec, unit.spec.resolved_settings
     if unit.role.method:
         settings = method.settings.of(tuned_settings(method, spec.data, spec.task, spec.budgets.mechanism))

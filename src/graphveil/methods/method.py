@@ -205,12 +205,10 @@ class Capabilities:
 # Members of methods of earlier versions, and what stands in their place.
 FORMER = {
     "can = Capabilities(…)": "takes_panel|uses_panel|several_labels|several_tasks|reports_features|reads_features|reports_levels"
-    "|level_count|tasks|first_round_known|applies_later|not_later|holds_dense|not_in_parts",
+    "|level_count|first_round_known|applies_later|not_later|holds_dense|not_in_parts",
     "links = LinkUse(…)": "link_mechanism|link_settings|link_grid|asks_for_links",
     "questions(job)": "feature_plans",
-    "task_settings and tuned": "settings_for|defaults",
-    "check(job)": "prepare",
-    "run(job)": "begin",
+    "task_settings and tuned": "settings_for",
     "a property `files` of its settings": "public_files",
 }
 
