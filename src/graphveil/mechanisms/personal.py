@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import permutations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,12 +76,6 @@ class PersonalRows(NamedTuple):
                 f"the shape {array.shape}"
             )
         return cls(array[:, -1], array[:, :-1])
-
-    def check_shape(self, users: int) -> None:
-        """Refuse anything but one level a row."""
-        count = len(listed(self.levels, "levels"))
-        if count != users:
-            raise InputError(f"levels must be {users} integers, one a row, got {count}")
 
     def clipped_levels(self, highest: int) -> NDArray[np.int64]:
         """Return the levels as integers of 1..highest.
@@ -177,9 +172,7 @@ class PersonalMechanism(ValueMechanism):
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
-        held = PersonalRows.of(private, self.size)
-        rows = Rows(held.rows, self.size)
-        held.check_shape(rows.users)
+        held, rows = self._held(private)
         levels = held.clipped_levels(len(self.budgets)) - 1
         # Whatever a level is, the same number of words is drawn: all named dimensions are answered, some answers forgotten.
         dims = self.asking.choose(rows.users, source)
@@ -232,15 +225,18 @@ class PersonalMechanism(ValueMechanism):
         return Channel("all answers", table, rows, codes, self.claim)
 
     def count(self, private: Any) -> int:
+        return self._held(private)[1].users
+
+    def _held(self, private: Any) -> tuple[PersonalRows, Rows]:
+        """Read what users hold; refuse anything but one level a row."""
         held = PersonalRows.of(private, self.size)
-        users = Rows(held.rows, self.size).users
-        held.check_shape(users)
-        return users
+        rows, count = Rows(held.rows, self.size), len(listed(held.levels, "levels"))
+        if count != rows.users:
+            raise InputError(f"levels must be {rows.users} integers, one a row, got {count}")
+        return held, rows
 
     def altered(self, private: Any) -> int:
-        held = PersonalRows.of(private, self.size)
-        rows = Rows(held.rows, self.size)
-        held.check_shape(rows.users)
+        held, rows = self._held(private)
         wrong = held.clipped_levels(len(self.budgets)) != listed(held.levels, "levels")
         return int((wrong | rows.outside(self.public, self.binary)).sum())
 
@@ -477,7 +473,7 @@ class PersonalMechanism(ValueMechanism):
 
     def _pairs(self) -> list[tuple[int, int]]:
         levels = range(1, len(self.budgets) + 1)
-        return [(one, other) for one in levels for other in levels if one == other or not self.blinded]
+        return [(level, level) for level in levels] if self.blinded else list(product(levels, levels))
 
     @cached_property
     def level_loss(self) -> Loss:
@@ -487,8 +483,8 @@ class PersonalMechanism(ValueMechanism):
     @property
     def mixed_loss(self) -> Loss:
         """The exact loss between any two users of different levels."""
-        levels = range(1, len(self.budgets) + 1)
-        return worst([self.pair_loss(one, other) for one in levels for other in levels if one != other])
+        pairs = permutations(range(1, len(self.budgets) + 1), 2)
+        return worst([self.pair_loss(one, other) for one, other in pairs])
 
     @property
     def counts_follow_named(self) -> bool:
@@ -501,8 +497,8 @@ class PersonalMechanism(ValueMechanism):
 
     @property
     def holds(self) -> bool:
-        return all(
-            not self.pair_loss(one, other).exceeds(0.0 if self.blinded else self.budgets[max(one, other) - 1])
+        return not any(
+            self.pair_loss(one, other).exceeds(0.0 if self.blinded else self.budgets[max(one, other) - 1])
             for one, other in self._pairs()
         )
 
@@ -560,15 +556,8 @@ def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:
 
     It is over pairs of levels with equal rows.
     """
-    levels = range(1, len(rounds[0].budgets) + 1)
-    return worst(
-        [
-            Loss.total(mechanism.pair_loss(one, other, True) for mechanism in rounds)
-            for one in levels
-            for other in levels
-            if one != other
-        ]
-    )
+    pairs = permutations(range(1, len(rounds[0].budgets) + 1), 2)
+    return worst([Loss.total(mechanism.pair_loss(*pair, True) for mechanism in rounds) for pair in pairs])
 
 
 def estimate_level_shares(counts: Any, transition: Any, iterations: int = ITERATIONS) -> Floats:
