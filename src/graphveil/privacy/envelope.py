@@ -96,7 +96,17 @@ class Envelope:
 
 
 def sealed(report: bytes, pseudonym: bytes, digest: bytes, message: bytes) -> bytes:
-    """Return the bytes of an envelope around a message."""
+    """Return the bytes of an envelope around a message.
+
+    Parameters
+    ----------
+    report, pseudonym
+        The id of the report and the pseudonym of its sender, 16 bytes each.
+    digest
+        The digest of the plan's part, 32 bytes.
+    message
+        The reports of one user.
+    """
     whole = HEADER.pack(MAGIC, VERSION, bytes(3), report, pseudonym, digest, len(message)) + message
     return whole + CHECKSUM.pack(zlib.crc32(whole))
 
@@ -227,20 +237,40 @@ def questions_limit(numbers: int) -> int:
 
 
 def check_hex(value: Any, name: str, size: int) -> str:
-    """Return hexadecimal digits, two a byte, lower case; or say that they must be such."""
+    """Return hexadecimal digits, two a byte, lower case; refuse anything else.
+
+    Parameters
+    ----------
+    value
+        The digits.
+    name
+        The name used in the error message.
+    size
+        The number of bytes.
+    """
     if not isinstance(value, str) or len(value) != 2 * size or HEX.fullmatch(value) is None:
         raise MessageError(f"the {name} must be {2 * size} hexadecimal digits, lower case")
     return value
 
 
 def check_integer(value: Any, name: str, least: int, most: int) -> None:
-    """Refuse what is no whole number of these."""
+    """Refuse anything but an integer within bounds.
+
+    Parameters
+    ----------
+    value
+        The number.
+    name
+        The name used in the error message.
+    least, most
+        Inclusive bounds.
+    """
     if not is_whole(value) or not least <= value <= most:
         raise MessageError(f"{name} must be an integer from {least} to {most}, got {short(value)}")
 
 
 def check_decoded(text: Any, name: str) -> bytes:
-    """Bytes from a word in base64; or say that it must be such."""
+    """Return the bytes of a word in base64; refuse anything else."""
     if not isinstance(text, str) or len(text) > 2 * MAX_PAYLOAD:
         raise MessageError(f"the {name} must be a word in base64")
     try:
@@ -250,7 +280,17 @@ def check_decoded(text: Any, name: str) -> bytes:
 
 
 def read_object(text: bytes, what: str, limit: int, values: int, numbers: int = 0) -> dict[str, Any]:
-    """A JSON object in ASCII, of which no field is there twice; limits as for `read_json`."""
+    """Read a JSON object in ASCII; refuse one that names a field twice.
+
+    Parameters
+    ----------
+    text
+        The message.
+    what
+        The message's name in errors.
+    limit, values, numbers
+        The limits of `read_json`.
+    """
     if not text.isascii():
         raise MessageError(f"the {what} must be written in ASCII")
     told = read_json(text, what, limit, values, numbers)
@@ -293,7 +333,7 @@ def read_json(text: bytes, what: str, limit: int, values: int, numbers: int = 0)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; two fields of one name would be read in two ways."""
+    """Return an object; two fields of one name would be read in two ways."""
     told = dict(pairs)
     if len(told) != len(pairs):
         raise MessageError("it names a field twice: what was signed is damaged")
