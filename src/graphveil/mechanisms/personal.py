@@ -38,7 +38,7 @@ from graphveil.mechanisms.personal_losses import (
     top,
     worst,
 )
-from graphveil.mechanisms.reports import Reports
+from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import (
     Rows,
     binary_symbols,
@@ -342,7 +342,7 @@ class PersonalMechanism(ValueMechanism):
         values = decoded[codes[:, -1:].astype(np.int64), codes[:, :-1]][answered]
         if not self.asking.even:
             values *= self.asking.factors[dims[answered]]
-        pointers = np.concatenate([[0], np.cumsum(answered.sum(axis=1))]).astype(np.int64)
+        pointers = row_pointers(answered.sum(axis=1))
         shape = (reports.users, self.size)
         return Estimate(shape, pointers, dims[answered], values, self.public.centre, self.unbiased)
 
