@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field
 
 from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.links import told_by_both_ends
@@ -24,14 +24,16 @@ DIGITS = 6
 
 
 class RecordPart(BaseModel):
-    """Something that a privacy record says; fields in ``optional`` are left out of it where they are empty."""
+    """Something that a privacy record says; fields in ``optional`` are left out of `to_dict` where they are empty."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
     optional: ClassVar[tuple[str, ...]] = ()
 
-    @model_serializer(mode="wrap")
-    def _without_empty(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in handler(self).items() if value or name not in self.optional}
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON has them."""
+        parts = {name: part.to_dict() for name, part in self if isinstance(part, RecordPart)}
+        whole = {**self.model_dump(), **parts}
+        return {name: value for name, value in whole.items() if value or name not in self.optional}
 
 
 class Cost(RecordPart):
@@ -151,10 +153,6 @@ class Privacy(RecordPart):
     partial: bool = False
     beyond_audit: list[str] = Field(default_factory=list)
     panel: PanelGiven | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return self.model_dump()
 
     @property
     def volunteers(self) -> int | None:
