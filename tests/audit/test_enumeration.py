@@ -129,7 +129,7 @@ def published(epsilon, dims):
     """BLINK as it is accounted for in print: both ends spend ε on their own lists and degrees."""
     degrees = counting(0.1 * epsilon, dims)
     return DegreeLinkMechanism(
-        "printed", Claim(epsilon), dims, kary(0.9 * epsilon, 2), degree_channel=degrees, answering="both"
+        "printed", Claim(epsilon), dims, kary(0.9 * epsilon, 2), degree_channel=degrees, ends="both"
     )
 
 

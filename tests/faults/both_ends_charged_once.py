@@ -19,12 +19,12 @@ class ChargedOnce(DegreeLinkMechanism):
 def build(epsilon, dims):
     degrees = counting(0.1 * epsilon, dims)
     return ChargedOnce(
-        "charged once", Claim(epsilon), dims, kary(0.9 * epsilon, 2), degree_channel=degrees, answering="both"
+        "charged once", Claim(epsilon), dims, kary(0.9 * epsilon, 2), degree_channel=degrees, ends="both"
     )
 
 
 def sound(epsilon, dims):
     degrees = counting(0.05 * epsilon, dims)
     return DegreeLinkMechanism(
-        "charged", Claim(epsilon), dims, kary(0.45 * epsilon, 2), degree_channel=degrees, answering="both"
+        "charged", Claim(epsilon), dims, kary(0.45 * epsilon, 2), degree_channel=degrees, ends="both"
     )

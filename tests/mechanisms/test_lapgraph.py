@@ -14,6 +14,7 @@ from graphveil.audit.reports import CountedWords
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import LinkMechanism, NeighbourLists, entry, mechanism, names
+from graphveil.mechanisms.exact_sampling import noisy_chances
 from graphveil.mechanisms.lapgraph import MAX_USERS
 from graphveil.mechanisms.reports import Reports, row_pointers
 from tests.mechanisms.support import small
@@ -121,7 +122,7 @@ def noisy_cell(bit, ratio, reach):
 def by_noisy_cells(found, row, reach):
     """The chance of every published set, by adding noise to every cell and taking the largest; ties in all ways alike."""
     noise = [noisy_cell(bit, found.wrong / (1 - found.wrong), reach) for bit in row]
-    numbers, cells = found._number_chances(sum(row)), range(len(row))
+    numbers, cells = noisy_chances(sum(row), found.size, found.ratio), range(len(row))
     chances = [Fraction(0)] * (1 << len(row))
     for values in product(*noise):
         chance = math.prod(noise[cell][values[cell]] for cell in cells)

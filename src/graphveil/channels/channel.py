@@ -102,19 +102,23 @@ class FiniteChannel(ABC):
     def row(self, symbol: int) -> list[int]:
         """The counts of one input symbol; they sum to 2^62."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def loss(self) -> Loss:
         """The exact privacy loss (at the claimed δ, if there is one)."""
+        return self.worst.loss
 
     @property
     @abstractmethod
     def worst(self) -> Worst:
         """The output and the two inputs that reveal most."""
 
-    @abstractmethod
     def delta_at(self, epsilon: float) -> Fraction:
         """The exact δ at this ε: the hockey-stick divergence of the two worst rows."""
+        return self._divergence_at(epsilon) if self.worst.loss.exceeds(epsilon) else Fraction(0)
+
+    @abstractmethod
+    def _divergence_at(self, epsilon: float) -> Fraction:
+        """The divergence at an ε below that of the worst ratio."""
 
     @abstractmethod
     def blind(self) -> FiniteChannel:
@@ -286,11 +290,9 @@ class Channel(FiniteChannel):
     def loss(self) -> Loss:
         if self.claim.delta > 0:
             return loss_at_delta(self.table, self.claim.delta, self.claim.epsilon)
-        return Loss.of(self.worst.ratio)
+        return self.worst.loss
 
-    def delta_at(self, epsilon: float) -> Fraction:
-        if not Loss.of(self.worst.ratio).exceeds(epsilon):
-            return Fraction(0)
+    def _divergence_at(self, epsilon: float) -> Fraction:
         return hockey_stick(self.table, epsilon)[0]
 
     def worst_pair_at(self, epsilon: float) -> tuple[int, int]:
@@ -324,6 +326,31 @@ class Channel(FiniteChannel):
             drawn >>= np.uint64(2)
             return (drawn < self._second.take(symbols)).view(np.uint8)
         return self._alias.draw(symbols, drawn)
+
+
+class SymbolChannel(FiniteChannel):
+    """A channel from the symbols 0..size-1 to the same symbols; a blind one is not ``truthful`` and reads none."""
+
+    size: int
+    truthful: bool
+
+    @property
+    def input_count(self) -> int:
+        return self.size
+
+    @property
+    def output_count(self) -> int:
+        return self.size
+
+    @cached_property
+    def inputs(self) -> Values:  # type: ignore[override]
+        """The symbols themselves."""
+        return frozen(np.arange(self.size, dtype=np.float64))
+
+    @property
+    def outputs(self) -> Values:  # type: ignore[override]
+        """The symbols themselves."""
+        return self.inputs
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

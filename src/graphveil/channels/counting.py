@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.build import family
-from graphveil.channels.channel import Codes, FiniteChannel, Values, frozen
+from graphveil.channels.channel import Codes, SymbolChannel, frozen
 from graphveil.channels.exact import (
     TOTAL,
     Claim,
-    Loss,
     Worst,
     check_epsilon,
     exp_below,
@@ -34,14 +33,14 @@ FRACTION_BITS = 128
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountingChannel(FiniteChannel):
+class CountingChannel(SymbolChannel):
     """A number of 0..size-1 plus integer noise, clipped to 0..size-1; ``weights`` are the counts of the noise 0, ±1, ±2, …
 
     The noise does not depend on the number, so its table is one list: noise of k has the count ``weights[|k|]`` out of 2^62.
     An output between the ends has one count, that of the difference; an end has the counts of all noise that leads there or
     beyond. The loss is that of two numbers that differ by one, and exact: from the integers.
 
-    A draw is one word, looked up among the sums of counts. A blind channel answers everybody as if the number were 0.
+    The noise has the mean 0, and is biased at the ends alone, where it is clipped. A draw is one word, looked up among the sums of counts. A blind channel answers everybody as if the number were 0.
     """
 
     name: str
@@ -56,22 +55,9 @@ class CountingChannel(FiniteChannel):
             raise InputError(f"counts of noise must be at least 1 and sum to 2^62, they sum to {total}")
 
     @property
-    def input_count(self) -> int:
+    def size(self) -> int:  # type: ignore[override]
+        """The number of numbers."""
         return len(self.weights)
-
-    @property
-    def output_count(self) -> int:
-        return len(self.weights)
-
-    @cached_property
-    def inputs(self) -> Values:  # type: ignore[override]
-        """The numbers themselves."""
-        return frozen(np.arange(self.input_count, dtype=np.float64))
-
-    @cached_property
-    def outputs(self) -> Values:  # type: ignore[override]
-        """The numbers themselves: noise has the mean 0, and is biased at the ends alone, where it is clipped."""
-        return self.inputs
 
     @cached_property
     def tails(self) -> list[int]:
@@ -110,13 +96,7 @@ class CountingChannel(FiniteChannel):
                 best = Worst(0, distance, distance + 1, None)
         return Worst(best.output, best.likelier, best.rarer, Fraction(top, bottom))
 
-    @cached_property
-    def loss(self) -> Loss:
-        return Loss.of(self.worst.ratio)
-
-    def delta_at(self, epsilon: float) -> Fraction:
-        if not self.loss.exceeds(epsilon):
-            return Fraction(0)
+    def _divergence_at(self, epsilon: float) -> Fraction:
         pairs = (np.array([self.row(number), self.row(number + 1)]) for number in range(self.input_count - 1))
         return max(hockey_stick(pair, epsilon)[0] for pair in pairs)
 

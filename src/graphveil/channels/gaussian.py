@@ -56,7 +56,19 @@ def classical_sigma(epsilon: float, delta: float) -> float:
 
 
 def gaussian_channel(name: str, grid: Values, sigma: float, claim: Claim) -> Channel:
-    """x + N(0, σ²) in cells, one of whose edges is where the loss between the ends of the range reaches ε."""
+    """Return x + N(0, σ²) in cells, one of whose edges is where the loss between the ends of the range reaches ε.
+
+    Parameters
+    ----------
+    name
+        The name of the family.
+    grid
+        (inputs,) float64: the input points.
+    sigma
+        σ of the noise.
+    claim
+        The claim of the channel.
+    """
     threshold = claim.epsilon * sigma**2 / SENSITIVITY
     reach = max(1 + REACH_IN_SIGMAS * sigma, threshold + sigma)
     count = 2 * math.ceil(reach / (CELL_IN_SIGMAS * sigma))

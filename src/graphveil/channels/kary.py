@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.build import family
-from graphveil.channels.channel import Codes, FiniteChannel, Values, frozen
-from graphveil.channels.exact import TOTAL, Claim, Loss, Worst, check_epsilon, exp_below, target
+from graphveil.channels.channel import Codes, SymbolChannel
+from graphveil.channels.exact import TOTAL, Claim, Worst, check_epsilon, exp_below, target
 from graphveil.channels.sampling import Words
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
@@ -22,10 +21,11 @@ MAX_SYMBOLS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KaryChannel(FiniteChannel):
+class KaryChannel(SymbolChannel):
     """Every output has ``other`` counts; what is left of 2^62, the surplus, goes to one's own symbol.
 
     A draw is one word and one division: the first counts are the surplus, the rest is cut into k equal parts.
+    A frequency is estimated from `other` and `surplus`, not from decoded symbols.
     A blind channel gives the surplus (fewer than k counts there) to symbol 0, whoever asks.
     """
 
@@ -45,24 +45,6 @@ class KaryChannel(FiniteChannel):
         return TOTAL - self.size * self.other
 
     @property
-    def input_count(self) -> int:
-        return self.size
-
-    @property
-    def output_count(self) -> int:
-        return self.size
-
-    @cached_property
-    def inputs(self) -> Values:  # type: ignore[override]
-        """The symbols themselves: 0..k-1."""
-        return frozen(np.arange(self.size, dtype=np.float64))
-
-    @cached_property
-    def outputs(self) -> Values:  # type: ignore[override]
-        """The symbols themselves: 0..k-1. A frequency is estimated from `keep` and `other`, not from these."""
-        return self.inputs
-
-    @property
     def table(self) -> NDArray[np.int64]:
         """The whole table; for a small k."""
         return np.array([self.row(symbol) for symbol in range(self.size)], dtype=np.int64)
@@ -78,13 +60,7 @@ class KaryChannel(FiniteChannel):
             return Worst(0, 0, 0, Fraction(1))
         return Worst(0, 0, 1, Fraction(self.other + self.surplus, self.other) if self.other else None)
 
-    @cached_property
-    def loss(self) -> Loss:
-        return Loss.of(self.worst.ratio)
-
-    def delta_at(self, epsilon: float) -> Fraction:
-        if not self.loss.exceeds(epsilon):
-            return Fraction(0)
+    def _divergence_at(self, epsilon: float) -> Fraction:
         # Only one's own output is likelier than e^ε times the other row's.
         return (self.other + self.surplus - exp_below(Fraction(epsilon)) * self.other) / TOTAL
 

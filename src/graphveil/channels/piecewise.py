@@ -41,7 +41,19 @@ def window_cells(
 
 
 def piecewise_table(epsilon: float, shape: float, grid: Values, total: int = TOTAL) -> tuple[Counts, Values]:
-    """Counts and midpoints of the window mechanism with window [a(x-1/t), a(x+1/t)], a = (e^ε+t)/(e^ε-1)."""
+    """Return counts and midpoints of the mechanism with window [a(x-1/t), a(x+1/t)], a = (e^ε+t)/(e^ε-1).
+
+    Parameters
+    ----------
+    epsilon
+        ε.
+    shape
+        t, which says how wide the window is.
+    grid
+        (inputs,) float64: the input points.
+    total
+        The sum of each row.
+    """
     power = math.exp(epsilon)
     slope = (power + shape) / math.expm1(epsilon)
     bound = slope * (1 + 1 / shape)

@@ -61,11 +61,8 @@ class ProductChannel(FiniteChannel):
         ratio: Fraction | None = Fraction(1)
         for bit in self.bits:
             worst = bit.worst
-            output, likelier, rarer = (
-                2 * output + worst.output,
-                2 * likelier + worst.likelier,
-                2 * rarer + worst.rarer,
-            )
+            output = 2 * output + worst.output
+            likelier, rarer = 2 * likelier + worst.likelier, 2 * rarer + worst.rarer
             ratio = None if ratio is None or worst.ratio is None else ratio * worst.ratio
         return Worst(output, likelier, rarer, ratio)
 
@@ -73,13 +70,11 @@ class ProductChannel(FiniteChannel):
     def loss(self) -> Loss:
         return Loss.total(bit.loss for bit in self.bits)
 
-    def delta_at(self, epsilon: float) -> Fraction:
+    def _divergence_at(self, epsilon: float) -> Fraction:
         """Exact but for e^ε, which is rounded down in the 57th digit.
 
         The two worst inputs differ in every bit (an equal bit reveals nothing); which way round, bit by bit, is tried.
         """
-        if not self.loss.exceeds(epsilon):
-            return Fraction(0)
         power = exp_below(Fraction(epsilon)) if epsilon > 0 else Fraction(1)
         # Equal bits may change places: one pair stands for all that differ by that.
         pairs = {

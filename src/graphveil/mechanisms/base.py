@@ -16,7 +16,7 @@ from graphveil.channels.channel import FiniteChannel, digest
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.sampling import Words, code_type
 from graphveil.errors import ClaimError, InputError
-from graphveil.mechanisms.reports import Reports, even_pointers
+from graphveil.mechanisms.reports import Reports, even_pointers, row_pointers
 from graphveil.mechanisms.rows import Rows
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Estimate:
             values = self.values.reshape(self.shape)[:, :kept].ravel()
             return replace(self, shape=shape, indptr=np.arange(shape[0] + 1) * kept, values=values)
         chosen = self.indices < kept
-        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(chosen)])[self.indptr]
+        indptr = row_pointers(chosen.astype(np.int64))[self.indptr]
         return replace(
             self, shape=shape, indptr=indptr, indices=self.indices[chosen], values=self.values[chosen]
         )
@@ -67,20 +67,21 @@ class Estimate:
         """
         lengths = np.zeros(len(answered), dtype=np.int64)
         lengths[answered] = np.diff(self.indptr)
-        indices = self.indices
-        if indices is None:
-            indices = np.tile(np.arange(self.shape[1], dtype=np.int32), self.shape[0])
-        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-        return replace(self, shape=(len(answered), self.shape[1]), indptr=indptr, indices=indices)
+        shape = (len(answered), self.shape[1])
+        return replace(self, shape=shape, indptr=row_pointers(lengths), indices=self._columns)
 
     def to_scipy(self) -> Any:
         """Return the sparse part as a ``scipy.sparse.csr_array``, without the offset; needs scipy."""
         from scipy.sparse import csr_array
 
-        indices = self.indices
-        if indices is None:
-            indices = np.tile(np.arange(self.shape[1], dtype=np.int32), self.shape[0])
-        return csr_array((self.values, indices, self.indptr), shape=self.shape)
+        return csr_array((self.values, self._columns, self.indptr), shape=self.shape)
+
+    @property
+    def _columns(self) -> NDArray[np.int32]:
+        """The dimension of each entry."""
+        if self.indices is not None:
+            return self.indices
+        return np.tile(np.arange(self.shape[1], dtype=np.int32), self.shape[0])
 
     def __repr__(self) -> str:
         kind = "unbiased" if self.unbiased else "biased"

@@ -353,7 +353,7 @@ class ClassModel:
         self._check_shapes()
         if self.size > MAX_MODEL:
             raise InputError(f"a model may hold at most {MAX_MODEL} integers, got {self.size}")
-        largest = max(part.largest for part in self._parts)
+        largest = max(table.largest for table in self._tables.values())
         if largest > MAX_SCORE:
             raise InputError(f"the integers of a model must lie in -2^52..2^52, got {largest}")
         if self._largest_score > MAX_SCORE:
@@ -424,13 +424,7 @@ class ClassModel:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the model in canonical bytes."""
-        parts = {
-            "weights": self.weights,
-            "bias": self.bias,
-            "first": self.first,
-            "first_bias": self.first_bias,
-        }
-        arrays = {name: part.array for name, part in parts.items() if part is not None}
+        arrays = {name: table.array for name, table in self._tables.items()}
         numbers = {"levels": self.levels, "zero": self.zero, "unit": self.unit, "shift": self.shift}
         return digest({"kind": self.kind, **numbers, **arrays})
 
@@ -474,12 +468,11 @@ class ClassModel:
     @property
     def size(self) -> int:
         """The number of integers in the model."""
-        return sum(part.array.size for part in self._parts)
+        return sum(table.array.size for table in self._tables.values())
 
     @property
-    def _parts(self) -> list[Integers]:
-        parts = (self.weights, self.bias, self.first, self.first_bias)
-        return [part for part in parts if part is not None]
+    def _tables(self) -> dict[str, Integers]:
+        return {name: part for name, part in vars(self).items() if isinstance(part, Integers)}
 
     def _check_shapes(self) -> None:
         if (self.first is None) != (self.first_bias is None) or (self.first is None and self.shift):

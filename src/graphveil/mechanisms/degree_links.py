@@ -15,10 +15,10 @@ from graphveil.channels.kary import kary
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import Answer, Estimate, ReportShape, verified
+from graphveil.mechanisms.base import Answer, ReportShape, verified
 from graphveil.mechanisms.exact_sampling import happened_in_rows
 from graphveil.mechanisms.limits import check_dims
-from graphveil.mechanisms.links import AskedPairs, Ends, LinkMechanism, NeighbourLists
+from graphveil.mechanisms.links import AskedPairs, LinkMechanism, NeighbourLists
 from graphveil.mechanisms.reports import Reports, row_pointers
 
 
@@ -26,7 +26,7 @@ from graphveil.mechanisms.reports import Reports, row_pointers
 class DegreeLinkMechanism(LinkMechanism):
     """Every user reports a list of neighbours by randomized response, and besides how many there are, with integer noise.
 
-    With ``answering`` "one" a pair is answered by the user with the larger number alone, as `LinkMechanism` has it; with "both"
+    With ``ends`` "one" a pair is answered by the user with the larger number alone, as `LinkMechanism` has it; with "both"
     by both its users, about everybody else. A link is in the degrees of both its users either way. So one link costs what
     one answer or two cost, and two degrees: ``claim`` is about everything that both its ends send, and so is `loss`.
 
@@ -44,11 +44,8 @@ class DegreeLinkMechanism(LinkMechanism):
     """
 
     degree_channel: CountingChannel | None = None
-    answering: Ends = "one"
-
-    @property
-    def ends(self) -> Ends:
-        return self.answering
+    # The number of reported degrees that one link is counted in.
+    degrees_of_a_link: ClassVar[int] = 2
 
     @property
     def counted(self) -> CountingChannel:
@@ -72,11 +69,6 @@ class DegreeLinkMechanism(LinkMechanism):
         return Loss.total(
             [self.channel.loss.times(answered), self.counted.loss.times(self.degrees_of_a_link)]
         )
-
-    @property
-    def degrees_of_a_link(self) -> int:
-        """The number of reported degrees that one link is counted in."""
-        return 2
 
     @property
     def whole_degrees(self) -> bool:
@@ -143,16 +135,6 @@ class DegreeLinkMechanism(LinkMechanism):
         """Return the degree that a user with these neighbours reports, before noise."""
         return min(len(neighbours), self.size - 1)
 
-    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        """Return the counts in the order of `possible_reports`, degree by degree.
-
-        User 0 is the lowest bit of a list's number.
-        """
-        self._check_enumerable()
-        answers = np.asarray(private).tolist()
-        held = [other for other, bit in enumerate(answers) if bit > 0]
-        return self.counts_of(answers, self.degree_of(self.size, held))
-
     def counts_of(self, answers: list[int], degree: int | None) -> tuple[NDArray[np.object_], int]:
         """Return how often each whole report occurs with these answers and this degree, out of the total."""
         assert degree is not None
@@ -218,14 +200,8 @@ class SampledLinkMechanism(DegreeLinkMechanism):
     unbiased: bool = False
     independent: ClassVar[bool] = False
     words_by_reports: ClassVar[bool] = True
-
-    @property
-    def degrees_of_a_link(self) -> int:
-        return 1
-
-    @property
-    def as_many_as_links(self) -> bool:
-        return True
+    as_many_as_links: ClassVar[bool] = True
+    degrees_of_a_link: ClassVar[int] = 1
 
     def kept(self, degrees: NDArray[np.int64], users: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """Return θ of each of some users who reported these numbers.
@@ -307,11 +283,6 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         taken[beyond] = words.take(int(beyond.sum()))
         return pairs.held[taken >> np.uint64(2) < counts[rows].astype(np.uint64)]
 
-    def estimate(self, reports: Reports) -> Estimate:
-        pointers, named = self.neighbours(reports)
-        shape, values = (reports.users, self.size), np.ones(named.size)
-        return Estimate(shape, pointers, named.astype(np.int32), values, 0.0, self.unbiased)
-
     def counts_of(self, answers: list[int], degree: int | None) -> tuple[NDArray[np.object_], int]:
         """Return how often each whole report occurs with these answers and this number, out of the total."""
         assert degree is not None
@@ -364,7 +335,7 @@ def build_blink(
             int(dims),
             kary(rest if ends == "one" else rest / 2, 2),
             degree_channel=counting(epsilon * part / 2, int(dims)),
-            answering="one" if ends == "one" else "both",
+            ends="one" if ends == "one" else "both",
         )
     )
 

@@ -17,8 +17,8 @@ from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer, verified
-from graphveil.mechanisms.exact_sampling import geometric
-from graphveil.mechanisms.lapgraph import MAX_USERS, Pair, PublishedGraph
+from graphveil.mechanisms.exact_sampling import noisy_counts
+from graphveil.mechanisms.lapgraph import MAX_USERS, Pair, PublishedGraph, common_counts
 from graphveil.mechanisms.limits import check_dims
 from graphveil.mechanisms.links import NeighbourLists
 from graphveil.mechanisms.reports import Reports, row_pointers
@@ -148,7 +148,7 @@ class EdgeRR(PublishedGraph):
         source = SystemWords() if words is None else words
         if not isinstance(private, NeighbourLists):
             return self._publish_rows(self._cells(private), source)
-        pairs = self._published(self._private_links(self._everybody(private)), source)
+        pairs = self._published(self._private_links(self._lists(private)), source)
         counts = np.bincount(pairs[:, 0], minlength=self.size)
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
         return Reports(self, row_pointers(counts), None, pairs[order, 1].astype(code_type(self.size)))
@@ -181,18 +181,18 @@ class EdgeRR(PublishedGraph):
 
         The claim is about this sketch.
         """
-        return self._sketched(self._private_links(self._everybody(private)), words)
+        return self._sketched(self._private_links(self._lists(private)), words)
 
     def _sketched(self, links: Numbers, words: Words) -> tuple[Regions, Numbers]:
         dendrogram = compiled()
         known = self._known
         tree = dendrogram.random_tree(self.size, self.private, words.take(self.size))
         self._walk_public(dendrogram, tree, known, words)
-        together = self._with_private(dendrogram, links)
+        together = dendrogram.links_of(self.size, *self._with_private(links))
         dendrogram.count_links(tree, together)
         self._walk_private(dendrogram, tree, together, words)
         regions = dendrogram.regions_of(tree, self.private, *self.least_pairs)
-        return regions, self._noisy_counts(regions.counts, regions.pairs, words)
+        return regions, noisy_counts(regions.counts, regions.pairs, self.ratio, words)
 
     def _walk_public(self, dendrogram: Any, tree: Tree, known: Links, words: Words) -> None:
         """Fit a dendrogram to the public links until the fit hardly improves; no private link is read."""
@@ -228,28 +228,16 @@ class EdgeRR(PublishedGraph):
     @cached_property
     def _known(self) -> Links:
         """The public links, and which of them have private users at both ends."""
-        dendrogram = compiled()
-        links: Links = dendrogram.links_of(self.size, self.public, self._public_kinds(dendrogram))
+        links: Links = compiled().links_of(self.size, *self._with_private(self.public[:0]))
         return links
 
-    def _public_kinds(self, dendrogram: Any) -> NDArray[np.int8]:
+    def _with_private(self, links: Numbers) -> tuple[Numbers, NDArray[np.int8]]:
+        """Return the public links and then these private ones, and the kind of each."""
+        dendrogram = compiled()
         both = self.private[self.public].all(axis=1)
-        return np.asarray(np.where(both, dendrogram.KNOWN, dendrogram.PUBLIC), dtype=np.int8)
-
-    def _with_private(self, dendrogram: Any, links: Numbers) -> Links:
-        kinds = np.concatenate(
-            [self._public_kinds(dendrogram), np.full(len(links), dendrogram.PRIVATE, dtype=np.int8)]
-        )
-        together: Links = dendrogram.links_of(self.size, np.concatenate([self.public, links]), kinds)
-        return together
-
-    def _noisy_counts(self, counts: Numbers, pairs: Numbers, words: Words) -> Numbers:
-        """Add two-sided geometric noise, the difference of two geometric numbers, to counts.
-
-        Clip to possible values.
-        """
-        more, less = (geometric(1 - self.ratio, counts.size, words).reshape(counts.shape) for _ in range(2))
-        return np.asarray(np.clip(counts + more - less, 0, pairs), dtype=np.int64)
+        known = np.where(both, dendrogram.KNOWN, dendrogram.PUBLIC)
+        kinds = np.concatenate([known, np.full(len(links), dendrogram.PRIVATE)]).astype(np.int8)
+        return np.concatenate([self.public, links]), kinds
 
     @cached_property
     def _pairs_of_cells(self) -> Numbers:
@@ -283,35 +271,27 @@ class EdgeRR(PublishedGraph):
         dendrogram = compiled()
         needed = self.size + dendrogram.WORDS_A_STEP * self.steps
         block = max(1, SMALL_WORDS // needed)
-        counts, codes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for start in range(0, len(held), block):
-            numbers, cells = self._publish_block(dendrogram, held[start : start + block], needed, words)
-            counts.append(numbers)
-            codes.append(cells)
-        return Reports(
-            self,
-            row_pointers(np.concatenate(counts)),
-            None,
-            np.concatenate(codes).astype(code_type(self.size)),
+        blocks = [held[start : start + block] for start in range(0, len(held), block) if self.size > 1]
+        parts = [self._publish_block(block, words.take(len(block) * needed), words) for block in blocks]
+        counts, codes = (
+            (np.concatenate(each) for each in zip(*parts, strict=True))
+            if parts
+            else (np.zeros(len(held), dtype=np.int64), self._private_cells[:0])
         )
+        return Reports(self, row_pointers(counts), None, codes.astype(code_type(self.size)))
 
     def _publish_block(
-        self, dendrogram: Any, held: NDArray[np.bool_], needed: int, words: Words
+        self, held: NDArray[np.bool_], drawn: NDArray[np.uint64], words: Words
     ) -> tuple[Numbers, Numbers]:
-        if self.size < 2:
-            return np.zeros(len(held), dtype=np.int64), np.empty(0, dtype=np.int64)
+        dendrogram = compiled()
         cells = self._pairs_of_cells[self._private_cells]
-        pairs = np.concatenate([self.public, cells])
-        kinds = np.concatenate(
-            [self._public_kinds(dendrogram), np.full(len(cells), dendrogram.PRIVATE, dtype=np.int8)]
-        )
+        pairs, kinds = self._with_private(cells)
         there = np.concatenate([np.ones((len(held), len(self.public)), dtype=np.bool_), held], axis=1)
-        drawn = words.take(len(held) * needed).reshape(len(held), needed)
+        drawn = drawn.reshape(len(held), -1)
         lines, found = dendrogram.regions_of_many(
             self.size, self.private, pairs, kinds, there, drawn, self.tilt, np.array(self.least_pairs)
         )
-        pairs_of = found[3]
-        shares = _shares(self._noisy_counts(found[4], pairs_of, words), pairs_of)
+        shares = _shares(noisy_counts(found[4], found[3], self.ratio, words), found[3])
         counts, new = dendrogram.draw_pairs_of_many(lines, found, shares, self._known, _chance(words))
         # What lies beyond the cells that a row has is published too, and is not looked at.
         graphs = np.repeat(np.arange(len(held)), counts)
@@ -337,9 +317,7 @@ class EdgeRR(PublishedGraph):
         pairs = [(int(two), int(one)) for one, two in self._pairs_of_cells]
         graph = frozenset(pairs[cell] for cell in np.flatnonzero(private).tolist() if cell < len(pairs))
         published = self._sketches.published(self._seen(graph), pairs)
-        chances = published + [Fraction(0)] * ((1 << self.size) - len(published))
-        total = math.lcm(*(chance.denominator for chance in chances))
-        return np.array([int(chance * total) for chance in chances], dtype=object), total
+        return common_counts(published + [Fraction(0)] * ((1 << self.size) - len(published)))
 
     def _seen(self, graph: Pairs) -> Pairs:
         """Return the private links of a graph that are looked at."""
@@ -433,7 +411,28 @@ def build_edgerr(
     sweeps
         The number of steps per user.
     """
-    return _built("edgerr", epsilon, dims, tree_share, public, private_users, (tau_split, tau_inner), sweeps)
+    check_dims(dims, what="users", most=MAX_USERS)
+    size = int(dims)
+    share = check_number(tree_share, "tree_share", least=0, below=1)
+    first, second = (
+        check_number(tau, title, least=LEAST_TAU, most=1 / LEAST_TAU)
+        for tau, title in ((tau_split, "tau_split"), (tau_inner, "tau_inner"))
+    )
+    usual = min(TIMES_USERS * size, MAX_SWEEPS)
+    steps = usual if sweeps is None else check_whole(sweeps, "sweeps", least=1, most=SWEEPS_ALLOWED)
+    spent = share * epsilon
+    mechanism = EdgeRR(
+        "edgerr",
+        Claim(epsilon),
+        size,
+        kary(epsilon - spent, 2),
+        choosing=kary(spent, 2) if share else None,
+        public=_public_pairs(public, size),
+        private=_private_users(private_users, size),
+        taus=(first, second),
+        sweeps=steps,
+    )
+    return verified(mechanism)
 
 
 def build_privhrg(
@@ -461,43 +460,8 @@ def build_privhrg(
     sweeps
         The number of steps per user.
     """
-    return _built("privhrg", epsilon, dims, tree_share, None, None, (tau_split, tau_inner), sweeps)
-
-
-def _built(
-    name: str,
-    epsilon: float,
-    dims: int,
-    tree_share: float,
-    public: Any,
-    private_users: Any,
-    taus: tuple[float, float],
-    sweeps: int | None,
-) -> EdgeRR:
-    check_dims(dims, what="users", most=MAX_USERS)
-    size = int(dims)
-    share = check_number(tree_share, "tree_share", least=0, below=1)
-    checked = tuple(
-        check_number(tau, title, least=LEAST_TAU, most=1 / LEAST_TAU)
-        for tau, title in zip(taus, ("tau_split", "tau_inner"), strict=True)
-    )
-    usual = min(TIMES_USERS * size, MAX_SWEEPS)
-    steps = usual if sweeps is None else check_whole(sweeps, "sweeps", least=1, most=SWEEPS_ALLOWED)
-    spent = share * epsilon
-    choosing = kary(spent, 2) if share else None
-    channel = kary(epsilon - spent, 2)
-    mechanism = EdgeRR(
-        name,
-        Claim(epsilon),
-        size,
-        channel,
-        choosing=choosing,
-        public=_public_pairs(public, size),
-        private=_private_users(private_users, size),
-        taus=(checked[0], checked[1]),
-        sweeps=steps,
-    )
-    return verified(mechanism)
+    built = build_edgerr(epsilon, dims, tree_share, tau_split=tau_split, tau_inner=tau_inner, sweeps=sweeps)
+    return replace(built, name="privhrg")
 
 
 def _public_pairs(given: Any, users: int) -> Numbers:

@@ -49,6 +49,46 @@ def geometric(chance: Fraction, count: int, words: Words) -> NDArray[np.int64]:
     return numbers
 
 
+def noisy_counts(
+    counts: NDArray[np.int64], most: NDArray[np.int64], ratio: Fraction, words: Words
+) -> NDArray[np.int64]:
+    """Add two-sided geometric noise, the difference of two geometric numbers, and clip to what is possible.
+
+    Parameters
+    ----------
+    counts
+        int64: the true counts.
+    most
+        int64, of the same shape: the largest possible counts.
+    ratio
+        The factor by which a noisy count is likelier than the next farther one.
+    words
+        The source of random words.
+    """
+    more, less = (geometric(1 - ratio, counts.size, words).reshape(counts.shape) for _ in range(2))
+    noisy: NDArray[np.int64] = np.clip(counts + more - less, 0, most)
+    return noisy
+
+
+@lru_cache(maxsize=1024)
+def noisy_chances(count: int, most: int, ratio: Fraction) -> tuple[Fraction, ...]:
+    """Return the probability of every result of `noisy_counts` from 0 to the largest.
+
+    Parameters
+    ----------
+    count, most
+        The true count, and the largest possible one.
+    ratio
+        The ratio of the noise.
+    """
+    if most == 0:
+        return (Fraction(1),)
+    ends, inner = 1 / (1 + ratio), (1 - ratio) / (1 + ratio)
+    return tuple(
+        ratio ** abs(number - count) * (ends if number in (0, most) else inner) for number in range(most + 1)
+    )
+
+
 @lru_cache(maxsize=256)
 def _rate(chance: Fraction) -> float:
     """Return -ln(1-p) as the nearest float, up to rounding."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from itertools import combinations
 from typing import Any
 
@@ -211,6 +211,42 @@ class Asking:
         )
 
 
+@dataclass(frozen=True)
+class ReportPart:
+    """Whole reports that differ in the codes of their answers alone.
+
+    They name the dimensions ``chosen``, which happens ``weight`` times, and answer some of them, each through a channel
+    whose codes are counted from ``first``; the last code is that of the level, where there is one.
+    """
+
+    chosen: tuple[int, ...]
+    weight: int
+    answered: tuple[int, ...]
+    channels: tuple[FiniteChannel, ...]
+    first: int = 0
+    level_code: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of codes that each answer can have."""
+        return tuple(channel.output_count for channel in self.channels)
+
+    @property
+    def size(self) -> int:
+        """The number of reports."""
+        return math.prod(self.shape)
+
+    def codes(self) -> NDArray[np.int64]:
+        """Return the codes of the answers of each report: (reports, answers)."""
+        return self.first + np.indices(self.shape).reshape(len(self.shape), -1).T
+
+    def counts(self, row: Callable[[FiniteChannel, int], NDArray[np.object_]]) -> NDArray[np.object_]:
+        """Return how often each occurs, ``row`` giving the counts of a channel's answer about a dimension; exact."""
+        rows = [row(*pair) for pair in zip(self.channels, self.answered, strict=True)]
+        counts: NDArray[np.object_] = self.weight * reduce(np.multiply.outer, rows).ravel()
+        return counts
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ValueMechanism(RowMechanism, Enumerable):
     """Answer ``count`` of ``size`` values of a row one by one, chosen without regard to them.
@@ -243,6 +279,62 @@ class ValueMechanism(RowMechanism, Enumerable):
     @cached_property
     def asking(self) -> Asking:
         return Asking(self.size, self.most) if self.favoured is None else self.favoured
+
+    @abstractmethod
+    def report_parts(self) -> Iterator[ReportPart]:
+        """Yield all whole reports in parts; refuse if there are too many to enumerate."""
+
+    def possible_reports(self) -> Reports:
+        """Return every possible whole report, in the order of `report_parts` and then of the codes."""
+        dims, codes = [], []
+        for part in self.report_parts():
+            # What is not answered has a code beyond those of answers, and the level's comes last.
+            block = np.full((part.size, self.shape.length), self.blank, dtype=code_type(self.shape.alphabet))
+            block[:, [part.chosen.index(place) for place in part.answered]] = part.codes()
+            if part.level_code is not None:
+                block[:, -1] = part.level_code
+            codes.append(block)
+            dims.append(np.tile(np.array(part.chosen, dtype=np.int32), (part.size, 1)))
+        return self._reports(np.concatenate(dims), np.concatenate(codes))
+
+    @property
+    def blank(self) -> int:
+        """The code of a dimension that is named and not answered, where there are such."""
+        return 0
+
+    def _reports(self, dims: NDArray[np.int32], codes: NDArray[np.unsignedinteger]) -> Reports:
+        """Return reports about these dimensions (users x values); a further code is about the place after the last one."""
+        pointers = even_pointers(len(codes), self.shape.length)
+        if not self.shape.names_dimensions:
+            return Reports(self, pointers, None, codes.ravel())
+        places = np.full(codes.shape, self.size, dtype=np.int32)
+        places[:, : dims.shape[1]] = dims
+        return Reports(self, pointers, places.ravel(), codes.ravel())
+
+    def describe_outcome(self, index: int) -> str:
+        for part in self.report_parts():
+            if index < part.size:
+                codes = part.codes()[index]
+                answers = zip(part.answered, codes, strict=True)
+                level = [] if part.level_code is None else [self._describe_level(part.level_code)]
+                return ", ".join([*level, *(f"dimension {place} = code {code}" for place, code in answers)])
+            index -= part.size
+        raise InputError("there is no such report")
+
+    def _describe_level(self, code: int) -> str:
+        return f"level code {code}"
+
+    def _grid_row(self, values: Values) -> Callable[[FiniteChannel, int], NDArray[np.object_]]:
+        """Return what gives a channel's counts for the value of a dimension, which must be one of its inputs."""
+
+        @cache
+        def row(channel: FiniteChannel, place: int) -> NDArray[np.object_]:
+            symbol = int(np.abs(channel.inputs - values[place]).argmin())
+            if abs(channel.inputs[symbol] - values[place]) > 1e-9:
+                raise InputError("only values on the grid are enumerated, got one between two symbols")
+            return np.array(channel.row(symbol), dtype=object)
+
+        return row
 
     def described(self) -> dict[str, Any]:
         return {
@@ -412,67 +504,18 @@ class FeatureMechanism(ValueMechanism):
         ]
         return [self.public.centre + self.public.half_width * row for row in rows]
 
-    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        symbols = self._grid_symbols(np.asarray(private, dtype=np.float64))
-        channels = self._of_values
-        rows = [
-            np.array(channel.row(symbol), dtype=object)
-            for channel, symbol in zip(channels, symbols, strict=True)
-        ]
-        subsets, weights, total = self._subsets()
-        parts = [
-            weight * reduce(np.multiply.outer, [rows[place] for place in subset]).ravel()
-            for subset, weight in zip(subsets, weights, strict=True)
-        ]
-        whole = np.prod([channels[place].total for place in subsets[0]], dtype=object)
-        return np.concatenate(parts), total * int(whole)
-
-    def possible_reports(self) -> Reports:
-        """Return every possible whole report in the order of `joint_counts`.
-
-        They are ordered by the dimensions asked, then by the codes.
-        """
-        subsets, *_ = self._subsets()
-        channels = self._of_values
-        shapes = [[channels[place].output_count for place in subset] for subset in subsets]
-        codes = np.concatenate([np.indices(shape).reshape(self.sampled, -1).T for shape in shapes])
-        pointers = even_pointers(len(codes), self.sampled)
-        sent = codes.ravel().astype(code_type(self.shape.alphabet))
-        if not self.shape.names_dimensions:
-            return Reports(self, pointers, None, sent)
-        repeats = [int(np.prod(shape)) for shape in shapes]
-        dims = np.repeat(np.array(subsets, dtype=np.int32), repeats, axis=0)
-        return Reports(self, pointers, dims.ravel(), sent)
-
-    def _subsets(self) -> tuple[list[tuple[int, ...]], list[int], int]:
-        """Return all choices of dimensions with their weights.
-
-        Refuse if there are too many whole reports to enumerate.
-        """
+    def report_parts(self) -> Iterator[ReportPart]:
         if self.asking.choices * self.shape.alphabet**self.sampled > MAX_OUTCOMES:
             raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
-        return self.asking.subsets()
+        subsets, weights, _ = self.asking.subsets()
+        for subset, weight in zip(subsets, weights, strict=True):
+            yield ReportPart(subset, weight, subset, tuple(self._of_values[place] for place in subset))
 
-    def describe_outcome(self, index: int) -> str:
-        combinations = self.shape.alphabet**self.sampled
-        subset = self._subsets()[0][index // combinations]
-        codes = np.unravel_index(index % combinations, (self.shape.alphabet,) * self.sampled)
-        return ", ".join(
-            f"dimension {place} = code {int(code)}" for place, code in zip(subset, codes, strict=True)
-        )
-
-    def _grid_symbols(self, row: Values) -> list[int]:
-        """Return the input symbols of a row whose values lie on the grid, which takes no randomness."""
-        unit = self.public.to_unit(row)
-        channels = self._of_values
-        symbols = [
-            int(np.abs(channel.inputs - value).argmin())
-            for channel, value in zip(channels, unit, strict=True)
-        ]
-        for channel, symbol, value in zip(channels, symbols, unit, strict=True):
-            if abs(channel.inputs[symbol] - value) > 1e-9:
-                raise InputError(f"only values on the grid are enumerated, got {value:g} between two symbols")
-        return symbols
+    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
+        row = self._grid_row(self.public.to_unit(np.asarray(private, dtype=np.float64)))
+        parts = list(self.report_parts())
+        whole = math.prod(channel.total for channel in parts[0].channels)
+        return np.concatenate([part.counts(row) for part in parts]), self.asking.subsets()[2] * whole
 
     def blind(self) -> FeatureMechanism:
         blinded: dict[FiniteChannel, FiniteChannel] = {

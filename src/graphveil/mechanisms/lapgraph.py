@@ -17,8 +17,8 @@ from graphveil.channels.kary import KaryChannel, kary
 from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.checks import check_number
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Estimate, Trust, verified
-from graphveil.mechanisms.exact_sampling import geometric, layers
+from graphveil.mechanisms.base import Answer, Trust, verified
+from graphveil.mechanisms.exact_sampling import layers, noisy_chances, noisy_counts
 from graphveil.mechanisms.limits import check_dims
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
 from graphveil.mechanisms.reports import Reports, row_pointers
@@ -45,10 +45,7 @@ class PublishedGraph(LinkMechanism):
 
     unbiased: bool = False
     trust: ClassVar[Trust] = "curator"
-
-    @property
-    def as_many_as_links(self) -> bool:
-        return True
+    as_many_as_links: ClassVar[bool] = True
 
     @property
     def flip(self) -> float:
@@ -62,18 +59,20 @@ class PublishedGraph(LinkMechanism):
         ``graph`` holds pairs, smaller number first. Probabilities are exact, or have 50 digits.
         """
 
-    def estimate(self, reports: Reports) -> Estimate:
-        shape, values = (reports.users, self.size), np.ones(reports.codes.size)
-        return Estimate(shape, reports.indptr, reports.codes.astype(np.int32), values, 0.0, self.unbiased)
-
-    def _everybody(self, private: NeighbourLists) -> NeighbourLists:
-        """Return the lists if they are everybody's, which depends on their owners alone; refuse others."""
-        if not np.array_equal(private.owners, np.arange(self.size)):
+    def _lists(self, private: Any) -> NeighbourLists:
+        """Return the lists; refuse some users' without the others', which depends on their owners alone."""
+        if isinstance(private, NeighbourLists) and not np.array_equal(private.owners, np.arange(self.size)):
             raise InputError(f"{self.name} is a curator's: it takes the lists of all {self.size} users")
-        return private
+        return super()._lists(private)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, epsilon={self.claim.epsilon:g} a link, {self.size} users, a trusted curator)"
+
+
+def common_counts(chances: list[Fraction]) -> tuple[NDArray[np.object_], int]:
+    """Return probabilities as counts of their common denominator, and that."""
+    total = math.lcm(*(chance.denominator for chance in chances))
+    return np.array([int(chance * total) for chance in chances], dtype=object), total
 
 
 # The part of the budget that the number of links gets, which LinkTeller's authors leave open.
@@ -134,8 +133,7 @@ class LapGraph(PublishedGraph):
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
-        one_graph = isinstance(private, NeighbourLists)
-        lists = self._everybody(private) if one_graph else self._lists(private)
+        one_graph, lists = isinstance(private, NeighbourLists), self._lists(private)
         starts, held = self._cells(lists)
         graphs = starts[[0, -1]] if one_graph else starts
         published = self._published(graphs, held if self.channel.truthful else held[:0], source)
@@ -157,7 +155,8 @@ class LapGraph(PublishedGraph):
 
         ``graphs`` says where the cells of each graph begin, ``held`` which are links.
         """
-        wanted = self._numbers(graphs, held, words)
+        links = np.diff(np.searchsorted(held, graphs))
+        wanted = noisy_counts(links, np.diff(graphs), self.ratio, words)
         order = _Order(graphs, wanted)
         if not wanted.any():
             return held[:0]
@@ -178,14 +177,6 @@ class LapGraph(PublishedGraph):
                 break
         return order.first(words)
 
-    def _numbers(self, graphs: Numbers, held: Numbers, words: Words) -> Numbers:
-        """Draw T̃ of each graph: two-sided geometric noise is the difference of two geometric numbers."""
-        cells = np.diff(graphs)
-        links = np.diff(np.searchsorted(held, graphs))
-        more, less = (geometric(1 - self.ratio, len(cells), words) for _ in range(2))
-        noisy: Numbers = np.clip(links + more - less, 0, cells)
-        return noisy
-
     def chances_of(self, graph: frozenset[Pair]) -> list[Fraction]:
         pairs = list(combinations(range(self.size), 2))
         counts, total = replace(self, size=len(pairs)).joint_counts([int(pair in graph) for pair in pairs])
@@ -199,28 +190,16 @@ class LapGraph(PublishedGraph):
         if self.size > MAX_CELLS:
             raise InputError(f"{self.name} has too many different graphs to enumerate: take fewer users")
         links = [bool(bit) and self.channel.truthful for bit in np.asarray(private).tolist()]
-        numbers = self._number_chances(sum(links))
-        chances: dict[tuple[int, int], Fraction] = {}
-        for true, false in product(range(sum(links) + 1), range(self.size - sum(links) + 1)):
-            chances[true, false] = numbers[true + false] * self._set_chance(sum(links), true, false)
-        total = math.lcm(*(chance.denominator for chance in chances.values()))
-        counts = []
-        for number in range(1 << self.size):
-            named = [links[cell] for cell in range(self.size) if number >> cell & 1]
-            counts.append(int(chances[sum(named), len(named) - sum(named)] * total))
-        return np.array(counts, dtype=object), total
-
-    def _number_chances(self, links: int) -> list[Fraction]:
-        """Return the probability of every T̃ from 0 to the number of cells.
-
-        The ends include all beyond them.
-        """
-        ends, inner = 1 / (1 + self.ratio), (1 - self.ratio) / (1 + self.ratio)
-        most = self.size
-        return [
-            self.ratio ** abs(number - links) * (ends if number in (0, most) else inner)
-            for number in range(most + 1)
+        numbers = noisy_chances(sum(links), self.size, self.ratio)
+        chances = {
+            (true, false): numbers[true + false] * self._set_chance(sum(links), true, false)
+            for true, false in product(range(sum(links) + 1), range(self.size - sum(links) + 1))
+        }
+        named = [
+            [links[cell] for cell in range(self.size) if number >> cell & 1]
+            for number in range(1 << self.size)
         ]
+        return common_counts([chances[sum(each), len(each) - sum(each)] for each in named])
 
     def _set_chance(self, links: int, true: int, false: int) -> Fraction:
         """Return the probability that a given set of links and other cells is published, given its size."""

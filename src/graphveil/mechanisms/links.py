@@ -132,6 +132,10 @@ class LinkMechanism(Enumerable):
     channel: KaryChannel
     subject: Subject = "links"
     unbiased: bool = True
+    # The users of a pair who answer for it: the one with the larger number, or both.
+    ends: Ends = "one"
+    # Whether about as many pairs are reported as there are links, however small the budget is. They are then read as links.
+    as_many_as_links: ClassVar[bool] = False
     # Whether the answers of a report are drawn independently of each other.
     independent: ClassVar[bool] = True
     # Whether how many random words are drawn follows from what is reported, and not from public settings alone.
@@ -160,11 +164,6 @@ class LinkMechanism(Enumerable):
         return int((np.asarray(one) != np.asarray(other)).sum()) == 1
 
     @property
-    def ends(self) -> Ends:
-        """The users of a pair who answer for it: the one with the larger number, or both."""
-        return "one"
-
-    @property
     def degree_variance(self) -> float:
         """The variance of the noise on a reported degree; 0 where none is reported."""
         return 0.0
@@ -172,11 +171,6 @@ class LinkMechanism(Enumerable):
     @property
     def whole_degrees(self) -> bool:
         """Whether users report how many neighbours they have in all."""
-        return False
-
-    @property
-    def as_many_as_links(self) -> bool:
-        """Whether about as many pairs are reported as there are links, however small the budget is."""
         return False
 
     def neighbours(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
@@ -286,10 +280,13 @@ class LinkMechanism(Enumerable):
         return len(private.owners) if isinstance(private, NeighbourLists) else Rows(private, self.size).users
 
     def estimate(self, reports: Reports) -> Estimate:
-        gap = self.channel.surplus / TOTAL or 1.0
+        gap, offset = 1.0, 0.0
+        if not self.as_many_as_links:
+            gap = self.channel.surplus / TOTAL or 1.0
+            offset = -self.flip / gap
         pointers, named = self.neighbours(reports)
         shape, values = (reports.users, self.size), np.full(named.size, 1 / gap)
-        return Estimate(shape, pointers, named.astype(np.int32), values, -self.flip / gap, self.unbiased)
+        return Estimate(shape, pointers, named.astype(np.int32), values, offset, self.unbiased)
 
     def extremes(self) -> list[NDArray[np.int64]]:
         """Return no link and one; all and all but one. Only lists that differ in one link are compared."""
@@ -304,7 +301,9 @@ class LinkMechanism(Enumerable):
         User 0 is the lowest bit of a report's number.
         """
         self._check_enumerable()
-        return self.counts_of(np.asarray(private).tolist(), None)
+        answers = np.asarray(private).tolist()
+        held = [other for other, bit in enumerate(answers) if bit > 0]
+        return self.counts_of(answers, self.degree_of(self.size, held))
 
     def counts_of(self, answers: list[int], degree: int | None) -> tuple[NDArray[np.object_], int]:
         """Return how often each whole report occurs with these answers to all questions, out of the total."""

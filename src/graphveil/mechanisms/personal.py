@@ -7,9 +7,10 @@ randomized level τ' and answers some sampled dimensions.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations, permutations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,15 +22,15 @@ from graphveil.channels.sampling import DrawnWords, SystemWords, Words, code_typ
 from graphveil.checks import check_shares
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import (
+    MAX_OUTCOMES,
     Answer,
     Estimate,
     Mechanism,
     ReportShape,
 )
-from graphveil.mechanisms.features import ValueMechanism
+from graphveil.mechanisms.features import ReportPart, ValueMechanism
 from graphveil.mechanisms.personal_losses import (
     Way,
-    WholeReports,
     check_alike,
     groups,
     largest_variance,
@@ -37,7 +38,7 @@ from graphveil.mechanisms.personal_losses import (
     top,
     worst,
 )
-from graphveil.mechanisms.reports import Reports, even_pointers
+from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import (
     Rows,
     binary_symbols,
@@ -75,12 +76,6 @@ class PersonalRows(NamedTuple):
                 f"the shape {array.shape}"
             )
         return cls(array[:, -1], array[:, :-1])
-
-    def check_shape(self, users: int) -> None:
-        """Refuse anything but one level a row."""
-        count = len(listed(self.levels, "levels"))
-        if count != users:
-            raise InputError(f"levels must be {users} integers, one a row, got {count}")
 
     def clipped_levels(self, highest: int) -> NDArray[np.int64]:
         """Return the levels as integers of 1..highest.
@@ -177,9 +172,7 @@ class PersonalMechanism(ValueMechanism):
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
-        held = PersonalRows.of(private, self.size)
-        rows = Rows(held.rows, self.size)
-        held.check_shape(rows.users)
+        held, rows = self._held(private)
         levels = held.clipped_levels(len(self.budgets)) - 1
         # Whatever a level is, the same number of words is drawn: all named dimensions are answered, some answers forgotten.
         dims = self.asking.choose(rows.users, source)
@@ -232,25 +225,20 @@ class PersonalMechanism(ValueMechanism):
         return Channel("all answers", table, rows, codes, self.claim)
 
     def count(self, private: Any) -> int:
+        return self._held(private)[1].users
+
+    def _held(self, private: Any) -> tuple[PersonalRows, Rows]:
+        """Read what users hold; refuse anything but one level a row."""
         held = PersonalRows.of(private, self.size)
-        users = Rows(held.rows, self.size).users
-        held.check_shape(users)
-        return users
+        rows, count = Rows(held.rows, self.size), len(listed(held.levels, "levels"))
+        if count != rows.users:
+            raise InputError(f"levels must be {rows.users} integers, one a row, got {count}")
+        return held, rows
 
     def altered(self, private: Any) -> int:
-        held = PersonalRows.of(private, self.size)
-        rows = Rows(held.rows, self.size)
-        held.check_shape(rows.users)
+        held, rows = self._held(private)
         wrong = held.clipped_levels(len(self.budgets)) != listed(held.levels, "levels")
         return int((wrong | rows.outside(self.public, self.binary)).sum())
-
-    def _reports(self, dims: NDArray[np.int32], codes: NDArray[np.unsignedinteger]) -> Reports:
-        pointers = even_pointers(len(codes), self.shape.length)
-        if not self.shape.names_dimensions:
-            return Reports(self, pointers, None, codes.ravel())
-        places = np.full(codes.shape, self.size, dtype=np.int32)
-        places[:, :-1] = dims
-        return Reports(self, pointers, places.ravel(), codes.ravel())
 
     def costs(self, private: Any) -> Floats:
         levels = PersonalRows.of(private, self.size).clipped_levels(len(self.budgets))
@@ -354,7 +342,7 @@ class PersonalMechanism(ValueMechanism):
         values = decoded[codes[:, -1:].astype(np.int64), codes[:, :-1]][answered]
         if not self.asking.even:
             values *= self.asking.factors[dims[answered]]
-        pointers = np.concatenate([[0], np.cumsum(answered.sum(axis=1))]).astype(np.int64)
+        pointers = row_pointers(answered.sum(axis=1))
         shape = (reports.users, self.size)
         return Estimate(shape, pointers, dims[answered], values, self.public.centre, self.unbiased)
 
@@ -477,7 +465,7 @@ class PersonalMechanism(ValueMechanism):
 
     def _pairs(self) -> list[tuple[int, int]]:
         levels = range(1, len(self.budgets) + 1)
-        return [(one, other) for one in levels for other in levels if one == other or not self.blinded]
+        return [(level, level) for level in levels] if self.blinded else list(product(levels, levels))
 
     @cached_property
     def level_loss(self) -> Loss:
@@ -487,8 +475,8 @@ class PersonalMechanism(ValueMechanism):
     @property
     def mixed_loss(self) -> Loss:
         """The exact loss between any two users of different levels."""
-        levels = range(1, len(self.budgets) + 1)
-        return worst([self.pair_loss(one, other) for one in levels for other in levels if one != other])
+        pairs = permutations(range(1, len(self.budgets) + 1), 2)
+        return worst([self.pair_loss(one, other) for one, other in pairs])
 
     @property
     def counts_follow_named(self) -> bool:
@@ -501,8 +489,8 @@ class PersonalMechanism(ValueMechanism):
 
     @property
     def holds(self) -> bool:
-        return all(
-            not self.pair_loss(one, other).exceeds(0.0 if self.blinded else self.budgets[max(one, other) - 1])
+        return not any(
+            self.pair_loss(one, other).exceeds(0.0 if self.blinded else self.budgets[max(one, other) - 1])
             for one, other in self._pairs()
         )
 
@@ -519,20 +507,45 @@ class PersonalMechanism(ValueMechanism):
         held = [np.append(row, float(level)) for level in range(1, count + 1) for row in rows]
         return [np.append(rows[0], 1.0), np.append(rows[1], float(count)), *held]
 
+    def report_parts(self) -> Iterator[ReportPart]:
+        """Yield reports by dimensions named, τ', the way values are answered, and which."""
+        # Of each group of levels that a report beside a τ' cannot tell apart, one way of answering.
+        ways = [
+            [beside[group[0]] for group in groups(beside).values()] for beside in zip(*self.ways, strict=True)
+        ]
+        size = self.asking.choices * sum(
+            math.comb(self.most, way.count) * float(way.channel.output_count) ** way.count
+            for beside in ways
+            for way in beside
+        )
+        if size > MAX_OUTCOMES:
+            raise InputError(f"{self.name} has too many reports to enumerate: take fewer dimensions")
+        subsets, weights, _ = self.asking.subsets()
+        for chosen, weight in zip(subsets, weights, strict=True):
+            for code, beside in enumerate(ways):
+                for way in beside:
+                    for answered in combinations(chosen, way.count):
+                        channels = (way.channel,) * way.count
+                        yield ReportPart(chosen, weight, answered, channels, way.first, code)
+
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        row = np.asarray(private, dtype=np.float64)
-        return self._whole_reports.counts(level_of(row) - 1, self.public.to_unit(row[:-1]))
+        held, counts, total = np.asarray(private, dtype=np.float64), [], self.level_channel.total
+        level, row = level_of(held) - 1, self._grid_row(self.public.to_unit(held[:-1]))
+        named = self.level_channel.row(level)
+        orders = math.lcm(*{math.comb(self.most, count) for count in self.counts.ravel().tolist()})
+        for part in self.report_parts():
+            assert part.level_code is not None
+            way, count = self.ways[level][part.level_code], len(part.answered)
+            if (way.count, way.first) != (count, part.first):
+                counts.append(np.zeros(part.size, dtype=object))
+                continue
+            left = total ** (self.most - count) * (orders // math.comb(self.most, count))
+            own = replace(part, channels=(way.channel,) * count)
+            counts.append(named[part.level_code] * left * own.counts(row))
+        return np.concatenate(counts), self.asking.subsets()[2] * orders * total ** (self.most + 1)
 
-    def possible_reports(self) -> Reports:
-        """Return every possible whole report, in the order of `joint_counts`."""
-        return self._reports(*self._whole_reports.listed(self.blank, self.shape.alphabet))
-
-    def describe_outcome(self, index: int) -> str:
-        return self._whole_reports.describe(index)
-
-    @property
-    def _whole_reports(self) -> WholeReports:
-        return WholeReports(self.name, self.asking, self.level_channel, self.ways)
+    def _describe_level(self, code: int) -> str:
+        return f"randomized level {self.level_channel.outputs[code]:g}"
 
     def blind(self) -> PersonalMechanism:
         """Return the control: channels for values are blinded, levels are randomized as before."""
@@ -560,15 +573,8 @@ def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:
 
     It is over pairs of levels with equal rows.
     """
-    levels = range(1, len(rounds[0].budgets) + 1)
-    return worst(
-        [
-            Loss.total(mechanism.pair_loss(one, other, True) for mechanism in rounds)
-            for one in levels
-            for other in levels
-            if one != other
-        ]
-    )
+    pairs = permutations(range(1, len(rounds[0].budgets) + 1), 2)
+    return worst([Loss.total(mechanism.pair_loss(*pair, True) for mechanism in rounds) for pair in pairs])
 
 
 def estimate_level_shares(counts: Any, transition: Any, iterations: int = ITERATIONS) -> Floats:

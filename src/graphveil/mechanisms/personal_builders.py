@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -76,7 +77,15 @@ def checked_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, .
     if budgets is None:
         count = check_whole(4 if levels is None else levels, "--levels", least=2, most=MAX_LEVELS)
         return tuple(epsilon * 2.0**level for level in range(count))
-    numbers = _listed(budgets)
+    wrong = InputError(f"--budgets must be a list of numbers, one a level, got {short(budgets)}")
+    if not isinstance(budgets, (list, tuple, np.ndarray)) or getattr(budgets, "ndim", 1) != 1:
+        raise wrong
+    if len(budgets) > MAX_LEVELS:
+        raise InputError(f"--budgets must be those of at most {MAX_LEVELS} levels, got {len(budgets)}")
+    try:
+        numbers = tuple(float(budget) for budget in budgets)
+    except (TypeError, ValueError, OverflowError):
+        raise wrong from None
     rising = all(one < other for one, other in pairwise(numbers))
     if len(numbers) < 2 or not rising or not all(0 < budget < math.inf for budget in numbers):
         raise InputError(f"--budgets must be two or more positive numbers that rise, got {short(budgets)}")
@@ -87,60 +96,42 @@ def checked_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, .
     return numbers
 
 
-def _listed(budgets: Any) -> tuple[float, ...]:
-    """Return budgets as numbers."""
-    wrong = InputError(f"--budgets must be a list of numbers, one a level, got {short(budgets)}")
-    if not isinstance(budgets, (list, tuple, np.ndarray)) or (
-        isinstance(budgets, np.ndarray) and budgets.ndim != 1
-    ):
-        raise wrong
-    if len(budgets) > MAX_LEVELS:
-        raise InputError(f"--budgets must be those of at most {MAX_LEVELS} levels, got {len(budgets)}")
-    try:
-        return tuple(float(budget) for budget in budgets)
-    except (TypeError, ValueError, OverflowError):
-        raise wrong from None
+@dataclass(frozen=True)
+class Inside:
+    """The family ``name`` inside a personal mechanism, with the same input points for all budgets."""
 
+    name: Any
+    binary: bool
+    points: Any = None
 
-def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], FiniteChannel]:
-    """Return the family that answers one value, with the same input points for all budgets.
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or self.name not in INSIDE:
+            raise InputError(f"inner must be one of {', '.join(INSIDE)}, got {short(self.name)}")
+        if not self._grid and self.points is not None:
+            raise InputError(f"{self.name} has no setting 'points': leave it out")
+        if self.points is not None:
+            check_whole(self.points, "points", least=2, most=MAX_POINTS)
+        if self._grid and self.binary:
+            check_two_points(self.points)
 
-    Parameters
-    ----------
-    inner
-        The name of the family.
-    binary
-        Whether values are only ever the two ends of the range, so that there are two points.
-    points
-        The number of input points, for a family that has them; None for the default.
-    """
-    if not isinstance(inner, str) or inner not in INSIDE:
-        raise InputError(f"inner must be one of {', '.join(INSIDE)}, got {short(inner)}")
-    family, grid = INSIDE[inner]
-    if not grid:
-        if points is not None:
-            raise InputError(f"{inner} has no setting 'points': leave it out")
-        return family
-    grid_points = _inside_points(binary, points)
-    return lambda epsilon: family(epsilon, points=grid_points)
+    @property
+    def _grid(self) -> bool:
+        return INSIDE[self.name][1]
 
+    @property
+    def _inputs(self) -> int:
+        return 2 if self.binary else self.points or INSIDE_POINTS
 
-def _inside_points(binary: bool, points: Any) -> int:
-    """Return the number of input points that a family has inside a personal mechanism."""
-    chosen = INSIDE_POINTS if points is None else check_whole(points, "points", least=2, most=MAX_POINTS)
-    if binary:
-        check_two_points(points)
-    return 2 if binary else chosen
+    def channel(self, epsilon: float) -> FiniteChannel:
+        """Return the channel that answers one value."""
+        family, grid = INSIDE[self.name]
+        return family(epsilon, points=self._inputs) if grid else family(epsilon)
 
-
-def _check_work(name: str, inner: str, tables: int, binary: bool, points: Any) -> None:
-    """Refuse levels and points that make too many or too large tables together, before the first is built."""
-    _, grid = INSIDE[inner]
-    inputs = _inside_points(binary, points) if grid else 3
-    outputs = 2 * inputs + (TAIL_CELLS if grid else 0)
-    check_tables(
-        name, tables, inputs, outputs, "take fewer levels, fewer points, or one number sampled for all"
-    )
+    def check_work(self, mechanism: str, tables: int) -> None:
+        """Refuse too many or too large tables for a mechanism, before the first is built."""
+        inputs, tails = (self._inputs, TAIL_CELLS) if self._grid else (3, 0)
+        advice = "take fewer levels, fewer points, or one number sampled for all"
+        check_tables(mechanism, tables, inputs, 2 * inputs + tails, advice)
 
 
 def _built(
@@ -150,15 +141,14 @@ def _built(
     budgets: tuple[float, ...],
     level_channel: Channel,
     ways: tuple[tuple[Way, ...], ...],
+    pooled: tuple[Any, float | None],
     binary: bool,
-    pool: Any,
-    from_pool: float | None,
     shares: Any = None,
 ) -> PersonalMechanism:
     """Build a mechanism with a way of answering for each level (row) and randomized level (column)."""
     # They are drawn one after the other here, also where all are.
     count = check_whole(max(way.count for beside in ways for way in beside), "sampled", most=MAX_SAMPLED)
-    asking = Asking.of(int(dims), count, pool, from_pool)
+    asking = Asking.of(int(dims), count, *pooled)
     return PersonalMechanism(
         name,
         Claim(budgets[-1]),
@@ -223,7 +213,7 @@ def build_ppm(
     check_dims(dims, sampled)
     check_number(gamma, "--gamma", above=0, below=1)
     all_budgets = checked_budgets(epsilon, levels, budgets)
-    count, family = len(all_budgets), inside(inner, binary, points)
+    count, family = len(all_budgets), Inside(inner, binary, points)
     level_budget = gamma * epsilon
     level_channel = esw(level_budget, count)
     named = np.clip(level_channel.outputs, 1, count).astype(int)
@@ -237,13 +227,12 @@ def build_ppm(
             "or give sampled, one number of values for all"
         )
     per_value = {(budget, size): min(MAX_EPSILON, budget / size) for budget in left for size in sizes}
-    _check_work("ppm", inner, len(set(per_value.values())), binary, points)
-    tables = {value: family(value) for value in set(per_value.values())}
+    family.check_work("ppm", len(set(per_value.values())))
+    tables = {value: family.channel(value) for value in set(per_value.values())}
     way = {(budget, size): Way(size, tables[value]) for (budget, size), value in per_value.items()}
     ways = tuple(tuple(way[budget, size] for size in asked) for budget in left)
-    return verified(
-        _built("ppm", dims, range, all_budgets, level_channel, ways, binary, pool, from_pool, shares)
-    )
+    pooled = pool, from_pool
+    return verified(_built("ppm", dims, range, all_budgets, level_channel, ways, pooled, binary, shares))
 
 
 def build_ppm_printed(
@@ -293,8 +282,8 @@ def build_ppm_printed(
     check_dims(dims, sampled)
     check_number(gamma, "--gamma", above=0, below=1)
     all_budgets = checked_budgets(epsilon, levels, budgets)
-    count, family = len(all_budgets), inside(inner, binary, points)
-    _check_work("ppm-printed", inner, count, binary, points)
+    count, family = len(all_budgets), Inside(inner, binary, points)
+    family.check_work("ppm-printed", count)
     waves = [esw(gamma * budget, count) for budget in all_budgets]
     widest = waves[0].outputs
     table: Counts = np.zeros((count, len(widest)), dtype=np.int64)
@@ -304,10 +293,10 @@ def build_ppm_printed(
         table[level, start : start + wave.output_count] = wave.row(level)
         left = math.nextafter(budget - gamma * budget, 0.0)
         size = sampled or sampled_count(left, int(dims), PERSONAL_RATE)
-        channel = family(left / size)
+        channel = family.channel(left / size)
         ways.append((Way(size, channel, first),) * len(widest))
         first += channel.output_count
     own = Channel(
         "esw at each own budget", table, np.arange(1.0, count + 1), widest, Claim(gamma * all_budgets[-1])
     )
-    return _built("ppm-printed", dims, range, all_budgets, own, tuple(ways), binary, pool, from_pool)
+    return _built("ppm-printed", dims, range, all_budgets, own, tuple(ways), (pool, from_pool), binary)

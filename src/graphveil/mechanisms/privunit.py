@@ -448,7 +448,18 @@ def build_privunit(
     check_dims(dims)
     public = None if range is None else PublicRange.of(range)
     if inputs is not None:
-        return _sketched(epsilon, int(dims), public, radius, (inputs, hash_seed, centre))
+        # Sketches lie on the unit sphere.
+        if public is None or radius is not None:
+            raise InputError("a sketch needs the public range, and its radius is 1: leave radius out")
+        around = 0.0 if public.low <= 0 <= public.high else public.low
+        sketch = Sketch(
+            inputs,
+            int(dims),
+            0 if hash_seed is None else hash_seed,
+            public,
+            around if centre is None else centre,
+        )
+        return privunit(epsilon, int(dims), PublicBall(1.0), sketch)
     if hash_seed is not None or centre is not None:
         raise InputError("hash_seed and centre say how rows are sketched: give inputs too, or leave them out")
     if radius is not None:
@@ -461,15 +472,3 @@ def build_privunit(
             "(LOW, HIGH) of their values"
         )
     return privunit(epsilon, int(dims), PublicBall.around(public, int(dims)))
-
-
-def _sketched(
-    epsilon: float, dims: int, public: PublicRange | None, radius: Any, told: tuple[Any, Any, Any]
-) -> PrivUnitMechanism:
-    """Build PrivUnitG for sketches, which lie on the unit sphere."""
-    if public is None or radius is not None:
-        raise InputError("a sketch needs the public range, and its radius is 1: leave radius out")
-    inputs, seed, centre = told
-    around = 0.0 if public.low <= 0 <= public.high else public.low
-    sketch = Sketch(inputs, dims, 0 if seed is None else seed, public, around if centre is None else centre)
-    return privunit(epsilon, dims, PublicBall(1.0), sketch)

@@ -15,6 +15,7 @@ from itertools import combinations, product
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.mechanisms.exact_sampling import noisy_chances
 
 # A leaf is a user, an inner node a pair of nodes.
 Node = Any
@@ -206,27 +207,6 @@ class Sketches:
                     parts = (set_chance(region, named, numbers) for region, numbers in regions)
                     chances[number] += chance * math.prod(parts, start=Fraction(1))
         return chances
-
-
-@lru_cache(maxsize=1024)
-def noisy_chances(count: int, most: int, ratio: Fraction) -> tuple[Fraction, ...]:
-    """Return the probability of every noisy count: two-sided geometric noise, cut off at both ends.
-
-    Parameters
-    ----------
-    count
-        The true count.
-    most
-        The number of pairs, the largest count.
-    ratio
-        The ratio of the noise.
-    """
-    if most == 0:
-        return (Fraction(1),)
-    ends, inner = 1 / (1 + ratio), (1 - ratio) / (1 + ratio)
-    return tuple(
-        ratio ** abs(number - count) * (ends if number in (0, most) else inner) for number in range(most + 1)
-    )
 
 
 def set_chance(region: Pairs, published: Pairs, numbers: tuple[Fraction, ...]) -> Fraction:

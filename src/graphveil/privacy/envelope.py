@@ -24,8 +24,8 @@ import json
 import re
 import struct
 import zlib
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 from graphveil.checks import is_whole, short
 from graphveil.errors import InputError, MessageError
@@ -96,7 +96,17 @@ class Envelope:
 
 
 def sealed(report: bytes, pseudonym: bytes, digest: bytes, message: bytes) -> bytes:
-    """Return the bytes of an envelope around a message."""
+    """Return the bytes of an envelope around a message.
+
+    Parameters
+    ----------
+    report, pseudonym
+        The id of the report and the pseudonym of its sender, 16 bytes each.
+    digest
+        The digest of the plan's part, 32 bytes.
+    message
+        The reports of one user.
+    """
     whole = HEADER.pack(MAGIC, VERSION, bytes(3), report, pseudonym, digest, len(message)) + message
     return whole + CHECKSUM.pack(zlib.crc32(whole))
 
@@ -137,18 +147,8 @@ class Question:
 
     def payload(self) -> bytes:
         """The bytes that are signed: JSON in ASCII, keys sorted, no white space, the plan as `Plan.to_json` writes it."""
-        told = {
-            "collection": self.collection,
-            "digest": self.digest,
-            "expires": self.expires,
-            "format": FORMAT,
-            "plan": json.loads(self.plan.to_json()),
-            "published": self.published,
-            "purpose": self.purpose,
-            "round": self.round,
-            "user": self.user,
-        }
-        return json.dumps(told, sort_keys=True, separators=(",", ":")).encode("ascii")
+        plan = json.loads(self.plan.to_json())
+        return statement_bytes({**vars(self), "digest": self.digest, "format": FORMAT, "plan": plan})
 
     @classmethod
     def from_payload(cls, payload: bytes, numbers: int = MAX_MODEL) -> Question:
@@ -164,41 +164,61 @@ class Question:
             raise MessageError(f"the question has format {short(told['format'])}, not {FORMAT}: update it")
         if not isinstance(told["plan"], dict):
             raise MessageError("the plan of a question must be a JSON object")
-        fields = {name: told[name] for name in cls.__dataclass_fields__}
-        question = cls(**{**fields, "plan": Plan(**told["plan"])})
+        held = {name: told[name] for name in cls.__dataclass_fields__}
+        question = cls(**{**held, "plan": Plan(**told["plan"])})
         if told["digest"] != question.digest:
             raise MessageError("the digest of the question is not that of its plan: it is damaged")
         return question
 
 
+def statement_bytes(told: dict[str, Any]) -> bytes:
+    """Return the bytes of a statement that are signed: JSON in ASCII, keys sorted, no white space."""
+    return json.dumps(told, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
 @dataclass(frozen=True)
-class SignedQuestion:
-    """A question's bytes with an Ed25519 signature of them: read it only after the signature was checked."""
+class Signed:
+    """A statement's bytes; a subclass adds the Ed25519 signatures of them, as further fields."""
+
+    # What is stated, what is signed before the payload, and the most bytes of a payload.
+    noun: ClassVar[str]
+    prefix: ClassVar[bytes]
+    most: ClassVar[int]
 
     payload: bytes
-    signature: bytes
 
     def __post_init__(self) -> None:
-        if not isinstance(self.payload, bytes) or len(self.payload) > MAX_PAYLOAD:
-            raise MessageError(f"the payload of a question must be bytes, at most {MAX_PAYLOAD}")
-        if not isinstance(self.signature, bytes) or len(self.signature) != SIGNATURE_BYTES:
+        payload, *signatures = vars(self).values()
+        if not isinstance(payload, bytes) or len(payload) > self.most:
+            raise MessageError(f"the payload of a {self.noun} must be bytes, at most {self.most}")
+        if any(not isinstance(each, bytes) or len(each) != SIGNATURE_BYTES for each in signatures):
             raise MessageError(f"a signature must have {SIGNATURE_BYTES} bytes")
 
     @property
     def signed(self) -> bytes:
-        """The bytes that the signature is of."""
-        return PREFIX + self.payload
+        """The bytes that the signatures are of."""
+        return self.prefix + self.payload
 
     def as_dict(self) -> dict[str, str]:
-        """As JSON has it."""
-        return written_words({"payload": self.payload, "signature": self.signature})
+        """Return the fields as JSON has them: words in base64."""
+        return {name: base64.b64encode(part).decode("ascii") for name, part in vars(self).items()}
 
     @classmethod
-    def from_dict(cls, told: Any) -> SignedQuestion:
+    def from_dict(cls, told: Any) -> Self:
         """Read what came as JSON."""
-        if not isinstance(told, dict) or set(told) != {"payload", "signature"}:
-            raise MessageError("a signed question must be an object with payload and signature")
-        return cls(check_decoded(told["payload"], "payload"), check_decoded(told["signature"], "signature"))
+        names = [each.name for each in fields(cls)]
+        if not isinstance(told, dict) or set(told) != set(names):
+            raise MessageError(f"a signed {cls.noun} must be an object with {', '.join(names)} alone")
+        return cls(**{name: check_decoded(told[name], name) for name in names})
+
+
+@dataclass(frozen=True)
+class SignedQuestion(Signed):
+    """A question's bytes with a signature of them: read it only after the signature was checked."""
+
+    noun, prefix, most = "question", PREFIX, MAX_PAYLOAD
+
+    signature: bytes
 
 
 def question_numbers(dims: int, classes: int) -> int:
@@ -217,25 +237,40 @@ def questions_limit(numbers: int) -> int:
 
 
 def check_hex(value: Any, name: str, size: int) -> str:
-    """Return hexadecimal digits, two a byte, lower case; or say that they must be such."""
+    """Return hexadecimal digits, two a byte, lower case; refuse anything else.
+
+    Parameters
+    ----------
+    value
+        The digits.
+    name
+        The name used in the error message.
+    size
+        The number of bytes.
+    """
     if not isinstance(value, str) or len(value) != 2 * size or HEX.fullmatch(value) is None:
         raise MessageError(f"the {name} must be {2 * size} hexadecimal digits, lower case")
     return value
 
 
 def check_integer(value: Any, name: str, least: int, most: int) -> None:
-    """Refuse what is no whole number of these."""
+    """Refuse anything but an integer within bounds.
+
+    Parameters
+    ----------
+    value
+        The number.
+    name
+        The name used in the error message.
+    least, most
+        Inclusive bounds.
+    """
     if not is_whole(value) or not least <= value <= most:
         raise MessageError(f"{name} must be an integer from {least} to {most}, got {short(value)}")
 
 
-def written_words(parts: dict[str, bytes]) -> dict[str, str]:
-    """Bytes as words in base64."""
-    return {name: base64.b64encode(part).decode("ascii") for name, part in parts.items()}
-
-
 def check_decoded(text: Any, name: str) -> bytes:
-    """Bytes from a word in base64; or say that it must be such."""
+    """Return the bytes of a word in base64; refuse anything else."""
     if not isinstance(text, str) or len(text) > 2 * MAX_PAYLOAD:
         raise MessageError(f"the {name} must be a word in base64")
     try:
@@ -245,7 +280,17 @@ def check_decoded(text: Any, name: str) -> bytes:
 
 
 def read_object(text: bytes, what: str, limit: int, values: int, numbers: int = 0) -> dict[str, Any]:
-    """A JSON object in ASCII, of which no field is there twice; limits as for `read_json`."""
+    """Read a JSON object in ASCII; refuse one that names a field twice.
+
+    Parameters
+    ----------
+    text
+        The message.
+    what
+        The message's name in errors.
+    limit, values, numbers
+        The limits of `read_json`.
+    """
     if not text.isascii():
         raise MessageError(f"the {what} must be written in ASCII")
     told = read_json(text, what, limit, values, numbers)
@@ -288,7 +333,7 @@ def read_json(text: bytes, what: str, limit: int, values: int, numbers: int = 0)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; two fields of one name would be read in two ways."""
+    """Return an object; two fields of one name would be read in two ways."""
     told = dict(pairs)
     if len(told) != len(pairs):
         raise MessageError("it names a field twice: what was signed is damaged")

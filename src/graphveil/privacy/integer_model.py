@@ -93,6 +93,17 @@ class _Grid:
 
     @classmethod
     def of(cls, public: PublicRange, levels: int | None, unit: bool) -> _Grid:
+        """Return the points of a range.
+
+        Parameters
+        ----------
+        public
+            The public range.
+        levels
+            The number of points; None for the default.
+        unit
+            Whether rows are divided by their length, so that 0 must be a point.
+        """
         if levels is None:
             levels = LEVELS + (public.low == -public.high)
         levels = check_whole(levels, "levels", least=2)
@@ -108,7 +119,17 @@ class _Grid:
         return cls(levels, zero, step, rest, unit)
 
     def layer(self, weights: Any, bias: Any, bits: int) -> tuple[Integers, Integers, float]:
-        """A layer that takes values as one that takes the integers, and its scale."""
+        """Return a layer that takes values as one that takes the integers, and its scale.
+
+        Parameters
+        ----------
+        weights
+            (outputs, inputs) float64.
+        bias
+            (outputs,) float64.
+        bits
+            The number of bits of the largest weight.
+        """
         matrix, added = _layer(weights, bias)
         if not self.unit:
             # A row that is divided by its length is the same on every scale.

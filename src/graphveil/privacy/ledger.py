@@ -32,11 +32,14 @@ class Charge:
     mechanism: str
     claim: Claim
     users: int
-    of: Literal["values", "norm", "class"] = "values"
-    # What the mechanism's tables say of its ε, rounded up.
-    exact: float = math.nan
+    of: Literal["values", "norm", "class"]
     # What was asked through.
-    built: Mechanism | None = None
+    built: Mechanism
+
+    @property
+    def exact(self) -> float:
+        """What the mechanism's tables say of its ε, rounded up."""
+        return self.built.epsilon
 
 
 class Ledger:
@@ -174,7 +177,7 @@ class Ledger:
             raise InputError(
                 f"costs must be {who.size} numbers in 0..{claim.epsilon:g}, one for each user asked"
             )
-        exact, at = plan.build().epsilon, who - self.first
+        at = who - self.first
         allowed = (self._public[at] + self._by_level[:, None]) * (1 + DUST)
         with self._lock:
             booked = _added(self._booked[:, at], by_level[:, None])
@@ -190,9 +193,7 @@ class Ledger:
                 return
             self._charged.append(who)
             self._charges.append(
-                Charge(
-                    plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of, exact, plan.build()
-                )
+                Charge(plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of, plan.build())
             )
 
     def total(self, subject: Subject | None = None) -> Claim:

@@ -44,9 +44,18 @@ def people_digests(collection: str, names: Iterable[str]) -> bytes:
 
 
 def people_numbers(collection: str, names: Iterable[str], people: bytes) -> NDArray[np.int64]:
-    """The numbers of those of some ids who are among the people; ids of nobody are passed over.
+    """Return the numbers of those ids that are among the people; ids of nobody are passed over.
 
     A digest that is there twice is refused: a link to one id would be answered for at two numbers, and cost twice what it says.
+
+    Parameters
+    ----------
+    collection
+        The id of the collection.
+    names
+        The ids to look for.
+    people
+        The digests of all people, as `people_digests` returns them.
     """
     if len(people) > MAX_PEOPLE_BYTES or len(people) % PERSON_BYTES:
         raise MessageError(f"the people of a collection must be digests of {PERSON_BYTES} bytes each")

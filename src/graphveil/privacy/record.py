@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from graphveil.mechanisms import PersonalMechanism, entry
-from graphveil.mechanisms.base import Trust
 from graphveil.mechanisms.links import told_by_both_ends
 from graphveil.mechanisms.personal import level_loss
 from graphveil.mechanisms.registry import origin
@@ -25,9 +24,16 @@ DIGITS = 6
 
 
 class RecordPart(BaseModel):
-    """Something that a privacy record says."""
+    """Something that a privacy record says; fields in ``optional`` are left out of `to_dict` where they are empty."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    optional: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON has them."""
+        parts = {name: part.to_dict() for name, part in self if isinstance(part, RecordPart)}
+        whole = {**self.model_dump(), **parts}
+        return {name: value for name, value in whole.items() if value or name not in self.optional}
 
 
 class Cost(RecordPart):
@@ -35,6 +41,8 @@ class Cost(RecordPart):
 
     ``per_level`` is what users of each level have spent, ``norm`` the part of it that norms cost.
     """
+
+    optional = ("per_level", "norm")
 
     epsilon: float | None
     delta: float = 0.0
@@ -81,6 +89,8 @@ class PanelGiven(RecordPart):
     So many of them were ``asked`` besides, about features, labels or levels, and charged like everybody.
     """
 
+    optional = ("asked",)
+
     users: int
     raw: bool = True
     asked: int = 0
@@ -125,6 +135,8 @@ class Privacy(RecordPart):
     devices answer about links, one end for each: what a link costs if the server lies to them about numbers, so that both ends answer.
     """
 
+    optional = ("links_at_most", "outside", "ideal", "silent", "partial", "beyond_audit")
+
     features: Cost | None = None
     labels: Cost | None = None
     links: Cost | None = None
@@ -141,31 +153,6 @@ class Privacy(RecordPart):
     partial: bool = False
     beyond_audit: list[str] = Field(default_factory=list)
     panel: PanelGiven | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
-        costs = {"per_level", "norm"}
-        whole = self.model_dump(
-            exclude={
-                name
-                for name in ("outside", "ideal", "beyond_audit", "links_at_most")
-                if not getattr(self, name)
-            }
-        )
-        for subject in (*SUBJECTS.values(), "links_at_most", "total"):
-            if whole.get(subject) is not None:
-                # Where there are neither levels nor norms, nothing is said of them.
-                whole[subject] = {
-                    key: value
-                    for key, value in whole[subject].items()
-                    if value is not None or key not in costs
-                }
-        for flag in ("silent", "partial"):
-            if not whole[flag]:
-                del whole[flag]
-        if self.panel is not None and not self.panel.asked:
-            del whole["panel"]["asked"]
-        return whole
 
     @property
     def volunteers(self) -> int | None:
@@ -360,6 +347,7 @@ def privacy_record(
             costs["level"] = Cost(epsilon=loss + asked if math.isfinite(loss) else None)
     total = ledger.total_of(lambda charge: charge.subject != "links")
     whole = any(charge.subject != "links" for charge in charges)
+    curated = any(charge.built.trust == "curator" for charge in charges)
     return Privacy(
         **costs,
         links_at_most=_links_at_most(charges) if devices else None,
@@ -368,33 +356,18 @@ def privacy_record(
         raw=list(raw),
         sound=all(entry(charge.mechanism).sound for charge in charges),
         outside=list(dict.fromkeys(filter(None, (_outside(charge.mechanism) for charge in charges)))),
-        ideal=list(dict.fromkeys(charge.mechanism for charge in charges if _is_ideal(charge))),
-        trust="none" if raw else _trust(charges),
+        ideal=list(dict.fromkeys(charge.mechanism for charge in charges if not charge.built.finite)),
+        trust="none" if raw else "curator" if curated else "local",
         silent=silent,
         partial=partial,
         panel=None if volunteers is None else _panel_given(ledger, volunteers),
-        beyond_audit=list(dict.fromkeys(told for charge in charges for told in _beyond_audit(charge))),
+        beyond_audit=list(dict.fromkeys(told for charge in charges for told in charge.built.beyond_audit)),
     )
 
 
 def _panel_given(ledger: Ledger, volunteers: NDArray[np.int64]) -> PanelGiven:
     asked = ledger.asked_about(("features", "label", "level"))
     return PanelGiven(users=len(volunteers), asked=int(asked[volunteers].sum()))
-
-
-def _is_ideal(charge: Charge) -> bool:
-    """Whether what was claimed is claimed of numbers that no computer draws."""
-    return charge.built is not None and not charge.built.finite
-
-
-def _beyond_audit(charge: Charge) -> tuple[str, ...]:
-    return () if charge.built is None else charge.built.beyond_audit
-
-
-def _trust(charges: Sequence[Charge]) -> Trust:
-    """Whom one has to trust: a curator, where one has added any of the noise."""
-    curators = (charge.built is not None and charge.built.trust == "curator" for charge in charges)
-    return "curator" if any(curators) else "local"
 
 
 def _outside(mechanism: str) -> str:
@@ -422,11 +395,12 @@ def _links_at_most(charges: Sequence[Charge]) -> Cost | None:
     """
     links = [charge for charge in charges if charge.subject == "links"]
     meant = add_up(charge.claim for charge in links)
-    most = add_up(told_by_both_ends(charge.built) for charge in links if charge.built is not None)
+    most = add_up(told_by_both_ends(charge.built) for charge in links)
     return Cost(epsilon=most.epsilon, delta=most.delta) if most != meant else None
 
 
 def _round(charge: Charge) -> Round:
+    exact = math.inf if charge.built.beyond_audit else charge.exact
     return Round(
         subject=charge.subject,
         round=charge.round,
@@ -434,7 +408,7 @@ def _round(charge: Charge) -> Round:
         users=charge.users,
         epsilon=charge.claim.epsilon,
         delta=charge.claim.delta,
-        exact=charge.exact if math.isfinite(charge.exact) and not _beyond_audit(charge) else None,
+        exact=exact if math.isfinite(exact) else None,
         of=charge.of,
     )
 

@@ -5,19 +5,16 @@ Signatures are made and checked elsewhere: nothing here knows about keys but wha
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
 
 from graphveil.errors import MessageError
 from graphveil.privacy.envelope import (
     MAX_SECONDS,
-    SIGNATURE_BYTES,
-    check_decoded,
+    Signed,
     check_hex,
     check_integer,
     read_object,
-    written_words,
+    statement_bytes,
 )
 
 FORMAT = "graphveil-succession-1"
@@ -49,15 +46,8 @@ class Succession:
 
     def payload(self) -> bytes:
         """The bytes that are signed: JSON in ASCII, keys sorted, no white space."""
-        told = {
-            "after": self.after.hex(),
-            "before": self.before.hex(),
-            "collection": self.collection,
-            "format": FORMAT,
-            "made": self.made,
-            "number": self.number,
-        }
-        return json.dumps(told, sort_keys=True, separators=(",", ":")).encode("ascii")
+        keys = {"before": self.before.hex(), "after": self.after.hex()}
+        return statement_bytes({**vars(self), **keys, "format": FORMAT})
 
     @classmethod
     def from_payload(cls, payload: bytes) -> Succession:
@@ -76,36 +66,15 @@ class Succession:
 
 
 @dataclass(frozen=True)
-class SignedSuccession:
-    """A statement's bytes with the Ed25519 signatures of the key before and of the key after."""
+class SignedSuccession(Signed):
+    """A statement's bytes with the signatures of the key before and of the key after."""
 
-    payload: bytes
+    noun, prefix, most = "succession", PREFIX, MAX_STATEMENT
+
     old: bytes
     new: bytes
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.payload, bytes) or len(self.payload) > MAX_STATEMENT:
-            raise MessageError(f"the payload of a succession must be bytes, at most {MAX_STATEMENT}")
-        if not len(self.old) == len(self.new) == SIGNATURE_BYTES:
-            raise MessageError(f"a signature must have {SIGNATURE_BYTES} bytes")
-
-    @property
-    def signed(self) -> bytes:
-        """The bytes that both signatures are of."""
-        return PREFIX + self.payload
 
     @property
     def statement(self) -> Succession:
         """The content of the statement; who signed it is not checked here."""
         return Succession.from_payload(self.payload)
-
-    def as_dict(self) -> dict[str, str]:
-        """As JSON has it."""
-        return written_words({"payload": self.payload, "old": self.old, "new": self.new})
-
-    @classmethod
-    def from_dict(cls, told: Any) -> SignedSuccession:
-        """Read what came as JSON."""
-        if not isinstance(told, dict) or set(told) != {"payload", "old", "new"}:
-            raise MessageError("a signed succession must be an object with payload, old and new")
-        return cls(*(check_decoded(told[name], name) for name in ("payload", "old", "new")))
