@@ -30,7 +30,7 @@ from graphveil.audit.findings import (
     raise_first,
     rank_of,
 )
-from graphveil.audit.independence import check_users, repeated_reports
+from graphveil.audit.independence import check_repeated, check_users
 from graphveil.audit.lower_bound import best_bound
 from graphveil.audit.reports import (
     SEED,
@@ -86,7 +86,7 @@ def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Ste
     if joint is not None:
         dependent = _guarded(check_users, joint)
     else:
-        dependent = _guarded(repeated_reports, candidate.build())
+        dependent = _guarded(check_repeated, candidate.build())
     # Where everybody's noise is the same, a report looks as if it had none.
     leaks += dependent
     if not any(rank_of(leak) is Rank.USERS for leak in dependent):

@@ -28,8 +28,8 @@ from graphveil.audit.reports import (
     Numbers,
     Probe,
     Version,
-    code_places,
     middle_code,
+    placed_codes,
     reports_of,
     wide_batch,
 )
@@ -323,7 +323,7 @@ class CodeSides:
         """Return the number of set bits in each user's report, (users,) int64."""
         named = self.upper[reports.codes]
         if self.high.any():
-            named = named ^ self.high[code_places(reports)]
+            named = named ^ self.high[placed_codes(reports)[1]]
         totals = np.concatenate([[0], np.cumsum(named)])
         sums = np.diff(totals[reports.indptr])
         # Names are summed modulo 2^64; the middle bit of a sum hangs on every code.

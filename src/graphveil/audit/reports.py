@@ -340,22 +340,46 @@ def code_owners(reports: Reports) -> Numbers:
     return np.repeat(np.arange(reports.users), reports.lengths)
 
 
-def code_places(reports: Reports) -> NDArray[np.int32]:
-    """Return the place that each code is about: its dimension where dimensions are named, else its place in the report."""
+def placed_codes(reports: Reports) -> tuple[Numbers, Numbers, Numbers]:
+    """Return of every code in some reports the user, the place that it is about, and the code.
+
+    A place is the dimension where dimensions are named, else the place in the report. Where reports are uneven a code is itself a place,
+    and stands there as 1.
+    """
+    owners, codes = code_owners(reports), reports.codes.astype(np.int64)
+    if reports.mechanism.shape.uneven:
+        return owners, codes, np.ones_like(codes)
     if reports.dims is not None:
-        return reports.dims
-    return np.tile(np.arange(reports.mechanism.shape.length, dtype=np.int32), reports.users)
+        return owners, reports.dims.astype(np.int64), codes
+    return owners, np.tile(np.arange(reports.mechanism.shape.length), reports.users), codes
 
 
 def place_count(mechanism: Mechanism) -> int:
-    """Return how many places `code_places` knows."""
-    return mechanism.shape.places if mechanism.shape.names_dimensions else mechanism.shape.length
+    """Return how many places `placed_codes` knows."""
+    shape = mechanism.shape
+    if shape.uneven:
+        return shape.alphabet
+    return shape.places if shape.names_dimensions else shape.length
 
 
-def link_answers(mechanism: LinkMechanism, reports: Reports) -> tuple[Numbers, NDArray[Any], Any]:
-    """Return the owner and the neighbour of every reported link, and the reported degrees (None without)."""
+def code_count(mechanism: Mechanism) -> int:
+    """Return how many codes `placed_codes` knows."""
+    return 2 if mechanism.shape.uneven else mechanism.shape.alphabet
+
+
+def placed_answers(reports: Reports) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the same of every answer: of links a place for each other user, which stands as 1 where a link is named, and one for a degree."""
+    mechanism = reports.mechanism
+    if not isinstance(mechanism, LinkMechanism):
+        return placed_codes(reports)
     pointers, named = mechanism.neighbours(reports)
-    return np.repeat(np.arange(reports.users), np.diff(pointers)), named, mechanism.degrees(reports)
+    owners, places = np.repeat(np.arange(reports.users), np.diff(pointers)), named.astype(np.int64)
+    codes, degrees = np.ones_like(places), mechanism.degrees(reports)
+    if degrees is None:
+        return owners, places, codes
+    everybody = np.arange(reports.users)
+    ends = np.full(reports.users, mechanism.size)
+    return np.append(owners, everybody), np.append(places, ends), np.append(codes, degrees)
 
 
 def middle_code(codes: NDArray[Any], alphabet: int = 0) -> int:
