@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from graphveil.audit.findings import (
     Rank,
     Step,
     Title,
+    check_alike,
     leaks_of,
     raise_first,
     rank_of,
@@ -39,14 +41,13 @@ from graphveil.audit.reports import (
     Version,
     accepts,
     batch,
+    placed_answers,
     reports_of,
-    same_dims,
     same_reports,
 )
 from graphveil.channels.sampling import SeededWords, code_type
-from graphveil.errors import GraphveilError, InputError
+from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import is_own
 from graphveil.mechanisms.reports import HEADER, Reports
@@ -67,10 +68,7 @@ _guarded = partial(leaks_of, kind=BrokenError)
 
 def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Step:
     """Run all the checks."""
-    try:
-        probe = Probe.of(candidate)
-    except BrokenError as error:
-        return Step(Title.BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
+    probe = Probe.of(candidate)
     leaks = _guarded(format_leaks, probe)
     well_formed = not leaks
     if changed := _guarded(check_unchanged, probe):
@@ -83,10 +81,10 @@ def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Ste
     for check in () if uneven or curated else (check_dimensions, check_outliers, check_others):
         leaks += _guarded(check, probe)
     leaks += uneven
-    if joint is not None:
-        dependent = _guarded(check_users, joint)
-    else:
-        dependent = _guarded(check_repeated, candidate.build())
+    independence = (
+        partial(check_repeated, candidate.build()) if joint is None else partial(check_users, joint)
+    )
+    dependent = _guarded(independence)
     # Where everybody's noise is the same, a report looks as if it had none.
     leaks += dependent
     if not any(rank_of(leak) is Rank.USERS for leak in dependent):
@@ -147,111 +145,96 @@ def format_leaks(probe: Probe) -> list[str]:
     Where reports are ``uneven`` their length is part of the answer, which other steps look at.
     """
     mechanism = probe.build()
+    shape, kind = mechanism.shape, code_type(mechanism.shape.alphabet)
+    drawn = {title: reports_of(mechanism, rows, SeededWords(SEED)) for title, rows in probe.batches.items()}
     leaks: list[str] = []
-    lengths: dict[str, str] = {}
-    resettled: list[str] = []
-    sizes: dict[str, int] = {}
-    forms: dict[tuple[Any, ...], str] = {}
-    for title, rows in probe.batches.items():
-        reports = reports_of(mechanism, rows, SeededWords(SEED))
-        seen = np.unique(reports.lengths)
-        if not mechanism.shape.uneven and seen.tolist() != [mechanism.shape.length]:
-            lengths[title] = str(seen[0]) if len(seen) == 1 else f"{seen[0]} to {seen[-1]}"
-            continue
-        if reports.codes.dtype != code_type(mechanism.shape.alphabet):
-            leaks.append(
-                f"the type of the codes is not the declared one: {title} give {reports.codes.dtype}, an alphabet "
-                f"of {mechanism.shape.alphabet} takes {code_type(mechanism.shape.alphabet)}"
-            )
-        elif reports.codes.size and int(reports.codes.max()) >= mechanism.shape.alphabet:
-            leaks.append(
-                f"codes leave the alphabet: {title} give code {int(reports.codes.max())}, the alphabet ends at "
-                f"{mechanism.shape.alphabet - 1}"
-            )
-        if reports.mechanism.fingerprint != mechanism.fingerprint:
-            resettled.append(title)
-        if not mechanism.shape.uneven:
-            message = reports.to_bytes()
-            sizes[title] = len(message)
-            # What a program that holds reports sees of their arrays besides what is in them.
-            arrays = (reports.indptr, reports.dims, reports.codes)
-            form = [None if array is None else (array.dtype.str, array.strides) for array in arrays]
-            forms.setdefault((message[: HEADER.size], *form), title)
-    if lengths:
+    lengths = {title: np.unique(reports.lengths).tolist() for title, reports in drawn.items()}
+    wrong = {title: seen for title, seen in lengths.items() if not shape.uneven and seen != [shape.length]}
+    if wrong:
         # The same wrong length for everybody tells nothing by itself.
-        (first, *others), every = set(lengths.values()), len(lengths) == len(probe.batches)
-        alike = every and not others and " to " not in first
+        first = next(iter(wrong.values()))
+        alike = len(first) == 1 and all(seen == first for seen in lengths.values())
         what = "is not the declared one" if alike else "depends on the values"
-        listed = ", ".join(f"{title} give {length}" for title, length in lengths.items())
-        sentence = (
-            f"the length of a report {what}: every report must hold {mechanism.shape.length} codes, {listed}"
+        listed = ", ".join(
+            f"{title} give {' to '.join(map(str, seen[:1] + seen[1:][-1:]))}" for title, seen in wrong.items()
         )
-        leaks.append(Leak(sentence, Rank.FORMAT if alike else Rank.CHOICE))
+        told = f"the length of a report {what}: every report must hold {shape.length} codes, {listed}"
+        leaks.append(Leak(told, Rank.FORMAT if alike else Rank.CHOICE))
+    sound = {title: reports for title, reports in drawn.items() if title not in wrong}
+    for title, reports in sound.items():
+        if reports.codes.dtype != kind:
+            leaks.append(
+                f"the type of the codes is not the declared {kind}: {title} give {reports.codes.dtype}"
+            )
+        elif reports.codes.size and (largest := int(reports.codes.max())) >= shape.alphabet:
+            leaks.append(
+                f"codes leave the alphabet: {title} give code {largest}, it ends at {shape.alphabet - 1}"
+            )
+    resettled = [
+        title for title, each in sound.items() if each.mechanism.fingerprint != mechanism.fingerprint
+    ]
     if resettled:
         leaks.append(
             f"the settings that reports are decoded with are not those that were asked for ({', '.join(resettled)}): "
             "a scale or a range that depends on the values does this"
         )
-    if len(set(sizes.values())) > 1:
-        listed = ", ".join(f"{title}: {size} bytes" for title, size in sizes.items())
-        leaks.append(f"the size of a message depends on the values ({listed})")
-    elif len(forms) > 1:
-        leaks.append(
-            "the header of a message, or the form of the arrays in it, depends on the values: they differ between "
-            f"{' and '.join(list(forms.values())[:2])}"
-        )
-    return leaks
+    if shape.uneven:
+        return leaks
+    messages = {title: reports.to_bytes() for title, reports in sound.items()}
+    sizes = {title: len(message) for title, message in messages.items()}
+    forms = {
+        title: (message[: HEADER.size], _array_forms(sound[title])) for title, message in messages.items()
+    }
+    header = "the header of a message, or the form of the arrays in it, depends on the values"
+    return leaks + (
+        leaks_of(check_alike, sizes, "the size of a message depends on the values", Rank.FORMAT)
+        or leaks_of(check_alike, forms, header, Rank.FORMAT)
+    )
+
+
+def _array_forms(reports: Reports) -> list[Any]:
+    """Return what a program that holds reports sees of their arrays besides what is in them."""
+    arrays = (reports.indptr, reports.dims, reports.codes)
+    return [None if array is None else (array.dtype.str, array.strides) for array in arrays]
 
 
 def check_words_used(probe: Probe) -> None:
     """Check that the number of random words does not depend on the values: others can see the time it takes."""
-    if draws_by_reports(probe.build()):
-        check_words_follow_reports(probe)
+    mechanism = probe.build()
+    if draws_by_reports(mechanism):
+        check_words_follow_reports(mechanism, probe)
         return
     taken = {}
     for title, rows in probe.batches.items():
         words = CountedWords(SEED)
         reports_of(probe.build(), rows, words)
         taken[title] = words.taken
-    if len(set(taken.values())) > 1:
-        listed = ", ".join(f"{title}: {count}" for title, count in taken.items())
-        told = f"how many random words are drawn depends on the values ({listed}), and so does the time that it takes"
-        raise LeakError(told, Rank.CHOICE)
+    told = "how many random words are drawn depends on the values, and so does the time that it takes"
+    check_alike(taken, told, Rank.CHOICE)
 
 
-def check_words_follow_reports(probe: Probe) -> None:
+def check_words_follow_reports(mechanism: Mechanism, probe: Probe) -> None:
     """Check that users who report the same degree take the same number of random words."""
-    mechanism = probe.build()
-    if not isinstance(mechanism, LinkMechanism):
-        raise LeakError("what the number of random words follows from is known for links alone", Rank.CHOICE)
-    taken: dict[tuple[int, tuple[int, ...]], int] = {}
-    for rows in probe.batches.values():
+    told = "how many random words are drawn depends on the values even where the reported degree is the same"
+    taken: dict[tuple[int, bytes], dict[str, int]] = {}
+    for title, rows in probe.batches.items():
         for user in range(min(ALONE, len(rows))):
             words = CountedWords(SEED + user)
-            degrees = mechanism.degrees(reports_of(mechanism, rows[user : user + 1], words))
-            key = user, tuple(() if degrees is None else degrees.tolist())
-            if taken.setdefault(key, words.taken) != words.taken:
-                raise LeakError(
-                    "how many random words are drawn depends on the values even where the reported degree is the same "
-                    f"({taken[key]} and {words.taken}), and so does the time that it takes",
-                    Rank.CHOICE,
-                )
+            _, places, codes = placed_answers(reports_of(mechanism, rows[user : user + 1], words))
+            degrees = codes[places == mechanism.shape.dimensions]
+            taken.setdefault((user, degrees.tobytes()), {})[title] = words.taken
+    for alike in taken.values():
+        check_alike(alike, told, Rank.CHOICE)
 
 
 def check_dimensions(probe: Probe) -> None:
     """Check that the reported dimensions depend on the random words alone."""
-    mechanism = probe.build()
-    if not mechanism.shape.names_dimensions:
-        return
-    titles = list(probe.batches)
-    chosen = [reports_of(mechanism, rows, SeededWords(SEED)).dims for rows in probe.batches.values()]
-    for title, dims in zip(titles, chosen, strict=True):
-        if not same_dims(chosen[0], dims):
-            raise LeakError(
-                "which dimensions are reported depends on the values: with the same random words, "
-                f"{titles[0]} and {title} report different dimensions",
-                Rank.CHOICE,
-            )
+    mechanism, chosen = probe.build(), {}
+    for title, rows in probe.batches.items() if mechanism.shape.names_dimensions else ():
+        dims = reports_of(mechanism, rows, SeededWords(SEED)).dims
+        chosen[title] = None if dims is None else dims.tolist()
+    told = "which dimensions are reported depends on the values, with the same random words"
+    check_alike(chosen, told, Rank.CHOICE)
 
 
 def check_outliers(probe: Probe) -> None:
@@ -334,8 +317,6 @@ def check_answered(version: Version) -> None:
             except Warning as warning:
                 told = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
                 raise LeakError(told, Rank.VALUE) from None
-            except GraphveilError as error:
-                raise LeakError(f"{title} are not answered as others are: {error}", Rank.VALUE) from None
             except Exception as error:  # noqa: BLE001
                 told = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
                 raise LeakError(told, Rank.VALUE) from None
@@ -348,21 +329,21 @@ def check_refusals(version: Version) -> None:
     mechanism = version.mechanism
     if mechanism.subject in ("label", "level"):
         return
-    errors: dict[tuple[str, str], str] = {}
+    errors: dict[tuple[str, str], dict[str, str]] = {}
     for title, private in version.valid.items():
         rows = np.asarray(private, dtype=np.float64)[None]
         shapes = {"too long": np.column_stack([rows, rows]), "of a dimension too many": rows[None]}
-        for shape, wrong in shapes.items():
-            for call in (mechanism.randomize, mechanism.count):
-                try:
-                    call(wrong)
-                except Exception as error:  # noqa: BLE001 -- whatever is raised is compared
-                    told = f"{type(error).__name__}: {error}"
-                else:
-                    told = "accepted"
-                if errors.setdefault((shape, call.__name__), told) != told:
-                    told = f"whether and how rows that are {shape} are refused by {call.__name__} depends on their values, as with {title}"
-                    raise LeakError(told, Rank.FORMAT)
+        for (shape, wrong), call in product(shapes.items(), (mechanism.randomize, mechanism.count)):
+            try:
+                call(wrong)
+            except Exception as error:  # noqa: BLE001 -- whatever is raised is compared
+                told = f"{type(error).__name__}: {error}"
+            else:
+                told = "accepted"
+            errors.setdefault((shape, call.__name__), {})[title] = told
+    for (shape, name), seen in errors.items():
+        told = f"whether and how rows that are {shape} are refused by {name} depends on their values"
+        check_alike(seen, told, Rank.FORMAT)
 
 
 def check_in_the_clear(probe: Probe) -> None:

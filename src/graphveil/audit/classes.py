@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.findings import LeakError, Rank, Step, Title, leaks_of
+from graphveil.audit.findings import LeakError, Rank, Step, Title, check_alike, leaks_of
 from graphveil.audit.reports import CountedWords, Version, checked_reports, off_grid
 from graphveil.audit.versions import sparse_paths
 from graphveil.channels.sampling import SeededWords, WordArray, Words
@@ -93,15 +93,14 @@ def graded(mechanism: ClassMechanism) -> tuple[ClassMechanism, NDArray[np.float6
 
 def check_form(mechanism: ClassMechanism, rows: NDArray[np.float64]) -> None:
     """Check that every row takes the same number of random words and gives a report of the same form."""
-    forms = {}
+    taken, forms = {}, {}
     for user, row in enumerate(rows):
         words = CountedWords(SEED)
         reports = checked_reports(mechanism.of_users([user]), row[None], words)
-        forms[words.taken, len(reports.to_bytes()), reports.codes.dtype] = user
-    if len(forms) > 1:
-        listed = ", ".join(f"{taken} words and {size} bytes" for taken, size, _ in forms)
-        told = f"random words or the size of a report depend on the row ({listed})"
-        raise LeakError(told, Rank.CHOICE)
+        forms[f"row {user}"] = len(reports.to_bytes()), reports.codes.dtype
+        taken[f"row {user}"] = words.taken
+    check_alike(taken, "the number of random words depends on the row", Rank.CHOICE)
+    check_alike(forms, "the size of a report depends on the row", Rank.CHOICE)
 
 
 def _truthful_word(mechanism: ClassMechanism) -> int | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.findings import LeakError, Rank, Step, Title, leaks_of
+from graphveil.audit.findings import LeakError, Rank, Step, Title, check_alike, leaks_of
 from graphveil.audit.reports import Version, batch, checked_reports, same_dims
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
@@ -144,16 +144,14 @@ def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, 
     rows
         Rows of some users, by title.
     """
-    said: dict[bytes, str] = {}
+    said: dict[str, bytes] = {}
     for title, held in rows.items():
         sent = other.randomize(held, SEED)
         if sent.left:
             told = f"while it answers, it {' and '.join(sent.left)}: what leaves a device beside its report is not covered by any epsilon"
             raise LeakError(told, Rank.CLEAR)
-        said.setdefault(sent.said, title)
-        if len(said) > 1:
-            told = f"what it prints or logs depends on the values: it differs between {' and '.join(said.values())}"
-            raise LeakError(told, Rank.CLEAR)
+        said[title] = sent.said
+        check_alike(said, "what it prints or logs depends on the values", Rank.CLEAR)
         if sent.message != Reports.to_bytes(checked_reports(mechanism, held, SeededWords(SEED))):
             why = f" ({sent.error})" if sent.error else ""
             raise LeakError(
