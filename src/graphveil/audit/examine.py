@@ -48,6 +48,10 @@ FOREIGN = (
     "Code that recognises an audit and behaves only while it is looked at. This mechanism is not graphveil's own: its tables are "
     "proved, its code was tested, so the audit is evidence and not proof."
 )
+CURATED = (
+    "The curator: what it keeps, how long it takes and how many random words it draws, which depend on what users hold.",
+    "Whole graphs: a small number of cells stands for them, one input a row.",
+)
 ALWAYS = (
     "Timing, memory, caches and power: only the number of random words is compared.",
     "The words themselves: a weak generator or a seed of low entropy outside the mechanism is not seen.",
@@ -84,11 +88,6 @@ def not_covered(
         if step.unfinished
     ]
     gaps += [gap for step in steps for gap in step.gaps]
-    if steps[-1].skipped:
-        gaps.append(
-            f"What it remembers between calls: it could not be loaded in a process of its own ({steps[-1].seen}). Name the function that "
-            "builds it as FILE.py:NAME."
-        )
     if not mechanism.finite:
         gaps.append(
             "The closed form of its epsilon, and how near floating-point draws come to it: only reports were tested."
@@ -97,11 +96,7 @@ def not_covered(
         gaps.append(
             "Whole reports: there are too many to enumerate, so dependences of more than three answers may remain."
         )
-    if mechanism.trust == "curator":
-        gaps.append(
-            "The curator: what it keeps, how long it takes and how many random words it draws, which depend on what users hold."
-        )
-        gaps.append("Whole graphs: a small number of cells stands for them, one input a row.")
+    gaps += CURATED if mechanism.trust == "curator" else ()
     gaps += beyond_audit(mechanism)
     if refused:
         gaps.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
@@ -127,6 +122,10 @@ class StatedPrivacy:
     def as_dict(self) -> dict[str, float | None]:
         """As JSON has it: an infinite ε is null."""
         return {"epsilon": None if math.isinf(self.epsilon) else self.epsilon, "delta": self.delta}
+
+
+# What JSON says of an audit besides its name and its budgets.
+FINDINGS = ("finite", "holds", "not_covered", "protects", "leaks", "trusts", "finished", "covers")
 
 
 @dataclass(frozen=True)
@@ -168,14 +167,7 @@ class Audit:
             "name": self.name,
             "claimed": self.claimed.as_dict(),
             "exact": self.exact.as_dict(),
-            "finite": self.finite,
-            "holds": self.holds,
-            "not_covered": self.not_covered,
-            "protects": self.protects,
-            "leaks": self.leaks,
-            "trusts": self.trusts,
-            "finished": self.finished,
-            "covers": self.covers,
+            **{key: getattr(self, key) for key in FINDINGS},
         }
 
     def to_json(self) -> str:
@@ -342,11 +334,8 @@ def deadline_of(minutes: float | None, quick: bool) -> Deadline:
 
 def draws_of(joint: JointDistribution, quick: bool) -> int:
     """Return the number of reports to draw for each input."""
-    if not quick:
-        return DRAWS
-    if isinstance(joint.mechanism, SymbolMechanism):
-        return max(QUICK_DRAWS, min(DRAWS, CHEAP_DRAWS // len(joint.inputs)))
-    return QUICK_DRAWS
+    cheap = CHEAP_DRAWS // len(joint.inputs) if isinstance(joint.mechanism, SymbolMechanism) else 0
+    return max(QUICK_DRAWS, min(DRAWS, cheap)) if quick else DRAWS
 
 
 def _leaks(steps: list[Step]) -> list[str]:

@@ -63,7 +63,11 @@ def processes_step(candidate: Candidate, version: Version, foreign: bool) -> Ste
     try:
         other = started(candidate)
     except Exception as error:  # noqa: BLE001 -- whatever keeps it from being loaded elsewhere
-        return Step(Title.PROCESSES, f"{type(error).__name__}: {error}", skipped=True)
+        gap = (
+            f"What it remembers between calls: it could not be loaded in a process of its own ({type(error).__name__}: {error}). Name the "
+            "function that builds it as FILE.py:NAME."
+        )
+        return Step(Title.PROCESSES, f"{type(error).__name__}: {error}", skipped=True, gaps=(gap,))
     with other:
         try:
             leaks = (
