@@ -425,9 +425,8 @@ def _list_looks(
             strange = np.intersect1d(mechanism.neighbours(reports)[1], others)
             if strange.size:
                 about = "all others" if mechanism.ends == "both" else f"users below {owner}"
-                raise BrokenError(
-                    f"user {owner} is asked about {about} and answers about user {int(strange[-1])}"
-                )
+                told = f"user {owner} is asked about {about} and answers about user {int(strange[-1])}"
+                raise BrokenError(told)
             counts = ranges.count(reports)
             counts[others] = 0
             yield f"lists of {len(held)} neighbours of user {owner}", counts
@@ -480,11 +479,9 @@ def _check_shares(mechanism: Mechanism, drawn: dict[str, Reports]) -> None:
         beyond = shares[one] - shares[other] - allowed
         code = int(beyond.argmax())
         if beyond[code] > surplus:
-            raise LeakError(
-                f"decoys are not blind: {shares[one][code]:.2%} of all codes are {code} under {one} and {shares[other][code]:.2%} under "
-                f"{other}, and its answers allow a difference of {allowed[code]:.2%}",
-                Rank.ANSWER,
-            )
+            seen = f"{shares[one][code]:.2%} under {one}, {shares[other][code]:.2%} under {other}"
+            told = f"decoys are not blind: of all codes {code} are {seen}, its answers allow {allowed[code]:.2%} more"
+            raise LeakError(told, Rank.ANSWER)
 
 
 def _check_together(mechanism: Mechanism, titles: list[str], bits: list[AnswerBits], users: int) -> None:
@@ -494,10 +491,9 @@ def _check_together(mechanism: Mechanism, titles: list[str], bits: list[AnswerBi
     for one, other in permutations(range(len(titles)), 2):
         ratios = np.maximum(low[one] - mechanism.claim.delta, 0.0) / high[other]
         if (worst := float(ratios.max())) > math.exp(mechanism.claim.epsilon):
+            told = f"an event of two or three is {worst:.4g} times as likely under {titles[one]} as under {titles[other]}"
             raise LeakError(
-                f"answers of one report tell more together than is claimed: an event of two or three of them is at least "
-                f"{worst:.4g} times as likely under {titles[one]} as under {titles[other]}",
-                Rank.TOGETHER,
+                f"answers of one report tell more together than is claimed: {told}", Rank.TOGETHER
             )
 
 

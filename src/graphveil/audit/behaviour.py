@@ -121,21 +121,19 @@ def check_unchanged(probe: Probe) -> None:
     same = same_reports(*(reports_of(mechanism, rows, SeededWords(SEED)) for _ in range(2)))
     after = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     if before != after:
-        raise LeakError(
-            "a call changes the mechanism: before some calls its exact epsilon was "
-            f"{before[2]:.6g} (claimed {before[1].epsilon:g}), after them {after[2]:.6g} (claimed {after[1].epsilon:g}), "
-            "so the budget of a report depends on how often the mechanism was used",
-            Rank.STATE,
-        )
+        one, other = (f"{exact:.6g} (claimed {claim.epsilon:g})" for _, claim, exact in (before, after))
+        told = f"a call changes the mechanism: its exact epsilon was {one} before some calls, and {other} after them"
+        raise LeakError(told, Rank.STATE)
     # Another order the second time: what every so many calls do comes at other words then.
     seeds = range(SEED, SEED + CALLS)
     first = [reports_of(mechanism, rows, SeededWords(seed)) for seed in seeds]
     second = [reports_of(mechanism, rows, SeededWords(seed)) for seed in reversed(seeds)]
     if not same or not all(map(same_reports, first, reversed(second))):
+        told = (
+            "either a call changes the mechanism, or it draws randomness of its own, which cannot be checked"
+        )
         raise LeakError(
-            "two calls with the same rows and the same words give different reports: either a call changes the "
-            "mechanism, or it draws randomness of its own, which cannot be checked",
-            Rank.STATE,
+            f"two calls with the same rows and the same words give different reports: {told}", Rank.STATE
         )
 
 
@@ -174,10 +172,8 @@ def format_leaks(probe: Probe) -> list[str]:
         title for title, each in sound.items() if each.mechanism.fingerprint != mechanism.fingerprint
     ]
     if resettled:
-        leaks.append(
-            f"the settings that reports are decoded with are not those that were asked for ({', '.join(resettled)}): "
-            "a scale or a range that depends on the values does this"
-        )
+        told = "the settings that reports are decoded with depend on the values, as a scale or a range may"
+        leaks.append(f"{told} ({', '.join(resettled)})")
     if shape.uneven:
         return leaks
     messages = {title: reports.to_bytes() for title, reports in sound.items()}
@@ -284,11 +280,8 @@ def check_others(probe: Probe) -> None:
             changed[kept] = rows[kept]
             reports = reports_of(probe.build(), changed, SeededWords(SEED))
             if not same_reports(_some(reference, kept), _some(reports, kept)):
-                raise LeakError(
-                    "a user's report depends on other users' data: with the same random words it changes when the others "
-                    f"hold {title} (a range, mean or scale taken from the data does this)",
-                    Rank.USERS,
-                )
+                told = f"with the same random words it changes when they hold {title} (as by a range taken from the data)"
+                raise LeakError(f"a user's report depends on other users' data: {told}", Rank.USERS)
 
 
 def _some(reports: Reports, users: slice) -> Reports:
@@ -389,9 +382,8 @@ def check_charges(version: Version) -> None:
                     told = f"{name} fails on {title} ({type(error).__name__}), which tells the value"
                     raise LeakError(told, Rank.FORMAT) from None
             if name == "count" and result != USERS:
-                raise LeakError(
-                    f"count finds {result} users where there are {USERS}, with {title}", Rank.FORMAT
-                )
+                told = f"count finds {result} users where there are {USERS}, with {title}"
+                raise LeakError(told, Rank.FORMAT)
             if isinstance(mechanism, PersonalMechanism) and name == "costs":
                 wrong = _wrong_costs(mechanism.budgets, private, result)
                 if wrong is not None:

@@ -503,10 +503,10 @@ def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], l
         if why := reason(mechanism, "loss"):
             trusts.append(f"`loss` of {mechanism.name} is taken on trust: {why}")
         else:
-            leaks.append(
-                "its epsilon is its own word: it names no channels, and `loss` gives no reason; say in its docstring why "
-                "the loss is what it says"
+            told = (
+                "it names no channels, and the docstring of `loss` gives no reason: say why it is right there"
             )
+            leaks.append(f"its epsilon is its own word: {told}")
     elif "loss" in stated and CheckedLoss.of(mechanism).needs_proof:
         stated.remove("loss")
         if enumerated:
@@ -515,10 +515,9 @@ def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], l
                 "this size it is taken on trust"
             )
         else:
-            leaks.append(
-                f"the mechanism states a loss of {mechanism.loss.epsilon:.6g}, its answers add up to "
-                f"{summed_loss(mechanism).epsilon:.6g}, and no enumeration shows that it is less"
-            )
+            stated_loss, summed = mechanism.loss.epsilon, summed_loss(mechanism).epsilon
+            told = f"its answers add up to {summed:.6g}, and no enumeration shows that it is less"
+            leaks.append(f"the mechanism states a loss of {stated_loss:.6g}, {told}")
     trusts += [
         f"`{each}` is not believed: it was computed again from the answers, for inputs of the audit's own"
         for each in stated

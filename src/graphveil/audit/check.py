@@ -248,9 +248,7 @@ def check_drawn_mean(tried: TriedMechanism) -> None:
         estimates = _estimates(mechanism, private, draws)
         error = np.abs(estimates.mean(axis=0) - truth(mechanism, private))
         allowed = DEVIATIONS * estimates.std(axis=0) / math.sqrt(draws) + DUST
-        message = (
-            f"its estimate of {show(private)} is off by {error.max():.6g} on average over {draws:,} reports"
-        )
+        message = f"its mean estimate of {show(private)} is off by {error.max():.6g} over {draws:,} reports"
         tried.say(bool((error <= allowed).all()), message)
 
 

@@ -158,9 +158,9 @@ def check_places(mechanism: ClassMechanism, rows: NDArray[np.float64], word: int
         wrong = [user for user, (one, other) in enumerate(zip(codes, said, strict=True)) if one != other]
         if wrong:
             user = wrong[0]
+            told = f"with {title}, user {user} answers by place {codes[user]} of the list, and not by {said[user]}"
             raise LeakError(
-                f"what is answered is not the class that the plan's model gives to the own row: with {title}, user {user} answers "
-                f"by place {codes[user]} of the list, and the model gives place {said[user]} ({len(wrong)} of {len(rows)} users)",
+                f"what is answered is not the class that the plan's model gives to the own row: {told}",
                 Rank.CHOICE,
             )
 

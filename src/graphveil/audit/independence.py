@@ -55,6 +55,8 @@ HASHED = 2
 # Labels or levels that are tried.
 SYMBOLS = 3
 BITS_SEED = 50
+DEPENDENT = "answers of one report are not independent"
+REUSED = "a seed or random words used twice do this"
 
 
 @dataclass(frozen=True)
@@ -177,11 +179,9 @@ def check_pairs(answers: AnswerBits, title: str) -> None:
     at = np.unravel_index(int(tails.argmin()), tails.shape)
     if tails[at] < log_false_alarm(tails.size):
         one, other = (int(answers.places[place]) for place in at)
-        raise LeakError(
-            f"answers of one report are not independent: under {title}, those about value {one} and value {other} come "
-            f"together {_together_words(answers, int(at[0]), int(at[1]))} (random words used twice do this)",
-            Rank.TOGETHER,
-        )
+        seen = _together_words(answers, int(at[0]), int(at[1]))
+        told = f"those about value {one} and value {other} come together {seen} (random words used twice do this)"
+        raise LeakError(f"{DEPENDENT}: under {title}, {told}", Rank.TOGETHER)
 
 
 def _together_words(answers: AnswerBits, one: int, other: int) -> str:
@@ -211,11 +211,8 @@ def check_triples(answers: AnswerBits, title: str) -> None:
     pair, third = np.unravel_index(int(tails.argmin()), tails.shape)
     if tails[pair, third] < log_false_alarm(tails.size):
         listed = ", ".join(str(int(answers.places[place])) for place in (first[pair], second[pair], third))
-        raise LeakError(
-            f"answers of one report are not independent: under {title}, those about values {listed} depend on each other, "
-            "although any two of them do not (noise that cancels, or is made from other noise, does this)",
-            Rank.TOGETHER,
-        )
+        told = f"those about values {listed} depend on each other, although any two of them do not"
+        raise LeakError(f"{DEPENDENT}: under {title}, {told} (noise that cancels does this)", Rank.TOGETHER)
 
 
 def check_halves(answers: AnswerBits, title: str) -> None:
@@ -231,10 +228,9 @@ def check_halves(answers: AnswerBits, title: str) -> None:
         high = [one > np.median(one) for one in sums]
         seen = log_tail((high[0] & high[1]).sum(), high[0].sum(), high[1].mean())
         if float(seen) < log_false_alarm(HALVES):
+            told = "answers about half of the values and about the others vary together or against each other"
             raise LeakError(
-                f"answers of one report are not independent: under {title}, the answers about half of the values and "
-                "those about the others vary together or against each other (noise that cancels does this)",
-                Rank.TOGETHER,
+                f"{DEPENDENT}: under {title}, {told} (noise that cancels does this)", Rank.TOGETHER
             )
 
 
@@ -282,11 +278,8 @@ def check_users(joint: JointDistribution) -> None:
         told = f"reports of users with the same row never vary, independent ones would be equal in {equal:.2%} of pairs"
         raise LeakError(told, Rank.ANSWER)
     told = ", ".join(f"{title} in {matches[title]:.2%}" for title in wrong)
-    raise LeakError(
-        f"reports of users with the same row are not independent: they are equal for {told} of pairs, independent ones "
-        f"would be in {equal:.2%} (a seed or random words used twice do this)",
-        Rank.USERS,
-    )
+    told = f"they are equal for {told} of pairs, independent ones would be in {equal:.2%} ({REUSED})"
+    raise LeakError(f"reports of users with the same row are not independent: {told}", Rank.USERS)
 
 
 def _all_alike(joint: JointDistribution, shares: list[float]) -> bool:
@@ -310,7 +303,7 @@ def check_repeated(mechanism: Mechanism) -> None:
     )
     for title, share in matches.items():
         if share > 0.5:
-            told = f"{title} give equal reports (a seed or random words used twice do this)"
+            told = f"{title} give equal reports ({REUSED})"
             raise LeakError(f"reports are not independent: {told}", Rank.USERS)
 
 
@@ -468,8 +461,5 @@ def check_noise(version: Version, private: Any, crowd: Reports) -> None:
         if distance is not None:
             after = f"{distance:,.0f} users" if distance >= 1 else "less than one user"
             where = "in one call" if distance < users else "in the next call"
-            raise LeakError(
-                f"users with the same row are not independent: {what} come again {where}, after {after} "
-                "(a seed or random words used twice do this)",
-                Rank.USERS,
-            )
+            told = f"{what} come again {where}, after {after} ({REUSED})"
+            raise LeakError(f"users with the same row are not independent: {told}", Rank.USERS)

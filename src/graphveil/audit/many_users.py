@@ -117,18 +117,22 @@ def check_everybody(version: Version, ranges: ReportRanges, private: Any, users:
         # Where the others are drawn wrongly as well, it is nothing about some users.
         if wrong.all() or float(others.min()) < log_false_alarm(tails.size):
             place = int(tails.sum(axis=0).argmin())
-            raise LeakError(
-                f"an answer is not drawn from its table: in a call for {users:,} users answer {place} lies in the upper half "
-                f"in {there[:, place].mean():.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}",
+            told, rank, who = (
+                "an answer is not drawn from its table",
                 Rank.ANSWER,
+                f"{users:,} users of a call",
             )
-        if wrong.any():
+            share = there[:, place].mean()
+        elif wrong.any():
             at, place = (int(one) for one in np.unravel_index(int(tails.argmin()), tails.shape))
-            raise LeakError(
-                f"some users of a large call are drawn differently: {title.format(at)} of {users:,} give answer {place} in "
-                f"the upper half in {seen[at, place] / members:.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}",
-                Rank.CLEAR,
-            )
+            told, rank = "some users of a large call are drawn differently", Rank.CLEAR
+            who, share = f"{title.format(at)} of {users:,}", seen[at, place] / members
+        else:
+            continue
+        allowed = f"its table allows {low[place]:.1%} to {high[place]:.1%}"
+        raise LeakError(
+            f"{told}: {who} give answer {place} in the upper half in {share:.1%}, {allowed}", rank
+        )
 
 
 def user_groups(
@@ -283,11 +287,8 @@ def check_words(mechanism: Mechanism, private: Any, users: int, taken: int) -> N
     # Links take a word for each change, so how many there are is random.
     slack = DEVIATIONS * math.sqrt(each / FEW) if mechanism.shape.uneven else 0.0
     if there < FEWER_WORDS * each - slack:
-        raise LeakError(
-            f"random words are used more than once: a call for {FEW:,} users draws {each:.3g} words a user, one for "
-            f"{users:,} users {there:.3g}",
-            Rank.USERS,
-        )
+        told = f"a call for {FEW:,} users draws {each:.3g} words a user, one for {users:,} users {there:.3g}"
+        raise LeakError(f"random words are used more than once: {told}", Rank.USERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,8 +349,8 @@ def check_odd_users(walk: CallWalk) -> None:
                 if tail < log_false_alarm(looks, 1) and (worst is None or tail < worst[0]):
                     worst = tail, f"{title.format(at)} of {count:,}, {totals[at, 0]:,} of {draws:,} answers"
     if worst is not None:
+        told = f"of {worst[1]} lie on one side, of all others {share:.1%}"
         raise LeakError(
-            f"some users of a call are drawn differently from all others with the same row: of {worst[1]} lie on one side, of all "
-            f"others {share:.1%}",
+            f"some users of a call are drawn differently from all others with the same row: {told}",
             Rank.CLEAR,
         )

@@ -30,6 +30,7 @@ from graphveil.plugins import named_in
 # Users of a call, and how far two estimates may be apart by rounding.
 USERS, ROUNDING, SEED = 33, 1e-9, 70
 # What estimates are made of.
+UNSENT = "the estimate of reports depends on more than what is sent"
 ESTIMATED = {field.name for field in fields(Estimate)}
 
 
@@ -109,11 +110,8 @@ def check_decoded_here(mechanism: Mechanism, reports: dict[str, Reports]) -> Non
             raise LeakError(told, Rank.STATE)
         read = Reports.from_bytes(Reports.to_bytes(made), mechanism)
         if not _same(Decoded.of(estimate), Decoded.of(mechanism.estimate(read))):
-            raise LeakError(
-                f"the estimate of reports depends on more than what is sent: those of {title} are decoded otherwise once "
-                "they have been bytes",
-                Rank.STATE,
-            )
+            told = f"those of {title} are decoded otherwise once they have been bytes"
+            raise LeakError(f"{UNSENT}: {told}", Rank.STATE)
 
 
 def check_decoded_there(other: Separate, reports: dict[str, Reports], control: dict[str, Reports]) -> None:
@@ -129,11 +127,8 @@ def check_decoded_there(other: Separate, reports: dict[str, Reports], control: d
     for title, made in {**reports, **control}.items():
         there = other.decode(Reports.to_bytes(made), blind=title in control)
         if not _same(Decoded.of(made.estimate()), there):
-            raise LeakError(
-                f"the estimate of reports depends on more than what is sent: a process that has seen no row decodes those of "
-                f"{title} otherwise than the one that made them",
-                Rank.STATE,
-            )
+            told = f"a process that has seen no row decodes those of {title} otherwise"
+            raise LeakError(f"{UNSENT}: {told}", Rank.STATE)
 
 
 def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, Any]) -> None:
@@ -158,11 +153,8 @@ def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, 
         check_alike(said, "what it prints or logs depends on the values", Rank.CLEAR)
         if sent.message != Reports.to_bytes(checked_reports(mechanism, held, SeededWords(SEED))):
             why = f" ({sent.error})" if sent.error else ""
-            raise LeakError(
-                f"in a process of its own it answers {title} otherwise, with the same random words{why}: "
-                "reports depend on what was called or loaded before",
-                Rank.STATE,
-            )
+            told = f"with the same random words it answers {title} otherwise in a process of its own{why}"
+            raise LeakError(f"reports depend on what was called or loaded before: {told}", Rank.STATE)
 
 
 def check_memory(other: Separate, rows: dict[str, Any]) -> None:

@@ -40,9 +40,8 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
     if (strictest := strictest_budget(mechanism)) > asked:
-        leaks.append(
-            f"it was asked for epsilon {asked:g} and claims {strictest:g}: it spends more than it is given"
-        )
+        told = f"it was asked for epsilon {asked:g} and claims {strictest:g}"
+        leaks.append(f"{told}: it spends more than it is given")
     exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {stated.delta:.6g}" if claim.delta else "")
     if not mechanism.answers:
         if mechanism.finite:
@@ -137,10 +136,9 @@ def _channel_leaks(channel: FiniteChannel) -> list[str]:
         # A stated infinite loss understates nothing.
         judged = channel.claim.delta == 0 and channel.loss.terms is not None
         if judged and worst.loss.exceeds(Fraction(channel.epsilon)):
-            leaks.append(
-                f"{channel.name} states an epsilon of {rounded_up(channel.epsilon)}, its table has {rounded_up(worst.loss.epsilon)} "
-                f"(output {worst.output}, inputs {worst.likelier} and {worst.rarer})"
-            )
+            where = f"output {worst.output}, inputs {worst.likelier} and {worst.rarer}"
+            stated, seen = rounded_up(channel.epsilon), rounded_up(worst.loss.epsilon)
+            leaks.append(f"{channel.name} states an epsilon of {stated}, its table has {seen} ({where})")
     if size <= MAX_ALIAS:
         leaks += _alias_leaks(channel)
     return leaks
@@ -162,12 +160,9 @@ def _alias_leaks(channel: FiniteChannel) -> list[str]:
         row, drawn = channel.row(symbol), alias.shares(symbol, channel.output_count)
         if row != drawn:
             output = max(range(len(row)), key=lambda place: abs(row[place] - drawn[place]))
-            told = (
-                f"the alias table of {channel.name} draws output {output} under input {symbol} "
-                f"({channel.inputs[symbol]:g}) with probability {drawn[output] / channel.total:.9g}, its table says "
-                f"{row[output] / channel.total:.9g}: the sampler is biased"
-            )
-            return [told]
+            drew, should = (counts[output] / channel.total for counts in (drawn, row))
+            told = f"draws output {output} under input {symbol} with probability {drew:.9g}, its table says {should:.9g}"
+            return [f"the alias table of {channel.name} {told}: the sampler is biased"]
     return []
 
 
@@ -188,21 +183,21 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         result += f"delta at epsilon {claim.epsilon:g} is {float(delta):.6g}, claimed {claim.delta:g}"
         if delta > Fraction(claim.delta):
             one, other = (show(joint.inputs[index]) for index in pair)
-            leaks.append(
-                f"with {size}, whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon "
-                f"{claim.epsilon:g}, claimed {claim.delta:g}"
-            )
+            told = f"whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon {claim.epsilon:g}"
+            leaks.append(f"with {size}, {told}, claimed {claim.delta:g}")
         return Step(Title.JOINT, result, tuple(leaks))
     result += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
     # The loss that the mechanism states must cover what its reports show.
     if understates(mechanism.loss, worst.loss):
-        leaks.append(
-            f"the mechanism states an exact epsilon of {rounded_up(mechanism.loss.epsilon)}, its enumerated reports have "
-            f"{rounded_up(worst.loss.epsilon)}: the stated loss is wrong"
-        )
+        leaks.append(_understated(mechanism.loss, worst.loss))
     if worst.loss.exceeds(claim.epsilon):
         leaks.append(f"with {size}, {describe_worst_report(joint, worst, claim.epsilon)}")
     return Step(Title.JOINT, result, tuple(leaks))
+
+
+def _understated(stated: Loss, seen: Loss, between: str = "") -> str:
+    told, found = f"{rounded_up(stated.epsilon)}{between}", rounded_up(seen.epsilon)
+    return f"the mechanism states an exact epsilon of {told}, its enumerated reports have {found}: the stated loss is wrong"
 
 
 def describe_worst_report(
@@ -278,10 +273,8 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
         if isinstance(mechanism, PersonalMechanism) and not understated:
             stated = mechanism.pair_loss(*levels, kind == "equal rows of different levels")
             if understates(stated, worst.loss):
-                understated.append(
-                    f"the mechanism states an exact epsilon of {rounded_up(stated.epsilon)} between levels {levels[0]} and "
-                    f"{levels[1]}, its enumerated reports have {rounded_up(worst.loss.epsilon)}: the stated loss is wrong"
-                )
+                between = f" between levels {levels[0]} and {levels[1]}"
+                understated.append(_understated(stated, worst.loss, between))
     listed = ", ".join(
         f"{kind} {'infinite' if worst.ratio is None else power(worst.loss.epsilon)}"
         for kind, worst in kinds.items()
