@@ -54,9 +54,8 @@ from graphveil.channels.kary import KaryChannel
 from graphveil.channels.product import ProductChannel
 from graphveil.channels.sampling import SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.features import FeatureMechanism
-from graphveil.mechanisms.labels import ItemMechanism, SymbolMechanism
+from graphveil.mechanisms.labels import ItemMechanism, SingleAnswerMechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
 from graphveil.mechanisms.reports import Reports
 
@@ -197,12 +196,9 @@ class ReportRanges:
             # A place for each other user, and one more for a degree.
             channels = [answer.channel for answer in mechanism.answers for _ in range(answer.count)]
             alphabet = max(channel.output_count for channel in channels)
-        elif isinstance(mechanism, SymbolMechanism):
+        elif isinstance(mechanism, SingleAnswerMechanism):
             channels = [mechanism.channel]
-        elif isinstance(mechanism, ClassMechanism):
-            channels = [mechanism.label.channel]
-        elif isinstance(mechanism, ItemMechanism):
-            channels, drawn_from = [mechanism.channel], mechanism.length
+            drawn_from = mechanism.length if isinstance(mechanism, ItemMechanism) else 1
         else:
             return None
         if len(channels) * alphabet > MAX_CELLS:

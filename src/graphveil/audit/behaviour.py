@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from graphveil.audit.candidate import (
     Candidate,
     draws_by_reports,
+    has_levels,
     is_blind,
     is_curated,
     values_of,
@@ -368,33 +368,33 @@ def check_in_the_clear(probe: Probe) -> None:
 def check_charges(version: Version) -> None:
     """Counting, charging and looking over private data must not depend on a value, and must charge what reports give away."""
     mechanism = version.mechanism
-    for title, private in {**version.valid, **version.invalid}.items():
-        held = batch(private, USERS)
-        calls: dict[str, Callable[[Any], Any]] = {"count": mechanism.count, "altered": mechanism.altered}
-        if isinstance(mechanism, PersonalMechanism):
-            calls["costs"] = mechanism.costs
-        for name, call in calls.items():
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("error")
-                try:
-                    result = call(held)
-                except Exception as error:  # noqa: BLE001
-                    told = f"{name} fails on {title} ({type(error).__name__}), which tells the value"
-                    raise LeakError(told, Rank.FORMAT) from None
-            if name == "count" and result != USERS:
-                told = f"count finds {result} users where there are {USERS}, with {title}"
-                raise LeakError(told, Rank.FORMAT)
-            if isinstance(mechanism, PersonalMechanism) and name == "costs":
-                wrong = _wrong_costs(mechanism.budgets, private, result)
-                if wrong is not None:
-                    raise LeakError(f"{wrong}, with {title}", Rank.FORMAT)
-    if not isinstance(mechanism, PersonalMechanism):
+    budgets = mechanism.budgets if has_levels(mechanism) else (mechanism.claim.epsilon,)
+    if mechanism.budgets and budgets != mechanism.budgets:
+        told = "it names budgets of levels, and its users hold none: what they are charged is not the claim"
+        raise LeakError(told, Rank.FORMAT)
+    calls = mechanism.count, mechanism.altered, mechanism.costs
+    for (title, private), call in product({**version.valid, **version.invalid}.items(), calls):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("error")
+            try:
+                result = call(batch(private, USERS))
+            except Exception as error:  # noqa: BLE001
+                told = f"{call.__name__} fails on {title} ({type(error).__name__}), which tells the value"
+                raise LeakError(told, Rank.FORMAT) from None
+        wrong = None
+        if call == mechanism.count and result != USERS:
+            wrong = f"count finds {result} users where there are {USERS}"
+        elif call == mechanism.costs:
+            wrong = _wrong_costs(budgets, private, result)
+        if wrong is not None:
+            raise LeakError(f"{wrong}, with {title}", Rank.FORMAT)
+    if not has_levels(mechanism):
         return
-    if max(mechanism.budgets) < mechanism.claim.epsilon:
+    if max(budgets) < mechanism.claim.epsilon:
         told = "no level is charged the epsilon that is claimed: the budgets are too small"
         raise LeakError(told, Rank.FORMAT)
     # The loss is recomputed by the package's own code, whatever a subclass says of itself.
-    for level, budget in enumerate(mechanism.budgets, start=1):
+    for level, budget in enumerate(budgets, start=1):
         if PersonalMechanism.pair_loss(mechanism, level, level).exceeds(budget):
             told = f"users of level {level} are charged {budget:g}, and their reports give away more"
             raise LeakError(told, Rank.FORMAT)
@@ -403,7 +403,7 @@ def check_charges(version: Version) -> None:
 def _wrong_costs(budgets: tuple[float, ...], private: Any, costs: Any) -> str | None:
     if np.shape(costs) != (USERS,):
         return "costs must be one number a user"
-    level = np.clip(np.nan_to_num(np.asarray(private)[-1], nan=1.0), 1, len(budgets))
+    level = np.clip(np.nan_to_num(np.ravel(private)[-1], nan=1.0), 1, len(budgets))
     due = budgets[int(level) - 1]
     if (np.asarray(costs) < due).any():
         return "users are charged less than the budget of their level"
@@ -449,7 +449,7 @@ def sighted_reports(version: Version) -> list[str]:
     first: Any = None
     for title, private in inputs.items():
         rows = batch(private, BLIND_USERS)
-        if isinstance(control, PersonalMechanism):
+        if has_levels(control):
             # The same users with other values: a level is answered as usual.
             rows = with_values(control, batch(next(iter(inputs.values())), BLIND_USERS), rows[:, :-1])
         reports = reports_of(control, rows, SeededWords(BLIND_SEED))

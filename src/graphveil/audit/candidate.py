@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from graphveil.files import read_text
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
 from graphveil.mechanisms.limits import check_budget, check_dims
-from graphveil.mechanisms.personal import PersonalMechanism, level_of
+from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
 from graphveil.mechanisms.registry import (
     entry,
     hides_member,
@@ -321,9 +321,19 @@ def is_curated(mechanism: Mechanism) -> bool:
     return mechanism.trust == "curator" and believed
 
 
+def has_levels(mechanism: Mechanism) -> TypeGuard[PersonalMechanism]:
+    """Return whether users choose a privacy level; told by the class, because any class may name budgets."""
+    return isinstance(mechanism, PersonalMechanism)
+
+
+def least_claim(mechanism: Mechanism) -> float:
+    """Return the ε that a mechanism was asked for: the claim, or the smallest budget where users choose a level."""
+    return strictest_budget(mechanism) if has_levels(mechanism) else mechanism.claim.epsilon
+
+
 def values_of(mechanism: Mechanism, private: Any) -> Any:
     """Return the values among what users hold: all but a level in the last column."""
-    return np.asarray(private)[..., :-1] if isinstance(mechanism, PersonalMechanism) else private
+    return np.asarray(private)[..., :-1] if has_levels(mechanism) else private
 
 
 def with_values(mechanism: Mechanism, private: Any, values: Any) -> Any:
@@ -338,8 +348,7 @@ def with_values(mechanism: Mechanism, private: Any, values: Any) -> Any:
     values
         The new values, one row each.
     """
-    levels = isinstance(mechanism, PersonalMechanism)
-    return np.column_stack([values, np.asarray(private)[:, -1]]) if levels else values
+    return np.column_stack([values, np.asarray(private)[:, -1]]) if has_levels(mechanism) else values
 
 
 def decoder(mechanism: Mechanism) -> Mechanism:
@@ -347,12 +356,7 @@ def decoder(mechanism: Mechanism) -> Mechanism:
 
     This is the mechanism itself, unless it estimates from all reports how many users chose each level.
     """
-    return mechanism.settled() if isinstance(mechanism, PersonalMechanism) else mechanism
-
-
-def beyond_audit(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return, in sentences, what no audit of a mechanism can see."""
-    return tuple(getattr(mechanism, "beyond_audit", ()))
+    return mechanism.settled() if has_levels(mechanism) else mechanism
 
 
 def believed(mechanism: Mechanism, name: str, default: Any) -> Any:
@@ -420,8 +424,7 @@ def claims_independence(mechanism: Mechanism) -> bool:
 
 def answers_alone(mechanism: Mechanism) -> bool:
     """Return whether a report consists of independent answers and of nothing else."""
-    levels = isinstance(mechanism, PersonalMechanism)
-    return mechanism.finite and claims_independence(mechanism) and not levels
+    return mechanism.finite and claims_independence(mechanism) and not has_levels(mechanism)
 
 
 def has_decoys(mechanism: Mechanism) -> bool:
@@ -458,7 +461,7 @@ def is_compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
     one, other
         What two users hold, or one of them instead of the other.
     """
-    if isinstance(mechanism, PersonalMechanism) and mechanism.blinded:
+    if has_levels(mechanism) and mechanism.blinded:
         # The control still randomizes levels: it hides rows of one level from each other.
         return level_of(one) == level_of(other)
     if (compares := believed(mechanism, "compares", None)) is not None:

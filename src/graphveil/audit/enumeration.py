@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import Candidate, compared_pairs, overridden, reshaped
+from graphveil.audit.candidate import Candidate, compared_pairs, has_levels, overridden, reshaped
 from graphveil.audit.findings import BrokenError, Leak, Rank, Step, Title, power, show
 from graphveil.audit.lower_bound import (
     ERROR,
@@ -49,7 +49,6 @@ from graphveil.mechanisms.base import Enumerable, Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.lapgraph import PublishedGraph
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 
 # Users a block of draws, and entries of the table that finds a report's place.
@@ -247,7 +246,7 @@ def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
     if not inputs:
         # Somebody else's extremes are not believed.
         return distinct(list(Version(mechanism, getattr(mechanism, "public", None)).valid.values()))
-    if mechanism.subject != "features" or isinstance(mechanism, PersonalMechanism) or len(inputs) < 2:
+    if mechanism.subject != "features" or has_levels(mechanism) or len(inputs) < 2:
         return []
     rows = [np.where(np.arange(len(inputs[0])) % 2, inputs[0], inputs[1])]
     if hasattr(mechanism, "public"):

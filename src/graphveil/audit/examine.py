@@ -13,7 +13,7 @@ import numpy as np
 
 from graphveil.audit.answers import answers_step
 from graphveil.audit.behaviour import behaviour_step, control_step
-from graphveil.audit.candidate import Candidate, CheckedLoss, beyond_audit, is_foreign, trust_findings
+from graphveil.audit.candidate import Candidate, CheckedLoss, has_levels, is_foreign, trust_findings
 from graphveil.audit.classes import classes_step
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller, graphs_step, sampler_step
 from graphveil.audit.findings import (
@@ -41,7 +41,6 @@ from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.number_format import counted
 
 FOREIGN = (
@@ -97,7 +96,7 @@ def not_covered(
             "Whole reports: there are too many to enumerate, so dependences of more than three answers may remain."
         )
     gaps += CURATED if mechanism.trust == "curator" else ()
-    gaps += beyond_audit(mechanism)
+    gaps += mechanism.beyond_audit
     if refused:
         gaps.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
     return [*gaps, *ALWAYS]
@@ -354,7 +353,7 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
     if all(sound[title] for title in sound if title not in EXACT) and not math.isinf(exact.epsilon):
         sentences.append(_main_sentence(mechanism, exact, foreign))
     drawn = sound[Title.BEHAVIOUR] and sound[Title.BOUND] and sound.get(Title.SAMPLER, True)
-    if drawn and isinstance(mechanism, PersonalMechanism):
+    if drawn and has_levels(mechanism):
         sentences += personal_sentences(mechanism)
     if not sound[Title.BEHAVIOUR]:
         return sentences
@@ -365,7 +364,7 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
         )
     if mechanism.shape.names_dimensions:
         sentences.append(
-            f"Which values: {mechanism.shape.length - isinstance(mechanism, PersonalMechanism)} of {mechanism.shape.dimensions} are chosen without looking at them."
+            f"Which values: {mechanism.shape.length - has_levels(mechanism)} of {mechanism.shape.dimensions} are chosen without looking at them."
         )
     if sound.get(Title.CLASSES, False):
         sentences.append(
@@ -384,13 +383,13 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
 
 def _main_sentence(mechanism: Mechanism, exact: StatedPrivacy, foreign: bool) -> str:
     what = {
-        "features": f"A user's whole row{' and level' if isinstance(mechanism, PersonalMechanism) else ''} ({describe_size(mechanism)} reported)",
+        "features": f"A user's whole row{' and level' if has_levels(mechanism) else ''} ({describe_size(mechanism)} reported)",
         "label": "A user's label",
         "level": "A user's privacy level",
         "links": "Each link of a user" if mechanism.trust == "local" else "Each link, once published",
     }[mechanism.subject]
     word = "exact epsilon" if mechanism.finite else "epsilon by its closed form"
-    if beyond_audit(mechanism):
+    if mechanism.beyond_audit:
         word = "epsilon as far as what is not covered below holds,"
     but = "" if CheckedLoss.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.answers import ReportRanges, range_tails
 from graphveil.audit.behaviour import check_others
-from graphveil.audit.candidate import Candidate, answers_alone
+from graphveil.audit.candidate import Candidate, answers_alone, has_levels
 from graphveil.audit.findings import LeakError, OutOfTimeError, Rank, Step, Title, leaks_of, log_false_alarm
 from graphveil.audit.independence import check_noise
 from graphveil.audit.lower_bound import log_tail
@@ -39,7 +39,6 @@ from graphveil.audit.versions import NOISE_COMPARED, AuditSchedule
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 
 # Users of the call, fewer where reports are long; no power of two, and beyond 2^17.
@@ -216,7 +215,7 @@ def walked_row(version: Version) -> Any:
     Its values are the two ends of the range in turn, so that a value which is sent as it is shows.
     """
     inputs = list(version.valid.values())
-    if version.mechanism.subject != "features" or isinstance(version.mechanism, PersonalMechanism):
+    if version.mechanism.subject != "features" or has_levels(version.mechanism):
         return inputs[0]
     low, high = (np.asarray(row) for row in inputs[:2])
     return np.where(np.arange(len(low)) % 2 == 0, low, high)

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import RANGE, Candidate, values_of, with_values
+from graphveil.audit.candidate import RANGE, Candidate, has_levels, values_of, with_values
 from graphveil.audit.findings import BrokenError, check_time, show
 from graphveil.channels.sampling import SeededWords, SystemWords, WordArray, Words
 from graphveil.errors import GraphveilError, InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 
@@ -53,7 +52,7 @@ class Version:
         mechanism = self.mechanism
         if mechanism.subject == "features":
             rows = _feature_rows(mechanism.shape.row_length, self.public or PublicRange(0.0, 1.0))
-            return rows if not isinstance(mechanism, PersonalMechanism) else _with_levels(mechanism, rows)
+            return rows if not has_levels(mechanism) else _with_levels(mechanism, rows)
         if mechanism.subject == "links":
             return _lists(mechanism.shape.dimensions)
         return {f"{mechanism.subject} {symbol}": symbol for symbol in symbols_of(mechanism)}
@@ -71,7 +70,7 @@ class Version:
             for value in (math.nan, math.inf, -math.inf, 1e300)
         }
         rows["rows with some NaN"] = np.where(np.arange(len(inside)) % 2 == 0, math.nan, inside)
-        if mechanism.subject == "links" or not isinstance(mechanism, PersonalMechanism):
+        if not has_levels(mechanism):
             return rows
         inputs = {f"level 1 and {title}": np.append(row, 1.0) for title, row in rows.items()}
         levels = (-1.0, 0.0, 1e6, 1.5, math.nan, math.inf)
@@ -121,7 +120,7 @@ def _feature_rows(size: int, public: PublicRange) -> dict[str, Any]:
 def _with_levels(mechanism: Mechanism, rows: dict[str, Any]) -> dict[str, Any]:
     """Each row with the lowest level, and the first two with every one."""
     inputs = {title: np.append(row, 1.0) for title, row in rows.items()}
-    levels = range(2, len(getattr(mechanism, "budgets", (1.0,))) + 1)
+    levels = range(2, len(mechanism.budgets) + 1)
     for title, row in list(rows.items())[:2]:
         inputs |= {f"level {level}, {title}": np.append(row, level) for level in levels}
     return inputs

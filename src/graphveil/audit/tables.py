@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import CheckedLoss, pair_claim, understates
+from graphveil.audit.candidate import CheckedLoss, has_levels, least_claim, pair_claim, understates
 from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import Step, Title, exact_words, power, show
 from graphveil.channels.channel import FiniteChannel
@@ -26,7 +26,7 @@ from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.channels.sampling import AliasTable
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
+from graphveil.mechanisms.personal import PersonalMechanism, level_of
 from graphveil.number_format import rounded_up
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
@@ -39,7 +39,7 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     loss = stated.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
-    if (strictest := strictest_budget(mechanism)) > asked:
+    if (strictest := least_claim(mechanism)) > asked:
         told = f"it was asked for epsilon {asked:g} and claims {strictest:g}"
         leaks.append(f"{told}: it spends more than it is given")
     exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {stated.delta:.6g}" if claim.delta else "")
@@ -58,7 +58,7 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
         for answer in mechanism.answers
     )
     leaks += [leak for answer in mechanism.answers for leak in _channel_leaks(answer.channel)]
-    if isinstance(mechanism, PersonalMechanism):
+    if has_levels(mechanism):
         leaks += personal_cause(mechanism)
     elif not stated.holds:
         leaks.append(_cause(mechanism, loss))
@@ -174,7 +174,7 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         return Step(Title.JOINT, f"left out ({reason}): {what} rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
-    if isinstance(mechanism, PersonalMechanism):
+    if has_levels(mechanism):
         return pairs_step(joint, size)
     result = f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: "
     claim, leaks = mechanism.claim, []
@@ -242,7 +242,7 @@ def describe_size(mechanism: Mechanism) -> str:
         return (
             f"one of {mechanism.places_open} classes by a public model of {mechanism.shape.row_length} values"
         )
-    if isinstance(mechanism, PersonalMechanism):
+    if has_levels(mechanism):
         return f"a level and up to {mechanism.shape.length - 1} of {mechanism.shape.dimensions} values"
     if mechanism.shape.names_dimensions:
         return f"{mechanism.shape.length} of {mechanism.shape.dimensions} values"
@@ -270,7 +270,7 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
         kinds[kind] = max(kinds[kind], worst, key=epsilon_of)
         if worst.loss.exceeds(pair_claim(mechanism, first, second)):
             broken[kind] = max(broken.get(kind, NOTHING), worst, key=epsilon_of)
-        if isinstance(mechanism, PersonalMechanism) and not understated:
+        if has_levels(mechanism) and not understated:
             stated = mechanism.pair_loss(*levels, kind == "equal rows of different levels")
             if understates(stated, worst.loss):
                 between = f" between levels {levels[0]} and {levels[1]}"
@@ -279,7 +279,7 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
         f"{kind} {'infinite' if worst.ratio is None else power(worst.loss.epsilon)}"
         for kind, worst in kinds.items()
     )
-    claimed = ", ".join(f"{budget:g}" for budget in getattr(mechanism, "budgets", ()))
+    claimed = ", ".join(f"{budget:g}" for budget in mechanism.budgets)
     seen = (
         f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: the largest ratio between "
         f"{listed}; budgets {claimed}, the larger one of two"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.answers import ReportRanges, check_tables
 from graphveil.audit.behaviour import check_answered, check_briefly
-from graphveil.audit.candidate import Candidate, CheckedLoss
+from graphveil.audit.candidate import Candidate, CheckedLoss, has_levels
 from graphveil.audit.findings import (
     BrokenError,
     Leak,
@@ -43,7 +43,7 @@ from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.personal import PersonalMechanism, PersonalRows
+from graphveil.mechanisms.personal import PersonalRows
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
@@ -404,10 +404,10 @@ def _representations(version: Version) -> Iterator[tuple[NDArray[Any], dict[str,
         whole = chance.integers(int(low), int(high) + 1, shape).astype(np.float64)
         some.append((whole, {**_integers(), **sparse_paths()}))
     for rows, paths in some:
-        if not isinstance(mechanism, PersonalMechanism):
+        if not has_levels(mechanism):
             yield rows, paths
             continue
-        levels = chance.integers(1, len(getattr(mechanism, "budgets", (1,))) + 1, users)
+        levels = chance.integers(1, len(mechanism.budgets) + 1, users)
         held = np.column_stack([rows, levels])
         yield held, {title: _beside(make) for title, make in paths.items()}
 
