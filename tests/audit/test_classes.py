@@ -7,7 +7,7 @@ import pytest
 
 from graphveil import Plan, SeededWords
 from graphveil.audit import audit
-from graphveil.audit.classes import classes_step, graded, hostile_rows, place_of
+from graphveil.audit.recomputation import classes_step, graded, hostile_rows, place_of
 from graphveil.mechanisms import ClassMechanism, LabelMechanism
 from graphveil.mechanisms.classes import Integers
 

@@ -86,12 +86,26 @@ class AttributeAttack(MechanismAttack):
     prior: Prior = "fair"
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        """Build a mechanism that reports features.
+
+        Parameters
+        ----------
+        name, epsilon, graph, seed, options
+            As in `MechanismAttack.build`.
+        """
         return features_mechanism(name, epsilon, graph, options)
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        """Plant a bit in one attribute of every user.
+
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
         mechanism, graph, pair = target.mechanism, target.graph, target.pair
         rows, users = target.users.raw.rows(), len(target.users)
-        strictest = np.ones(users, dtype=np.int64) if isinstance(mechanism, PersonalMechanism) else None
+        strictest = np.ones(users, dtype=np.int64) if mechanism.budgets else None
         # The same words again below: the same attributes are answered, and all else is drawn for the planted rows.
         targets = _answered_places(mechanism, draw_reports(mechanism, rows, seed, levels=strictest), dice)
         upper = 0.5 if self.prior == "fair" else _fitted_upper(target, strictest, seed)
@@ -147,7 +161,7 @@ def _fitted_upper(target: Reporting, levels: Numbers | None, seed: int) -> float
 
 def _levels(mechanism: Mechanism, users: Users, seed: int) -> Numbers | None:
     """Everybody's level, where reports depend on one: the own, or any equally likely."""
-    if not isinstance(mechanism, PersonalMechanism):
+    if not mechanism.budgets:
         return None
     own = users.raw.levels
     return draw_levels(len(users), len(mechanism.budgets), seed=seed) if own is None else own
@@ -179,30 +193,23 @@ class _Answers:
 def _answers(mechanism: Mechanism, reports: Reports, levels: Numbers | None) -> _Answers | None:
     """Return the single answers of reports; None where values are not answered one by one."""
     if isinstance(mechanism, FeatureMechanism):
-        size = mechanism.sampled
-        users = np.repeat(np.arange(reports.users), size)
-        dims = (
-            np.tile(np.arange(size), reports.users) if reports.dims is None else reports.dims.astype(np.int64)
-        )
+        users = np.repeat(np.arange(reports.users), mechanism.sampled)
+        dims = np.tile(np.arange(mechanism.sampled), reports.users)
+        dims = dims if reports.dims is None else reports.dims.astype(np.int64)
         distinct = list(dict.fromkeys(mechanism.channels))
         number = np.array([distinct.index(channel) for channel in mechanism.channels])
-        numbers = np.zeros(len(dims), dtype=np.int64) if len(number) == 1 else number[dims]
+        numbers = np.resize(number, mechanism.size)[dims]
         return _Answers(users, dims, reports.codes.astype(np.int64), numbers, distinct)
     if not isinstance(mechanism, PersonalMechanism) or levels is None:
         return None
     codes = reports.codes.reshape(reports.users, mechanism.shape.length).astype(np.int64)
-    places = named_values(mechanism, reports).astype(np.int64)
     users, slots = np.nonzero(codes[:, :-1] != mechanism.blank)
-    ways = {(level, named): way for level, row in enumerate(mechanism.ways) for named, way in enumerate(row)}
-    distinct = list(dict.fromkeys(way.channel for way in ways.values()))
-    shape = (len(mechanism.ways), len(mechanism.ways[0]))
-    first, number = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for place, way in ways.items():
-        first[place], number[place] = way.first, distinct.index(way.channel)
-    level, named = levels[users] - 1, codes[users, -1]
-    return _Answers(
-        users, places[users, slots], codes[users, slots] - first[level, named], number[level, named], distinct
-    )
+    dims = named_values(mechanism, reports)[users, slots].astype(np.int64)
+    distinct = list(dict.fromkeys(way.channel for row in mechanism.ways for way in row))
+    first = np.array([[way.first for way in row] for row in mechanism.ways])
+    number = np.array([[distinct.index(way.channel) for way in row] for row in mechanism.ways])
+    way = levels[users] - 1, codes[users, -1]
+    return _Answers(users, dims, codes[users, slots] - first[way], number[way], distinct)
 
 
 def _answered_places(mechanism: Mechanism, reports: Reports, dice: np.random.Generator) -> Numbers:
@@ -211,9 +218,8 @@ def _answered_places(mechanism: Mechanism, reports: Reports, dice: np.random.Gen
     if isinstance(mechanism, PersonalMechanism):
         codes = reports.codes.reshape(count, mechanism.shape.length)[:, :-1]
         order = dice.random(codes.shape) + (codes == mechanism.blank)
-        return np.take_along_axis(
-            named_values(mechanism, reports).astype(np.int64), order.argmin(axis=1)[:, None], axis=1
-        )[:, 0]
+        first = named_values(mechanism, reports)[np.arange(count), order.argmin(axis=1)]
+        return np.asarray(first, dtype=np.int64)
     if reports.dims is None:
         return dice.integers(0, mechanism.shape.dimensions, count)
     named = reports.dims.reshape(count, -1).astype(np.int64)

@@ -124,7 +124,17 @@ class Attack(ABC, Generic[Target]):
 
     @abstractmethod
     def deal(self, target: Target, seed: int, dice: np.random.Generator) -> Deal:
-        """Plant secrets, and say how they are guessed."""
+        """Plant secrets, and say how they are guessed.
+
+        Parameters
+        ----------
+        target
+            What is attacked.
+        seed
+            The seed of the run.
+        dice
+            The generator that draws secrets and ties.
+        """
 
     def play(self, target: Target, seed: int) -> Played:
         """One run."""

@@ -74,6 +74,13 @@ class LinkAttack(MechanismAttack):
     )
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        """Build a mechanism for links, with some of them public where that is asked for.
+
+        Parameters
+        ----------
+        name, epsilon, graph, seed, options
+            As in `MechanismAttack.build`.
+        """
         if graph.node_count < 4 or not graph.edge_count:
             raise InputError(f"{graph.name} has no links to infer: take a graph that has some")
         own = {key: value for key, value in options.items() if key != PRIVATE_EDGES}
@@ -88,6 +95,13 @@ class LinkAttack(MechanismAttack):
         return built
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        """Plant links between pairs of users.
+
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
         mechanism, pair = target.mechanism, target.pair
         assert isinstance(mechanism, LinkMechanism)
         # Everybody reports once, and is in one pair. A curator publishes several graphs, each with a few pairs: one number is about
@@ -213,7 +227,17 @@ class Planted:
 
     @classmethod
     def of(cls, target: Reporting, pairs: Numbers, dice: np.random.Generator) -> Planted:
-        """The links of a graph, with coins in the place of some pairs."""
+        """Plant coins in the place of some pairs of a graph.
+
+        Parameters
+        ----------
+        target
+            The users who report.
+        pairs
+            The pairs, smaller number first: (pairs, 2) int64.
+        dice
+            The generator of coins.
+        """
         bits, size = dice.random(len(pairs)) < 0.5, target.graph.node_count
         around = without(target.graph.pairs(), pairs, size)
         indptr, neighbours = symmetric_csr(np.concatenate([around, pairs[bits]]), size)

@@ -91,7 +91,17 @@ class Lesson:
 
     @classmethod
     def of(cls, target: Learned, seed: int, dice: np.random.Generator) -> Lesson:
-        """A run's split; refused where it has too few training users."""
+        """Return a run's split; refuse it where it has too few training users.
+
+        Parameters
+        ----------
+        target
+            The learner, and what is seen of it.
+        seed
+            The seed of the run.
+        dice
+            The generator that chooses the attacked users.
+        """
         graph, users = target.learner.split(seed)
         check_one_class(graph)
         training = dice.permutation(np.flatnonzero(graph.train))
@@ -161,7 +171,19 @@ class ModelAttack(Attack[Learned]):
     def decide(
         self, lesson: Lesson, changes: Floats, secrets: NDArray[Any], dice: np.random.Generator
     ) -> NDArray[Any]:
-        """Guesses of those secrets that are counted, from how the scores of the attacked users' classes changed."""
+        """Return guesses of those secrets that are counted.
+
+        Parameters
+        ----------
+        lesson
+            The data of the run.
+        changes
+            How the scores of the attacked users' classes changed: (attacked, classes) float64.
+        secrets
+            The secrets of the attacked users.
+        dice
+            The generator that decides ties.
+        """
 
     def counted(self, secrets: NDArray[Any]) -> NDArray[Any]:
         """The secrets that are guessed: all, or those that the attacker is not told."""
@@ -178,6 +200,13 @@ class ModelAttack(Attack[Learned]):
         """A name for the natural game, and its balanced accuracy by a model's scores."""
 
     def deal(self, target: Learned, seed: int, dice: np.random.Generator) -> Deal:
+        """Plant labels before the model learns.
+
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
         lesson = Lesson.of(target, seed, dice)
         (secrets, labels), (_, others) = (self.plant(lesson, dice) for _ in range(2))
         reference = cache(lesson.reference)
@@ -274,6 +303,13 @@ class LearnedLabelAttack(ModelAttack):
     def decide(
         self, lesson: Lesson, changes: Floats, secrets: NDArray[Any], dice: np.random.Generator
     ) -> NDArray[Any]:
+        """Guess the class whose score grew most.
+
+        Parameters
+        ----------
+        lesson, changes, secrets, dice
+            As in `ModelAttack.decide`.
+        """
         return likeliest(changes, dice)
 
     def natural(
@@ -319,6 +355,13 @@ class MembershipAttack(ModelAttack):
     def decide(
         self, lesson: Lesson, changes: Floats, secrets: NDArray[Any], dice: np.random.Generator
     ) -> NDArray[Any]:
+        """Guess by the best threshold for the users whose coins are told.
+
+        Parameters
+        ----------
+        lesson, changes, secrets, dice
+            As in `ModelAttack.decide`.
+        """
         half, own = len(secrets) // 2, changes[np.arange(len(changes)), lesson.own[lesson.attacked]]
         return np.asarray(own[half:] > best_threshold(own[:half], secrets[:half]))
 

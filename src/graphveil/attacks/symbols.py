@@ -61,10 +61,24 @@ class LabelAttack(MechanismAttack):
     )
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        """Build a mechanism for the classes of a graph.
+
+        Parameters
+        ----------
+        name, epsilon, graph, seed, options
+            As in `MechanismAttack.build`.
+        """
         check_one_class(graph)
         return mechanism(name, epsilon=epsilon, classes=graph.class_count, **options)
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        """Draw a class for everybody.
+
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
         assert isinstance(target.mechanism, LabelMechanism)
         logs, pair = np.log(target.mechanism.transition), target.pair
         classes = dice.integers(0, len(logs), len(target.users))
@@ -146,14 +160,28 @@ class LevelAttack(MechanismAttack):
             )
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        """Build a mechanism that reports levels, or features by levels.
+
+        Parameters
+        ----------
+        name, epsilon, graph, seed, options
+            As in `MechanismAttack.build`.
+        """
         if entry(name).subject == "level":
             return mechanism(name, epsilon=epsilon, **{"levels": LEVELS, **options})
         self.check(name)
         return features_mechanism(name, epsilon, graph, options)
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        """Draw a level for everybody.
+
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
         mechanism, stakes = target.mechanism, level_stakes(target.mechanism)
-        rows = target.users.raw.rows() if isinstance(mechanism, PersonalMechanism) else None
+        rows = target.users.raw.rows() if mechanism.budgets else None
         levels, others = (dice.integers(1, stakes.values + 1, len(target.users)) for _ in range(2))
 
         def guess(control: bool) -> Numbers:

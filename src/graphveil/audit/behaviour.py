@@ -275,23 +275,13 @@ def check_others(probe: Probe) -> None:
         others = {"as many links, to other users": rows[:, ::-1]}
     reference = reports_of(mechanism, rows, SeededWords(SEED))
     for title, other in others.items():
-        for kept in (slice(0, None, 2), slice(0, len(rows) // 2)):
+        for kept in (np.arange(0, len(rows), 2), np.arange(len(rows) // 2)):
             changed = other.astype(rows.dtype)
             changed[kept] = rows[kept]
             reports = reports_of(probe.build(), changed, SeededWords(SEED))
-            if not same_reports(_some(reference, kept), _some(reports, kept)):
+            if not same_reports(reference.rows(kept), reports.rows(kept)):
                 told = f"with the same random words it changes when they hold {title} (as by a range taken from the data)"
                 raise LeakError(f"a user's report depends on other users' data: {told}", Rank.USERS)
-
-
-def _some(reports: Reports, users: slice) -> Reports:
-    """The reports of some users."""
-    chosen = np.zeros(reports.users, dtype=bool)
-    chosen[users] = True
-    kept = np.repeat(chosen, reports.lengths)
-    pointers = np.concatenate([[0], np.cumsum(reports.lengths[chosen])])
-    dims = None if reports.dims is None else reports.dims[kept]
-    return Reports(reports.mechanism, pointers, dims, reports.codes[kept])
 
 
 def check_answered(version: Version) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from graphveil.audit.answers import answers_step
 from graphveil.audit.behaviour import behaviour_step, control_step
 from graphveil.audit.candidate import Candidate, CheckedLoss, has_levels, is_foreign, trust_findings
-from graphveil.audit.classes import classes_step
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller, graphs_step, sampler_step
 from graphveil.audit.findings import (
     BrokenError,
@@ -31,7 +30,7 @@ from graphveil.audit.findings import (
 )
 from graphveil.audit.lower_bound import FEWER, bound_step, check_contrast
 from graphveil.audit.many_users import many_users_step, walked_candidate
-from graphveil.audit.processes import processes_step
+from graphveil.audit.recomputation import classes_step, processes_step
 from graphveil.audit.reports import Version, public_range
 from graphveil.audit.tables import describe_size, joint_step, personal_sentences, tables_step
 from graphveil.audit.versions import AuditSchedule, versions_step
