@@ -50,7 +50,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import is_own
-from graphveil.mechanisms.reports import HEADER, Reports
+from graphveil.mechanisms.reports import HEADER
 
 # Calls that are repeated with the same words, in another order.
 CALLS = 13
@@ -144,54 +144,46 @@ def format_leaks(probe: Probe) -> list[str]:
     """
     mechanism = probe.build()
     shape, kind = mechanism.shape, code_type(mechanism.shape.alphabet)
-    drawn = {title: reports_of(mechanism, rows, SeededWords(SEED)) for title, rows in probe.batches.items()}
     leaks: list[str] = []
-    lengths = {title: np.unique(reports.lengths).tolist() for title, reports in drawn.items()}
-    wrong = {title: seen for title, seen in lengths.items() if not shape.uneven and seen != [shape.length]}
-    if wrong:
-        # The same wrong length for everybody tells nothing by itself.
-        first = next(iter(wrong.values()))
-        alike = len(first) == 1 and all(seen == first for seen in lengths.values())
-        what = "is not the declared one" if alike else "depends on the values"
-        listed = ", ".join(
-            f"{title} give {' to '.join(map(str, seen[:1] + seen[1:][-1:]))}" for title, seen in wrong.items()
-        )
-        told = f"the length of a report {what}: every report must hold {shape.length} codes, {listed}"
-        leaks.append(Leak(told, Rank.FORMAT if alike else Rank.CHOICE))
-    sound = {title: reports for title, reports in drawn.items() if title not in wrong}
-    for title, reports in sound.items():
+    wrong: dict[str, list[int]] = {}
+    resettled: list[str] = []
+    sizes, forms = {}, {}
+    for title, rows in probe.batches.items():
+        reports = reports_of(mechanism, rows, SeededWords(SEED))
+        seen = np.unique(reports.lengths).tolist()
+        if not shape.uneven and seen != [shape.length]:
+            wrong[title] = seen
+            continue
         if reports.codes.dtype != kind:
             leaks.append(
                 f"the type of the codes is not the declared {kind}: {title} give {reports.codes.dtype}"
             )
         elif reports.codes.size and (largest := int(reports.codes.max())) >= shape.alphabet:
-            leaks.append(
-                f"codes leave the alphabet: {title} give code {largest}, it ends at {shape.alphabet - 1}"
-            )
-    resettled = [
-        title for title, each in sound.items() if each.mechanism.fingerprint != mechanism.fingerprint
-    ]
+            told = f"{title} give code {largest}, the alphabet ends at {shape.alphabet - 1}"
+            leaks.append(f"codes leave the alphabet: {told}")
+        resettled += [title] if reports.mechanism.fingerprint != mechanism.fingerprint else []
+        if not shape.uneven:
+            message = reports.to_bytes()
+            # What a program that holds reports sees of their arrays besides what is in them.
+            arrays = (reports.indptr, reports.dims, reports.codes)
+            form = [None if array is None else (array.dtype.str, array.strides) for array in arrays]
+            sizes[title], forms[title] = len(message), (message[: HEADER.size], form)
+    if wrong:
+        # The same wrong length for everybody tells nothing by itself.
+        first = next(iter(wrong.values()))
+        alike = len(first) == 1 and list(wrong.values()) == [first] * len(probe.batches)
+        what = "is not the declared one" if alike else "depends on the values"
+        listed = ", ".join(f"{title} give {seen[0]} to {seen[-1]}" for title, seen in wrong.items())
+        told = f"the length of a report {what}: every report must hold {shape.length} codes, {listed}"
+        leaks.append(Leak(told, Rank.FORMAT if alike else Rank.CHOICE))
     if resettled:
         told = "the settings that reports are decoded with depend on the values, as a scale or a range may"
         leaks.append(f"{told} ({', '.join(resettled)})")
-    if shape.uneven:
-        return leaks
-    messages = {title: reports.to_bytes() for title, reports in sound.items()}
-    sizes = {title: len(message) for title, message in messages.items()}
-    forms = {
-        title: (message[: HEADER.size], _array_forms(sound[title])) for title, message in messages.items()
-    }
     header = "the header of a message, or the form of the arrays in it, depends on the values"
     return leaks + (
         leaks_of(check_alike, sizes, "the size of a message depends on the values", Rank.FORMAT)
         or leaks_of(check_alike, forms, header, Rank.FORMAT)
     )
-
-
-def _array_forms(reports: Reports) -> list[Any]:
-    """Return what a program that holds reports sees of their arrays besides what is in them."""
-    arrays = (reports.indptr, reports.dims, reports.codes)
-    return [None if array is None else (array.dtype.str, array.strides) for array in arrays]
 
 
 def check_words_used(probe: Probe) -> None:
