@@ -330,8 +330,8 @@ def guess_bound(
     # e^ε may be too large for a float, e^-ε is not.
     small = math.exp(-epsilon)
     likeliest = sorted(shares, reverse=True)
-    told = max(math.fsum(likeliest[:most]) / (1 + (most - 1) * small) for most in range(1, count + 1))
-    return min(1.0, delta + (1 - delta) * told)
+    detail = max(math.fsum(likeliest[:most]) / (1 + (most - 1) * small) for most in range(1, count + 1))
+    return min(1.0, delta + (1 - delta) * detail)
 
 
 def _checked_prior(prior: Sequence[float], count: int) -> list[float]:

@@ -163,13 +163,13 @@ class OutsideEvent:
         where = f" for value {self.place}" if several else ""
         if self.place == TOGETHER:
             where = " for all values together"
-        told = (
+        detail = (
             f"under {title}, {self.event} came {self.count:,} times in {self.draws:,}, its table allows a probability from "
             f"{self.low:.6g} to {self.high:.6g}, whatever the value{where}"
         )
         if self.clear:
-            return LeakError(f"it is sent in the clear: {told}", Rank.CLEAR)
-        return LeakError(f"an answer is not drawn from its table: {told}", Rank.ANSWER)
+            return LeakError(f"it is sent in the clear: {detail}", Rank.CLEAR)
+        return LeakError(f"an answer is not drawn from its table: {detail}", Rank.ANSWER)
 
 
 @dataclass(frozen=True)
@@ -421,8 +421,8 @@ def _list_looks(
             strange = np.intersect1d(mechanism.neighbours(reports)[1], others)
             if strange.size:
                 about = "all others" if mechanism.ends == "both" else f"users below {owner}"
-                told = f"user {owner} is asked about {about} and answers about user {int(strange[-1])}"
-                raise BrokenError(told)
+                detail = f"user {owner} is asked about {about} and answers about user {int(strange[-1])}"
+                raise BrokenError(detail)
             counts = ranges.count(reports)
             counts[others] = 0
             yield f"lists of {len(held)} neighbours of user {owner}", counts
@@ -476,8 +476,8 @@ def _check_shares(mechanism: Mechanism, drawn: dict[str, Reports]) -> None:
         code = int(beyond.argmax())
         if beyond[code] > surplus:
             seen = f"{shares[one][code]:.2%} under {one}, {shares[other][code]:.2%} under {other}"
-            told = f"decoys are not blind: of all codes {code} are {seen}, its answers allow {allowed[code]:.2%} more"
-            raise LeakError(told, Rank.ANSWER)
+            detail = f"decoys are not blind: of all codes {code} are {seen}, its answers allow {allowed[code]:.2%} more"
+            raise LeakError(detail, Rank.ANSWER)
 
 
 def _check_together(mechanism: Mechanism, titles: list[str], bits: list[AnswerBits], users: int) -> None:
@@ -487,9 +487,9 @@ def _check_together(mechanism: Mechanism, titles: list[str], bits: list[AnswerBi
     for one, other in permutations(range(len(titles)), 2):
         ratios = np.maximum(low[one] - mechanism.claim.delta, 0.0) / high[other]
         if (worst := float(ratios.max())) > math.exp(mechanism.claim.epsilon):
-            told = f"an event of two or three is {worst:.4g} times as likely under {titles[one]} as under {titles[other]}"
+            detail = f"an event of two or three is {worst:.4g} times as likely under {titles[one]} as under {titles[other]}"
             raise LeakError(
-                f"answers of one report tell more together than is claimed: {told}", Rank.TOGETHER
+                f"answers of one report tell more together than is claimed: {detail}", Rank.TOGETHER
             )
 
 

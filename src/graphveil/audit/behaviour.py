@@ -122,18 +122,18 @@ def check_unchanged(probe: Probe) -> None:
     after = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     if before != after:
         one, other = (f"{exact:.6g} (claimed {claim.epsilon:g})" for _, claim, exact in (before, after))
-        told = f"a call changes the mechanism: its exact epsilon was {one} before some calls, and {other} after them"
-        raise LeakError(told, Rank.STATE)
+        detail = f"a call changes the mechanism: its exact epsilon was {one} before some calls, and {other} after them"
+        raise LeakError(detail, Rank.STATE)
     # Another order the second time: what every so many calls do comes at other words then.
     seeds = range(SEED, SEED + CALLS)
     first = [reports_of(mechanism, rows, SeededWords(seed)) for seed in seeds]
     second = [reports_of(mechanism, rows, SeededWords(seed)) for seed in reversed(seeds)]
     if not same or not all(map(same_reports, first, reversed(second))):
-        told = (
+        detail = (
             "either a call changes the mechanism, or it draws randomness of its own, which cannot be checked"
         )
         raise LeakError(
-            f"two calls with the same rows and the same words give different reports: {told}", Rank.STATE
+            f"two calls with the same rows and the same words give different reports: {detail}", Rank.STATE
         )
 
 
@@ -159,8 +159,8 @@ def format_leaks(probe: Probe) -> list[str]:
                 f"the type of the codes is not the declared {kind}: {title} give {reports.codes.dtype}"
             )
         elif reports.codes.size and (largest := int(reports.codes.max())) >= shape.alphabet:
-            told = f"{title} give code {largest}, the alphabet ends at {shape.alphabet - 1}"
-            leaks.append(f"codes leave the alphabet: {told}")
+            detail = f"{title} give code {largest}, the alphabet ends at {shape.alphabet - 1}"
+            leaks.append(f"codes leave the alphabet: {detail}")
         resettled += [title] if reports.mechanism.fingerprint != mechanism.fingerprint else []
         if not shape.uneven:
             message = reports.to_bytes()
@@ -174,11 +174,11 @@ def format_leaks(probe: Probe) -> list[str]:
         alike = len(first) == 1 and list(wrong.values()) == [first] * len(probe.batches)
         what = "is not the declared one" if alike else "depends on the values"
         listed = ", ".join(f"{title} give {seen[0]} to {seen[-1]}" for title, seen in wrong.items())
-        told = f"the length of a report {what}: every report must hold {shape.length} codes, {listed}"
-        leaks.append(Leak(told, Rank.FORMAT if alike else Rank.CHOICE))
+        detail = f"the length of a report {what}: every report must hold {shape.length} codes, {listed}"
+        leaks.append(Leak(detail, Rank.FORMAT if alike else Rank.CHOICE))
     if resettled:
-        told = "the settings that reports are decoded with depend on the values, as a scale or a range may"
-        leaks.append(f"{told} ({', '.join(resettled)})")
+        detail = "the settings that reports are decoded with depend on the values, as a scale or a range may"
+        leaks.append(f"{detail} ({', '.join(resettled)})")
     header = "the header of a message, or the form of the arrays in it, depends on the values"
     return leaks + (
         leaks_of(check_alike, sizes, "the size of a message depends on the values", Rank.FORMAT)
@@ -197,13 +197,15 @@ def check_words_used(probe: Probe) -> None:
         words = CountedWords(SEED)
         reports_of(probe.build(), rows, words)
         taken[title] = words.taken
-    told = "how many random words are drawn depends on the values, and so does the time that it takes"
-    check_alike(taken, told, Rank.CHOICE)
+    detail = "how many random words are drawn depends on the values, and so does the time that it takes"
+    check_alike(taken, detail, Rank.CHOICE)
 
 
 def check_words_follow_reports(mechanism: Mechanism, probe: Probe) -> None:
     """Check that users who report the same degree take the same number of random words."""
-    told = "how many random words are drawn depends on the values even where the reported degree is the same"
+    detail = (
+        "how many random words are drawn depends on the values even where the reported degree is the same"
+    )
     taken: dict[tuple[int, bytes], dict[str, int]] = {}
     for title, rows in probe.batches.items():
         for user in range(min(ALONE, len(rows))):
@@ -212,7 +214,7 @@ def check_words_follow_reports(mechanism: Mechanism, probe: Probe) -> None:
             degrees = codes[places == mechanism.shape.dimensions]
             taken.setdefault((user, degrees.tobytes()), {})[title] = words.taken
     for alike in taken.values():
-        check_alike(alike, told, Rank.CHOICE)
+        check_alike(alike, detail, Rank.CHOICE)
 
 
 def check_dimensions(probe: Probe) -> None:
@@ -221,8 +223,8 @@ def check_dimensions(probe: Probe) -> None:
     for title, rows in probe.batches.items() if mechanism.shape.names_dimensions else ():
         dims = reports_of(mechanism, rows, SeededWords(SEED)).dims
         chosen[title] = None if dims is None else dims.tolist()
-    told = "which dimensions are reported depends on the values, with the same random words"
-    check_alike(chosen, told, Rank.CHOICE)
+    detail = "which dimensions are reported depends on the values, with the same random words"
+    check_alike(chosen, detail, Rank.CHOICE)
 
 
 def check_outliers(probe: Probe) -> None:
@@ -248,8 +250,8 @@ def check_outliers(probe: Probe) -> None:
         if not accepts(mechanism, outside):
             continue
         if not same_reports(*(reports_of(mechanism, held, SeededWords(SEED)) for held in (outside, ends))):
-            told = f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise"
-            raise LeakError(told, Rank.CHOICE)
+            detail = f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise"
+            raise LeakError(detail, Rank.CHOICE)
 
 
 def check_others(probe: Probe) -> None:
@@ -272,8 +274,8 @@ def check_others(probe: Probe) -> None:
             changed[kept] = rows[kept]
             reports = reports_of(probe.build(), changed, SeededWords(SEED))
             if not same_reports(reference.rows(kept), reports.rows(kept)):
-                told = f"with the same random words it changes when they hold {title} (as by a range taken from the data)"
-                raise LeakError(f"a user's report depends on other users' data: {told}", Rank.USERS)
+                detail = f"with the same random words it changes when they hold {title} (as by a range taken from the data)"
+                raise LeakError(f"a user's report depends on other users' data: {detail}", Rank.USERS)
 
 
 def check_answered(version: Version) -> None:
@@ -290,11 +292,11 @@ def check_answered(version: Version) -> None:
                 reports = mechanism.randomize(batch(private, 2), SeededWords(SEED))
                 reports.check()
             except Warning as warning:
-                told = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
-                raise LeakError(told, Rank.VALUE) from None
+                detail = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
+                raise LeakError(detail, Rank.VALUE) from None
             except Exception as error:  # noqa: BLE001
-                told = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
-                raise LeakError(told, Rank.VALUE) from None
+                detail = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
+                raise LeakError(detail, Rank.VALUE) from None
         if reports.users != 2 or reports.codes.dtype != sane.codes.dtype:
             raise LeakError(f"{title} are answered in another form than other rows", Rank.VALUE)
 
@@ -312,13 +314,13 @@ def check_refusals(version: Version) -> None:
             try:
                 call(wrong)
             except Exception as error:  # noqa: BLE001 -- whatever is raised is compared
-                told = f"{type(error).__name__}: {error}"
+                detail = f"{type(error).__name__}: {error}"
             else:
-                told = "accepted"
-            errors.setdefault((shape, call.__name__), {})[title] = told
+                detail = "accepted"
+            errors.setdefault((shape, call.__name__), {})[title] = detail
     for (shape, name), seen in errors.items():
-        told = f"whether and how rows that are {shape} are refused by {name} depends on their values"
-        check_alike(seen, told, Rank.FORMAT)
+        detail = f"whether and how rows that are {shape} are refused by {name} depends on their values"
+        check_alike(seen, detail, Rank.FORMAT)
 
 
 def check_in_the_clear(probe: Probe) -> None:
@@ -343,8 +345,8 @@ def check_in_the_clear(probe: Probe) -> None:
             code = int(codes[0, place])
             other, before = never.setdefault(place, (title, code))
             if before != code and always > max(mechanism.claim.epsilon, math.log(2)):
-                told = f"code {place} of a report is always {before} under {other}, and always {code} under {title}"
-                raise LeakError(f"it is sent in the clear: {told}", Rank.CLEAR)
+                detail = f"code {place} of a report is always {before} under {other}, and always {code} under {title}"
+                raise LeakError(f"it is sent in the clear: {detail}", Rank.CLEAR)
 
 
 def check_charges(version: Version) -> None:
@@ -352,8 +354,8 @@ def check_charges(version: Version) -> None:
     mechanism = version.mechanism
     budgets = mechanism.budgets if has_levels(mechanism) else (mechanism.claim.epsilon,)
     if mechanism.budgets and budgets != mechanism.budgets:
-        told = "it names budgets of levels, and its users hold none: what they are charged is not the claim"
-        raise LeakError(told, Rank.FORMAT)
+        detail = "it names budgets of levels, and its users hold none: what they are charged is not the claim"
+        raise LeakError(detail, Rank.FORMAT)
     calls = mechanism.count, mechanism.altered, mechanism.costs
     for (title, private), call in product({**version.valid, **version.invalid}.items(), calls):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -361,8 +363,8 @@ def check_charges(version: Version) -> None:
             try:
                 result = call(batch(private, USERS))
             except Exception as error:  # noqa: BLE001
-                told = f"{call.__name__} fails on {title} ({type(error).__name__}), which tells the value"
-                raise LeakError(told, Rank.FORMAT) from None
+                detail = f"{call.__name__} fails on {title} ({type(error).__name__}), which tells the value"
+                raise LeakError(detail, Rank.FORMAT) from None
         wrong = None
         if call == mechanism.count and result != USERS:
             wrong = f"count finds {result} users where there are {USERS}"
@@ -373,13 +375,13 @@ def check_charges(version: Version) -> None:
     if not has_levels(mechanism):
         return
     if max(budgets) < mechanism.claim.epsilon:
-        told = "no level is charged the epsilon that is claimed: the budgets are too small"
-        raise LeakError(told, Rank.FORMAT)
+        detail = "no level is charged the epsilon that is claimed: the budgets are too small"
+        raise LeakError(detail, Rank.FORMAT)
     # The loss is recomputed by the package's own code, whatever a subclass says of itself.
     for level, budget in enumerate(budgets, start=1):
         if PersonalMechanism.pair_loss(mechanism, level, level).exceeds(budget):
-            told = f"users of level {level} are charged {budget:g}, and their reports give away more"
-            raise LeakError(told, Rank.FORMAT)
+            detail = f"users of level {level} are charged {budget:g}, and their reports give away more"
+            raise LeakError(detail, Rank.FORMAT)
 
 
 def _wrong_costs(budgets: tuple[float, ...], private: Any, costs: Any) -> str | None:
@@ -407,8 +409,8 @@ def control_step(version: Version) -> Step:
     seen = "with the same random words it gives the same reports for all values"
     if version.mechanism.finite:
         seen = f"exact epsilon 0 by its tables, and {seen}"
-    told = [Leak(f"its control is not blind: {leak}", Rank.CONTROL) for leak in leaks]
-    return Step(Title.CONTROL, seen, tuple(told))
+    detail = [Leak(f"its control is not blind: {leak}", Rank.CONTROL) for leak in leaks]
+    return Step(Title.CONTROL, seen, tuple(detail))
 
 
 def sighted_tables(control: Mechanism) -> list[str]:

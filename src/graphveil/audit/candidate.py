@@ -506,10 +506,10 @@ def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], l
         if why := reason(mechanism, "loss"):
             trusts.append(f"`loss` of {mechanism.name} is taken on trust: {why}")
         else:
-            told = (
+            detail = (
                 "it names no channels, and the docstring of `loss` gives no reason: say why it is right there"
             )
-            leaks.append(f"its epsilon is its own word: {told}")
+            leaks.append(f"its epsilon is its own word: {detail}")
     elif "loss" in stated and CheckedLoss.of(mechanism).needs_proof:
         stated.remove("loss")
         if enumerated:
@@ -519,8 +519,8 @@ def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], l
             )
         else:
             stated_loss, summed = mechanism.loss.epsilon, summed_loss(mechanism).epsilon
-            told = f"its answers add up to {summed:.6g}, and no enumeration shows that it is less"
-            leaks.append(f"the mechanism states a loss of {stated_loss:.6g}, {told}")
+            detail = f"its answers add up to {summed:.6g}, and no enumeration shows that it is less"
+            leaks.append(f"the mechanism states a loss of {stated_loss:.6g}, {detail}")
     trusts += [
         f"`{each}` is not believed: it was computed again from the answers, for inputs of the audit's own"
         for each in stated

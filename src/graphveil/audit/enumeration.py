@@ -529,11 +529,11 @@ def graphs_step(candidate: Candidate) -> Step:
     )
     for users, (loss, link) in found.items():
         if loss.exceeds(claimed):
-            told = "is certain from what both send: some reports are impossible with or without it"
+            detail = "is certain from what both send: some reports are impossible with or without it"
             if loss.terms is not None:
                 times = loss.epsilon / claimed if claimed else math.inf
                 cost = f"costs {loss.epsilon:.6g} over everything that both send, {times:.3g} times the claimed {claimed:g}"
-                told = f"{cost}: what its two ends spend on it adds up"
-            told = f"with {users} users, the link between users {link[0]} and {link[1]} {told}"
-            return Step(Title.GRAPHS, seen, (Leak(told, Rank.CLAIM),))
+                detail = f"{cost}: what its two ends spend on it adds up"
+            detail = f"with {users} users, the link between users {link[0]} and {link[1]} {detail}"
+            return Step(Title.GRAPHS, seen, (Leak(detail, Rank.CLAIM),))
     return Step(Title.GRAPHS, seen)

@@ -180,8 +180,8 @@ def check_pairs(answers: AnswerBits, title: str) -> None:
     if tails[at] < log_false_alarm(tails.size):
         one, other = (int(answers.places[place]) for place in at)
         seen = _together_words(answers, int(at[0]), int(at[1]))
-        told = f"those about value {one} and value {other} come together {seen} (random words used twice do this)"
-        raise LeakError(f"{DEPENDENT}: under {title}, {told}", Rank.TOGETHER)
+        detail = f"those about value {one} and value {other} come together {seen} (random words used twice do this)"
+        raise LeakError(f"{DEPENDENT}: under {title}, {detail}", Rank.TOGETHER)
 
 
 def _together_words(answers: AnswerBits, one: int, other: int) -> str:
@@ -211,8 +211,8 @@ def check_triples(answers: AnswerBits, title: str) -> None:
     pair, third = np.unravel_index(int(tails.argmin()), tails.shape)
     if tails[pair, third] < log_false_alarm(tails.size):
         listed = ", ".join(str(int(answers.places[place])) for place in (first[pair], second[pair], third))
-        told = f"those about values {listed} depend on each other, although any two of them do not"
-        raise LeakError(f"{DEPENDENT}: under {title}, {told} (noise that cancels does this)", Rank.TOGETHER)
+        detail = f"those about values {listed} depend on each other, although any two of them do not"
+        raise LeakError(f"{DEPENDENT}: under {title}, {detail} (noise that cancels does this)", Rank.TOGETHER)
 
 
 def check_halves(answers: AnswerBits, title: str) -> None:
@@ -228,9 +228,11 @@ def check_halves(answers: AnswerBits, title: str) -> None:
         high = [one > np.median(one) for one in sums]
         seen = log_tail((high[0] & high[1]).sum(), high[0].sum(), high[1].mean())
         if float(seen) < log_false_alarm(HALVES):
-            told = "answers about half of the values and about the others vary together or against each other"
+            detail = (
+                "answers about half of the values and about the others vary together or against each other"
+            )
             raise LeakError(
-                f"{DEPENDENT}: under {title}, {told} (noise that cancels does this)", Rank.TOGETHER
+                f"{DEPENDENT}: under {title}, {detail} (noise that cancels does this)", Rank.TOGETHER
             )
 
 
@@ -275,11 +277,11 @@ def check_users(joint: JointDistribution) -> None:
         return
     if min(matches.values()) == 1:
         # Neither users nor calls nor words make a difference: there is no noise, and not a seed that is used twice.
-        told = f"reports of users with the same row never vary, independent ones would be equal in {equal:.2%} of pairs"
-        raise LeakError(told, Rank.ANSWER)
-    told = ", ".join(f"{title} in {matches[title]:.2%}" for title in wrong)
-    told = f"they are equal for {told} of pairs, independent ones would be in {equal:.2%} ({REUSED})"
-    raise LeakError(f"reports of users with the same row are not independent: {told}", Rank.USERS)
+        detail = f"reports of users with the same row never vary, independent ones would be equal in {equal:.2%} of pairs"
+        raise LeakError(detail, Rank.ANSWER)
+    detail = ", ".join(f"{title} in {matches[title]:.2%}" for title in wrong)
+    detail = f"they are equal for {detail} of pairs, independent ones would be in {equal:.2%} ({REUSED})"
+    raise LeakError(f"reports of users with the same row are not independent: {detail}", Rank.USERS)
 
 
 def _all_alike(joint: JointDistribution, shares: list[float]) -> bool:
@@ -303,8 +305,8 @@ def check_repeated(mechanism: Mechanism) -> None:
     )
     for title, share in matches.items():
         if share > 0.5:
-            told = f"{title} give equal reports ({REUSED})"
-            raise LeakError(f"reports are not independent: {told}", Rank.USERS)
+            detail = f"{title} give equal reports ({REUSED})"
+            raise LeakError(f"reports are not independent: {detail}", Rank.USERS)
 
 
 # A string that comes twice by chance has a probability of 2^-SURE at most, over all strings; entropies are halved besides.
@@ -456,10 +458,10 @@ def check_noise(version: Version, private: Any, crowd: Reports) -> None:
                 distance = float(period[0])
                 break
             if mirrored_deviations(halved) > DEVIATIONS:
-                told = f"users with the same row are not independent: {what} come again in the opposite order of users"
-                raise LeakError(told, Rank.USERS)
+                detail = f"users with the same row are not independent: {what} come again in the opposite order of users"
+                raise LeakError(detail, Rank.USERS)
         if distance is not None:
             after = f"{distance:,.0f} users" if distance >= 1 else "less than one user"
             where = "in one call" if distance < users else "in the next call"
-            told = f"{what} come again {where}, after {after} ({REUSED})"
-            raise LeakError(f"users with the same row are not independent: {told}", Rank.USERS)
+            detail = f"{what} come again {where}, after {after} ({REUSED})"
+            raise LeakError(f"users with the same row are not independent: {detail}", Rank.USERS)

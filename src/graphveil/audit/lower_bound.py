@@ -134,12 +134,12 @@ class LowerBound:
 
     def leak(self, claimed: float, error: float = ERROR) -> Leak:
         """The finding, if the bound is above the claim."""
-        told = (
+        detail = (
             f"reports tell more than claimed: {self.event} came {self.counts[0]:,} times in {self.draws:,} under "
             f"{show(self.inputs[0])} and {self.counts[1]:,} times under {show(self.inputs[1])}, so epsilon is at least "
             f"{self.epsilon:.6g} with {100 * (1 - error):.6g}%, claimed {claimed:g}"
         )
-        return Leak(told, Rank.BOUND)
+        return Leak(detail, Rank.BOUND)
 
 
 def best_bound(

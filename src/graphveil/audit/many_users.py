@@ -116,7 +116,7 @@ def check_everybody(version: Version, ranges: ReportRanges, private: Any, users:
         # Where the others are drawn wrongly as well, it is nothing about some users.
         if wrong.all() or float(others.min()) < log_false_alarm(tails.size):
             place = int(tails.sum(axis=0).argmin())
-            told, rank, who = (
+            detail, rank, who = (
                 "an answer is not drawn from its table",
                 Rank.ANSWER,
                 f"{users:,} users of a call",
@@ -124,13 +124,13 @@ def check_everybody(version: Version, ranges: ReportRanges, private: Any, users:
             share = there[:, place].mean()
         elif wrong.any():
             at, place = (int(one) for one in np.unravel_index(int(tails.argmin()), tails.shape))
-            told, rank = "some users of a large call are drawn differently", Rank.CLEAR
+            detail, rank = "some users of a large call are drawn differently", Rank.CLEAR
             who, share = f"{title.format(at)} of {users:,}", seen[at, place] / members
         else:
             continue
         allowed = f"its table allows {low[place]:.1%} to {high[place]:.1%}"
         raise LeakError(
-            f"{told}: {who} give answer {place} in the upper half in {share:.1%}, {allowed}", rank
+            f"{detail}: {who} give answer {place} in the upper half in {share:.1%}, {allowed}", rank
         )
 
 
@@ -286,8 +286,10 @@ def check_words(mechanism: Mechanism, private: Any, users: int, taken: int) -> N
     # Links take a word for each change, so how many there are is random.
     slack = DEVIATIONS * math.sqrt(each / FEW) if mechanism.shape.uneven else 0.0
     if there < FEWER_WORDS * each - slack:
-        told = f"a call for {FEW:,} users draws {each:.3g} words a user, one for {users:,} users {there:.3g}"
-        raise LeakError(f"random words are used more than once: {told}", Rank.USERS)
+        detail = (
+            f"a call for {FEW:,} users draws {each:.3g} words a user, one for {users:,} users {there:.3g}"
+        )
+        raise LeakError(f"random words are used more than once: {detail}", Rank.USERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,8 +350,8 @@ def check_odd_users(walk: CallWalk) -> None:
                 if tail < log_false_alarm(looks, 1) and (worst is None or tail < worst[0]):
                     worst = tail, f"{title.format(at)} of {count:,}, {totals[at, 0]:,} of {draws:,} answers"
     if worst is not None:
-        told = f"of {worst[1]} lie on one side, of all others {share:.1%}"
+        detail = f"of {worst[1]} lie on one side, of all others {share:.1%}"
         raise LeakError(
-            f"some users of a call are drawn differently from all others with the same row: {told}",
+            f"some users of a call are drawn differently from all others with the same row: {detail}",
             Rank.CLEAR,
         )

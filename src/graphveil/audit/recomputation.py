@@ -115,12 +115,12 @@ def check_decoded_here(mechanism: Mechanism, reports: dict[str, Reports]) -> Non
     for title, made in reports.items():
         estimate = made.estimate()
         if type(estimate) is not Estimate or set(vars(estimate)) != ESTIMATED:
-            told = f"an estimate carries more than its values: it is of {type(estimate).__name__}"
-            raise LeakError(told, Rank.STATE)
+            detail = f"an estimate carries more than its values: it is of {type(estimate).__name__}"
+            raise LeakError(detail, Rank.STATE)
         read = Reports.from_bytes(Reports.to_bytes(made), mechanism)
         if not _same(Decoded.of(estimate), Decoded.of(mechanism.estimate(read))):
-            told = f"those of {title} are decoded otherwise once they have been bytes"
-            raise LeakError(f"{UNSENT}: {told}", Rank.STATE)
+            detail = f"those of {title} are decoded otherwise once they have been bytes"
+            raise LeakError(f"{UNSENT}: {detail}", Rank.STATE)
 
 
 def check_decoded_there(other: Separate, reports: dict[str, Reports], control: dict[str, Reports]) -> None:
@@ -136,8 +136,8 @@ def check_decoded_there(other: Separate, reports: dict[str, Reports], control: d
     for title, made in {**reports, **control}.items():
         there = other.decode(Reports.to_bytes(made), blind=title in control)
         if not _same(Decoded.of(made.estimate()), there):
-            told = f"a process that has seen no row decodes those of {title} otherwise"
-            raise LeakError(f"{UNSENT}: {told}", Rank.STATE)
+            detail = f"a process that has seen no row decodes those of {title} otherwise"
+            raise LeakError(f"{UNSENT}: {detail}", Rank.STATE)
 
 
 def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, Any]) -> None:
@@ -156,14 +156,14 @@ def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, 
     for title, held in rows.items():
         sent = other.randomize(held, SEED)
         if sent.left:
-            told = f"while it answers, it {' and '.join(sent.left)}: what leaves a device beside its report is not covered by any epsilon"
-            raise LeakError(told, Rank.CLEAR)
+            detail = f"while it answers, it {' and '.join(sent.left)}: what leaves a device beside its report is not covered by any epsilon"
+            raise LeakError(detail, Rank.CLEAR)
         said[title] = sent.said
         check_alike(said, "what it prints or logs depends on the values", Rank.CLEAR)
         if sent.message != Reports.to_bytes(checked_reports(mechanism, held, SeededWords(SEED))):
             why = f" ({sent.error})" if sent.error else ""
-            told = f"with the same random words it answers {title} otherwise in a process of its own{why}"
-            raise LeakError(f"reports depend on what was called or loaded before: {told}", Rank.STATE)
+            detail = f"with the same random words it answers {title} otherwise in a process of its own{why}"
+            raise LeakError(f"reports depend on what was called or loaded before: {detail}", Rank.STATE)
 
 
 def check_memory(other: Separate, rows: dict[str, Any]) -> None:
@@ -176,8 +176,8 @@ def check_memory(other: Separate, rows: dict[str, Any]) -> None:
             return
         changed = [name for name in before if after.get(name) != before[name]]
         if changed:
-            told = f"it remembers rows: after a call with {title}, {changed[0]} is not what it is after one with {first}"
-            raise LeakError(told, Rank.STATE)
+            detail = f"it remembers rows: after a call with {title}, {changed[0]} is not what it is after one with {first}"
+            raise LeakError(detail, Rank.STATE)
 
 
 def _same(one: Decoded, other: Decoded) -> bool:
@@ -249,11 +249,11 @@ def graded(mechanism: ClassMechanism) -> tuple[ClassMechanism, NDArray[np.float6
     bias[:2] = 0
     offsets = np.zeros((len(points), places), dtype=np.int64)
     offsets[:, 1] = 2 * (points - model.zero) - 1
-    told = {"kind": "linear", "weights": weights, "bias": bias, "levels": model.levels, "zero": model.zero}
+    detail = {"kind": "linear", "weights": weights, "bias": bias, "levels": model.levels, "zero": model.zero}
     lists = np.tile(np.arange(places), (len(points), 1))
     asked = replace(
         mechanism,
-        model=ClassModel.of(told),
+        model=ClassModel.of(detail),
         lists=Integers.of(lists, "lists", 2),
         offsets=Integers.of(offsets, "offsets", 2),
     )
@@ -327,9 +327,9 @@ def check_places(mechanism: ClassMechanism, rows: NDArray[np.float64], word: int
         wrong = [user for user, (one, other) in enumerate(zip(codes, said, strict=True)) if one != other]
         if wrong:
             user = wrong[0]
-            told = f"with {title}, user {user} answers by place {codes[user]} of the list, and not by {said[user]}"
+            detail = f"with {title}, user {user} answers by place {codes[user]} of the list, and not by {said[user]}"
             raise LeakError(
-                f"what is answered is not the class that the plan's model gives to the own row: {told}",
+                f"what is answered is not the class that the plan's model gives to the own row: {detail}",
                 Rank.CHOICE,
             )
 

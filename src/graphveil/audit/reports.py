@@ -248,8 +248,8 @@ def reports_of(
         try:
             reports = mechanism.randomize(private, words)
         except Exception as error:
-            told = f"randomize fails on rows that it must accept: {type(error).__name__}: {error}"
-            raise BrokenError(told) from error
+            detail = f"randomize fails on rows that it must accept: {type(error).__name__}: {error}"
+            raise BrokenError(detail) from error
     if more := _carried(reports, mechanism):
         raise BrokenError(f"a report carries more than its codes: {more}")
     if reports.users != expected:
@@ -275,12 +275,12 @@ def _carried(reports: Any, mechanism: Mechanism) -> str | None:
     return None
 
 
-def _attached(told: Any, mechanism: Mechanism) -> set[str]:
+def _attached(detail: Any, mechanism: Mechanism) -> set[str]:
     """The attributes that somebody has put on the mechanism of a report: neither its fields nor what its class computes."""
-    if told is mechanism or (type(told) is not type(mechanism) and not is_dataclass(told)):
+    if detail is mechanism or (type(detail) is not type(mechanism) and not is_dataclass(detail)):
         return set()
-    known = {field.name for field in fields(told)} if is_dataclass(told) else set(vars(mechanism))
-    return {name for name in vars(told).keys() - known if getattr_static(type(told), name, None) is None}
+    known = {field.name for field in fields(detail)} if is_dataclass(detail) else set(vars(mechanism))
+    return {name for name in vars(detail).keys() - known if getattr_static(type(detail), name, None) is None}
 
 
 def _bases(array: Any) -> Iterator[Any]:

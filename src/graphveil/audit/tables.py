@@ -40,8 +40,8 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
     if (strictest := least_claim(mechanism)) > asked:
-        told = f"it was asked for epsilon {asked:g} and claims {strictest:g}"
-        leaks.append(f"{told}: it spends more than it is given")
+        detail = f"it was asked for epsilon {asked:g} and claims {strictest:g}"
+        leaks.append(f"{detail}: it spends more than it is given")
     exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {stated.delta:.6g}" if claim.delta else "")
     if not mechanism.answers:
         if mechanism.finite:
@@ -161,8 +161,8 @@ def _alias_leaks(channel: FiniteChannel) -> list[str]:
         if row != drawn:
             output = max(range(len(row)), key=lambda place: abs(row[place] - drawn[place]))
             drew, should = (counts[output] / channel.total for counts in (drawn, row))
-            told = f"draws output {output} under input {symbol} with probability {drew:.9g}, its table says {should:.9g}"
-            return [f"the alias table of {channel.name} {told}: the sampler is biased"]
+            detail = f"draws output {output} under input {symbol} with probability {drew:.9g}, its table says {should:.9g}"
+            return [f"the alias table of {channel.name} {detail}: the sampler is biased"]
     return []
 
 
@@ -183,8 +183,8 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         result += f"delta at epsilon {claim.epsilon:g} is {float(delta):.6g}, claimed {claim.delta:g}"
         if delta > Fraction(claim.delta):
             one, other = (show(joint.inputs[index]) for index in pair)
-            told = f"whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon {claim.epsilon:g}"
-            leaks.append(f"with {size}, {told}, claimed {claim.delta:g}")
+            detail = f"whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon {claim.epsilon:g}"
+            leaks.append(f"with {size}, {detail}, claimed {claim.delta:g}")
         return Step(Title.JOINT, result, tuple(leaks))
     result += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
     # The loss that the mechanism states must cover what its reports show.
@@ -196,8 +196,8 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
 
 
 def _understated(stated: Loss, seen: Loss, between: str = "") -> str:
-    told, found = f"{rounded_up(stated.epsilon)}{between}", rounded_up(seen.epsilon)
-    return f"the mechanism states an exact epsilon of {told}, its enumerated reports have {found}: the stated loss is wrong"
+    detail, found = f"{rounded_up(stated.epsilon)}{between}", rounded_up(seen.epsilon)
+    return f"the mechanism states an exact epsilon of {detail}, its enumerated reports have {found}: the stated loss is wrong"
 
 
 def describe_worst_report(
@@ -287,8 +287,8 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
     leaks = []
     for kind, worst in broken.items():
         allowed = pair_claim(mechanism, joint.inputs[worst.likelier], joint.inputs[worst.rarer])
-        told = describe_worst_report(joint, worst, allowed, _show_level)
-        leaks.append(f"{NOT_KEPT if kind == 'one level' else NOT_PROTECTED}: with {size}, {told}")
+        detail = describe_worst_report(joint, worst, allowed, _show_level)
+        leaks.append(f"{NOT_KEPT if kind == 'one level' else NOT_PROTECTED}: with {size}, {detail}")
     return Step(Title.JOINT, seen, (*leaks, *understated))
 
 
@@ -320,8 +320,8 @@ def personal_cause(mechanism: PersonalMechanism) -> list[str]:
             one, other = max(broken, key=lambda pair: mechanism.pair_loss(*pair).epsilon)
             lost, budget = mechanism.pair_loss(one, other), mechanism.budgets[max(one, other) - 1]
             who = f"rows of level {one}" if same else f"users of level {one} and of level {other}"
-            told = f"the exact epsilon between {who} is {rounded_up(lost.epsilon)}, claimed {budget:g}"
-            causes.append(f"{NOT_KEPT if same else NOT_PROTECTED}: {told}")
+            detail = f"the exact epsilon between {who} is {rounded_up(lost.epsilon)}, claimed {budget:g}"
+            causes.append(f"{NOT_KEPT if same else NOT_PROTECTED}: {detail}")
     return causes
 
 

@@ -355,8 +355,8 @@ def check_paths(version: Version, refused: list[str]) -> None:
                         refused += [] if title in refused else [title]
                         continue
                 if not same_reports(expected, reports):
-                    told = "with the same values and words they give other reports than an array of double precision"
-                    raise LeakError(f"{title} are answered differently: {told}", Rank.PATH)
+                    detail = "with the same values and words they give other reports than an array of double precision"
+                    raise LeakError(f"{title} are answered differently: {detail}", Rank.PATH)
 
 
 Representation = Callable[[NDArray[Any]], Any]
