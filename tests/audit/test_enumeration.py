@@ -262,8 +262,8 @@ def test_a_small_bias_is_found():
     joint = _joint()
     draw = joint.draw
 
-    def biased(index, draws, words):
-        counts = draw(index, draws, words)
+    def biased(index, draws, words, *block):
+        counts = draw(index, draws, words, *block)
         moved = counts[0] // 20
         return (
             counts
@@ -282,9 +282,9 @@ def test_an_impossible_report_is_found():
     joint = JointDistribution.of(LevelMechanism("half", Claim(1.0, 0.5), channel, "level"))
     draw = joint.draw
 
-    def impossible(index, draws, words):
-        counts = draw(index, draws, words)
-        return counts + (np.array([-1, 1]) if joint.shares[index][1] == 0 else 0)
+    def impossible(index, draws, words, *block):
+        counts = draw(index, draws, words, *block)
+        return counts + (np.array([-1, 1]) if joint.shares[index][1] == 0 and not block else 0)
 
     object.__setattr__(joint, "draw", impossible)
     (leak,) = sampler_step(joint, 100_000, SeededWords(3)).leaks

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import combinations
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,7 +202,7 @@ class JointDistribution:
             raise BrokenError("a report was drawn that is not among the possible ones")
         return places
 
-    def draw(self, index: int, draws: int, words: Words) -> Numbers:
+    def draw(self, index: int, draws: int, words: Words, block: int = DRAW_BLOCK) -> Numbers:
         """Return how often each possible report is drawn under an input, (reports,) int64.
 
         Reports are drawn in blocks, so that memory is bounded.
@@ -215,28 +215,14 @@ class JointDistribution:
             The number of reports to draw.
         words
             The source of random words.
+        block
+            The number of users of a call; 1 as clients make them.
         """
         counts = np.zeros(len(self.counts[0]), dtype=np.int64)
-        for start in range(0, draws, DRAW_BLOCK):
-            users = batch(self.inputs[index], min(DRAW_BLOCK, draws - start))
-            counts += np.bincount(self.places(users, words), minlength=len(counts))
+        for start in range(0, draws, block):
+            users = batch(self.inputs[index], min(block, draws - start))
+            np.add.at(counts, self.places(users, words), 1)
         return counts
-
-    def draw_alone(self, index: int, calls: int, words: Words) -> Numbers:
-        """Return the same as `draw`, by calls for one user each, as clients make them.
-
-        Parameters
-        ----------
-        index
-            The input, as an index into `inputs`.
-        calls
-            The number of calls.
-        words
-            The source of random words.
-        """
-        user = batch(self.inputs[index], 1)
-        places = np.concatenate([self.places(user, words) for _ in range(calls)])
-        return np.bincount(places, minlength=len(self.counts[0]))
 
 
 def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
@@ -277,16 +263,11 @@ ONE_SIDED, TINY = 100.0, 1e-300
 Places = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class ReportEvent:
+class ReportEvent(NamedTuple):
     """Some of the possible reports, whose draws are counted together."""
 
     title: str
     places: Places
-
-    def count(self, counts: Numbers) -> int:
-        """Return how often one of the reports was drawn."""
-        return int(counts[self.places].sum())
 
 
 def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
@@ -315,7 +296,7 @@ def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
     def proven() -> LowerBound:
         # What the tables were compared with serves once; after that is drawn afresh.
         rows = [drawn.pop(0) if drawn else joint.draw(index, draws, words) for index in pair]
-        counts = np.array([[event.count(row) for event in events] for row in rows])
+        counts = np.array([[row[event.places].sum() for event in events] for row in rows])
         inputs = joint.inputs[pair[0]], joint.inputs[pair[1]]
         return best_bound(counts, lambda place: events[place].title, inputs, draws, claim.delta)
 
@@ -327,7 +308,7 @@ def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
         drawn += [counts] * pair.count(index)
     for index in pair:
         # A client asks for one user at a time.
-        alone = partial(joint.draw_alone, index, calls, words)
+        alone = partial(joint.draw, index, calls, words, 1)
         look = SamplerLook(joint, index, calls, looks, alone, ", in calls for one user each")
         differences += look.difference(events, look.draw())
     bound = confirmed_bound(known, proven)
@@ -375,7 +356,7 @@ class SamplerLook:
     ) -> list[tuple[float, ReportEvent, int, float]]:
         """Return the unlikely events after the logarithms of how unlikely they are, with counts and expected shares."""
         shares = self.joint.shares[self.index]
-        seen = [event.count(counts) for event in events]
+        seen = [int(counts[event.places].sum()) for event in events]
         expected = [min(float(shares[event.places].sum()), 1.0) for event in events]
         tails = log_tail(seen, self.draws, expected)
         limit = math.log(ERROR / (len(events) * self.looks) / 2)
