@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import graphveil as gv
 from graphveil.attacks import Learned, LearnedLabelAttack, guess_bound
-from graphveil.attacks.label import neighbour_scores
+from graphveil.attacks.symbols import neighbour_scores
 from graphveil.errors import InputError
 from tests.attacks.small import EPSILONS, FALSE_ALARM, control_is_off_by, how_likely, played
 from tests.attacks.test_membership import Forgetter, Rememberer

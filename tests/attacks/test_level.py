@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from graphveil.attacks.level import report_likelihoods
+from graphveil.attacks.symbols import report_likelihoods
 from graphveil.errors import InputError
 from tests.attacks.small import EPSILONS, FALSE_ALARM, control_is_off_by, how_likely, played
 

@@ -13,7 +13,7 @@ from graphveil.attacks.link import (
     TOGETHER,
     Planted,
     PublishedLinks,
-    curator_ratios,
+    link_ratios,
     number_ratio,
     pair_ratios,
     paired_off,
@@ -156,7 +156,7 @@ def test_no_pair_tells_more_than_the_budget(name):
     mechanism = gv.mechanism(name, epsilon=2.0, dims=80, **({} if name == "lapgraph" else COUNTS))
     dice = dice_of(3)
     planted = Planted.of(Reporting(mechanism, graph, users), paired_off(mechanism, dice)[:TOGETHER], dice)
-    ratios = curator_ratios(mechanism, mechanism, planted, SeededWords(0, REPORTS))
+    ratios = link_ratios(mechanism, mechanism, planted, SeededWords(0, REPORTS))
     assert len(ratios) == TOGETHER
     assert np.abs(ratios).max() <= 2.0 + 1e-9
 

@@ -8,8 +8,7 @@ from scipy.stats import binom
 
 import graphveil as gv
 from graphveil.attacks import Learned, MembershipAttack, guess_bound
-from graphveil.attacks.membership import best_threshold
-from graphveil.attacks.model import class_scores
+from graphveil.attacks.model import best_threshold, class_scores
 from graphveil.channels import SeededWords
 from graphveil.errors import InputError
 from graphveil.methods.tasks import Outcome

@@ -69,6 +69,30 @@ def test_a_user_who_is_charged_nothing_is_seen():
         check_charges(Version(free, UNIT))
 
 
+class _Discounted(FeatureMechanism):
+    budgets = (0.125, 1.0)
+
+    def costs(self, private):
+        return np.full(len(private), 0.125)
+
+
+class _Cheaper(FeatureMechanism):
+    def costs(self, private):
+        return np.full(len(private), 0.125)
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (_Discounted, "names budgets of levels, and its users hold none"),
+        (_Cheaper, "are charged less than the budget"),
+    ],
+)
+def test_a_stranger_without_levels_must_charge_the_claim(kind, told):
+    with pytest.raises(LeakError, match=told):
+        check_charges(Version(_made(kind), UNIT))
+
+
 def test_looking_over_must_not_fail():
     class Loud(type(mechanism("multibit", epsilon=1.0, dims=3, range=(0, 1)))):
         def altered(self, private):

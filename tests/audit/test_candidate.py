@@ -324,6 +324,14 @@ def test_that_answers_depend_on_each_other_is_believed_of_the_package_alone():
     assert not claims_independence(own) and draws_by_reports(own)
 
 
+def test_what_is_set_on_an_object_alone_is_not_believed():
+    boasting = _boasting()
+    for name in ("compares", "independent", "words_by_reports"):
+        object.__setattr__(boasting, name, lambda *_: False)
+    assert is_compared(boasting, np.zeros(3), np.ones(3))
+    assert claims_independence(boasting) and not draws_by_reports(boasting)
+
+
 def test_a_borrowed_name_is_not_believed():
     class Borrowed(_Boasting):
         __module__ = "graphveil.mechanisms.features"

@@ -7,8 +7,8 @@ import pytest
 
 from graphveil import Plan, SeededWords
 from graphveil.audit import audit
-from graphveil.audit.classes import classes_step, graded, hostile_rows, place_of
-from graphveil.mechanisms import ClassMechanism, LabelMechanism
+from graphveil.audit.recomputation import classes_step, graded, hostile_rows, place_of
+from graphveil.mechanisms import ClassMechanism
 from graphveil.mechanisms.classes import Integers
 
 RANDOM = np.random.default_rng(3)
@@ -118,15 +118,16 @@ def test_a_tie_that_goes_to_the_last_is_found():
 
 
 def test_a_row_that_takes_more_words_is_found():
-    class Dear(LabelMechanism):
-        def randomize(self, private, words=None):
-            words.take(int(np.sum(private)))
-            return super().randomize(private, words)
+    class Dear(ClassMechanism):
+        def encode(self, private, words):
+            places, _ = super().encode(private, words)
+            words.take(int(places.sum()))
+            return places, None
 
     asked = class_plan().build()
-    label = Dear(**{name: getattr(asked.label, name) for name in asked.label.__dataclass_fields__})
-    (leak,) = classes_step(replace(asked, label=label)).leaks
-    assert leak.startswith("random words or the size of a report depend on the row (")
+    fields = ("label", "public", "model", "lists", "offsets")
+    (leak,) = classes_step(Dear(**{name: getattr(asked, name) for name in fields})).leaks
+    assert leak.startswith("the number of random words depends on the row")
 
 
 @pytest.mark.parametrize("model", [LINEAR, HIDDEN])

@@ -46,7 +46,7 @@ def test_a_block_of_users_without_noise_is_found():
             return replace(reports, codes=codes)
 
     version = Version(_onebit(Block), words=SeededWords(1))
-    with pytest.raises(LeakError, match="block 3 of 1000 users"):
+    with pytest.raises(LeakError, match="users in block 3 of 1,000"):
         check_everybody(version, ReportRanges.of(version.mechanism), np.zeros(3), 10_000)
 
 

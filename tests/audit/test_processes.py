@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from graphveil.audit import processes
+from graphveil.audit import recomputation
 from graphveil.audit.candidate import Candidate, is_foreign, load_mechanism
-from graphveil.audit.processes import processes_step, started
+from graphveil.audit.recomputation import processes_step, started
 from graphveil.audit.reports import Version, public_range
 from graphveil.channels import onebit
 from graphveil.mechanisms import FeatureMechanism, feature_family, unregister
@@ -21,7 +21,7 @@ def _step(what, foreign=True):
 
 
 def test_the_packages_own_are_decoded_from_bytes_and_start_no_process(monkeypatch):
-    monkeypatch.setattr(processes, "started", lambda candidate: pytest.fail("it was started"))
+    monkeypatch.setattr(recomputation, "started", lambda candidate: pytest.fail("it was started"))
     for name in ("piecewise", "ppm", "krr", "dprr"):
         step = _step(name, foreign=False)
         assert step.leaks == () and not step.skipped

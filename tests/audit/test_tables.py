@@ -84,6 +84,16 @@ def test_a_claim_above_what_was_asked_for_is_found():
     assert "it was asked for epsilon 1 and claims 1.1" in leak
 
 
+def test_budgets_that_a_stranger_names_hide_no_claim():
+    class Discounted(FeatureMechanism):
+        budgets = (0.5, 1.1)
+
+    found = Discounted(
+        "discounted", Claim(1.1), PublicRange(0, 1), 1, 1, (_binary(3 * TOTAL // 4, 1.1),), 1.0
+    )
+    assert "it was asked for epsilon 1 and claims 1.1" in tables_step(found, 1.0).leaks[0]
+
+
 def test_a_finite_mechanism_without_channels_is_found():
     class Silent(FeatureMechanism):
         answers = ()

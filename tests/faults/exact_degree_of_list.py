@@ -5,7 +5,7 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, kary
 from graphveil.mechanisms import LinkMechanism, Reports
 
-CAUSE = "some users of a large call are drawn differently"
+CAUSE = "the sampler does not draw what the table says"
 
 
 class ExactDegree(LinkMechanism):

@@ -32,14 +32,13 @@ if TYPE_CHECKING:
         Tally as Tally,
         guess_bound as guess_bound,
     )
-    from graphveil.attacks.label import LabelAttack as LabelAttack, LearnedLabelAttack as LearnedLabelAttack
-    from graphveil.attacks.level import LevelAttack as LevelAttack
     from graphveil.attacks.link import LinkAttack as LinkAttack
-    from graphveil.attacks.membership import MembershipAttack as MembershipAttack
     from graphveil.attacks.model import (
         SEEN as SEEN,
         Learned as Learned,
+        LearnedLabelAttack as LearnedLabelAttack,
         Learner as Learner,
+        MembershipAttack as MembershipAttack,
         ModelAttack as ModelAttack,
         Seen as Seen,
     )
@@ -49,5 +48,6 @@ if TYPE_CHECKING:
         influence_of as influence_of,
     )
     from graphveil.attacks.registry import ATTACKS as ATTACKS, MODEL_ATTACKS as MODEL_ATTACKS
+    from graphveil.attacks.symbols import LabelAttack as LabelAttack, LevelAttack as LevelAttack
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

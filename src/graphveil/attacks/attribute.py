@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
-from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,20 +11,22 @@ from numpy.typing import NDArray
 
 from graphveil.attacks.game import (
     FITTING,
-    REPORTS,
     Deal,
+    Floats,
     MechanismAttack,
     Natural,
     Numbers,
     Reporting,
     Stakes,
     balanced,
+    channel_logs,
+    draw_reports,
     features_mechanism,
     likelier,
+    named_values,
     naturals,
 )
 from graphveil.channels.channel import FiniteChannel
-from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users, draw_levels
@@ -35,7 +36,6 @@ from graphveil.mechanisms import (
     ItemMechanism,
     Mechanism,
     PersonalMechanism,
-    PersonalRows,
     Reports,
 )
 from graphveil.mechanisms.base import Subject
@@ -50,12 +50,13 @@ Prior = Literal["fair", "fitted"]
 PRIORS: tuple[Prior, ...] = ("fair", "fitted")
 # No value counts as rarer than this.
 RAREST = 1e-12
+# An output that never comes about counts as so likely.
+NEVER = 2.0**-80
 
 # Votes of so many attributes are counted at a time.
 BLOCK = 64
 
 Votes = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -85,21 +86,35 @@ class AttributeAttack(MechanismAttack):
     prior: Prior = "fair"
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        """Build a mechanism that reports features.
+
+        Parameters
+        ----------
+        name, epsilon, graph, seed, options
+            As in `MechanismAttack.build`.
+        """
         return features_mechanism(name, epsilon, graph, options)
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        """Plant a bit in one attribute of every user.
+
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
         mechanism, graph, pair = target.mechanism, target.graph, target.pair
         rows, users = target.users.raw.rows(), len(target.users)
-        strictest = np.ones(users, dtype=np.int64) if isinstance(mechanism, PersonalMechanism) else None
+        strictest = np.ones(users, dtype=np.int64) if mechanism.budgets else None
         # The same words again below: the same attributes are answered, and all else is drawn for the planted rows.
-        targets = _answered_places(mechanism, _report(mechanism, rows, strictest, seed), dice)
+        targets = _answered_places(mechanism, draw_reports(mechanism, rows, seed, levels=strictest), dice)
         upper = 0.5 if self.prior == "fair" else _fitted_upper(target, strictest, seed)
         bits = dice.random(users) < upper
         ends = np.where(bits, graph.feature_range.high, graph.feature_range.low)
         planted = _with_values(rows, targets, ends, mechanism.shape.dimensions)
 
         def guess(control: bool) -> NDArray[np.bool_]:
-            reports = _report(pair[control], planted, strictest, seed)
+            reports = draw_reports(pair[control], planted, seed, levels=strictest)
             ratios = report_ratios(mechanism, reports, targets, planted, strictest, graph)
             return likelier(ratios + np.log(upper / (1 - upper)), dice)
 
@@ -112,7 +127,7 @@ def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[st
     """Real values: what neighbours' reports tell, and what one's own does."""
     mechanism, graph, users = target.mechanism, target.graph, target.users
     rows, levels = users.raw.rows(), _levels(mechanism, users, seed)
-    real, control = (_report(each, rows, levels, seed) for each in target.pair)
+    real, control = (draw_reports(each, rows, seed, levels=levels) for each in target.pair)
     votes, first = (
         [attribute_inference(graph, users, each, own=own).balanced for each in (real, control)]
         for own in (False, True)
@@ -130,7 +145,7 @@ def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[st
 
 def _fitted_upper(target: Reporting, levels: Numbers | None, seed: int) -> float:
     """Estimate the share of values in the upper half of the range, by reports that serve only this."""
-    reports = _report(target.mechanism, target.users.raw.rows(), levels, seed, FITTING)
+    reports = draw_reports(target.mechanism, target.users.raw.rows(), seed, FITTING, levels)
     answers = _answers(target.mechanism, reports, levels)
     if answers is None:
         low, high = astuple(target.graph.feature_range)
@@ -146,18 +161,10 @@ def _fitted_upper(target: Reporting, levels: Numbers | None, seed: int) -> float
 
 def _levels(mechanism: Mechanism, users: Users, seed: int) -> Numbers | None:
     """Everybody's level, where reports depend on one: the own, or any equally likely."""
-    if not isinstance(mechanism, PersonalMechanism):
+    if not mechanism.budgets:
         return None
     own = users.raw.levels
     return draw_levels(len(users), len(mechanism.budgets), seed=seed) if own is None else own
-
-
-def _report(
-    mechanism: Mechanism, rows: Any, levels: Numbers | None, seed: int, stream: int = REPORTS
-) -> Reports:
-    return mechanism.randomize(
-        rows if levels is None else PersonalRows(levels, rows), SeededWords(seed, stream)
-    )
 
 
 def _with_values(rows: Any, places: Numbers, values: Floats, dimensions: int) -> Any:
@@ -186,37 +193,23 @@ class _Answers:
 def _answers(mechanism: Mechanism, reports: Reports, levels: Numbers | None) -> _Answers | None:
     """Return the single answers of reports; None where values are not answered one by one."""
     if isinstance(mechanism, FeatureMechanism):
-        size = mechanism.sampled
-        users = np.repeat(np.arange(reports.users), size)
-        dims = (
-            np.tile(np.arange(size), reports.users) if reports.dims is None else reports.dims.astype(np.int64)
-        )
+        users = np.repeat(np.arange(reports.users), mechanism.sampled)
+        dims = np.tile(np.arange(mechanism.sampled), reports.users)
+        dims = dims if reports.dims is None else reports.dims.astype(np.int64)
         distinct = list(dict.fromkeys(mechanism.channels))
         number = np.array([distinct.index(channel) for channel in mechanism.channels])
-        numbers = np.zeros(len(dims), dtype=np.int64) if len(number) == 1 else number[dims]
+        numbers = np.resize(number, mechanism.size)[dims]
         return _Answers(users, dims, reports.codes.astype(np.int64), numbers, distinct)
     if not isinstance(mechanism, PersonalMechanism) or levels is None:
         return None
     codes = reports.codes.reshape(reports.users, mechanism.shape.length).astype(np.int64)
-    places = _named(mechanism, reports)
     users, slots = np.nonzero(codes[:, :-1] != mechanism.blank)
-    ways = {(level, named): way for level, row in enumerate(mechanism.ways) for named, way in enumerate(row)}
-    distinct = list(dict.fromkeys(way.channel for way in ways.values()))
-    shape = (len(mechanism.ways), len(mechanism.ways[0]))
-    first, number = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for place, way in ways.items():
-        first[place], number[place] = way.first, distinct.index(way.channel)
-    level, named = levels[users] - 1, codes[users, -1]
-    return _Answers(
-        users, places[users, slots], codes[users, slots] - first[level, named], number[level, named], distinct
-    )
-
-
-def _named(mechanism: PersonalMechanism, reports: Reports) -> Numbers:
-    """The attributes that a report of a personal mechanism names, a row a user."""
-    if reports.dims is None:
-        return np.tile(np.arange(mechanism.size), (reports.users, 1))
-    return reports.dims.reshape(reports.users, mechanism.shape.length)[:, :-1].astype(np.int64)
+    dims = named_values(mechanism, reports)[users, slots].astype(np.int64)
+    distinct = list(dict.fromkeys(way.channel for row in mechanism.ways for way in row))
+    first = np.array([[way.first for way in row] for row in mechanism.ways])
+    number = np.array([[distinct.index(way.channel) for way in row] for row in mechanism.ways])
+    way = levels[users] - 1, codes[users, -1]
+    return _Answers(users, dims, codes[users, slots] - first[way], number[way], distinct)
 
 
 def _answered_places(mechanism: Mechanism, reports: Reports, dice: np.random.Generator) -> Numbers:
@@ -225,7 +218,8 @@ def _answered_places(mechanism: Mechanism, reports: Reports, dice: np.random.Gen
     if isinstance(mechanism, PersonalMechanism):
         codes = reports.codes.reshape(count, mechanism.shape.length)[:, :-1]
         order = dice.random(codes.shape) + (codes == mechanism.blank)
-        return np.take_along_axis(_named(mechanism, reports), order.argmin(axis=1)[:, None], axis=1)[:, 0]
+        first = named_values(mechanism, reports)[np.arange(count), order.argmin(axis=1)]
+        return np.asarray(first, dtype=np.int64)
     if reports.dims is None:
         return dice.integers(0, mechanism.shape.dimensions, count)
     named = reports.dims.reshape(count, -1).astype(np.int64)
@@ -261,15 +255,10 @@ def report_ratios(
     for number, channel in enumerate(answers.channels):
         mine = about & (answers.numbers == number)
         # The lower end of a range is always the first input of a channel, and the upper one the last.
-        ratios[answers.users[mine]] = (_logs(channel)[-1] - _logs(channel)[0])[answers.codes[mine]]
+        ratios[answers.users[mine]] = (channel_logs(channel, NEVER)[-1] - channel_logs(channel, NEVER)[0])[
+            answers.codes[mine]
+        ]
     return ratios
-
-
-@lru_cache(maxsize=64)
-def _logs(channel: FiniteChannel) -> Floats:
-    """The logarithm of a channel's table; an output that never comes about counts as 2^-80."""
-    rows = [channel.row(symbol) for symbol in range(channel.input_count)]
-    return np.log(np.maximum(np.array(rows, dtype=np.float64) / channel.total, 2.0**-80))
 
 
 def item_ratios(mechanism: ItemMechanism, reports: Reports, targets: Numbers, rows: Any) -> Floats:
@@ -322,14 +311,16 @@ def _own_guesses(target: Reporting, answers: _Answers, dice: np.random.Generator
 
 def _side_ratios(channel: FiniteChannel, codes: Numbers) -> Floats:
     """For each code log P[code | above the middle]/P[code | below], where values are as common as the codes tell."""
-    table, shares = np.exp(_logs(channel)), _input_shares(channel, codes)
+    table, shares = np.exp(channel_logs(channel, NEVER)), _input_shares(channel, codes)
     above = channel.inputs > 0
     sides = [(shares[side] + 1e-12) @ table[side] / (shares[side] + 1e-12).sum() for side in (above, ~above)]
     return np.asarray(np.log(sides[0]) - np.log(sides[1]))
 
 
 def _input_shares(channel: FiniteChannel, codes: Numbers) -> Floats:
-    return fitted_shares(np.exp(_logs(channel)), np.bincount(codes, minlength=channel.output_count))
+    return fitted_shares(
+        np.exp(channel_logs(channel, NEVER)), np.bincount(codes, minlength=channel.output_count)
+    )
 
 
 def fitted_shares(table: Floats, counts: NDArray[Any]) -> Floats:

@@ -67,7 +67,17 @@ class MechanismTarget:
     def of(
         cls, attack: str | MechanismAttack, data: str, mechanism: str = "", **more: Any
     ) -> MechanismTarget:
-        """By the name of the attack, or itself; its own mechanism unless one is named."""
+        """Return the target of an attack on a mechanism.
+
+        Parameters
+        ----------
+        attack
+            The attack, or its name.
+        data
+            The name of the graph.
+        mechanism
+            The name of the mechanism; empty: the attack's own.
+        """
         found = ATTACKS.find(attack) if isinstance(attack, str) else attack
         name = mechanism or found.mechanism
         subject = load_entry(name).subject
@@ -149,9 +159,8 @@ class AttackPoint:
     def prior_text(self) -> str:
         """The prior of planted secrets, in words."""
         if self.stakes.prior is None:
-            return (
-                f"{'both' if self.stakes.values == 2 else f'all {self.stakes.values}'} values equally likely"
-            )
+            count = "both" if self.stakes.values == 2 else f"all {self.stakes.values}"
+            return f"{count} values equally likely"
         return f"{', '.join(percent(share, '.3g') for share in self.stakes.shares)}, fitted to reports"
 
     def _mean(self, numbers: Sequence[float]) -> float:
@@ -177,14 +186,13 @@ class AttackPoint:
     @property
     def natural(self) -> list[NaturalAccuracy]:
         """Attacks on real secrets, with 95% t-intervals over runs."""
-        return [self._natural(name) for name in self.plays[0].natural]
-
-    def _natural(self, name: str) -> NaturalAccuracy:
-        each = [play.natural[name] for play in self.plays if name in play.natural]
-        control = [one.control for one in each if one.control is not None]
-        return NaturalAccuracy(
-            name, _share([one.accuracy for one in each]), _share(control) if control else None
-        )
+        found = []
+        for name in self.plays[0].natural:
+            each = [play.natural[name] for play in self.plays if name in play.natural]
+            control = [one.control for one in each if one.control is not None]
+            accuracy = _share([one.accuracy for one in each])
+            found.append(NaturalAccuracy(name, accuracy, _share(control) if control else None))
+        return found
 
     @property
     def promised(self) -> bool:
@@ -213,11 +221,8 @@ class AttackPoint:
             return f"{found}, not above the {bound}"
         if self.holds:
             return f"{found}, above the {bound} by no more than so few guesses are off by"
-        likely = (
-            f"at most {percent(self.how_likely, '.2g')}"
-            if self.how_likely > RARE
-            else "less than one in a million"
-        )
+        often = f"at most {percent(self.how_likely, '.2g')}"
+        likely = often if self.how_likely > RARE else "less than one in a million"
         return f"{found}, above the {bound}: the promise is broken (where it is kept, {likely} of campaigns come out like this)"
 
     def to_dict(self) -> dict[str, Any]:
@@ -375,9 +380,8 @@ def _listed(points: Sequence[AttackPoint]) -> str:
 def _share(values: Sequence[float]) -> Summary:
     """The t-interval of a share, which ends at 0 and 1."""
     found = t_interval(values)
-    if found.low is None or found.high is None:
-        return found
-    return Summary(found.mean, max(0.0, found.low), min(1.0, found.high))
+    low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (found.low, found.high))
+    return Summary(found.mean, low, high)
 
 
 def _together(tallies: Sequence[Tally]) -> Tally:

@@ -13,16 +13,19 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.sampling import SeededWords
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users
-from graphveil.mechanisms import Mechanism, entry, mechanism
+from graphveil.mechanisms import Mechanism, PersonalMechanism, PersonalRows, Reports, entry, mechanism
 from graphveil.mechanisms.base import Subject
 
 # Streams of a run's seed: what users draw reports from, what secrets and ties are drawn from, and what reports come from that a prior is
@@ -33,6 +36,7 @@ REPORTS, SECRETS, FITTING = 20, 21, 22
 ROUNDING = 1e-9
 
 Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 # What an attack is played on.
 Target = TypeVar("Target")
 
@@ -120,7 +124,17 @@ class Attack(ABC, Generic[Target]):
 
     @abstractmethod
     def deal(self, target: Target, seed: int, dice: np.random.Generator) -> Deal:
-        """Plant secrets, and say how they are guessed."""
+        """Plant secrets, and say how they are guessed.
+
+        Parameters
+        ----------
+        target
+            What is attacked.
+        seed
+            The seed of the run.
+        dice
+            The generator that draws secrets and ties.
+        """
 
     def play(self, target: Target, seed: int) -> Played:
         """One run."""
@@ -174,7 +188,45 @@ def dice_of(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, SECRETS])
 
 
-def likeliest(scores: NDArray[np.float64], dice: np.random.Generator) -> Numbers:
+def draw_reports(
+    mechanism: Mechanism, private: Any, seed: int, stream: int = REPORTS, levels: Numbers | None = None
+) -> Reports:
+    """Return the reports of a run.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism or its control.
+    private
+        What users hold, one row each; None where that is a level alone.
+    seed
+        The seed of the run.
+    stream
+        The stream of random words.
+    levels
+        The users' privacy levels, where they report by one: (users,) int64.
+    """
+    if levels is not None:
+        private = levels if private is None else PersonalRows(levels, private)
+    return mechanism.randomize(private, SeededWords(seed, stream))
+
+
+def named_values(mechanism: PersonalMechanism, reports: Reports) -> NDArray[np.int32]:
+    """Return the values that reports by a level name, (users, values) int32."""
+    if reports.dims is None:
+        return np.tile(np.arange(mechanism.size, dtype=np.int32), (reports.users, 1))
+    return reports.dims.reshape(reports.users, mechanism.shape.length)[:, :-1]
+
+
+@lru_cache(maxsize=64)
+def channel_logs(channel: FiniteChannel, least: float = 0.0) -> Floats:
+    """Return the logarithm of a channel's table; of what comes less often, that of the ``least`` probability."""
+    rows = [channel.row(symbol) for symbol in range(channel.input_count)]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.maximum(np.array(rows, dtype=np.float64) / channel.total, least)))
+
+
+def likeliest(scores: Floats, dice: np.random.Generator) -> Numbers:
     """The place of the largest score of each row, at random where several are the largest.
 
     >>> likeliest(np.array([[0.0, 1.0], [2.0, 1.0]]), dice_of(0)).tolist()
@@ -184,7 +236,7 @@ def likeliest(scores: NDArray[np.float64], dice: np.random.Generator) -> Numbers
     return np.asarray((largest * (1 + dice.random(scores.shape))).argmax(axis=1))
 
 
-def likelier(ratios: NDArray[np.float64], dice: np.random.Generator) -> NDArray[np.bool_]:
+def likelier(ratios: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
     """The guess of a bit from log P[seen | 1]/P[seen | 0]: the likelier one, at random where both are alike."""
     return np.asarray(np.where(ratios == 0, dice.random(len(ratios)) < 0.5, ratios > 0))
 
@@ -278,8 +330,8 @@ def guess_bound(
     # e^ε may be too large for a float, e^-ε is not.
     small = math.exp(-epsilon)
     likeliest = sorted(shares, reverse=True)
-    told = max(math.fsum(likeliest[:most]) / (1 + (most - 1) * small) for most in range(1, count + 1))
-    return min(1.0, delta + (1 - delta) * told)
+    detail = max(math.fsum(likeliest[:most]) / (1 + (most - 1) * small) for most in range(1, count + 1))
+    return min(1.0, delta + (1 - delta) * detail)
 
 
 def _checked_prior(prior: Sequence[float], count: int) -> list[float]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from graphveil import denoise
 from graphveil.attacks.game import (
     REPORTS,
     Deal,
+    Floats,
     MechanismAttack,
     Natural,
     Numbers,
@@ -22,6 +22,7 @@ from graphveil.attacks.game import (
     Stakes,
     accepted_by,
     balanced,
+    draw_reports,
     likelier,
     naturals,
 )
@@ -51,15 +52,13 @@ RAREST = 1e-300
 # The stream from which a curator's graph with real links is drawn.
 NATURAL = 23
 
-Floats = NDArray[np.float64]
-
 
 class LinkAttack(MechanismAttack):
     """Users are paired off at random, each pair is linked or not by a fair coin, and that is guessed from all that is published.
 
     Everybody is in one such pair at most. All other links stay as they are, and the attacker knows them. Of `link-rr`, `blink` and `dprr`
     Bayes is exact: the answers about the pair, and the noisy degrees of both its ends. A curator publishes several graphs, each with
-    a few such pairs (`curator_ratios`): one noisy number there is about all links of the graph or of a part of it.
+    a few such pairs (`link_ratios`): one noisy number there is about all links of the graph or of a part of it.
     """
 
     name: ClassVar[str] = "link"
@@ -73,6 +72,13 @@ class LinkAttack(MechanismAttack):
     )
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        """Build a mechanism for links, with some of them public where that is asked for.
+
+        Parameters
+        ----------
+        name, epsilon, graph, seed, options
+            As in `MechanismAttack.build`.
+        """
         if graph.node_count < 4 or not graph.edge_count:
             raise InputError(f"{graph.name} has no links to infer: take a graph that has some")
         own = {key: value for key, value in options.items() if key != PRIVATE_EDGES}
@@ -87,67 +93,53 @@ class LinkAttack(MechanismAttack):
         return built
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
-        assert isinstance(target.mechanism, LinkMechanism)
-        curated = isinstance(target.mechanism, PublishedGraph)
-        return _deal_curated(target, seed, dice) if curated else _deal_local(target, seed, dice)
+        """Plant links between pairs of users.
 
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
+        mechanism, pair = target.mechanism, target.pair
+        assert isinstance(mechanism, LinkMechanism)
+        # Everybody reports once, and is in one pair. A curator publishes several graphs, each with a few pairs: one number is about
+        # all of a graph's links, and many coins would drown in it.
+        graphs, together, stream = 1, mechanism.size, REPORTS
+        if isinstance(mechanism, PublishedGraph):
+            graphs, together = WALKS if isinstance(mechanism, EdgeRR) else PUBLICATIONS, TOGETHER
+            stream = NATURAL
+        dealt = [Planted.of(target, paired_off(mechanism, dice)[:together], dice) for _ in range(graphs)]
 
-def _deal_local(target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
-    """Everybody reports once, and is in one pair."""
-    mechanism, pair = target.mechanism, target.pair
-    assert isinstance(mechanism, LinkMechanism)
-    planted = Planted.of(target, paired_off(mechanism, dice), dice)
+        def guess(control: bool) -> NDArray[np.bool_]:
+            words = SeededWords(seed, REPORTS)
+            return likelier(
+                np.concatenate([link_ratios(mechanism, pair[control], each, words) for each in dealt]), dice
+            )
 
-    @cache
-    def published(control: bool) -> PublishedLinks:
-        return PublishedLinks(mechanism, pair[control].randomize(planted.lists, SeededWords(seed, REPORTS)))
+        def natural() -> dict[str, Natural]:
+            real = dealt[0]
+            if isinstance(mechanism, PublishedGraph):
+                real = Planted.of(target, paired_off(mechanism, dice), dice)
+            published = [
+                PublishedLinks(mechanism, draw_reports(each, real.lists, seed, stream)) for each in pair
+            ]
+            return _natural(mechanism, real, published, dice)
 
-    def guess(control: bool) -> NDArray[np.bool_]:
-        ratios = pair_ratios(mechanism, published(control), planted.pairs, planted.around)
-        return likelier(ratios, dice)
-
-    def natural() -> dict[str, Natural]:
-        return _natural(mechanism, planted, published, dice)
-
-    return Deal(Stakes(2, mechanism.claim.epsilon), planted.bits, guess, natural)
-
-
-def _deal_curated(target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
-    """Several graphs are published, each with a few pairs: one number is about all of a graph's links, and many coins would drown in it."""
-    mechanism, pair = target.mechanism, target.pair
-    assert isinstance(mechanism, PublishedGraph)
-    dealt = []
-    for _ in range(WALKS if isinstance(mechanism, EdgeRR) else PUBLICATIONS):
-        dealt.append(Planted.of(target, paired_off(mechanism, dice)[:TOGETHER], dice))
-
-    def guess(control: bool) -> NDArray[np.bool_]:
-        words = SeededWords(seed, REPORTS)
-        ratios = [curator_ratios(mechanism, pair[control], each, words) for each in dealt]
-        return likelier(np.concatenate(ratios), dice)
-
-    def natural() -> dict[str, Natural]:
-        real = Planted.of(target, paired_off(mechanism, dice), dice)
-
-        def published(control: bool) -> PublishedLinks:
-            return PublishedLinks(mechanism, pair[control].randomize(real.lists, SeededWords(seed, NATURAL)))
-
-        return _natural(mechanism, real, published, dice)
-
-    bits = np.concatenate([each.bits for each in dealt])
-    return Deal(Stakes(2, mechanism.claim.epsilon), bits, guess, natural)
+        bits = np.concatenate([each.bits for each in dealt])
+        return Deal(Stakes(2, mechanism.claim.epsilon), bits, guess, natural)
 
 
 def _natural(
     mechanism: LinkMechanism,
     planted: Planted,
-    published: Callable[[bool], PublishedLinks],
+    published: Sequence[PublishedLinks],
     dice: np.random.Generator,
 ) -> dict[str, Natural]:
     """Real links, and as many pairs without one."""
     linked, unlinked = _real_pairs(mechanism, planted, dice)
     truth = np.repeat([True, False], [len(linked), len(unlinked)])
     real = np.concatenate([linked, unlinked])
-    found, control = (balanced(published(blind).names(real), truth) for blind in (False, True))
+    found, control = (balanced(seen.names(real), truth) for seen in published)
     return naturals({"what is said of the pair": (found, control)})
 
 
@@ -233,7 +225,17 @@ class Planted:
 
     @classmethod
     def of(cls, target: Reporting, pairs: Numbers, dice: np.random.Generator) -> Planted:
-        """The links of a graph, with coins in the place of some pairs."""
+        """Plant coins in the place of some pairs of a graph.
+
+        Parameters
+        ----------
+        target
+            The users who report.
+        pairs
+            The pairs, smaller number first: (pairs, 2) int64.
+        dice
+            The generator of coins.
+        """
         bits, size = dice.random(len(pairs)) < 0.5, target.graph.node_count
         around = without(target.graph.pairs(), pairs, size)
         indptr, neighbours = symmetric_csr(np.concatenate([around, pairs[bits]]), size)
@@ -295,7 +297,7 @@ def without(pairs: Numbers, others: Numbers, size: int) -> Numbers:
     return pairs[~np.isin(pair_codes(pairs, size), pair_codes(others, size))]
 
 
-def curator_ratios(mechanism: PublishedGraph, sends: Mechanism, planted: Planted, words: Words) -> Floats:
+def link_ratios(mechanism: LinkMechanism, sends: Mechanism, planted: Planted, words: Words) -> Floats:
     """Return log P[what is seen | linked]/P[what is seen | not linked] of each planted pair.
 
     Of `edgerr` and `privhrg` more is seen than is published: the dendrogram's regions and their noisy counts,
@@ -317,6 +319,8 @@ def curator_ratios(mechanism: PublishedGraph, sends: Mechanism, planted: Planted
         assert isinstance(sends, EdgeRR)
         return _sketch_ratios(mechanism, sends, planted, words)
     published = PublishedLinks(mechanism, sends.randomize(planted.lists, words))
+    if not isinstance(mechanism, PublishedGraph):
+        return pair_ratios(mechanism, published, planted.pairs, planted.around)
     said = published.says(planted.pairs[:, 1], planted.pairs[:, 0])
     if isinstance(mechanism, LapGraph):
         return _lapgraph_ratios(mechanism, published.count, said, planted)

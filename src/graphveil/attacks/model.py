@@ -1,4 +1,7 @@
-"""Attacks on what a method learned: labels are planted before it learns, and its scores or its embedding are seen."""
+"""Attacks on what a method learned: labels are planted before it learns, and its scores or its embedding are seen.
+
+Label inference guesses the label that a user trained with, membership inference whether it was the user's own.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,22 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.attacks.game import Attack, Deal, Natural, Numbers, Stakes, check_one_class
+from graphveil.attacks.game import (
+    Attack,
+    Deal,
+    Floats,
+    Natural,
+    Numbers,
+    Stakes,
+    balanced,
+    check_one_class,
+    likeliest,
+)
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.graphs.splits import GivenSplit
@@ -27,8 +40,6 @@ FEWEST = 8
 # What is flipped of a run's seed where labels are reported, and where the attacker's own model learns from some: the noise of labels is that
 # of nothing else, so that nobody who knows all other noise knows it.
 LABELS, APART = 1 << 32, 1 << 33
-
-Floats = NDArray[np.float64]
 
 
 class Learner(Protocol):
@@ -80,7 +91,17 @@ class Lesson:
 
     @classmethod
     def of(cls, target: Learned, seed: int, dice: np.random.Generator) -> Lesson:
-        """A run's split; refused where it has too few training users."""
+        """Return a run's split; refuse it where it has too few training users.
+
+        Parameters
+        ----------
+        target
+            The learner, and what is seen of it.
+        seed
+            The seed of the run.
+        dice
+            The generator that chooses the attacked users.
+        """
         graph, users = target.learner.split(seed)
         check_one_class(graph)
         training = dice.permutation(np.flatnonzero(graph.train))
@@ -150,7 +171,19 @@ class ModelAttack(Attack[Learned]):
     def decide(
         self, lesson: Lesson, changes: Floats, secrets: NDArray[Any], dice: np.random.Generator
     ) -> NDArray[Any]:
-        """Guesses of those secrets that are counted, from how the scores of the attacked users' classes changed."""
+        """Return guesses of those secrets that are counted.
+
+        Parameters
+        ----------
+        lesson
+            The data of the run.
+        changes
+            How the scores of the attacked users' classes changed: (attacked, classes) float64.
+        secrets
+            The secrets of the attacked users.
+        dice
+            The generator that decides ties.
+        """
 
     def counted(self, secrets: NDArray[Any]) -> NDArray[Any]:
         """The secrets that are guessed: all, or those that the attacker is not told."""
@@ -167,6 +200,13 @@ class ModelAttack(Attack[Learned]):
         """A name for the natural game, and its balanced accuracy by a model's scores."""
 
     def deal(self, target: Learned, seed: int, dice: np.random.Generator) -> Deal:
+        """Plant labels before the model learns.
+
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
         lesson = Lesson.of(target, seed, dice)
         (secrets, labels), (_, others) = (self.plant(lesson, dice) for _ in range(2))
         reference = cache(lesson.reference)
@@ -233,3 +273,125 @@ def _nearness(rows: Floats, labels: Numbers, known: Numbers) -> Floats:
     squares = ((rows[:, None, :] - centres) ** 2).sum(axis=2)
     usual = squares[known, labels[known]].mean()
     return np.asarray(-squares / max(float(usual), 1e-12))
+
+
+class LearnedLabelAttack(ModelAttack):
+    """Half of the training users draw a class, all equally likely, and train with it.
+
+    The attacker knows all other labels and sees what the model says of everybody. The class is guessed whose score has grown most
+    beside the attacker's own model. The ε of the bound is that of a label; where labels are public nothing is promised.
+
+    In the natural game the real classes of test users are guessed, which is what models are for: features and neighbours tell them, and
+    no ε of labels bounds that. In its control features are blind.
+    """
+
+    name: ClassVar[str] = "label"
+    summary: ClassVar[str] = "the label that a user trained with, from a model's scores or its embedding"
+    unit: ClassVar[str] = "the label of one user"
+    game: ClassVar[str] = (
+        "half of the training users draw a class, all equally likely, and train with it; the attacker knows all other labels and sees what "
+        "the model says of everybody; in the control the model learned from classes drawn anew"
+    )
+
+    def values(self, graph: Graph) -> int:
+        return graph.class_count
+
+    def plant(self, lesson: Lesson, dice: np.random.Generator) -> tuple[NDArray[Any], Numbers]:
+        classes = dice.integers(0, lesson.graph.class_count, len(lesson.attacked))
+        return classes, classes
+
+    def decide(
+        self, lesson: Lesson, changes: Floats, secrets: NDArray[Any], dice: np.random.Generator
+    ) -> NDArray[Any]:
+        """Guess the class whose score grew most.
+
+        Parameters
+        ----------
+        lesson, changes, secrets, dice
+            As in `ModelAttack.decide`.
+        """
+        return likeliest(changes, dice)
+
+    def natural(
+        self, lesson: Lesson, dice: np.random.Generator
+    ) -> tuple[str, Callable[[Floats], float | None]]:
+        strangers = np.flatnonzero(lesson.graph.test & (lesson.own >= 0))
+        return "test user", lambda scores: balanced(likeliest(scores[strangers], dice), lesson.own[strangers])
+
+
+class MembershipAttack(ModelAttack):
+    """Half of the training users throw a coin: they train with their own label, or with one drawn at random.
+
+    The attacker knows everybody's own label and sees what the model says of everybody. Who trained with the own label has a lower loss on
+    it than in the attacker's own model, on which the coin had no say. The threshold is the best one for half of those users,
+    whose coins are told, and the coins of the others are guessed. The ε of the bound is that of a label: own and drawn label are two
+    inputs of one report, and a model is made of reports. Where labels are public nothing is promised.
+
+    In the natural game other training users, who trained with their own label, are told from test users.
+    """
+
+    name: ClassVar[str] = "membership"
+    summary: ClassVar[str] = (
+        "whether a user's own label was learned from, from a model's scores or its embedding"
+    )
+    unit: ClassVar[str] = "the label of one user"
+    game: ClassVar[str] = (
+        "half of the training users train with their own label or with one drawn at random, by a fair coin; the attacker knows the own "
+        "label, sees what the model says of everybody, and is told the coins of half of them; in the control the model learned from "
+        "other coins"
+    )
+
+    def values(self, graph: Graph) -> int:
+        return 2
+
+    def plant(self, lesson: Lesson, dice: np.random.Generator) -> tuple[NDArray[Any], Numbers]:
+        coins = dice.random(len(lesson.attacked)) < 0.5
+        drawn = dice.integers(0, lesson.graph.class_count, len(coins))
+        return coins, np.where(coins, lesson.own[lesson.attacked], drawn)
+
+    def counted(self, secrets: NDArray[Any]) -> NDArray[Any]:
+        return secrets[len(secrets) // 2 :]
+
+    def decide(
+        self, lesson: Lesson, changes: Floats, secrets: NDArray[Any], dice: np.random.Generator
+    ) -> NDArray[Any]:
+        """Guess by the best threshold for the users whose coins are told.
+
+        Parameters
+        ----------
+        lesson, changes, secrets, dice
+            As in `ModelAttack.decide`.
+        """
+        half, own = len(secrets) // 2, changes[np.arange(len(changes)), lesson.own[lesson.attacked]]
+        return np.asarray(own[half:] > best_threshold(own[:half], secrets[:half]))
+
+    def natural(
+        self, lesson: Lesson, dice: np.random.Generator
+    ) -> tuple[str, Callable[[Floats], float | None]]:
+        strangers = dice.permutation(np.flatnonzero(lesson.graph.test))[: len(lesson.known)]
+        everybody = np.concatenate([lesson.known, strangers])
+        inside = np.repeat([True, False], [len(lesson.known), len(strangers)])
+        first, second = np.array_split(dice.permutation(len(everybody)), 2)
+
+        def told_apart(scores: Floats) -> float | None:
+            """By the threshold for half of them all."""
+            own = scores[everybody, lesson.own[everybody]]
+            return balanced(own[second] > best_threshold(own[first], inside[first]), inside[second])
+
+        return "training or test user", told_apart
+
+
+def best_threshold(scores: Floats, bits: NDArray[np.bool_]) -> float:
+    """The threshold above which guessing 1, and 0 elsewhere, is right most often.
+
+    >>> best_threshold(np.array([0.0, 1.0, 2.0, 3.0]), np.array([False, False, True, True]))
+    1.5
+    """
+    order = np.argsort(-scores, kind="stable")
+    falling = scores[order]
+    gained = np.concatenate([[0], np.cumsum(np.where(bits[order], 1, -1))])
+    # Between equal scores there is no threshold.
+    allowed = np.concatenate([[True], falling[1:] < falling[:-1], [True]])
+    best = int(np.where(allowed, gained, gained.min() - 1).argmax())
+    ends = np.concatenate([[falling[0] + 1], falling, [falling[-1] - 1]])
+    return float((ends[best] + ends[best + 1]) / 2)

@@ -64,11 +64,14 @@ class ForgingUsers:
     def _forge(self, plan: Plan, reports: Reports, liars: NDArray[np.int64]) -> Reports:
         built = reports.mechanism
         if self._careless:
-            return self._careless_reports(plan, reports, liars)
+            # What says nothing: any class, or what the blinded mechanism draws.
+            if not isinstance(built, ClassMechanism | LabelMechanism):
+                return self._false_rows(plan, reports, liars, blind=True)
+            anything = self._random.integers(0, built.shape.alphabet, (len(liars), 1))
+            return _replaced(reports, liars, anything)
         if isinstance(built, ClassMechanism):
-            lists = np.broadcast_to(built.lists.array, (reports.asked, built.places_open))[
-                reports.places[liars]
-            ]
+            everybody = reports.asked, built.places_open
+            lists = np.broadcast_to(built.lists.array, everybody)[reports.places[liars]]
             # Where the target is not open, the last place: what the graph thinks the least likely.
             named = (lists == self._target).argmax(axis=1)
             places = np.where((lists == self._target).any(axis=1), named, built.places_open - 1)
@@ -80,18 +83,10 @@ class ForgingUsers:
         if type(built) is FeatureMechanism:
             return self._worst_codes(built, reports, liars, direction)
         if type(built) is PrivUnitMechanism:
-            return _replaced(
-                reports, liars, np.broadcast_to(longest_codes(built, direction), (len(liars), built.size))
-            )
+            codes = np.broadcast_to(longest_codes(built, direction), (len(liars), built.size))
+            return _replaced(reports, liars, codes)
         self.forged = False
         return self._false_rows(plan, reports, liars)
-
-    def _careless_reports(self, plan: Plan, reports: Reports, liars: NDArray[np.int64]) -> Reports:
-        """Return reports that say nothing: any class, or what the blinded mechanism draws."""
-        built = reports.mechanism
-        if isinstance(built, (ClassMechanism, LabelMechanism)):
-            return _replaced(reports, liars, self._random.integers(0, built.shape.alphabet, (len(liars), 1)))
-        return self._false_rows(plan, reports, liars, blind=True)
 
     def _worst_codes(
         self,

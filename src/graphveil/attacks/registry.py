@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from graphveil.attacks.attribute import AttributeAttack
 from graphveil.attacks.game import MechanismAttack
-from graphveil.attacks.label import LabelAttack, LearnedLabelAttack
-from graphveil.attacks.level import LevelAttack
 from graphveil.attacks.link import LinkAttack
-from graphveil.attacks.membership import MembershipAttack
-from graphveil.attacks.model import ModelAttack
+from graphveil.attacks.model import LearnedLabelAttack, MembershipAttack, ModelAttack
+from graphveil.attacks.symbols import LabelAttack, LevelAttack
 from graphveil.plugins import Registry
 
 # On what users report by a mechanism ...

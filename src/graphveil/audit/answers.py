@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any
 
@@ -37,17 +37,15 @@ from graphveil.audit.independence import (
     equal_rows,
     has_independent_answers,
 )
-from graphveil.audit.lower_bound import log_tail
+from graphveil.audit.lower_bound import log_tail, probability_intervals
 from graphveil.audit.reports import (
     Floats,
     Numbers,
     Version,
-    batch,
     checked_reports,
-    code_places,
-    link_answers,
     middle_code,
     place_count,
+    placed_answers,
     wide_batch,
 )
 from graphveil.channels.channel import FiniteChannel
@@ -56,9 +54,8 @@ from graphveil.channels.kary import KaryChannel
 from graphveil.channels.product import ProductChannel
 from graphveil.channels.sampling import SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.features import FeatureMechanism
-from graphveil.mechanisms.labels import ItemMechanism, SymbolMechanism
+from graphveil.mechanisms.labels import ItemMechanism, SingleAnswerMechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
 from graphveil.mechanisms.reports import Reports
 
@@ -166,13 +163,13 @@ class OutsideEvent:
         where = f" for value {self.place}" if several else ""
         if self.place == TOGETHER:
             where = " for all values together"
-        told = (
+        detail = (
             f"under {title}, {self.event} came {self.count:,} times in {self.draws:,}, its table allows a probability from "
             f"{self.low:.6g} to {self.high:.6g}, whatever the value{where}"
         )
         if self.clear:
-            return LeakError(f"it is sent in the clear: {told}", Rank.CLEAR)
-        return LeakError(f"an answer is not drawn from its table: {told}", Rank.ANSWER)
+            return LeakError(f"it is sent in the clear: {detail}", Rank.CLEAR)
+        return LeakError(f"an answer is not drawn from its table: {detail}", Rank.ANSWER)
 
 
 @dataclass(frozen=True)
@@ -187,42 +184,33 @@ class ReportRanges:
     @classmethod
     def of(cls, mechanism: Mechanism) -> ReportRanges | None:
         """Return the ranges of a mechanism whose channels answer one value each; None for any other."""
-        channels: tuple[FiniteChannel, ...]
         drawn_from, alphabet = 1, mechanism.shape.alphabet
+        channels: list[FiniteChannel]
         if isinstance(mechanism, FeatureMechanism):
-            channels, places = mechanism.channels, mechanism.size
             if reshaped(mechanism):
                 return cls._anywhere(mechanism)
-        elif isinstance(mechanism, SymbolMechanism):
-            channels, places = (mechanism.channel,), 1
-        elif isinstance(mechanism, ClassMechanism):
-            channels, places = (mechanism.label.channel,), 1
+            channels = list(mechanism.channels) * (mechanism.size // len(mechanism.channels))
         elif isinstance(mechanism, LinkMechanism) and mechanism.trust == "local":
             if not claims_independence(mechanism):
                 return None
             # A place for each other user, and one more for a degree.
-            channels = tuple(answer.channel for answer in mechanism.answers)
-            places = sum(answer.count for answer in mechanism.answers)
+            channels = [answer.channel for answer in mechanism.answers for _ in range(answer.count)]
             alphabet = max(channel.output_count for channel in channels)
-        elif isinstance(mechanism, ItemMechanism):
-            channels, places, drawn_from = (mechanism.channel,), 1, mechanism.length
+        elif isinstance(mechanism, SingleAnswerMechanism):
+            channels = [mechanism.channel]
+            drawn_from = mechanism.length if isinstance(mechanism, ItemMechanism) else 1
         else:
             return None
-        if places * alphabet > MAX_CELLS:
+        if len(channels) * alphabet > MAX_CELLS:
             return None
-        span_of: dict[FiniteChannel, int] = {}
-        spans: list[CodeRange] = []
-        for channel in channels:
-            if channel not in span_of:
-                span = CodeRange.of(channel, drawn_from)
-                if span is None:
-                    return None
-                span_of[channel] = len(spans)
-                spans.append(span.padded(alphabet))
-        kinds = np.array([span_of[channel] for channel in channels], dtype=np.int64)
-        if isinstance(mechanism, LinkMechanism):
-            kinds = np.repeat(kinds, [answer.count for answer in mechanism.answers])
-        return cls(mechanism, tuple(spans), np.resize(kinds, places), alphabet)
+        distinct = list(dict.fromkeys(channels))
+        spans = [CodeRange.of(channel, drawn_from) for channel in distinct]
+        padded = [span.padded(alphabet) for span in spans if span is not None]
+        if len(padded) < len(distinct):
+            return None
+        number = {channel: place for place, channel in enumerate(distinct)}
+        kinds = np.array([number[channel] for channel in channels], dtype=np.int64)
+        return cls(mechanism, tuple(padded), kinds, alphabet)
 
     @classmethod
     def _anywhere(cls, mechanism: Mechanism) -> ReportRanges | None:
@@ -249,22 +237,14 @@ class ReportRanges:
             event, title = min(misses, key=lambda miss: (not miss[0].clear, miss[0].log_tail))
             raise event.error(title, self.places > 1)
 
-    def cells(self, reports: Reports) -> NDArray[np.int64]:
-        """Return the place-and-code of every answer in some reports."""
-        if isinstance(self.mechanism, LinkMechanism):
-            _, named, degrees = link_answers(self.mechanism, reports)
-            cells = self.alphabet * named.astype(np.int64) + 1
-            if degrees is not None:
-                cells = np.append(cells, self.alphabet * self.mechanism.size + degrees)
-            return cells
-        return code_places(reports).astype(np.int64) * self.alphabet + reports.codes.astype(np.int64)
-
     def count(self, reports: Reports) -> Numbers:
         """Return the count of each code at each place, (places, alphabet) int64."""
-        counts = np.bincount(self.cells(reports), minlength=self.places * self.alphabet)
+        _, places, codes = placed_answers(reports)
+        counts = np.bincount(places * self.alphabet + codes, minlength=self.places * self.alphabet)
         counts = counts.reshape(self.places, self.alphabet)
-        if isinstance(self.mechanism, LinkMechanism):
-            links = counts[: self.mechanism.size]
+        if self.mechanism.subject == "links":
+            # Whoever is not named is answered with no.
+            links = counts[: self.mechanism.shape.dimensions]
             links[:, 0] = reports.users - links[:, 1]
         return counts
 
@@ -306,20 +286,19 @@ class ReportRanges:
 
         The first array is (users, answers) bool; the other two are the lowest and the highest probability.
         """
-        if isinstance(self.mechanism, LinkMechanism):
+        owners, places, codes = placed_answers(reports)
+        if self.mechanism.subject == "links":
             kinds, cuts = self.kinds, np.zeros(self.places, dtype=np.int64)
-            there = np.zeros((reports.users, self.places), dtype=bool)
-            owners, named, degrees = link_answers(self.mechanism, reports)
-            there[owners, named] = True
-            if degrees is not None:
+            degrees = codes[places == self.mechanism.shape.dimensions]
+            if degrees.size:
                 cuts[-1] = min(int(np.median(degrees)), self.alphabet - 2)
-                there[:, -1] = degrees > cuts[-1]
+            there = np.zeros((reports.users, self.places), dtype=bool)
+            there[owners, places] = codes > cuts[places]
         else:
-            codes = reports.codes.reshape(reports.users, -1)
             # Where dimensions are named there is one channel for all of them.
-            kinds = self.kinds[: codes.shape[1]]
-            cuts = np.full(codes.shape[1], middle_code(codes.ravel(), self.alphabet))
-            there = codes > cuts
+            kinds = self.kinds[: len(codes) // reports.users]
+            cuts = np.full(len(kinds), middle_code(codes, self.alphabet))
+            there = codes.reshape(reports.users, -1) > cuts
         at = list(zip(kinds, cuts, strict=True))
         low = np.array([1 - self.spans[kind].high[1, cut] for kind, cut in at])
         high = np.array([1 - self.spans[kind].low[1, cut] for kind, cut in at])
@@ -363,17 +342,14 @@ OWNERS = (1, 2, 7, 64, 1000)
 def answers_step(version: Version, quick: bool) -> Step:
     """Compare all answers of a mechanism, as it is used, with their tables and with each other."""
     mechanism, ranges = version.mechanism, ReportRanges.of(version.mechanism)
-    values = QUICK_VALUES if quick else VALUES
+    values, inputs = QUICK_VALUES if quick else VALUES, len(version.valid) + len(version.invalid)
     leaks: list[str] = []
     message = "no table a value"
     if ranges is not None:
+        message = f"{inputs} inputs on and off the grid, within their tables"
         leaks = leaks_of(check_tables, version, ranges, version.valid, values)
-        if not leaks:
-            odd = leaks_of(check_tables, version, ranges, version.invalid, values)
-            leaks = [Leak(leak, Rank.VALUE) for leak in odd]
-        message = (
-            f"{len(version.valid) + len(version.invalid)} inputs on and off the grid, within their tables"
-        )
+        odd = [] if leaks else leaks_of(check_tables, version, ranges, version.invalid, values)
+        leaks += [Leak(leak, Rank.VALUE) for leak in odd]
     leaks += leaks_of(check_answers, version, values) + leaks_of(check_decoys, version, values)
     seen = f"{message}; calls for many users, for two and for one"
     if has_decoys(mechanism):
@@ -415,21 +391,18 @@ def check_tables(
 def _looks(
     version: Version, ranges: ReportRanges, inputs: dict[str, Any], users: int, alone: bool
 ) -> Iterator[tuple[str, Numbers]]:
-    mechanism, words = version.mechanism, version.words
     for title, private in inputs.items():
-        yield title, ranges.count(checked_reports(mechanism, batch(private, users), words))
+        yield title, ranges.count(version.draw(private, users))
     some = list(inputs.items()) if alone else []
     for title, private in some[:UNSEEDED]:
-        for source in (None, SystemWords()):
-            how = "without words" if source is None else "with the system's words"
-            yield f"{title}, {how}", ranges.count(checked_reports(mechanism, batch(private, users), source))
+        for source, how in ((None, "without words"), (SystemWords(), "with the system's words")):
+            yield f"{title}, {how}", ranges.count(replace(version, words=source).draw(private, users))
     for title, private in some[:ALONE]:
-        for size in (1, 2):
-            row = batch(private, size)
-            parts = [ranges.count(checked_reports(mechanism, row, words)) for _ in range(CALLS // size)]
-            yield f"{title}, in calls for {'one user' if size == 1 else 'two users'}", np.sum(parts, axis=0)
-    if isinstance(mechanism, LinkMechanism):
-        yield from _list_looks(ranges, mechanism, users, words)
+        for size, who in ((1, "one user"), (2, "two users")):
+            parts = [ranges.count(version.draw(private, size)) for _ in range(CALLS // size)]
+            yield f"{title}, in calls for {who}", np.sum(parts, axis=0)
+    if isinstance(version.mechanism, LinkMechanism):
+        yield from _list_looks(ranges, version.mechanism, users, version.words)
 
 
 def _list_looks(
@@ -448,9 +421,8 @@ def _list_looks(
             strange = np.intersect1d(mechanism.neighbours(reports)[1], others)
             if strange.size:
                 about = "all others" if mechanism.ends == "both" else f"users below {owner}"
-                raise BrokenError(
-                    f"user {owner} is asked about {about} and answers about user {int(strange[-1])}"
-                )
+                detail = f"user {owner} is asked about {about} and answers about user {int(strange[-1])}"
+                raise BrokenError(detail)
             counts = ranges.count(reports)
             counts[others] = 0
             yield f"lists of {len(held)} neighbours of user {owner}", counts
@@ -503,24 +475,21 @@ def _check_shares(mechanism: Mechanism, drawn: dict[str, Reports]) -> None:
         beyond = shares[one] - shares[other] - allowed
         code = int(beyond.argmax())
         if beyond[code] > surplus:
-            raise LeakError(
-                f"decoys are not blind: {shares[one][code]:.2%} of all codes are {code} under {one} and {shares[other][code]:.2%} under "
-                f"{other}, and its answers allow a difference of {allowed[code]:.2%}",
-                Rank.ANSWER,
-            )
+            seen = f"{shares[one][code]:.2%} under {one}, {shares[other][code]:.2%} under {other}"
+            detail = f"decoys are not blind: of all codes {code} are {seen}, its answers allow {allowed[code]:.2%} more"
+            raise LeakError(detail, Rank.ANSWER)
 
 
 def _check_together(mechanism: Mechanism, titles: list[str], bits: list[AnswerBits], users: int) -> None:
     """Two or three answers together must not tell two rows apart by more than the claim."""
     counts = np.array([np.concatenate([part.ravel() for part in _events(answers)]) for answers in bits])
-    low, high = _ends(counts, users, log_false_alarm(counts.size, DECOY_LOOKS))
+    low, high = probability_intervals(counts, users, log_false_alarm(counts.size, DECOY_LOOKS))
     for one, other in permutations(range(len(titles)), 2):
         ratios = np.maximum(low[one] - mechanism.claim.delta, 0.0) / high[other]
         if (worst := float(ratios.max())) > math.exp(mechanism.claim.epsilon):
+            detail = f"an event of two or three is {worst:.4g} times as likely under {titles[one]} as under {titles[other]}"
             raise LeakError(
-                f"answers of one report tell more together than is claimed: an event of two or three of them is at least "
-                f"{worst:.4g} times as likely under {titles[one]} as under {titles[other]}",
-                Rank.TOGETHER,
+                f"answers of one report tell more together than is claimed: {detail}", Rank.TOGETHER
             )
 
 
@@ -537,18 +506,3 @@ def _events(answers: AnswerBits) -> Iterator[Floats]:
     last = slice(0, TRIPLED)
     yield (either.T @ clear[:, last] + neither.T @ bits[:, last]).astype(np.float64)
     yield (either.T @ bits[:, last] + neither.T @ clear[:, last]).astype(np.float64)
-
-
-def _ends(counts: Floats, draws: int, log_error: float) -> tuple[Floats, Floats]:
-    """Between which probabilities each count lies, but for that error, by Chernoff's bound."""
-    share = counts / draws
-
-    def end(beyond: float) -> Any:
-        inside, outside = share.copy(), np.full(share.shape, beyond)
-        for _ in range(40):
-            middle = (inside + outside) / 2
-            likely = log_tail(counts, draws, middle) > log_error
-            inside, outside = np.where(likely, middle, inside), np.where(likely, outside, middle)
-        return outside
-
-    return end(0.0), end(1.0)

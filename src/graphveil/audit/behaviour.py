@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from graphveil.audit.candidate import (
     Candidate,
     draws_by_reports,
+    has_levels,
     is_blind,
     is_curated,
     values_of,
@@ -26,11 +27,12 @@ from graphveil.audit.findings import (
     Rank,
     Step,
     Title,
+    check_alike,
     leaks_of,
     raise_first,
     rank_of,
 )
-from graphveil.audit.independence import check_users, repeated_reports
+from graphveil.audit.independence import check_repeated, check_users
 from graphveil.audit.lower_bound import best_bound
 from graphveil.audit.reports import (
     SEED,
@@ -39,17 +41,16 @@ from graphveil.audit.reports import (
     Version,
     accepts,
     batch,
+    placed_answers,
     reports_of,
-    same_dims,
     same_reports,
 )
 from graphveil.channels.sampling import SeededWords, code_type
-from graphveil.errors import GraphveilError, InputError
+from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import is_own
-from graphveil.mechanisms.reports import HEADER, Reports
+from graphveil.mechanisms.reports import HEADER
 
 # Calls that are repeated with the same words, in another order.
 CALLS = 13
@@ -67,10 +68,7 @@ _guarded = partial(leaks_of, kind=BrokenError)
 
 def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Step:
     """Run all the checks."""
-    try:
-        probe = Probe.of(candidate)
-    except BrokenError as error:
-        return Step(Title.BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
+    probe = Probe.of(candidate)
     leaks = _guarded(format_leaks, probe)
     well_formed = not leaks
     if changed := _guarded(check_unchanged, probe):
@@ -83,10 +81,10 @@ def behaviour_step(candidate: Candidate, joint: JointDistribution | None) -> Ste
     for check in () if uneven or curated else (check_dimensions, check_outliers, check_others):
         leaks += _guarded(check, probe)
     leaks += uneven
-    if joint is not None:
-        dependent = _guarded(check_users, joint)
-    else:
-        dependent = _guarded(repeated_reports, candidate.build())
+    independence = (
+        partial(check_repeated, candidate.build()) if joint is None else partial(check_users, joint)
+    )
+    dependent = _guarded(independence)
     # Where everybody's noise is the same, a report looks as if it had none.
     leaks += dependent
     if not any(rank_of(leak) is Rank.USERS for leak in dependent):
@@ -123,21 +121,19 @@ def check_unchanged(probe: Probe) -> None:
     same = same_reports(*(reports_of(mechanism, rows, SeededWords(SEED)) for _ in range(2)))
     after = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     if before != after:
-        raise LeakError(
-            "a call changes the mechanism: before some calls its exact epsilon was "
-            f"{before[2]:.6g} (claimed {before[1].epsilon:g}), after them {after[2]:.6g} (claimed {after[1].epsilon:g}), "
-            "so the budget of a report depends on how often the mechanism was used",
-            Rank.STATE,
-        )
+        one, other = (f"{exact:.6g} (claimed {claim.epsilon:g})" for _, claim, exact in (before, after))
+        detail = f"a call changes the mechanism: its exact epsilon was {one} before some calls, and {other} after them"
+        raise LeakError(detail, Rank.STATE)
     # Another order the second time: what every so many calls do comes at other words then.
     seeds = range(SEED, SEED + CALLS)
     first = [reports_of(mechanism, rows, SeededWords(seed)) for seed in seeds]
     second = [reports_of(mechanism, rows, SeededWords(seed)) for seed in reversed(seeds)]
     if not same or not all(map(same_reports, first, reversed(second))):
+        detail = (
+            "either a call changes the mechanism, or it draws randomness of its own, which cannot be checked"
+        )
         raise LeakError(
-            "two calls with the same rows and the same words give different reports: either a call changes the "
-            "mechanism, or it draws randomness of its own, which cannot be checked",
-            Rank.STATE,
+            f"two calls with the same rows and the same words give different reports: {detail}", Rank.STATE
         )
 
 
@@ -147,111 +143,88 @@ def format_leaks(probe: Probe) -> list[str]:
     Where reports are ``uneven`` their length is part of the answer, which other steps look at.
     """
     mechanism = probe.build()
+    shape, kind = mechanism.shape, code_type(mechanism.shape.alphabet)
     leaks: list[str] = []
-    lengths: dict[str, str] = {}
+    wrong: dict[str, list[int]] = {}
     resettled: list[str] = []
-    sizes: dict[str, int] = {}
-    forms: dict[tuple[Any, ...], str] = {}
+    sizes, forms = {}, {}
     for title, rows in probe.batches.items():
         reports = reports_of(mechanism, rows, SeededWords(SEED))
-        seen = np.unique(reports.lengths)
-        if not mechanism.shape.uneven and seen.tolist() != [mechanism.shape.length]:
-            lengths[title] = str(seen[0]) if len(seen) == 1 else f"{seen[0]} to {seen[-1]}"
+        seen = np.unique(reports.lengths).tolist()
+        if not shape.uneven and seen != [shape.length]:
+            wrong[title] = seen
             continue
-        if reports.codes.dtype != code_type(mechanism.shape.alphabet):
+        if reports.codes.dtype != kind:
             leaks.append(
-                f"the type of the codes is not the declared one: {title} give {reports.codes.dtype}, an alphabet "
-                f"of {mechanism.shape.alphabet} takes {code_type(mechanism.shape.alphabet)}"
+                f"the type of the codes is not the declared {kind}: {title} give {reports.codes.dtype}"
             )
-        elif reports.codes.size and int(reports.codes.max()) >= mechanism.shape.alphabet:
-            leaks.append(
-                f"codes leave the alphabet: {title} give code {int(reports.codes.max())}, the alphabet ends at "
-                f"{mechanism.shape.alphabet - 1}"
-            )
-        if reports.mechanism.fingerprint != mechanism.fingerprint:
-            resettled.append(title)
-        if not mechanism.shape.uneven:
+        elif reports.codes.size and (largest := int(reports.codes.max())) >= shape.alphabet:
+            detail = f"{title} give code {largest}, the alphabet ends at {shape.alphabet - 1}"
+            leaks.append(f"codes leave the alphabet: {detail}")
+        resettled += [title] if reports.mechanism.fingerprint != mechanism.fingerprint else []
+        if not shape.uneven:
             message = reports.to_bytes()
-            sizes[title] = len(message)
             # What a program that holds reports sees of their arrays besides what is in them.
             arrays = (reports.indptr, reports.dims, reports.codes)
             form = [None if array is None else (array.dtype.str, array.strides) for array in arrays]
-            forms.setdefault((message[: HEADER.size], *form), title)
-    if lengths:
+            sizes[title], forms[title] = len(message), (message[: HEADER.size], form)
+    if wrong:
         # The same wrong length for everybody tells nothing by itself.
-        (first, *others), every = set(lengths.values()), len(lengths) == len(probe.batches)
-        alike = every and not others and " to " not in first
+        first = next(iter(wrong.values()))
+        alike = len(first) == 1 and list(wrong.values()) == [first] * len(probe.batches)
         what = "is not the declared one" if alike else "depends on the values"
-        listed = ", ".join(f"{title} give {length}" for title, length in lengths.items())
-        sentence = (
-            f"the length of a report {what}: every report must hold {mechanism.shape.length} codes, {listed}"
-        )
-        leaks.append(Leak(sentence, Rank.FORMAT if alike else Rank.CHOICE))
+        listed = ", ".join(f"{title} give {seen[0]} to {seen[-1]}" for title, seen in wrong.items())
+        detail = f"the length of a report {what}: every report must hold {shape.length} codes, {listed}"
+        leaks.append(Leak(detail, Rank.FORMAT if alike else Rank.CHOICE))
     if resettled:
-        leaks.append(
-            f"the settings that reports are decoded with are not those that were asked for ({', '.join(resettled)}): "
-            "a scale or a range that depends on the values does this"
-        )
-    if len(set(sizes.values())) > 1:
-        listed = ", ".join(f"{title}: {size} bytes" for title, size in sizes.items())
-        leaks.append(f"the size of a message depends on the values ({listed})")
-    elif len(forms) > 1:
-        leaks.append(
-            "the header of a message, or the form of the arrays in it, depends on the values: they differ between "
-            f"{' and '.join(list(forms.values())[:2])}"
-        )
-    return leaks
+        detail = "the settings that reports are decoded with depend on the values, as a scale or a range may"
+        leaks.append(f"{detail} ({', '.join(resettled)})")
+    header = "the header of a message, or the form of the arrays in it, depends on the values"
+    return leaks + (
+        leaks_of(check_alike, sizes, "the size of a message depends on the values", Rank.FORMAT)
+        or leaks_of(check_alike, forms, header, Rank.FORMAT)
+    )
 
 
 def check_words_used(probe: Probe) -> None:
     """Check that the number of random words does not depend on the values: others can see the time it takes."""
-    if draws_by_reports(probe.build()):
-        check_words_follow_reports(probe)
+    mechanism = probe.build()
+    if draws_by_reports(mechanism):
+        check_words_follow_reports(mechanism, probe)
         return
     taken = {}
     for title, rows in probe.batches.items():
         words = CountedWords(SEED)
         reports_of(probe.build(), rows, words)
         taken[title] = words.taken
-    if len(set(taken.values())) > 1:
-        listed = ", ".join(f"{title}: {count}" for title, count in taken.items())
-        told = f"how many random words are drawn depends on the values ({listed}), and so does the time that it takes"
-        raise LeakError(told, Rank.CHOICE)
+    detail = "how many random words are drawn depends on the values, and so does the time that it takes"
+    check_alike(taken, detail, Rank.CHOICE)
 
 
-def check_words_follow_reports(probe: Probe) -> None:
+def check_words_follow_reports(mechanism: Mechanism, probe: Probe) -> None:
     """Check that users who report the same degree take the same number of random words."""
-    mechanism = probe.build()
-    if not isinstance(mechanism, LinkMechanism):
-        raise LeakError("what the number of random words follows from is known for links alone", Rank.CHOICE)
-    taken: dict[tuple[int, tuple[int, ...]], int] = {}
-    for rows in probe.batches.values():
+    detail = (
+        "how many random words are drawn depends on the values even where the reported degree is the same"
+    )
+    taken: dict[tuple[int, bytes], dict[str, int]] = {}
+    for title, rows in probe.batches.items():
         for user in range(min(ALONE, len(rows))):
             words = CountedWords(SEED + user)
-            degrees = mechanism.degrees(reports_of(mechanism, rows[user : user + 1], words))
-            key = user, tuple(() if degrees is None else degrees.tolist())
-            if taken.setdefault(key, words.taken) != words.taken:
-                raise LeakError(
-                    "how many random words are drawn depends on the values even where the reported degree is the same "
-                    f"({taken[key]} and {words.taken}), and so does the time that it takes",
-                    Rank.CHOICE,
-                )
+            _, places, codes = placed_answers(reports_of(mechanism, rows[user : user + 1], words))
+            degrees = codes[places == mechanism.shape.dimensions]
+            taken.setdefault((user, degrees.tobytes()), {})[title] = words.taken
+    for alike in taken.values():
+        check_alike(alike, detail, Rank.CHOICE)
 
 
 def check_dimensions(probe: Probe) -> None:
     """Check that the reported dimensions depend on the random words alone."""
-    mechanism = probe.build()
-    if not mechanism.shape.names_dimensions:
-        return
-    titles = list(probe.batches)
-    chosen = [reports_of(mechanism, rows, SeededWords(SEED)).dims for rows in probe.batches.values()]
-    for title, dims in zip(titles, chosen, strict=True):
-        if not same_dims(chosen[0], dims):
-            raise LeakError(
-                "which dimensions are reported depends on the values: with the same random words, "
-                f"{titles[0]} and {title} report different dimensions",
-                Rank.CHOICE,
-            )
+    mechanism, chosen = probe.build(), {}
+    for title, rows in probe.batches.items() if mechanism.shape.names_dimensions else ():
+        dims = reports_of(mechanism, rows, SeededWords(SEED)).dims
+        chosen[title] = None if dims is None else dims.tolist()
+    detail = "which dimensions are reported depends on the values, with the same random words"
+    check_alike(chosen, detail, Rank.CHOICE)
 
 
 def check_outliers(probe: Probe) -> None:
@@ -277,8 +250,8 @@ def check_outliers(probe: Probe) -> None:
         if not accepts(mechanism, outside):
             continue
         if not same_reports(*(reports_of(mechanism, held, SeededWords(SEED)) for held in (outside, ends))):
-            told = f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise"
-            raise LeakError(told, Rank.CHOICE)
+            detail = f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise"
+            raise LeakError(detail, Rank.CHOICE)
 
 
 def check_others(probe: Probe) -> None:
@@ -296,26 +269,13 @@ def check_others(probe: Probe) -> None:
         others = {"as many links, to other users": rows[:, ::-1]}
     reference = reports_of(mechanism, rows, SeededWords(SEED))
     for title, other in others.items():
-        for kept in (slice(0, None, 2), slice(0, len(rows) // 2)):
+        for kept in (np.arange(0, len(rows), 2), np.arange(len(rows) // 2)):
             changed = other.astype(rows.dtype)
             changed[kept] = rows[kept]
             reports = reports_of(probe.build(), changed, SeededWords(SEED))
-            if not same_reports(_some(reference, kept), _some(reports, kept)):
-                raise LeakError(
-                    "a user's report depends on other users' data: with the same random words it changes when the others "
-                    f"hold {title} (a range, mean or scale taken from the data does this)",
-                    Rank.USERS,
-                )
-
-
-def _some(reports: Reports, users: slice) -> Reports:
-    """The reports of some users."""
-    chosen = np.zeros(reports.users, dtype=bool)
-    chosen[users] = True
-    kept = np.repeat(chosen, reports.lengths)
-    pointers = np.concatenate([[0], np.cumsum(reports.lengths[chosen])])
-    dims = None if reports.dims is None else reports.dims[kept]
-    return Reports(reports.mechanism, pointers, dims, reports.codes[kept])
+            if not same_reports(reference.rows(kept), reports.rows(kept)):
+                detail = f"with the same random words it changes when they hold {title} (as by a range taken from the data)"
+                raise LeakError(f"a user's report depends on other users' data: {detail}", Rank.USERS)
 
 
 def check_answered(version: Version) -> None:
@@ -332,13 +292,11 @@ def check_answered(version: Version) -> None:
                 reports = mechanism.randomize(batch(private, 2), SeededWords(SEED))
                 reports.check()
             except Warning as warning:
-                told = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
-                raise LeakError(told, Rank.VALUE) from None
-            except GraphveilError as error:
-                raise LeakError(f"{title} are not answered as others are: {error}", Rank.VALUE) from None
+                detail = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
+                raise LeakError(detail, Rank.VALUE) from None
             except Exception as error:  # noqa: BLE001
-                told = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
-                raise LeakError(told, Rank.VALUE) from None
+                detail = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
+                raise LeakError(detail, Rank.VALUE) from None
         if reports.users != 2 or reports.codes.dtype != sane.codes.dtype:
             raise LeakError(f"{title} are answered in another form than other rows", Rank.VALUE)
 
@@ -348,21 +306,21 @@ def check_refusals(version: Version) -> None:
     mechanism = version.mechanism
     if mechanism.subject in ("label", "level"):
         return
-    errors: dict[tuple[str, str], str] = {}
+    errors: dict[tuple[str, str], dict[str, str]] = {}
     for title, private in version.valid.items():
         rows = np.asarray(private, dtype=np.float64)[None]
         shapes = {"too long": np.column_stack([rows, rows]), "of a dimension too many": rows[None]}
-        for shape, wrong in shapes.items():
-            for call in (mechanism.randomize, mechanism.count):
-                try:
-                    call(wrong)
-                except Exception as error:  # noqa: BLE001 -- whatever is raised is compared
-                    told = f"{type(error).__name__}: {error}"
-                else:
-                    told = "accepted"
-                if errors.setdefault((shape, call.__name__), told) != told:
-                    told = f"whether and how rows that are {shape} are refused by {call.__name__} depends on their values, as with {title}"
-                    raise LeakError(told, Rank.FORMAT)
+        for (shape, wrong), call in product(shapes.items(), (mechanism.randomize, mechanism.count)):
+            try:
+                call(wrong)
+            except Exception as error:  # noqa: BLE001 -- whatever is raised is compared
+                detail = f"{type(error).__name__}: {error}"
+            else:
+                detail = "accepted"
+            errors.setdefault((shape, call.__name__), {})[title] = detail
+    for (shape, name), seen in errors.items():
+        detail = f"whether and how rows that are {shape} are refused by {name} depends on their values"
+        check_alike(seen, detail, Rank.FORMAT)
 
 
 def check_in_the_clear(probe: Probe) -> None:
@@ -387,50 +345,49 @@ def check_in_the_clear(probe: Probe) -> None:
             code = int(codes[0, place])
             other, before = never.setdefault(place, (title, code))
             if before != code and always > max(mechanism.claim.epsilon, math.log(2)):
-                told = f"code {place} of a report is always {before} under {other}, and always {code} under {title}"
-                raise LeakError(f"it is sent in the clear: {told}", Rank.CLEAR)
+                detail = f"code {place} of a report is always {before} under {other}, and always {code} under {title}"
+                raise LeakError(f"it is sent in the clear: {detail}", Rank.CLEAR)
 
 
 def check_charges(version: Version) -> None:
     """Counting, charging and looking over private data must not depend on a value, and must charge what reports give away."""
     mechanism = version.mechanism
-    for title, private in {**version.valid, **version.invalid}.items():
-        held = batch(private, USERS)
-        calls: dict[str, Callable[[Any], Any]] = {"count": mechanism.count, "altered": mechanism.altered}
-        if isinstance(mechanism, PersonalMechanism):
-            calls["costs"] = mechanism.costs
-        for name, call in calls.items():
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("error")
-                try:
-                    result = call(held)
-                except Exception as error:  # noqa: BLE001
-                    told = f"{name} fails on {title} ({type(error).__name__}), which tells the value"
-                    raise LeakError(told, Rank.FORMAT) from None
-            if name == "count" and result != USERS:
-                raise LeakError(
-                    f"count finds {result} users where there are {USERS}, with {title}", Rank.FORMAT
-                )
-            if isinstance(mechanism, PersonalMechanism) and name == "costs":
-                wrong = _wrong_costs(mechanism.budgets, private, result)
-                if wrong is not None:
-                    raise LeakError(f"{wrong}, with {title}", Rank.FORMAT)
-    if not isinstance(mechanism, PersonalMechanism):
+    budgets = mechanism.budgets if has_levels(mechanism) else (mechanism.claim.epsilon,)
+    if mechanism.budgets and budgets != mechanism.budgets:
+        detail = "it names budgets of levels, and its users hold none: what they are charged is not the claim"
+        raise LeakError(detail, Rank.FORMAT)
+    calls = mechanism.count, mechanism.altered, mechanism.costs
+    for (title, private), call in product({**version.valid, **version.invalid}.items(), calls):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("error")
+            try:
+                result = call(batch(private, USERS))
+            except Exception as error:  # noqa: BLE001
+                detail = f"{call.__name__} fails on {title} ({type(error).__name__}), which tells the value"
+                raise LeakError(detail, Rank.FORMAT) from None
+        wrong = None
+        if call == mechanism.count and result != USERS:
+            wrong = f"count finds {result} users where there are {USERS}"
+        elif call == mechanism.costs:
+            wrong = _wrong_costs(budgets, private, result)
+        if wrong is not None:
+            raise LeakError(f"{wrong}, with {title}", Rank.FORMAT)
+    if not has_levels(mechanism):
         return
-    if max(mechanism.budgets) < mechanism.claim.epsilon:
-        told = "no level is charged the epsilon that is claimed: the budgets are too small"
-        raise LeakError(told, Rank.FORMAT)
+    if max(budgets) < mechanism.claim.epsilon:
+        detail = "no level is charged the epsilon that is claimed: the budgets are too small"
+        raise LeakError(detail, Rank.FORMAT)
     # The loss is recomputed by the package's own code, whatever a subclass says of itself.
-    for level, budget in enumerate(mechanism.budgets, start=1):
+    for level, budget in enumerate(budgets, start=1):
         if PersonalMechanism.pair_loss(mechanism, level, level).exceeds(budget):
-            told = f"users of level {level} are charged {budget:g}, and their reports give away more"
-            raise LeakError(told, Rank.FORMAT)
+            detail = f"users of level {level} are charged {budget:g}, and their reports give away more"
+            raise LeakError(detail, Rank.FORMAT)
 
 
 def _wrong_costs(budgets: tuple[float, ...], private: Any, costs: Any) -> str | None:
     if np.shape(costs) != (USERS,):
         return "costs must be one number a user"
-    level = np.clip(np.nan_to_num(np.asarray(private)[-1], nan=1.0), 1, len(budgets))
+    level = np.clip(np.nan_to_num(np.ravel(private)[-1], nan=1.0), 1, len(budgets))
     due = budgets[int(level) - 1]
     if (np.asarray(costs) < due).any():
         return "users are charged less than the budget of their level"
@@ -452,8 +409,8 @@ def control_step(version: Version) -> Step:
     seen = "with the same random words it gives the same reports for all values"
     if version.mechanism.finite:
         seen = f"exact epsilon 0 by its tables, and {seen}"
-    told = [Leak(f"its control is not blind: {leak}", Rank.CONTROL) for leak in leaks]
-    return Step(Title.CONTROL, seen, tuple(told))
+    detail = [Leak(f"its control is not blind: {leak}", Rank.CONTROL) for leak in leaks]
+    return Step(Title.CONTROL, seen, tuple(detail))
 
 
 def sighted_tables(control: Mechanism) -> list[str]:
@@ -476,7 +433,7 @@ def sighted_reports(version: Version) -> list[str]:
     first: Any = None
     for title, private in inputs.items():
         rows = batch(private, BLIND_USERS)
-        if isinstance(control, PersonalMechanism):
+        if has_levels(control):
             # The same users with other values: a level is answered as usual.
             rows = with_values(control, batch(next(iter(inputs.values())), BLIND_USERS), rows[:, :-1])
         reports = reports_of(control, rows, SeededWords(BLIND_SEED))

@@ -15,10 +15,9 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -29,8 +28,7 @@ from graphveil.files import read_text
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
 from graphveil.mechanisms.limits import check_budget, check_dims
-from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import PersonalMechanism, level_of
+from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
 from graphveil.mechanisms.registry import (
     entry,
     hides_member,
@@ -123,22 +121,17 @@ class Candidate:
         epsilon, dims, sampled
             The settings to build it with (``epsilon``: 1 by default). A mechanism or a plan has its own.
         """
-        sized = (epsilon, dims, sampled) != (None, None, None)
-        if isinstance(what, Mechanism):
-            if sized:
-                raise InputError(
-                    "epsilon, dims and sampled are part of a mechanism that is built: leave them out, "
-                    "or give the function that builds it"
-                )
-            if isinstance(what, ClassMechanism):
-                return cls._of_class(what)
-            return cls(what.name, lambda: what, what.claim.epsilon, ready=True)
-        if isinstance(what, Plan):
-            if sized:
-                raise InputError("epsilon, dims and sampled are part of a plan: leave them out")
-            asked = what.build()
-            if isinstance(asked, ClassMechanism):
-                return cls._of_class(asked)
+        if isinstance(what, Mechanism | Plan):
+            if (epsilon, dims, sampled) != (None, None, None):
+                kind = "a plan" if isinstance(what, Plan) else "a mechanism that is built"
+                raise InputError(f"epsilon, dims and sampled are part of {kind}: leave them out")
+            built = what.build() if isinstance(what, Plan) else what
+            if isinstance(built, ClassMechanism):
+                # Each of its users is asked in another way.
+                planned = {"dims": built.model.dims}
+                return cls(built.name, _one_of(built), built.claim.epsilon, planned=planned, asked=built)
+            if isinstance(what, Mechanism):
+                return cls(what.name, lambda: what, what.claim.epsilon, ready=True)
             said = {key: getattr(what, key) for key in PLANNED if getattr(what, key) is not None}
             planned = {**said, **what.options}
             return cls(what.mechanism, entry(what.mechanism).build, what.epsilon, planned=planned)
@@ -154,12 +147,6 @@ class Candidate:
                 f"a mechanism, its registered name or a function that builds it is audited, got {kind}"
             )
         return cls(None, what, float(epsilon), dims, sampled)
-
-    @classmethod
-    def _of_class(cls, asked: ClassMechanism) -> Candidate:
-        """A question for a class, which each of its users is asked in another way."""
-        planned = {"dims": asked.model.dims}
-        return cls(asked.name, _one_of(asked), asked.claim.epsilon, planned=planned, asked=asked)
 
     @property
     def title(self) -> str:
@@ -334,9 +321,19 @@ def is_curated(mechanism: Mechanism) -> bool:
     return mechanism.trust == "curator" and believed
 
 
+def has_levels(mechanism: Mechanism) -> TypeGuard[PersonalMechanism]:
+    """Return whether users choose a privacy level; told by the class, because any class may name budgets."""
+    return isinstance(mechanism, PersonalMechanism)
+
+
+def least_claim(mechanism: Mechanism) -> float:
+    """Return the ε that a mechanism was asked for: the claim, or the smallest budget where users choose a level."""
+    return strictest_budget(mechanism) if has_levels(mechanism) else mechanism.claim.epsilon
+
+
 def values_of(mechanism: Mechanism, private: Any) -> Any:
     """Return the values among what users hold: all but a level in the last column."""
-    return np.asarray(private)[..., :-1] if isinstance(mechanism, PersonalMechanism) else private
+    return np.asarray(private)[..., :-1] if has_levels(mechanism) else private
 
 
 def with_values(mechanism: Mechanism, private: Any, values: Any) -> Any:
@@ -351,8 +348,7 @@ def with_values(mechanism: Mechanism, private: Any, values: Any) -> Any:
     values
         The new values, one row each.
     """
-    levels = isinstance(mechanism, PersonalMechanism)
-    return np.column_stack([values, np.asarray(private)[:, -1]]) if levels else values
+    return np.column_stack([values, np.asarray(private)[:, -1]]) if has_levels(mechanism) else values
 
 
 def decoder(mechanism: Mechanism) -> Mechanism:
@@ -360,12 +356,24 @@ def decoder(mechanism: Mechanism) -> Mechanism:
 
     This is the mechanism itself, unless it estimates from all reports how many users chose each level.
     """
-    return mechanism.settled() if isinstance(mechanism, PersonalMechanism) else mechanism
+    return mechanism.settled() if has_levels(mechanism) else mechanism
 
 
-def beyond_audit(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return, in sentences, what no audit of a mechanism can see."""
-    return mechanism.beyond_audit if isinstance(mechanism, LinkMechanism) else ()
+def believed(mechanism: Mechanism, name: str, default: Any) -> Any:
+    """Return what a mechanism says of itself where the package's own code says it, else the default.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    name
+        The name of the attribute.
+    default
+        What counts where a stranger defines the attribute, or nobody does.
+    """
+    # What is set on an object alone, a stranger has set.
+    defined = any(name in vars(owner) for owner in type(mechanism).__mro__)
+    return getattr(mechanism, name) if defined and not overridden(mechanism, name) else default
 
 
 def reason(mechanism: Mechanism, name: str) -> str | None:
@@ -411,15 +419,12 @@ def claims_independence(mechanism: Mechanism) -> bool:
 
     They should, unless the package says otherwise of its own mechanism, or some are decoys (`has_decoys`).
     """
-    if isinstance(mechanism, LinkMechanism) and not overridden(mechanism, "independent"):
-        return mechanism.independent and not has_decoys(mechanism)
-    return not has_decoys(mechanism)
+    return believed(mechanism, "independent", True) and not has_decoys(mechanism)
 
 
 def answers_alone(mechanism: Mechanism) -> bool:
     """Return whether a report consists of independent answers and of nothing else."""
-    levels = isinstance(mechanism, PersonalMechanism)
-    return mechanism.finite and claims_independence(mechanism) and not levels
+    return mechanism.finite and claims_independence(mechanism) and not has_levels(mechanism)
 
 
 def has_decoys(mechanism: Mechanism) -> bool:
@@ -443,20 +448,25 @@ def draws_by_reports(mechanism: Mechanism) -> bool:
 
     It may only where the package says so of its own mechanism.
     """
-    own = isinstance(mechanism, LinkMechanism) and mechanism.words_by_reports
-    return own and not overridden(mechanism, "words_by_reports")
+    return bool(believed(mechanism, "words_by_reports", False))
 
 
 def is_compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
-    """Return whether a claim is about two inputs: as the package says, else by the subject."""
-    if isinstance(mechanism, PersonalMechanism) and mechanism.blinded:
+    """Return whether a claim is about two inputs: as the package says, else by the subject.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    one, other
+        What two users hold, or one of them instead of the other.
+    """
+    if has_levels(mechanism) and mechanism.blinded:
         # The control still randomizes levels: it hides rows of one level from each other.
         return level_of(one) == level_of(other)
-    if isinstance(mechanism, LinkMechanism) and not overridden(mechanism, "compares"):
-        return mechanism.compares(one, other)
-    if mechanism.subject != "links":
-        return True
-    return int((np.asarray(one) != np.asarray(other)).sum()) == 1
+    if (compares := believed(mechanism, "compares", None)) is not None:
+        return bool(compares(one, other))
+    return mechanism.subject != "links" or int((np.asarray(one) != np.asarray(other)).sum()) == 1
 
 
 def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, int]]:
@@ -469,10 +479,17 @@ def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, i
 
 
 def pair_claim(mechanism: Mechanism, one: Any, other: Any) -> float:
-    """Return the ε claimed for two inputs: that of the pair where the package defines it, else the claim."""
-    if isinstance(mechanism, PersonalMechanism) and not overridden(mechanism, "pair_epsilon"):
-        return mechanism.pair_epsilon(one, other)
-    return mechanism.claim.epsilon
+    """Return the ε claimed for two inputs: that of the pair where the package defines it, else the claim.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    one, other
+        What two users hold.
+    """
+    of_pair = believed(mechanism, "pair_epsilon", None)
+    return mechanism.claim.epsilon if of_pair is None else float(of_pair(one, other))
 
 
 def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str]]:
@@ -483,29 +500,31 @@ def trust_findings(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], l
             f"{mechanism.name} is a curator's mechanism: the curator who adds the noise sees what all users hold in the clear and "
             "must be trusted; its claim is about what is published"
         )
-    checked = CheckedLoss.of(mechanism)
-    for name in filter(partial(overridden, mechanism), STATED):
-        if name == "loss" and not mechanism.finite and (why := reason(mechanism, name)):
+    stated = [each for each in STATED if overridden(mechanism, each)]
+    if "loss" in stated and not mechanism.finite:
+        stated.remove("loss")
+        if why := reason(mechanism, "loss"):
             trusts.append(f"`loss` of {mechanism.name} is taken on trust: {why}")
-        elif name == "loss" and not mechanism.finite:
-            leaks.append(
-                "its epsilon is its own word: it names no channels, and `loss` gives no reason; say in its docstring why "
-                "the loss is what it says"
+        else:
+            detail = (
+                "it names no channels, and the docstring of `loss` gives no reason: say why it is right there"
             )
-        elif name == "loss" and checked.needs_proof and not enumerated:
-            leaks.append(
-                f"the mechanism states a loss of {mechanism.loss.epsilon:.6g}, its answers add up to "
-                f"{summed_loss(mechanism).epsilon:.6g}, and no enumeration shows that it is less"
-            )
-        elif name == "loss" and checked.needs_proof:
+            leaks.append(f"its epsilon is its own word: {detail}")
+    elif "loss" in stated and CheckedLoss.of(mechanism).needs_proof:
+        stated.remove("loss")
+        if enumerated:
             trusts.append(
                 f"`loss` of {mechanism.name} is less than its answers add up to: an enumeration shows it for a small version, and at "
                 "this size it is taken on trust"
             )
         else:
-            trusts.append(
-                f"`{name}` is not believed: it was computed again from the answers, for inputs of the audit's own"
-            )
+            stated_loss, summed = mechanism.loss.epsilon, summed_loss(mechanism).epsilon
+            detail = f"its answers add up to {summed:.6g}, and no enumeration shows that it is less"
+            leaks.append(f"the mechanism states a loss of {stated_loss:.6g}, {detail}")
+    trusts += [
+        f"`{each}` is not believed: it was computed again from the answers, for inputs of the audit's own"
+        for each in stated
+    ]
     if not mechanism.finite and not is_own(mechanism) and not trusts and not leaks:
         trusts.append("it says that it has no finite table, so nothing was enumerated")
     return trusts, leaks

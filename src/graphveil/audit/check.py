@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.behaviour import check_answered, sighted_reports, sighted_tables
-from graphveil.audit.candidate import Candidate, decoder, values_of, with_values
+from graphveil.audit.candidate import Candidate, decoder, has_levels, least_claim, values_of, with_values
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller
 from graphveil.audit.examine import examine
 from graphveil.audit.findings import leaks_of, show
@@ -24,7 +24,6 @@ from graphveil.audit.reports import Probe, Version, batch, public_range
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.personal import PersonalMechanism, strictest_budget
 from graphveil.mechanisms.registry import mechanism as build_by_name
 from graphveil.mechanisms.reports import Reports
 from graphveil.suites import Check, run_checks
@@ -153,7 +152,7 @@ def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMecha
     yield "it claims what it was asked for", check_asked
     yield "its claim holds", check_holds
     # Levels cost some of everybody's budget, and are told by the same part from each other only: no claim is used up.
-    if mechanism.claim.delta == 0 and not isinstance(mechanism, PersonalMechanism):
+    if mechanism.claim.delta == 0 and not has_levels(mechanism):
         yield "it wastes no budget", check_waste
     if mechanism.unbiased and tried.enumerable:
         yield "its mean is exact", check_exact_mean
@@ -184,7 +183,7 @@ def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMecha
 
 def check_asked(tried: TriedMechanism) -> None:
     """The claim is the budget that was asked for."""
-    asked = strictest_budget(tried.mechanism) == tried.candidate.epsilon
+    asked = least_claim(tried.mechanism) == tried.candidate.epsilon
     tried.say(asked, f"it must claim what it was asked for, not {tried.mechanism.claim}")
 
 
@@ -248,9 +247,7 @@ def check_drawn_mean(tried: TriedMechanism) -> None:
         estimates = _estimates(mechanism, private, draws)
         error = np.abs(estimates.mean(axis=0) - truth(mechanism, private))
         allowed = DEVIATIONS * estimates.std(axis=0) / math.sqrt(draws) + DUST
-        message = (
-            f"its estimate of {show(private)} is off by {error.max():.6g} on average over {draws:,} reports"
-        )
+        message = f"its mean estimate of {show(private)} is off by {error.max():.6g} over {draws:,} reports"
         tried.say(bool((error <= allowed).all()), message)
 
 

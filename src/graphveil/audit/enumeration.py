@@ -1,8 +1,8 @@
 """Whole reports, enumerated: how likely each one is under each of some private inputs, as integers; whole graphs for links.
 
 Does the sampler draw that? Whole reports of a small version are drawn through the client's own path and compared with exact probabilities.
-Every comparison is a Clopper-Pearson interval; all of them hold together with 99.9% (Bonferroni: each has 0.1% over their number). What
-falls outside is drawn again, with fresh randomness, and counts only if it falls outside again: a correct mechanism fails with a probability
+Every comparison is Chernoff's bound (`lower_bound.log_tail`); all of them hold together with 99.9% (Bonferroni: each has 0.1% over their
+number). What falls outside is drawn again, with fresh randomness, and counts only if it falls outside again: a correct mechanism fails with a probability
 of at most one in a million.
 """
 
@@ -12,14 +12,15 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import combinations
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import Candidate, compared_pairs, overridden, reshaped
+from graphveil.audit.candidate import Candidate, compared_pairs, has_levels, overridden, reshaped
 from graphveil.audit.findings import BrokenError, Leak, Rank, Step, Title, power, show
 from graphveil.audit.lower_bound import (
     ERROR,
@@ -27,10 +28,9 @@ from graphveil.audit.lower_bound import (
     OFTEN,
     LowerBound,
     best_bound,
-    clopper_pearson,
-    confirm,
+    confirmed_bound,
+    log_tail,
     most_separated,
-    unlikely,
 )
 from graphveil.audit.reports import (
     Floats,
@@ -49,7 +49,6 @@ from graphveil.mechanisms.base import Enumerable, Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.lapgraph import PublishedGraph
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 
 # Users a block of draws, and entries of the table that finds a report's place.
@@ -203,7 +202,7 @@ class JointDistribution:
             raise BrokenError("a report was drawn that is not among the possible ones")
         return places
 
-    def draw(self, index: int, draws: int, words: Words) -> Numbers:
+    def draw(self, index: int, draws: int, words: Words, block: int = DRAW_BLOCK) -> Numbers:
         """Return how often each possible report is drawn under an input, (reports,) int64.
 
         Reports are drawn in blocks, so that memory is bounded.
@@ -216,28 +215,14 @@ class JointDistribution:
             The number of reports to draw.
         words
             The source of random words.
+        block
+            The number of users of a call; 1 as clients make them.
         """
         counts = np.zeros(len(self.counts[0]), dtype=np.int64)
-        for start in range(0, draws, DRAW_BLOCK):
-            users = batch(self.inputs[index], min(DRAW_BLOCK, draws - start))
-            counts += np.bincount(self.places(users, words), minlength=len(counts))
+        for start in range(0, draws, block):
+            users = batch(self.inputs[index], min(block, draws - start))
+            np.add.at(counts, self.places(users, words), 1)
         return counts
-
-    def draw_alone(self, index: int, calls: int, words: Words) -> Numbers:
-        """Return the same as `draw`, by calls for one user each, as clients make them.
-
-        Parameters
-        ----------
-        index
-            The input, as an index into `inputs`.
-        calls
-            The number of calls.
-        words
-            The source of random words.
-        """
-        user = batch(self.inputs[index], 1)
-        places = np.concatenate([self.places(user, words) for _ in range(calls)])
-        return np.bincount(places, minlength=len(self.counts[0]))
 
 
 def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
@@ -247,7 +232,7 @@ def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
     if not inputs:
         # Somebody else's extremes are not believed.
         return distinct(list(Version(mechanism, getattr(mechanism, "public", None)).valid.values()))
-    if mechanism.subject != "features" or isinstance(mechanism, PersonalMechanism) or len(inputs) < 2:
+    if mechanism.subject != "features" or has_levels(mechanism) or len(inputs) < 2:
         return []
     rows = [np.where(np.arange(len(inputs[0])) % 2, inputs[0], inputs[1])]
     if hasattr(mechanism, "public"):
@@ -278,16 +263,11 @@ ONE_SIDED, TINY = 100.0, 1e-300
 Places = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class ReportEvent:
+class ReportEvent(NamedTuple):
     """Some of the possible reports, whose draws are counted together."""
 
     title: str
     places: Places
-
-    def count(self, counts: Numbers) -> int:
-        """Return how often one of the reports was drawn."""
-        return int(counts[self.places].sum())
 
 
 def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
@@ -313,31 +293,27 @@ def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
     # Of an ε that enumeration has found above the claim, only more than that is news.
     known = claim.epsilon if claim.delta > 0 else max(claim.epsilon, joint.worst.loss.epsilon)
 
-    def proven(rows: list[Numbers]) -> LowerBound:
-        counts = np.array([[event.count(row) for event in events] for row in (rows[0], rows[-1])])
+    def proven() -> LowerBound:
+        # What the tables were compared with serves once; after that is drawn afresh.
+        rows = [drawn.pop(0) if drawn else joint.draw(index, draws, words) for index in pair]
+        counts = np.array([[row[event.places].sum() for event in events] for row in rows])
         inputs = joint.inputs[pair[0]], joint.inputs[pair[1]]
         return best_bound(counts, lambda place: events[place].title, inputs, draws, claim.delta)
 
-    try:
-        for index in range(len(joint.inputs)):
-            here = draws if index in pair or every else max(draws // FEWER, 1)
-            look = SamplerLook(joint, index, here, looks, partial(joint.draw, index, here, words))
-            counts = look.draw()
-            differences += look.difference(events, counts)
-            drawn += [counts] if index in pair else []
-        for index in pair:
-            # A client asks for one user at a time.
-            alone = partial(joint.draw_alone, index, calls, words)
-            look = SamplerLook(joint, index, calls, looks, alone, ", in calls for one user each")
-            differences += look.difference(events, look.draw())
-        bound = confirm(
-            proven(drawn), known, lambda: proven([joint.draw(index, draws, words) for index in pair])
-        )
-    except BrokenError as error:
-        return Step(Title.SAMPLER, "it failed on the way", (str(error),), failed=True)
+    for index in range(len(joint.inputs)):
+        here = draws if index in pair or every else max(draws // FEWER, 1)
+        look = SamplerLook(joint, index, here, looks, partial(joint.draw, index, here, words))
+        counts = look.draw()
+        differences += look.difference(events, counts)
+        drawn += [counts] * pair.count(index)
+    for index in pair:
+        # A client asks for one user at a time.
+        alone = partial(joint.draw, index, calls, words, 1)
+        look = SamplerLook(joint, index, calls, looks, alone, ", in calls for one user each")
+        differences += look.difference(events, look.draw())
+    bound = confirmed_bound(known, proven)
     leaks: list[str] = [Leak(max(differences)[1], Rank.ANSWER)] if differences else []
-    if bound.epsilon > known:
-        leaks.append(Leak(bound.leak(claim.epsilon), Rank.BOUND))
+    leaks += [bound.leak(claim.epsilon)] if bound.epsilon > known else []
     others = len(joint.inputs) - len(set(pair))
     seen = (
         f"{draws:,} whole reports under each of the two most separated inputs, {calls:,} by calls for one user each"
@@ -359,36 +335,33 @@ class SamplerLook:
     how: str = ""
 
     def difference(self, events: list[ReportEvent], counts: Numbers) -> list[tuple[float, str]]:
-        """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
-        shares = self.joint.shares[self.index]
-        impossible = np.flatnonzero(shares == 0)
-        never = (
-            [ReportEvent("a report that the table says is impossible", impossible)] if impossible.size else []
-        )
-        outliers = self._outside([*events, *never], counts)
+        """The event that is drawn too often or too rarely, twice, and is the least likely, after its log-probability."""
+        impossible = np.flatnonzero(self.joint.shares[self.index] == 0)
+        if impossible.size:
+            events = [*events, ReportEvent("a report that the table says is impossible", impossible)]
+        outliers = self._outside(events, counts)
         if outliers:
-            outliers = self._outside([event for event, _, _ in outliers], self.draw())
+            outliers = self._outside([event for _, event, _, _ in outliers], self.draw())
         if not outliers:
             return []
-        event, count, share = max(outliers, key=self._surprise)
-        low, high = clopper_pearson(count, self.draws, 1 - ERROR / len(outliers))
+        tail, event, count, share = min(outliers, key=itemgetter(0))
         message = (
             f"the sampler does not draw what the table says: under {show(self.joint.inputs[self.index])}{self.how}, {event.title} "
-            f"came {count:,} times in {self.draws:,} (a probability from {low:.6g} to {high:.6g}), the table says "
-            f"{share:.6g}"
+            f"came {count:,} times in {self.draws:,}, the table says {share:.6g}"
         )
-        return [(self._surprise((event, count, share)), message)]
+        return [(-tail, message)]
 
-    def _outside(self, events: list[ReportEvent], counts: Numbers) -> list[tuple[ReportEvent, int, float]]:
+    def _outside(
+        self, events: list[ReportEvent], counts: Numbers
+    ) -> list[tuple[float, ReportEvent, int, float]]:
+        """Return the unlikely events after the logarithms of how unlikely they are, with counts and expected shares."""
         shares = self.joint.shares[self.index]
-        seen = [event.count(counts) for event in events]
+        seen = [int(counts[event.places].sum()) for event in events]
         expected = [min(float(shares[event.places].sum()), 1.0) for event in events]
-        outside = unlikely(seen, self.draws, expected, ERROR / (len(events) * self.looks))
-        return [(events[place], seen[place], expected[place]) for place in np.flatnonzero(outside)]
-
-    def _surprise(self, outlier: tuple[ReportEvent, int, float]) -> float:
-        _, count, share = outlier
-        return abs(count - share * self.draws) / math.sqrt(max(share * (1 - share) * self.draws, 1e-9))
+        tails = log_tail(seen, self.draws, expected)
+        limit = math.log(ERROR / (len(events) * self.looks) / 2)
+        each = zip(tails.tolist(), events, seen, expected, strict=True)
+        return [outlier for outlier in each if outlier[0] < limit]
 
 
 def _events(joint: JointDistribution, one: int, other: int, draws: int) -> list[ReportEvent]:
@@ -435,19 +408,6 @@ Pair = tuple[int, int]
 Graph = frozenset[Pair]
 
 
-@dataclass(frozen=True)
-class WorstLink:
-    """The link that all reports together tell best; ratio None is infinite."""
-
-    link: Pair
-    ratio: Fraction | None
-
-    @property
-    def loss(self) -> Loss:
-        """The loss of the link."""
-        return Loss.of(self.ratio)
-
-
 def graphs_of(users: int) -> Iterator[Graph]:
     """All graphs of so many users."""
     pairs = list(combinations(range(users), 2))
@@ -472,69 +432,58 @@ def user_counts(mechanism: LinkMechanism, graph: Graph, user: int) -> tuple[NDAr
     return mechanism.counts_of(answers, mechanism.degree_of(user, near))
 
 
-def worst_link(mechanism: LinkMechanism) -> WorstLink:
-    """Return the largest ratio of the probabilities of all reports together, over all graphs that differ in one link; exact."""
-    if isinstance(mechanism, PublishedGraph):
-        ratio_of = published_ratio(mechanism)
-    else:
-        ratio_of = reported_ratio(mechanism)
-    best = WorstLink((0, 0), Fraction(1))
+def sent_counts(mechanism: LinkMechanism, user: int | None, graph: Graph) -> tuple[list[int], int]:
+    """Return how often each whole report of a user comes, and the total; of no user: what a curator publishes.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism of so few users that reports can be enumerated.
+    user
+        Whose report it is; None for a curator's.
+    graph
+        The links that there are; of a user those that the user has are enough.
+    """
+    if not isinstance(mechanism, PublishedGraph):
+        assert user is not None
+        counts, total = user_counts(mechanism, graph, user)
+        return counts.tolist(), total
+    chances = mechanism.chances_of(graph)
+    total = math.lcm(*(chance.denominator for chance in chances))
+    return [int(chance * total) for chance in chances], total
+
+
+def worst_link(mechanism: LinkMechanism) -> tuple[Loss, Pair]:
+    """Return the loss of the link that all reports together tell best, over all graphs that differ in one link, and the link; exact."""
+    sent = cache(partial(sent_counts, mechanism))
+    worst, found = Fraction(1), (0, 0)
     for graph in graphs_of(mechanism.size):
         for link in graph:
-            for one, other in ((graph, graph - {link}), (graph - {link}, graph)):
-                ratio = ratio_of(one, other, link)
-                if ratio is None:
-                    return WorstLink(link, None)
-                if best.ratio is not None and ratio > best.ratio:
-                    best = WorstLink(link, ratio)
-    return best
+            # Only what the two users hold is different, and many graphs share that.
+            views: list[tuple[int | None, Graph]] = [
+                (user, frozenset(pair for pair in graph if user in pair)) for user in link
+            ]
+            if isinstance(mechanism, PublishedGraph):
+                views = [(None, graph)]
+            for removed in (True, False):
+                ratio = Fraction(1)
+                for user, held in views:
+                    pair = sent(user, held), sent(user, held - {link})
+                    (often, total), (rarely, against) = pair if removed else pair[::-1]
+                    largest = largest_ratio(often, rarely)
+                    if largest is None:
+                        return Loss(None), link
+                    ratio *= largest * Fraction(against, total)
+                worst, found = (ratio, link) if ratio > worst else (worst, found)
+    return Loss.of(worst), found
 
 
-def reported_ratio(mechanism: LinkMechanism) -> Callable[[Graph, Graph, Pair], Fraction | None]:
-    """Return what computes the largest ratio between two graphs over what all users send; None is infinite."""
-    counts: dict[tuple[int, Graph], list[int]] = {}
-
-    def counts_of(graph: Graph, user: int) -> list[int]:
-        # What a user sends follows from the user's own links, which many graphs share.
-        key = user, frozenset(pair for pair in graph if user in pair)
-        if key not in counts:
-            counts[key] = user_counts(mechanism, graph, user)[0].tolist()
-        return counts[key]
-
-    def ratio(one: Graph, other: Graph, link: Pair) -> Fraction | None:
-        product = Fraction(1)
-        # Only what the two users hold is different.
-        for user in link:
-            often, rarely = (counts_of(which, user) for which in (one, other))
-            if any(count and not against for count, against in zip(often, rarely, strict=True)):
-                return None
-            product *= largest_ratio(often, rarely)
-        return product
-
-    return ratio
-
-
-def published_ratio(mechanism: PublishedGraph) -> Callable[[Graph, Graph, Pair], Fraction | None]:
-    """Return the same where a curator publishes the whole graph at once."""
-    counts: dict[Graph, tuple[list[int], int]] = {}
-    for graph in graphs_of(mechanism.size):
-        # As counts out of one total they are compared without a common divisor each time.
-        chances = mechanism.chances_of(graph)
-        total = math.lcm(*(chance.denominator for chance in chances))
-        counts[graph] = [chance.numerator * (total // chance.denominator) for chance in chances], total
-
-    def ratio(one: Graph, other: Graph, link: Pair) -> Fraction | None:
-        # Noise leaves nothing impossible that can be published at all.
-        (often, total), (rarely, against) = counts[one], counts[other]
-        return largest_ratio(often, rarely) * Fraction(against, total)
-
-    return ratio
-
-
-def largest_ratio(often: list[int], rarely: list[int]) -> Fraction:
-    """The largest quotient of two counts of the same report."""
+def largest_ratio(often: list[int], rarely: list[int]) -> Fraction | None:
+    """The largest quotient of two counts of the same report; None where it is infinite."""
     top, bottom = 0, 1
     for count, against in zip(often, rarely, strict=True):
+        if count and not against:
+            return None
         if count * bottom > top * against:
             top, bottom = count, against
     return Fraction(top, bottom)
@@ -542,7 +491,7 @@ def largest_ratio(often: list[int], rarely: list[int]) -> Fraction:
 
 def graphs_step(candidate: Candidate) -> Step:
     """Check that one link costs at most the claim when the reports of all users are put together."""
-    found: dict[int, WorstLink] = {}
+    found: dict[int, tuple[Loss, Pair]] = {}
     claimed = candidate.build().claim.epsilon
     for users in USERS:
         try:
@@ -554,21 +503,18 @@ def graphs_step(candidate: Candidate) -> Step:
     if not found:
         return Step(Title.GRAPHS, "left out: it is not built for few users", skipped=True)
     # More users leave no less room for the worst case.
-    largest = max(worst.loss.epsilon for worst in found.values())
+    largest = max(loss.epsilon for loss, _ in found.values())
     seen = (
         f"all graphs of {', '.join(map(str, found))} users, all pairs of them that differ in one link, everything that all users "
         f"send together: the largest ratio is {power(largest)}, claimed e^{claimed:g}"
     )
-    leaks: list[str] = []
-    for users, worst in found.items():
-        if worst.loss.exceeds(claimed) and not leaks:
-            told = "is certain from what both send: some reports are impossible with or without it"
-            if worst.ratio is not None:
-                spent, times = worst.loss.epsilon, worst.loss.epsilon / claimed if claimed else math.inf
-                told = (
-                    f"costs {spent:.6g} over everything that both send, {times:.3g} times the claimed {claimed:g}: what its two ends "
-                    "spend on it adds up"
-                )
-            where = f"with {users} users, the link between users {worst.link[0]} and {worst.link[1]}"
-            leaks.append(Leak(f"{where} {told}", Rank.CLAIM))
-    return Step(Title.GRAPHS, seen, tuple(leaks))
+    for users, (loss, link) in found.items():
+        if loss.exceeds(claimed):
+            detail = "is certain from what both send: some reports are impossible with or without it"
+            if loss.terms is not None:
+                times = loss.epsilon / claimed if claimed else math.inf
+                cost = f"costs {loss.epsilon:.6g} over everything that both send, {times:.3g} times the claimed {claimed:g}"
+                detail = f"{cost}: what its two ends spend on it adds up"
+            detail = f"with {users} users, the link between users {link[0]} and {link[1]} {detail}"
+            return Step(Title.GRAPHS, seen, (Leak(detail, Rank.CLAIM),))
+    return Step(Title.GRAPHS, seen)

@@ -13,8 +13,7 @@ import numpy as np
 
 from graphveil.audit.answers import answers_step
 from graphveil.audit.behaviour import behaviour_step, control_step
-from graphveil.audit.candidate import Candidate, CheckedLoss, beyond_audit, is_foreign, trust_findings
-from graphveil.audit.classes import classes_step
+from graphveil.audit.candidate import Candidate, CheckedLoss, has_levels, is_foreign, trust_findings
 from graphveil.audit.enumeration import JointDistribution, enumerate_smaller, graphs_step, sampler_step
 from graphveil.audit.findings import (
     BrokenError,
@@ -31,7 +30,7 @@ from graphveil.audit.findings import (
 )
 from graphveil.audit.lower_bound import FEWER, bound_step, check_contrast
 from graphveil.audit.many_users import many_users_step, walked_candidate
-from graphveil.audit.processes import processes_step
+from graphveil.audit.recomputation import classes_step, processes_step
 from graphveil.audit.reports import Version, public_range
 from graphveil.audit.tables import describe_size, joint_step, personal_sentences, tables_step
 from graphveil.audit.versions import AuditSchedule, versions_step
@@ -41,12 +40,15 @@ from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.number_format import counted
 
 FOREIGN = (
     "Code that recognises an audit and behaves only while it is looked at. This mechanism is not graphveil's own: its tables are "
     "proved, its code was tested, so the audit is evidence and not proof."
+)
+CURATED = (
+    "The curator: what it keeps, how long it takes and how many random words it draws, which depend on what users hold.",
+    "Whole graphs: a small number of cells stands for them, one input a row.",
 )
 ALWAYS = (
     "Timing, memory, caches and power: only the number of random words is compared.",
@@ -84,11 +86,6 @@ def not_covered(
         if step.unfinished
     ]
     gaps += [gap for step in steps for gap in step.gaps]
-    if steps[-1].skipped:
-        gaps.append(
-            f"What it remembers between calls: it could not be loaded in a process of its own ({steps[-1].seen}). Name the function that "
-            "builds it as FILE.py:NAME."
-        )
     if not mechanism.finite:
         gaps.append(
             "The closed form of its epsilon, and how near floating-point draws come to it: only reports were tested."
@@ -97,12 +94,8 @@ def not_covered(
         gaps.append(
             "Whole reports: there are too many to enumerate, so dependences of more than three answers may remain."
         )
-    if mechanism.trust == "curator":
-        gaps.append(
-            "The curator: what it keeps, how long it takes and how many random words it draws, which depend on what users hold."
-        )
-        gaps.append("Whole graphs: a small number of cells stands for them, one input a row.")
-    gaps += beyond_audit(mechanism)
+    gaps += CURATED if mechanism.trust == "curator" else ()
+    gaps += mechanism.beyond_audit
     if refused:
         gaps.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
     return [*gaps, *ALWAYS]
@@ -127,6 +120,10 @@ class StatedPrivacy:
     def as_dict(self) -> dict[str, float | None]:
         """As JSON has it: an infinite ε is null."""
         return {"epsilon": None if math.isinf(self.epsilon) else self.epsilon, "delta": self.delta}
+
+
+# What JSON says of an audit besides its name and its budgets.
+FINDINGS = ("finite", "holds", "not_covered", "protects", "leaks", "trusts", "finished", "covers")
 
 
 @dataclass(frozen=True)
@@ -168,14 +165,7 @@ class Audit:
             "name": self.name,
             "claimed": self.claimed.as_dict(),
             "exact": self.exact.as_dict(),
-            "finite": self.finite,
-            "holds": self.holds,
-            "not_covered": self.not_covered,
-            "protects": self.protects,
-            "leaks": self.leaks,
-            "trusts": self.trusts,
-            "finished": self.finished,
-            "covers": self.covers,
+            **{key: getattr(self, key) for key in FINDINGS},
         }
 
     def to_json(self) -> str:
@@ -342,11 +332,8 @@ def deadline_of(minutes: float | None, quick: bool) -> Deadline:
 
 def draws_of(joint: JointDistribution, quick: bool) -> int:
     """Return the number of reports to draw for each input."""
-    if not quick:
-        return DRAWS
-    if isinstance(joint.mechanism, SymbolMechanism):
-        return max(QUICK_DRAWS, min(DRAWS, CHEAP_DRAWS // len(joint.inputs)))
-    return QUICK_DRAWS
+    cheap = CHEAP_DRAWS // len(joint.inputs) if isinstance(joint.mechanism, SymbolMechanism) else 0
+    return max(QUICK_DRAWS, min(DRAWS, cheap)) if quick else DRAWS
 
 
 def _leaks(steps: list[Step]) -> list[str]:
@@ -365,7 +352,7 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
     if all(sound[title] for title in sound if title not in EXACT) and not math.isinf(exact.epsilon):
         sentences.append(_main_sentence(mechanism, exact, foreign))
     drawn = sound[Title.BEHAVIOUR] and sound[Title.BOUND] and sound.get(Title.SAMPLER, True)
-    if drawn and isinstance(mechanism, PersonalMechanism):
+    if drawn and has_levels(mechanism):
         sentences += personal_sentences(mechanism)
     if not sound[Title.BEHAVIOUR]:
         return sentences
@@ -376,7 +363,7 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
         )
     if mechanism.shape.names_dimensions:
         sentences.append(
-            f"Which values: {mechanism.shape.length - isinstance(mechanism, PersonalMechanism)} of {mechanism.shape.dimensions} are chosen without looking at them."
+            f"Which values: {mechanism.shape.length - has_levels(mechanism)} of {mechanism.shape.dimensions} are chosen without looking at them."
         )
     if sound.get(Title.CLASSES, False):
         sentences.append(
@@ -395,13 +382,13 @@ def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], for
 
 def _main_sentence(mechanism: Mechanism, exact: StatedPrivacy, foreign: bool) -> str:
     what = {
-        "features": f"A user's whole row{' and level' if isinstance(mechanism, PersonalMechanism) else ''} ({describe_size(mechanism)} reported)",
+        "features": f"A user's whole row{' and level' if has_levels(mechanism) else ''} ({describe_size(mechanism)} reported)",
         "label": "A user's label",
         "level": "A user's privacy level",
         "links": "Each link of a user" if mechanism.trust == "local" else "Each link, once published",
     }[mechanism.subject]
     word = "exact epsilon" if mechanism.finite else "epsilon by its closed form"
-    if beyond_audit(mechanism):
+    if mechanism.beyond_audit:
         word = "epsilon as far as what is not covered below holds,"
     but = "" if CheckedLoss.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""

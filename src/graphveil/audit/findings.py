@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -181,6 +181,31 @@ def raise_first(leaks: Sequence[str]) -> None:
     """Raise the first of some findings, if there is one."""
     if leaks:
         raise LeakError(leaks[0], rank_of(leaks[0]))
+
+
+def check_alike(seen: Mapping[str, Any], sentence: str, rank: Rank) -> None:
+    """Raise a finding unless the same was seen with all kinds of private data.
+
+    Parameters
+    ----------
+    seen
+        What was seen, by what the data are called.
+    sentence
+        Says what depends on the values.
+    rank
+        The rank of the finding.
+
+    >>> check_alike({"zeros": 3, "ones": 4}, "the length depends on the values", Rank.FORMAT)
+    Traceback (most recent call last):
+        ...
+    graphveil.audit.findings.LeakError: the length depends on the values: it differs between zeros and ones (3 and 4)
+    """
+    titles = list(seen)
+    for title in titles[1:]:
+        first, other = seen[titles[0]], seen[title]
+        if first != other:
+            values = f" ({first} and {other})" if isinstance(first, int) else ""
+            raise LeakError(f"{sentence}: it differs between {titles[0]} and {title}{values}", rank)
 
 
 @dataclass(frozen=True)

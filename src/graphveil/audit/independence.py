@@ -16,7 +16,9 @@ L at once by a Fourier transform.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,26 +26,24 @@ from numpy.typing import NDArray
 
 from graphveil.audit.candidate import answers_alone
 from graphveil.audit.enumeration import JointDistribution
-from graphveil.audit.findings import Leak, LeakError, Rank, log_false_alarm
+from graphveil.audit.findings import LeakError, Rank, log_false_alarm
 from graphveil.audit.lower_bound import log_tail, unlikely
 from graphveil.audit.reports import (
     Floats,
     Numbers,
     Version,
     batch,
-    code_owners,
-    code_places,
+    code_count,
     code_presence,
-    link_answers,
     middle_code,
     place_count,
+    placed_answers,
     report_matrix,
     reports_of,
     symbols_of,
 )
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededWords, Words
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 
@@ -55,6 +55,8 @@ HASHED = 2
 # Labels or levels that are tried.
 SYMBOLS = 3
 BITS_SEED = 50
+DEPENDENT = "answers of one report are not independent"
+REUSED = "a seed or random words used twice do this"
 
 
 @dataclass(frozen=True)
@@ -115,32 +117,28 @@ def equal_rows(version: Version) -> dict[str, Floats]:
 
 def answers_of(reports: Reports) -> list[AnswerBits]:
     """The answers of some reports as bits, one kind after the other; of links one bit each, and the degree after them."""
-    mechanism, users = reports.mechanism, reports.users
-    degrees = None
-    if isinstance(mechanism, LinkMechanism):
-        owners, named, degrees = link_answers(mechanism, reports)
-        count, codes, kinds = mechanism.size, np.zeros(len(named), dtype=np.int64), [np.ones(1, dtype=bool)]
-    else:
-        owners, named, count = code_owners(reports), code_places(reports), place_count(mechanism)
-        codes, kinds = reports.codes.astype(np.int64), None
+    mechanism = reports.mechanism
+    owners, named, codes = placed_answers(reports)
+    links = mechanism.subject == "links"
+    count = mechanism.shape.dimensions if links else place_count(mechanism)
     places = _places(count)
-    column = np.full(max(count, mechanism.shape.places), -1)
+    column = np.full(count + 1, -1)
     column[places] = np.arange(len(places))
     at = column[named]
     kept = at >= 0
-    owners, at, codes = owners[kept], at[kept], codes[kept]
+    size = reports.users, len(places)
     asked: BitMatrix | None = None
     if mechanism.shape.names_dimensions:
-        asked = np.zeros((users, len(places)), dtype=np.float32)
-        asked[owners, at] = 1
+        asked = np.zeros(size, dtype=np.float32)
+        asked[owners[kept], at[kept]] = 1
     answers = []
-    for kind in kinds or _kinds(codes, mechanism.shape.alphabet):
-        bits: BitMatrix = np.zeros((users, len(places)), dtype=np.float32)
-        bits[owners, at] = kind[codes]
+    for kind in _kinds(codes[kept], code_count(mechanism)):
+        bits: BitMatrix = np.zeros(size, dtype=np.float32)
+        bits[owners[kept], at[kept]] = kind[codes[kept]]
         answers.append(AnswerBits(bits, asked, places))
-    if degrees is not None:
-        high = (degrees > np.median(degrees)).astype(np.float32)
-        bits = np.column_stack([answers[0].bits, high])
+    degrees = codes[named == count]
+    if links and degrees.size:
+        bits = np.column_stack([answers[0].bits, (degrees > np.median(degrees)).astype(np.float32)])
         return [AnswerBits(bits, None, np.append(places, count))]
     return answers
 
@@ -181,11 +179,9 @@ def check_pairs(answers: AnswerBits, title: str) -> None:
     at = np.unravel_index(int(tails.argmin()), tails.shape)
     if tails[at] < log_false_alarm(tails.size):
         one, other = (int(answers.places[place]) for place in at)
-        raise LeakError(
-            f"answers of one report are not independent: under {title}, those about value {one} and value {other} come "
-            f"together {_together_words(answers, int(at[0]), int(at[1]))} (random words used twice do this)",
-            Rank.TOGETHER,
-        )
+        seen = _together_words(answers, int(at[0]), int(at[1]))
+        detail = f"those about value {one} and value {other} come together {seen} (random words used twice do this)"
+        raise LeakError(f"{DEPENDENT}: under {title}, {detail}", Rank.TOGETHER)
 
 
 def _together_words(answers: AnswerBits, one: int, other: int) -> str:
@@ -215,11 +211,8 @@ def check_triples(answers: AnswerBits, title: str) -> None:
     pair, third = np.unravel_index(int(tails.argmin()), tails.shape)
     if tails[pair, third] < log_false_alarm(tails.size):
         listed = ", ".join(str(int(answers.places[place])) for place in (first[pair], second[pair], third))
-        raise LeakError(
-            f"answers of one report are not independent: under {title}, those about values {listed} depend on each other, "
-            "although any two of them do not (noise that cancels, or is made from other noise, does this)",
-            Rank.TOGETHER,
-        )
+        detail = f"those about values {listed} depend on each other, although any two of them do not"
+        raise LeakError(f"{DEPENDENT}: under {title}, {detail} (noise that cancels does this)", Rank.TOGETHER)
 
 
 def check_halves(answers: AnswerBits, title: str) -> None:
@@ -235,10 +228,11 @@ def check_halves(answers: AnswerBits, title: str) -> None:
         high = [one > np.median(one) for one in sums]
         seen = log_tail((high[0] & high[1]).sum(), high[0].sum(), high[1].mean())
         if float(seen) < log_false_alarm(HALVES):
+            detail = (
+                "answers about half of the values and about the others vary together or against each other"
+            )
             raise LeakError(
-                f"answers of one report are not independent: under {title}, the answers about half of the values and "
-                "those about the others vary together or against each other (noise that cancels does this)",
-                Rank.TOGETHER,
+                f"{DEPENDENT}: under {title}, {detail} (noise that cancels does this)", Rank.TOGETHER
             )
 
 
@@ -248,7 +242,24 @@ EQUAL_ALARM = 1e-6
 # Calls with words of their own, and shares of equal pairs that count as the same.
 CALLS, ALIKE = 128, 0.02
 # For reports that are too many to enumerate: answers up to this ε are random enough that most reports differ.
-RANDOM_ENOUGH, FEW_USERS = 3.0, 64
+RANDOM_ENOUGH, FEW_USERS = 3.0, 128
+
+
+def equal_pairs(draw: Callable[[Words | None], NDArray[Any]]) -> dict[str, float]:
+    """Return the share of pairs of reports that are equal, by the kind of the pair, where ``draw`` has an entry or a row for each user."""
+    first, second = draw(None), draw(None)
+    seeded = [draw(SeededWords(USERS_SEED + more)) for more in (0, 1)]
+    half = len(first) // 2
+    pairs = {
+        "neighbouring users of one call": (first[0::2], first[1::2]),
+        "distant users of one call": (first[:half], first[half:]),
+        "the same users in two calls": (first[:half], second[:half]),
+        "the same users with other random words": (seeded[0][:half], seeded[1][:half]),
+    }
+    return {
+        title: float((one == other).reshape(half, -1).all(axis=1).mean())
+        for title, (one, other) in pairs.items()
+    }
 
 
 def check_users(joint: JointDistribution) -> None:
@@ -257,68 +268,45 @@ def check_users(joint: JointDistribution) -> None:
     Two independent reports are equal with probability Σp², and the number of equal pairs is compared with that. If all
     pairs are equal too often alike, the sampler draws something else than the table says, which is not found here.
     """
-    users = batch(joint.inputs[0], USERS)
+    users, half = batch(joint.inputs[0], USERS), USERS // 2
     equal = float((joint.shares[0] ** 2).sum())
-    first, second = joint.places(users, None), joint.places(users, None)
-    seeded = joint.places(users, SeededWords(USERS_SEED)), joint.places(users, SeededWords(USERS_SEED + 1))
-    half = len(users) // 2
-    pairs = {
-        "neighbouring users of one call": (first[0::2], first[1::2]),
-        "distant users of one call": (first[:half], first[half:]),
-        "the same users in two calls": (first[:half], second[:half]),
-        "the same users with other random words": (seeded[0][:half], seeded[1][:half]),
-    }
-    matches = {title: int((one == other).sum()) for title, (one, other) in pairs.items()}
-    alarm = EQUAL_ALARM / len(pairs)
-    wrong = [title for title, count in matches.items() if unlikely([count], half, [equal], alarm)[0]]
-    if not wrong or (len(wrong) == len(matches) and _all_alike(joint, list(matches.values()), half)):
+    matches = equal_pairs(partial(joint.places, users))
+    alarm = EQUAL_ALARM / len(matches)
+    wrong = [title for title, share in matches.items() if unlikely(share * half, half, equal, alarm)]
+    if not wrong or (len(wrong) == len(matches) and _all_alike(joint, list(matches.values()))):
         return
-    if min(matches.values()) == half:
+    if min(matches.values()) == 1:
         # Neither users nor calls nor words make a difference: there is no noise, and not a seed that is used twice.
-        told = f"reports of users with the same row never vary, independent ones would be equal in {equal:.2%} of pairs"
-        raise LeakError(told, Rank.ANSWER)
-    told = ", ".join(f"{title} in {matches[title] / half:.2%}" for title in wrong)
-    raise LeakError(
-        f"reports of users with the same row are not independent: they are equal for {told} of pairs, independent ones "
-        f"would be in {equal:.2%} (a seed or random words used twice do this)",
-        Rank.USERS,
-    )
+        detail = f"reports of users with the same row never vary, independent ones would be equal in {equal:.2%} of pairs"
+        raise LeakError(detail, Rank.ANSWER)
+    detail = ", ".join(f"{title} in {matches[title]:.2%}" for title in wrong)
+    detail = f"they are equal for {detail} of pairs, independent ones would be in {equal:.2%} ({REUSED})"
+    raise LeakError(f"reports of users with the same row are not independent: {detail}", Rank.USERS)
 
 
-def _all_alike(joint: JointDistribution, matches: list[int], pairs: int) -> bool:
+def _all_alike(joint: JointDistribution, shares: list[float]) -> bool:
     """Return whether reports are equal equally often in all kinds of pairs, users asked alone included."""
-    alone = np.array(
-        [joint.places(batch(joint.inputs[0], 1), SeededWords(USERS_SEED, call))[0] for call in range(CALLS)]
-    )
+    user = batch(joint.inputs[0], 1)
+    alone = np.array([joint.places(user, SeededWords(USERS_SEED, call))[0] for call in range(CALLS)])
     matched = int((alone[0::2] == alone[1::2]).sum())
-    shares = [count / pairs for count in matches]
-    agreed = not unlikely([matched], CALLS // 2, [sum(shares) / len(shares)], EQUAL_ALARM)[0]
+    agreed = not unlikely(matched, CALLS // 2, sum(shares) / len(shares), EQUAL_ALARM)
     return max(shares) - min(shares) < ALIKE and agreed
 
 
-def repeated_reports(mechanism: Mechanism) -> list[str]:
-    """For reports that cannot be enumerated because there are so many: most pairs must differ."""
+def check_repeated(mechanism: Mechanism) -> None:
+    """Check that most pairs of reports differ, where reports are too many to enumerate."""
     # The loss is that of all answers, or of one link alone.
-    if not mechanism.loss.epsilon <= RANDOM_ENOUGH * (
-        1 if mechanism.shape.uneven else mechanism.shape.length
-    ):
-        return []
+    answers = 1 if mechanism.shape.uneven else mechanism.shape.length
+    if not mechanism.loss.epsilon <= RANDOM_ENOUGH * answers:
+        return
     users = batch(mechanism.extremes()[0], FEW_USERS)
-    words = None, None, SeededWords(USERS_SEED), SeededWords(USERS_SEED + 1)
-    drawn = [report_matrix(reports_of(mechanism, users, source), mechanism.shape.length) for source in words]
-    pairs = {
-        "neighbouring users of one call": (drawn[0][0::2], drawn[0][1::2]),
-        "two calls": (drawn[0], drawn[1]),
-        "two calls with different random words": (drawn[2], drawn[3]),
-    }
-    return [
-        Leak(
-            f"reports are not independent: {title} give equal reports (a seed or random words used twice do this)",
-            Rank.USERS,
-        )
-        for title, (one, other) in pairs.items()
-        if (one == other).all(axis=1).mean() > 0.5
-    ]
+    matches = equal_pairs(
+        lambda words: report_matrix(reports_of(mechanism, users, words), mechanism.shape.length)
+    )
+    for title, share in matches.items():
+        if share > 0.5:
+            detail = f"{title} give equal reports ({REUSED})"
+            raise LeakError(f"reports are not independent: {detail}", Rank.USERS)
 
 
 # A string that comes twice by chance has a probability of 2^-SURE at most, over all strings; entropies are halved besides.
@@ -470,13 +458,10 @@ def check_noise(version: Version, private: Any, crowd: Reports) -> None:
                 distance = float(period[0])
                 break
             if mirrored_deviations(halved) > DEVIATIONS:
-                told = f"users with the same row are not independent: {what} come again in the opposite order of users"
-                raise LeakError(told, Rank.USERS)
+                detail = f"users with the same row are not independent: {what} come again in the opposite order of users"
+                raise LeakError(detail, Rank.USERS)
         if distance is not None:
             after = f"{distance:,.0f} users" if distance >= 1 else "less than one user"
             where = "in one call" if distance < users else "in the next call"
-            raise LeakError(
-                f"users with the same row are not independent: {what} come again {where}, after {after} "
-                "(a seed or random words used twice do this)",
-                Rank.USERS,
-            )
+            detail = f"{what} come again {where}, after {after} ({REUSED})"
+            raise LeakError(f"users with the same row are not independent: {detail}", Rank.USERS)

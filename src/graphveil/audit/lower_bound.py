@@ -1,17 +1,17 @@
 """Lower bounds on ε from draws: from how often an event comes under one input and under another.
 
-If an event has probability p under one input and p' under another, ε is at least ln((p-δ)/p'). With Clopper-Pearson
-intervals for both, the bound holds with 99.9%, over all events together (Bonferroni: each interval has 0.1% over their
-number). A bound above the claim is drawn again, with fresh randomness, and counts only if it is above it again: a
-correct mechanism fails with a probability of at most one in a million.
+If an event has probability p under one input and p' under another, ε is at least ln((p-δ)/p'). With an interval for both, the
+bound holds with 99.9%, over all events together (Bonferroni: each interval has 0.1% over their number). A bound above the claim
+is drawn again, with fresh randomness, and counts only if it is above it again: a correct mechanism fails with a probability of
+at most one in a million.
 
 Each answer may be drawn right and a report of hundreds of them still tell too much, as with noise that all of them share. So
 the codes of a report are also added up with weights, chosen on draws of their own, and the sum is counted beyond some thresholds
 under two inputs (`CodeContrast`): the ends of the range, and rows whose halves are at opposite ends, where shared noise cancels out.
 
-A Clopper-Pearson interval at confidence 1-α ends where one more extreme count would have a probability of α/2. These tails of the
-binomial distribution are incomplete beta functions, computed here by their continued fraction (Numerical Recipes, 6.4),
-so that an audit needs no more than numpy.
+All counts of an audit are judged by one bound, Chernoff's on the tail of a binomial distribution (`log_tail`): it is never too
+small, holds for draws without replacement too, and needs no more than numpy. A count is `unlikely` where the bound is below half
+of the stated error rate; an interval holds all probabilities under which its count is not (`probability_intervals`).
 """
 
 from __future__ import annotations
@@ -19,26 +19,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphveil.audit.candidate import CheckedLoss, compared_pairs, decoder, is_compared
-from graphveil.audit.findings import BrokenError, Leak, LeakError, Rank, Step, Title, show
-from graphveil.audit.reports import (
-    Floats,
-    Numbers,
-    Version,
-    batch,
-    checked_reports,
-    code_owners,
-    code_places,
-    distinct,
-    place_count,
-)
-from graphveil.channels.sampling import SystemWords, Words
-from graphveil.mechanisms.base import Estimate, Mechanism
+from graphveil.audit.candidate import CheckedLoss, compared_pairs, is_compared
+from graphveil.audit.findings import Leak, Rank, Step, Title, raise_first, show
+from graphveil.audit.reports import Floats, Numbers, Version, code_count, distinct, place_count, placed_codes
+from graphveil.channels.sampling import SystemWords
+from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
 
 ERROR = 1e-3
@@ -50,8 +41,85 @@ CHOSEN, OFTEN = 16, 20
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 # More different codes than this are not counted one by one.
 MAX_CELLS = 1 << 24
-# Values of a block of draws, estimates to choose a direction from, and values in all; long rows get fewer draws.
+# Values of a block of draws, draws that choose a direction, and values in all; long rows get fewer draws.
 BLOCK_VALUES, EXAMPLES, MAX_VALUES, MIN_DRAWS = 1 << 18, 1000, 10**8, 2000
+
+
+def log_tail(successes: ArrayLike, draws: ArrayLike, probability: ArrayLike) -> Floats:
+    """Return Chernoff's bound on the log-probability of a count so far from its mean: -n·KL(k/n, p).
+
+    It is one-sided, and holds for binomial counts and for hypergeometric ones of the same mean (Hoeffding
+    1963). Fast where many counts of different numbers of draws are compared, and never too small.
+
+    Parameters
+    ----------
+    successes, draws, probability
+        The counts, the numbers of draws and the expected shares, of shapes that broadcast.
+
+    >>> log_tail([50, 100], 100, 0.5).round(2).tolist()
+    [-0.0, -69.31]
+    """
+    count, total, chance = np.broadcast_arrays(
+        *(np.asarray(given, dtype=np.float64) for given in (successes, draws, probability))
+    )
+    share = count / np.maximum(total, 1.0)
+
+    def part(seen: Floats, expected: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            return np.where(seen > 0, seen * (np.log(seen) - np.log(expected)), 0.0)
+
+    distance = part(share, chance) + part(1 - share, 1 - chance)
+    return np.asarray(np.where(total > 0, -total * np.where(total > 0, distance, 0.0), 0.0))
+
+
+def unlikely(successes: ArrayLike, draws: int, probabilities: ArrayLike, error: float) -> NDArray[np.bool_]:
+    """Return which counts are too far from their expected shares for a two-sided test of this error rate.
+
+    Parameters
+    ----------
+    successes
+        The counts.
+    draws
+        The number of draws behind each count.
+    probabilities
+        The expected shares, of the same shape as the counts.
+    error
+        The largest probability that a count of the right share is called unlikely.
+
+    >>> unlikely([480, 700], 1000, [0.5, 0.5], 0.001).tolist()
+    [False, True]
+    """
+    return log_tail(successes, draws, probabilities) < math.log(error / 2)
+
+
+def probability_intervals(successes: ArrayLike, draws: int, log_error: float) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest probability of each count, by bisection; rounded to the outside.
+
+    Parameters
+    ----------
+    successes
+        The counts, of any shape.
+    draws
+        The number of draws behind each count.
+    log_error
+        The logarithm of the largest probability that either end is wrong.
+
+    >>> low, high = probability_intervals([0], 100, math.log(0.025))
+    >>> low.tolist(), high.round(4).tolist()
+    ([0.0], [0.0362])
+    """
+    count = np.asarray(successes, dtype=np.float64)
+    share = count / draws
+
+    def end(beyond: float) -> Floats:
+        inside, outside = share.copy(), np.full(share.shape, beyond)
+        for _ in range(50):
+            middle = (inside + outside) / 2
+            likely = log_tail(count, draws, middle) > log_error
+            inside, outside = np.where(likely, middle, inside), np.where(likely, outside, middle)
+        return outside
+
+    return end(0.0), end(1.0)
 
 
 @dataclass(frozen=True)
@@ -64,13 +132,14 @@ class LowerBound:
     counts: tuple[int, int]
     draws: int
 
-    def leak(self, claimed: float, error: float = ERROR) -> str:
+    def leak(self, claimed: float, error: float = ERROR) -> Leak:
         """The finding, if the bound is above the claim."""
-        return (
+        detail = (
             f"reports tell more than claimed: {self.event} came {self.counts[0]:,} times in {self.draws:,} under "
             f"{show(self.inputs[0])} and {self.counts[1]:,} times under {show(self.inputs[1])}, so epsilon is at least "
             f"{self.epsilon:.6g} with {100 * (1 - error):.6g}%, claimed {claimed:g}"
         )
+        return Leak(detail, Rank.BOUND)
 
 
 def best_bound(
@@ -101,7 +170,7 @@ def best_bound(
     size = counts.shape[1]
     # An event that hardly ever fails reveals by its failing.
     both = np.concatenate([counts, draws - counts], axis=1)
-    low, high = clopper_pearsons(both, draws, 1 - error / both.size)
+    low, high = probability_intervals(both, draws, math.log(error / both.size / 2))
     best = LowerBound(0.0, "no event", inputs, (0, 0), draws)
     for one, other in ((0, 1), (1, 0)):
         gaps = np.maximum(low[one] - delta, 0.0) / high[other]
@@ -113,19 +182,18 @@ def best_bound(
     return best
 
 
-def confirm(first: LowerBound, known: float, draw_again: Callable[[], LowerBound]) -> LowerBound:
-    """Return a bound that is not above what is known; else the smaller of it and one from fresh draws.
+def confirmed_bound(known: float, draw: Callable[[], LowerBound]) -> LowerBound:
+    """Return a bound from draws; where it is above what is known, the smaller of it and one from fresh draws.
 
     Parameters
     ----------
-    first
-        The bound to be confirmed.
     known
         The ε that is claimed, or that is known to be lost.
-    draw_again
-        Draws afresh.
+    draw
+        Returns a bound from fresh draws.
     """
-    return first if first.epsilon <= known else min(first, draw_again(), key=lambda bound: bound.epsilon)
+    first = draw()
+    return first if first.epsilon <= known else min(first, draw(), key=lambda bound: bound.epsilon)
 
 
 def bound_step(version: Version, draws: int) -> Step:
@@ -136,15 +204,12 @@ def bound_step(version: Version, draws: int) -> Step:
     mechanism = version.mechanism
     claimed, known = mechanism.claim.epsilon, known_epsilon(mechanism)
     draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.shape.row_length))
-    try:
-        best = confirm(lower_bound(version, draws), known, lambda: lower_bound(version, draws))
-    except BrokenError as error:
-        return Step(Title.BOUND, "it could not be found", (str(error),), failed=True)
+    best = confirmed_bound(known, lambda: lower_bound(version, draws))
     seen = (
         f"{draws:,} whole reports under each of two inputs: epsilon is at least {best.epsilon:.6g} with {1 - ERROR:.1%}, "
         f"claimed {claimed:g}"
     )
-    return Step(Title.BOUND, seen, (Leak(best.leak(claimed), Rank.BOUND),) if best.epsilon > known else ())
+    return Step(Title.BOUND, seen, (best.leak(claimed),) if best.epsilon > known else ())
 
 
 def known_epsilon(mechanism: Mechanism) -> float:
@@ -157,29 +222,21 @@ def lower_bound(version: Version, draws: int) -> LowerBound:
     mechanism = version.mechanism
     own = [*version.valid.values(), *(() if mechanism.subject == "links" else version.invalid.values())]
     inputs = distinct([*mechanism.extremes(), *own])
-    pilots = [EventTally(mechanism) for _ in inputs]
-    for pilot, private in zip(pilots, inputs, strict=True):
-        pilot.draw(private, max(draws // FEWER, EXAMPLES), version.words)
-    one, other = most_separated([pilot.counts() for pilot in pilots], compared_pairs(mechanism, inputs))
-    direction = pilots[one].total - pilots[other].total
-    direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
-    projected = np.concatenate(
-        [project(example, direction) for pilot in pilots for example in pilot.examples]
-    )
-    first, second = pilots[one].counts(), pilots[other].counts()
+    pilots = [EventCounts.of(version, private, max(draws // FEWER, EXAMPLES)) for private in inputs]
+    pair = most_separated([pilot.counts for pilot in pilots], compared_pairs(mechanism, inputs))
+    one, other = (inputs[index] for index in pair)
+    chosen_pilots = [pilots[index] for index in pair]
+    sums, examples = [pilot.sums for pilot in chosen_pilots], [pilot.example for pilot in chosen_pilots]
+    contrast = CodeContrast.of((one, other), sums, examples)
+    first, second = (pilot.counts for pilot in chosen_pilots)
     order = np.argsort(-(np.log(first + 0.5) - np.log(second + 0.5)), kind="stable")
     often = order[np.maximum(first, second)[order] >= OFTEN].tolist()
     chosen = sorted({*often[:CHOSEN], *often[-CHOSEN:]})
-    chosen += range(len(first), len(first) + len(QUANTILES))
-    tallies = [EventTally(mechanism, direction, np.quantile(projected, QUANTILES)) for _ in range(2)]
-    for tally, index in zip(tallies, (one, other), strict=True):
-        tally.draw(inputs[index], draws, version.words)
+    chosen += range(len(first), len(first) + contrast.cuts.size)
+    drawn = [EventCounts.of(version, private, draws, contrast) for private in (one, other)]
+    counts = np.array([each.counts[chosen] for each in drawn])
     return best_bound(
-        np.array([tally.counts()[chosen] for tally in tallies]),
-        lambda place: tallies[0].title(chosen[place]),
-        (inputs[one], inputs[other]),
-        draws,
-        mechanism.claim.delta,
+        counts, lambda place: drawn[0].title(chosen[place]), (one, other), draws, mechanism.claim.delta
     )
 
 
@@ -190,89 +247,66 @@ def most_separated(distributions: Sequence[NDArray[Any]], pairs: list[tuple[int,
     return max(pairs, key=lambda pair: float(np.abs(distributions[pair[0]] - distributions[pair[1]]).sum()))
 
 
-class EventTally:
-    """Numbers of simple events in many reports of one input.
+@dataclass(frozen=True, eq=False)
+class EventCounts:
+    """How often simple events came in many reports of one input: each code of each place, each place, and sums beyond each cut.
 
-    Each code of each value and each value's being asked (where they are not too many), and how far a report's estimate
-    points along a direction. Without a direction it keeps some estimates as examples, to choose one from.
+    ``sums`` are those of `place_sums`, ``example`` is the first block of reports.
     """
 
-    def __init__(
-        self, mechanism: Mechanism, direction: Floats | None = None, thresholds: Floats | None = None
-    ) -> None:
-        self.mechanism, self.direction = mechanism, direction
-        # What decodes by all reports together is to decode each by itself.
-        self.decoder = decoder(mechanism)
-        self.thresholds = np.zeros(0) if thresholds is None else thresholds
-        values = mechanism.shape.alphabet if mechanism.shape.uneven else place_count(mechanism)
-        # Where reports are uneven, a code says no more than that it is there.
-        self.alphabet = 1 if mechanism.shape.uneven else mechanism.shape.alphabet
-        self.values = values if values * self.alphabet <= MAX_CELLS else 0
-        self.codes = np.zeros(self.values * self.alphabet, dtype=np.int64)
-        self.above = np.zeros(len(self.thresholds), dtype=np.int64)
-        self.total = np.zeros(mechanism.shape.dimensions)
-        self.examples: list[Estimate] = []
+    counts: Numbers
+    sums: Floats
+    example: Reports
+    places: int
+    contrast: CodeContrast | None
 
-    def draw(self, private: Any, draws: int, words: Words | None) -> None:
+    @classmethod
+    def of(
+        cls, version: Version, private: Any, draws: int, contrast: CodeContrast | None = None
+    ) -> EventCounts:
         """Draw reports and count their events, in blocks so that memory is bounded.
 
         Parameters
         ----------
+        version
+            The mechanism and where its random words come from.
         private
             The input of all users.
         draws
             The number of reports to draw.
-        words
-            The source of random words; None is a client's default.
+        contrast
+            Weighted sums to count as well.
         """
-        mechanism = self.mechanism
-        block = max(1, BLOCK_VALUES // max(mechanism.shape.row_length, mechanism.shape.length))
+        shape, places = version.mechanism.shape, place_count(version.mechanism)
+        alphabet = code_count(version.mechanism)
+        sums = np.zeros((2, places))
+        places = places if places * alphabet <= MAX_CELLS else 0
+        codes = np.zeros(places * alphabet, dtype=np.int64)
+        above = np.zeros(0 if contrast is None else contrast.cuts.size, dtype=np.int64)
+        example: Reports | None = None
+        block = max(1, BLOCK_VALUES // max(shape.row_length, shape.length))
         for start in range(0, draws, block):
-            users = min(block, draws - start)
-            reports = checked_reports(mechanism, batch(private, users), words)
-            if self.values:
-                places = 0 if mechanism.shape.uneven else code_places(reports) * np.int64(self.alphabet)
-                self.codes += np.bincount(places + reports.codes.astype(np.int64), minlength=len(self.codes))
-            estimate = self.decoder.estimate(reports)
-            if self.direction is not None:
-                reached = project(estimate, self.direction)
-                self.above += (reached > self.thresholds[:, None]).sum(axis=1)
-                continue
-            self.total += sum_estimates(estimate)
-            if sum(example.shape[0] for example in self.examples) < EXAMPLES:
-                self.examples.append(estimate)
+            reports = version.draw(private, min(block, draws - start))
+            example = reports if example is None else example
+            sums += place_sums(reports)
+            if places:
+                _, named, values = placed_codes(reports)
+                codes += np.bincount(named * alphabet + values, minlength=len(codes))
+            if contrast is not None:
+                above += contrast.counts_above(reports)
+        assert example is not None
+        asked = codes.reshape(places, alphabet).sum(axis=1)
+        return cls(np.concatenate([codes, asked, above]), sums, example, places, contrast)
 
-    def counts(self) -> Numbers:
-        """All counts in one row."""
-        asked = self.codes.reshape(self.values, self.alphabet).sum(axis=1)
-        return np.concatenate([self.codes, asked, self.above])
-
-    def title(self, place: int) -> str:
+    def title(self, event: int) -> str:
         """An event in words."""
-        alphabet = self.alphabet
-        if place < len(self.codes):
-            return f"code {place % alphabet} for value {place // alphabet}"
-        place -= len(self.codes)
-        if place < self.values:
-            return f"a report about value {place}"
-        return f"an estimate beyond {self.thresholds[place - self.values]:.4g} towards the first"
-
-
-def sum_estimates(estimate: Estimate) -> Floats:
-    """The sum of all estimates, offset aside."""
-    if estimate.indices is None:
-        return np.asarray(estimate.values.reshape(estimate.shape).sum(axis=0))
-    added = np.bincount(estimate.indices, weights=estimate.values, minlength=estimate.shape[1])
-    return added.astype(np.float64)
-
-
-def project(estimate: Estimate, direction: Floats) -> Floats:
-    """Return the projection of each estimate on a direction, without the offset, (users,) float64."""
-    if estimate.indices is None:
-        return np.asarray(estimate.values.reshape(estimate.shape) @ direction)
-    owners = np.repeat(np.arange(estimate.shape[0]), np.diff(estimate.indptr))
-    parts = estimate.values * direction[estimate.indices]
-    return np.bincount(owners, weights=parts, minlength=estimate.shape[0]).astype(np.float64)
+        alphabet = code_count(self.example.mechanism)
+        if event < self.places * alphabet:
+            return f"code {event % alphabet} for value {event // alphabet}"
+        event -= self.places * alphabet
+        if event < self.places or self.contrast is None:
+            return f"a report about value {event}"
+        return self.contrast.title(event - self.places)
 
 
 # A bound above the claim is drawn again: both together are wrong with the square of this, for each pair of inputs.
@@ -286,10 +320,12 @@ def check_contrast(version: Version) -> None:
     mechanism, known = version.mechanism, known_epsilon(version.mechanism)
     most = CONTRAST_VALUES // max(mechanism.shape.row_length, mechanism.shape.length)
     draws = max(MIN_CONTRAST_DRAWS, min(CONTRAST_DRAWS, most))
-    for one, other in opposite_inputs(version):
-        contrast = CodeContrast.of(version, one, other, max(draws // PILOT_PART, 64))
-        if contrast.bound(draws).epsilon > known and (again := contrast.bound(draws)).epsilon > known:
-            raise LeakError(again.leak(mechanism.claim.epsilon, CONTRAST_ERROR), Rank.BOUND)
+    for pair in opposite_inputs(version):
+        pilots = [version.draw(private, max(draws // PILOT_PART, 64)) for private in pair]
+        contrast = CodeContrast.of(pair, [place_sums(pilot) for pilot in pilots], pilots)
+        bound = confirmed_bound(known, partial(contrast.bound, version, draws))
+        if bound.epsilon > known:
+            raise_first([bound.leak(mechanism.claim.epsilon, CONTRAST_ERROR)])
 
 
 def opposite_inputs(version: Version) -> list[tuple[Any, Any]]:
@@ -311,223 +347,60 @@ def opposite_inputs(version: Version) -> list[tuple[Any, Any]]:
 class CodeContrast:
     """Weighted sums of the codes of a report that tell two inputs apart (one row of ``weights`` each), and where they are cut."""
 
-    version: Version
     inputs: tuple[Any, Any]
     weights: Floats
     centre: float
     cuts: Floats
 
     @classmethod
-    def of(cls, version: Version, one: Any, other: Any, draws: int) -> CodeContrast:
-        """Choose weights by how codes differ in the mean of a few reports, and by the order of values.
+    def of(cls, inputs: tuple[Any, Any], sums: Sequence[Floats], examples: Sequence[Reports]) -> CodeContrast:
+        """Choose weights by how the mean codes of the two inputs differ, and by the order of values.
 
         Parameters
         ----------
-        version
-            The mechanism in the size to check.
-        one, other
+        inputs
             The two inputs.
-        draws
-            The number of reports to draw under each.
+        sums
+            The `place_sums` of some reports of each.
+        examples
+            Some reports of each, which tell where the weighted sums are cut.
         """
-        mechanism, drawn = version.mechanism, [version.draw(row, draws) for row in (one, other)]
-        size = mechanism.shape.alphabet if mechanism.shape.uneven else place_count(mechanism)
+        means = [codes / np.maximum(seen, 1.0) for codes, seen in sums]
+        weights = [means[0] - means[1]]
+        if np.ndim(inputs[0]) == 1 and len(inputs[0]) == len(means[0]):
+            weights.append(np.sign(np.asarray(inputs[0], dtype=np.float64) - np.asarray(inputs[1])))
+        # Where reports are uneven, a code that is not there counts nothing.
         centre = (
-            0.0 if mechanism.shape.uneven else float(np.mean([reports.codes.mean() for reports in drawn]))
+            0.0 if examples[0].mechanism.shape.uneven else np.mean([each.codes.mean() for each in examples])
         )
-        sums = [
-            np.bincount(places, weights=values, minlength=size)
-            for _, places, values in (_coded(reports, centre) for reports in drawn)
-        ]
-        weights = [sums[0] - sums[1]]
-        if np.ndim(one) == 1 and len(one) == len(weights[0]):
-            weights.append(np.sign(np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)))
-        contrast = cls(version, (one, other), np.stack(weights), centre, np.zeros(0))
-        scores = np.concatenate([contrast.scores(reports) for reports in drawn], axis=1)
+        contrast = cls(inputs, np.stack(weights), float(centre), np.zeros(0))
+        scores = np.concatenate([contrast.scores(reports) for reports in examples], axis=1)
         return replace(contrast, cuts=np.quantile(scores, QUANTILES, axis=1))
 
     def scores(self, reports: Reports) -> Floats:
         """The weighted sums of each user's report."""
-        owners, places, values = _coded(reports, self.centre)
+        owners, places, codes = placed_codes(reports)
+        values = codes - self.centre
         sums = [np.bincount(owners, values * weights[places], reports.users) for weights in self.weights]
         return np.stack(sums)
 
-    def bound(self, draws: int) -> LowerBound:
+    def counts_above(self, reports: Reports) -> Numbers:
+        """Return how many sums lie above each cut."""
+        return np.asarray((self.scores(reports) > self.cuts[:, :, None]).sum(axis=2).ravel())
+
+    def bound(self, version: Version, draws: int) -> LowerBound:
         """Return the lower bound on ε that fresh reports prove."""
-        counts = []
-        for row in self.inputs:
-            scores = self.scores(self.version.draw(row, draws))
-            counts.append((scores > self.cuts[:, :, None]).sum(axis=2).ravel())
-        titles = [
-            f"a weighted sum of all codes above its {quantile:.0%} point"
-            for quantile in QUANTILES
-            for _ in self.weights
-        ]
-        delta = self.version.mechanism.claim.delta
-        return best_bound(np.array(counts), titles.__getitem__, self.inputs, draws, delta, CONTRAST_ERROR)
+        counts = np.array([self.counts_above(version.draw(private, draws)) for private in self.inputs])
+        delta = version.mechanism.claim.delta
+        return best_bound(counts, self.title, self.inputs, draws, delta, CONTRAST_ERROR)
+
+    def title(self, event: int) -> str:
+        """An event in words."""
+        return f"a weighted sum of all codes above its {QUANTILES[event // len(self.weights)]:.0%} point"
 
 
-def _coded(reports: Reports, centre: float) -> tuple[NDArray[np.int64], NDArray[Any], Floats]:
-    """Of every code in some reports the user, the place and the value; where reports are uneven a code is a place."""
-    owners = code_owners(reports)
-    if reports.mechanism.shape.uneven:
-        return owners, reports.codes.astype(np.int64), np.ones(len(reports.codes))
-    return owners, code_places(reports), reports.codes.astype(np.float64) - centre
-
-
-# The fraction converges in about √n steps next to the mean, faster elsewhere.
-MAX_STEPS = 200_000
-TINY, PRECISION = 1e-300, 1e-12
-_lgamma = np.frompyfunc(math.lgamma, 1, 1)
-
-
-def clopper_pearson(successes: int, draws: int, confidence: float) -> tuple[float, float]:
-    """Return the two-sided confidence interval of a probability after ``successes`` of ``draws``.
-
-    >>> low, high = clopper_pearson(0, 100, 0.95)
-    >>> low, round(high, 4)
-    (0.0, 0.0362)
-    """
-    low, high = clopper_pearsons([successes], draws, confidence)
-    return float(low[0]), float(high[0])
-
-
-def clopper_pearsons(successes: ArrayLike, draws: int, confidence: float) -> tuple[Floats, Floats]:
-    """Return the lower and the upper ends of the confidence intervals of many counts.
-
-    Parameters
-    ----------
-    successes
-        The counts, of any shape.
-    draws
-        The number of draws behind each count.
-    confidence
-        The confidence of each two-sided interval, such as 0.95.
-    """
-    count = np.asarray(successes, dtype=np.float64)
-    tail = (1 - confidence) / 2
-    # Seen from the failures, an upper end is a lower end.
-    return _lower_ends(count, draws, tail), 1 - _lower_ends(draws - count, draws, tail)
-
-
-def _lower_ends(count: Floats, draws: int, tail: float) -> Floats:
-    """The probabilities at which at least so many successes are as likely as the given tail, by bisection."""
-    share = count / draws
-    # The answer lies some standard deviations below the share; the bracket grows until it surely does.
-    width = 4 * np.sqrt(share * (1 - share) / draws) + 4 / draws
-    high, low = share.copy(), np.maximum(share - width, 0.0)
-    while (beyond := (low > 0) & (at_least(count, draws, low) > tail)).any():
-        high[beyond] = low[beyond]
-        low[beyond] = np.maximum(low[beyond] - width[beyond], 0.0)
-    for _ in range(100):
-        middle = (low + high) / 2
-        if (high - low <= 1e-6 * np.minimum(width, high)).all():
-            break
-        likely = at_least(count, draws, middle) > tail
-        high, low = np.where(likely, middle, high), np.where(likely, low, middle)
-    # The low end errs to the outside. No success at all says nothing.
-    return np.where(count == 0, 0.0, low)
-
-
-def unlikely(successes: ArrayLike, draws: int, probabilities: ArrayLike, error: float) -> NDArray[np.bool_]:
-    """Return which probabilities lie outside the interval of their count at confidence 1-``error``.
-
-    Parameters
-    ----------
-    successes
-        The counts.
-    draws
-        The number of draws behind each count.
-    probabilities
-        The probabilities to compare them with, of the same shape as the counts.
-    error
-        The probability that an interval misses its true value.
-
-    >>> unlikely([480, 700], 1000, [0.5, 0.5], 0.001).tolist()
-    [False, True]
-    """
-    count = np.asarray(successes, dtype=np.float64)
-    chance = np.asarray(probabilities, dtype=np.float64)
-    return np.minimum(at_least(count, draws, chance), at_most(count, draws, chance)) < error / 2
-
-
-def at_least(successes: ArrayLike, draws: int, probability: ArrayLike) -> Floats:
-    """Return P[X ≥ successes] for X binomial: I_p(k, n-k+1)."""
-    count, chance = np.broadcast_arrays(
-        np.asarray(successes, dtype=np.float64), np.asarray(probability, dtype=np.float64)
-    )
-    result = np.ones(count.shape)
-    some = count > 0
-    result[some] = incomplete_beta(count[some], draws - count[some] + 1, chance[some])
-    return result
-
-
-def at_most(successes: ArrayLike, draws: int, probability: ArrayLike) -> Floats:
-    """Return P[X ≤ successes] for X binomial."""
-    return at_least(draws - np.asarray(successes, dtype=np.float64), draws, 1 - np.asarray(probability))
-
-
-def log_tail(successes: ArrayLike, draws: ArrayLike, probability: ArrayLike) -> Floats:
-    """Return Chernoff's bound on the log-probability of a count so far from its mean: -n·KL(k/n, p).
-
-    It is one-sided, and holds for binomial counts and for hypergeometric ones of the same mean (Hoeffding
-    1963). Fast where many counts of different numbers of draws are compared, and never too small.
-
-    Parameters
-    ----------
-    successes, draws, probability
-        The counts, the numbers of draws and the expected shares, of shapes that broadcast.
-
-    >>> log_tail([50, 100], 100, 0.5).round(2).tolist()
-    [-0.0, -69.31]
-    """
-    count, total, chance = np.broadcast_arrays(
-        *(np.asarray(given, dtype=np.float64) for given in (successes, draws, probability))
-    )
-    share = count / np.maximum(total, 1.0)
-
-    def part(seen: Floats, expected: Floats) -> Floats:
-        with np.errstate(all="ignore"):
-            return np.where(seen > 0, seen * (np.log(seen) - np.log(expected)), 0.0)
-
-    distance = part(share, chance) + part(1 - share, 1 - chance)
-    return np.asarray(np.where(total > 0, -total * np.where(total > 0, distance, 0.0), 0.0))
-
-
-def incomplete_beta(first: Floats, second: Floats, x: Floats) -> Floats:
-    """Return I_x(a, b), the regularised incomplete beta function; ``first`` is a and ``second`` is b."""
-    result = np.where(x >= 1, 1.0, 0.0)
-    inside = (x > 0) & (x < 1)
-    if not inside.any():
-        return result
-    a, b, x = first[inside], second[inside], x[inside]
-    logs = np.asarray(_lgamma(a + b) - _lgamma(a) - _lgamma(b), dtype=np.float64)
-    front = np.exp(logs + a * np.log(x) + b * np.log1p(-x))
-    # The fraction converges fast on the side of the mean that x is on.
-    direct = x < (a + 1) / (a + b + 2)
-    fraction = _continued_fraction(np.where(direct, a, b), np.where(direct, b, a), np.where(direct, x, 1 - x))
-    result[inside] = np.where(direct, front * fraction / a, 1 - front * fraction / b)
-    return np.clip(result, 0.0, 1.0)
-
-
-def _continued_fraction(a: Floats, b: Floats, x: Floats) -> Floats:
-    """Lentz's method for the continued fraction of the incomplete beta function."""
-
-    def safe(value: Floats) -> Floats:
-        value[np.abs(value) < TINY] = TINY
-        return value
-
-    c = np.ones_like(x)
-    d = 1 / safe(1 - (a + b) * x / (a + 1))
-    result = d.copy()
-    for step in range(1, MAX_STEPS):
-        even = step * (b - step) * x / ((a + 2 * step - 1) * (a + 2 * step))
-        d, c = 1 / safe(1 + even * d), safe(1 + even / c)
-        result *= d * c
-        odd = -(a + step) * (a + b + step) * x / ((a + 2 * step) * (a + 2 * step + 1))
-        d, c = 1 / safe(1 + odd * d), safe(1 + odd / c)
-        change = d * c
-        result *= change
-        if (np.abs(change - 1) < PRECISION).all():
-            return result
-    raise ArithmeticError("the continued fraction of the incomplete beta function did not converge")
+def place_sums(reports: Reports) -> Floats:
+    """Return the sum of all codes at each place and how many there are, (2, places) float64; where reports are uneven, of all users."""
+    _, places, codes = placed_codes(reports)
+    sums, seen = (np.bincount(places, weights, place_count(reports.mechanism)) for weights in (codes, None))
+    return np.stack([sums, np.full(len(seen), reports.users) if reports.mechanism.shape.uneven else seen])

@@ -9,7 +9,7 @@ which holds for draws without replacement). No table is believed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.answers import ReportRanges, range_tails
 from graphveil.audit.behaviour import check_others
-from graphveil.audit.candidate import Candidate, answers_alone
+from graphveil.audit.candidate import Candidate, answers_alone, has_levels
 from graphveil.audit.findings import LeakError, OutOfTimeError, Rank, Step, Title, leaks_of, log_false_alarm
 from graphveil.audit.independence import check_noise
 from graphveil.audit.lower_bound import log_tail
@@ -28,8 +28,10 @@ from graphveil.audit.reports import (
     Numbers,
     Probe,
     Version,
-    code_places,
+    code_count,
     middle_code,
+    place_count,
+    placed_codes,
     reports_of,
     wide_batch,
 )
@@ -37,7 +39,6 @@ from graphveil.audit.versions import NOISE_COMPARED, AuditSchedule
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 
 # Users of the call, fewer where reports are long; no power of two, and beyond 2^17.
@@ -46,7 +47,7 @@ CROWD, MIN_CROWD, QUICK_VALUES, VALUES = 140_009, 500, 1 << 20, 1 << 23
 MAX_HELD = 1 << 22
 # Values that are read at most, where a report is about a whole row.
 MAX_READ = 1 << 26
-# Users are looked at by blocks of these lengths, and by every so-manieth.
+# Users of that call are looked at by blocks of these lengths, and by every so-manieth.
 CROWD_BLOCKS, CROWD_STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 
 
@@ -62,9 +63,23 @@ def many_users_step(version: Version, schedule: AuditSchedule, walked: Mechanism
     walked
         A small version of the mechanism, for the calls of the schedule.
     """
-    users, leaks = _one_call(version, schedule.quick)
+    mechanism, private = version.mechanism, next(iter(version.valid.values()))
+    values = QUICK_VALUES if schedule.quick else VALUES
+    users = min(CROWD, values // max(mechanism.shape.length, 1))
+    if isinstance(mechanism, ClassMechanism):
+        # Every value of a row is read for its one code.
+        users = min(users, MAX_READ // mechanism.shape.row_length)
+    users = max(MIN_CROWD, users)
+    ranges = ReportRanges.of(mechanism)
+    crowd, taken = version.draw_counted(private, users)
+    leaks = leaks_of(check_words, mechanism, private, users, taken)
+    again = leaks_of(check_noise, version, private, crowd)
+    # Where noise comes again, groups of users are no independent draws.
+    if ranges is not None and not again:
+        leaks += leaks_of(check_everybody, version, ranges, private, users)
+    leaks += again
     first = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
-    if leaks or version.mechanism.trust == "curator":
+    if leaks or mechanism.trust == "curator":
         return Step(Title.USERS, first, tuple(leaks))
     small = replace(version, mechanism=walked)
     walk = walk_calls(small, walked_row(small), schedule)
@@ -77,26 +92,6 @@ def many_users_step(version: Version, schedule: AuditSchedule, walked: Mechanism
     seen = f"{first}; calls for {len(walk.sums)} numbers of users up to {largest:,}, {walk.answers} answers of each user"
     covers = (f"{len(walk.sums)} numbers of users in one call from 1 to {max(largest, users):,}",)
     return Step(Title.USERS, seen, tuple(leaks), unfinished=not walk.finished, covers=covers)
-
-
-def _one_call(version: Version, quick: bool) -> tuple[int, list[str]]:
-    """Return the number of users asked in one call, and the findings."""
-    mechanism = version.mechanism
-    values = QUICK_VALUES if quick else VALUES
-    users = max(MIN_CROWD, min(CROWD, values // max(mechanism.shape.length, 1)))
-    if isinstance(mechanism, ClassMechanism):
-        # Every value of a row is read for its one code.
-        users = max(MIN_CROWD, min(users, MAX_READ // mechanism.shape.row_length))
-    private = next(iter(version.valid.values()))
-    ranges = ReportRanges.of(mechanism)
-    crowd, taken = version.draw_counted(private, users)
-    leaks = leaks_of(check_words, mechanism, private, users, taken)
-    again = leaks_of(check_noise, version, private, crowd)
-    leaks += again
-    # Where noise comes again, groups of users are no independent draws.
-    if ranges is not None and not again:
-        leaks += leaks_of(check_everybody, version, ranges, private, users)
-    return users, leaks
 
 
 def check_everybody(version: Version, ranges: ReportRanges, private: Any, users: int) -> None:
@@ -114,48 +109,58 @@ def check_everybody(version: Version, ranges: ReportRanges, private: Any, users:
         How many users there are in one call.
     """
     there, low, high = ranges.halves(version.draw(private, users))
-    looks = [
-        (f"block {{}} of {size} users", *_in_blocks(there, size)) for size in CROWD_BLOCKS if size < users
-    ]
-    looks += [
-        (f"every {step}th user, from user {{}} on,", *_in_steps(there, step))
-        for step in CROWD_STEPS
-        if step < users
-    ]
-    for title, seen, asked in looks:
-        tails = range_tails(seen, asked[:, None], low, high)
+    for title, seen, members in user_groups(there, CROWD_BLOCKS, CROWD_STEPS):
+        tails = range_tails(seen, members, low, high)
         wrong = (tails < log_false_alarm(tails.size)).any(axis=1)
-        others = range_tails(seen[~wrong].sum(axis=0)[None], asked[~wrong].sum(), low, high)
+        others = range_tails(seen[~wrong].sum(axis=0)[None], members * (~wrong).sum(), low, high)
         # Where the others are drawn wrongly as well, it is nothing about some users.
         if wrong.all() or float(others.min()) < log_false_alarm(tails.size):
             place = int(tails.sum(axis=0).argmin())
-            raise LeakError(
-                f"an answer is not drawn from its table: in a call for {users:,} users answer {place} lies in the upper half "
-                f"in {there[:, place].mean():.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}",
+            detail, rank, who = (
+                "an answer is not drawn from its table",
                 Rank.ANSWER,
+                f"{users:,} users of a call",
             )
-        if wrong.any():
+            share = there[:, place].mean()
+        elif wrong.any():
             at, place = (int(one) for one in np.unravel_index(int(tails.argmin()), tails.shape))
-            raise LeakError(
-                f"some users of a large call are drawn differently: {title.format(at)} of {users:,} give answer {place} in "
-                f"the upper half in {seen[at, place] / asked[at]:.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}",
-                Rank.CLEAR,
-            )
+            detail, rank = "some users of a large call are drawn differently", Rank.CLEAR
+            who, share = f"{title.format(at)} of {users:,}", seen[at, place] / members
+        else:
+            continue
+        allowed = f"its table allows {low[place]:.1%} to {high[place]:.1%}"
+        raise LeakError(
+            f"{detail}: {who} give answer {place} in the upper half in {share:.1%}, {allowed}", rank
+        )
 
 
-def _in_blocks(there: NDArray[np.bool_], size: int) -> tuple[Numbers, Numbers]:
-    """Return how often each answer is set in each block of users, and the number of users in each block."""
-    starts = np.arange(0, len(there), size)
-    return np.add.reduceat(there, starts, axis=0, dtype=np.int64), np.diff(np.append(starts, len(there)))
+def user_groups(
+    values: NDArray[Any], lengths: Iterable[int], steps: Iterable[int]
+) -> Iterator[tuple[str, Numbers, int]]:
+    """Add up the values (users, answers) of blocks of users, from both ends, and of every so-manieth user.
 
+    Yields what the groups are called, their sums (groups, answers) and how many users each has.
 
-def _in_steps(there: NDArray[np.bool_], step: int) -> tuple[Numbers, Numbers]:
-    """The same for every so-manieth user."""
-    whole = len(there) // step
-    seen = there[: whole * step].reshape(whole, step, -1).sum(axis=0, dtype=np.int64)
-    rest = there[whole * step :]
-    seen[: len(rest)] += rest
-    return seen, whole + (np.arange(step) < len(rest))
+    Parameters
+    ----------
+    values
+        Values of each user of a call: (users, answers).
+    lengths
+        The lengths of blocks. What is left over at one end is in a block from the other.
+    steps
+        The distances of users.
+    """
+    users, answers = values.shape
+    for length in lengths:
+        whole = users // length
+        for held, end in ((values, ""), (values[::-1], " from the end")) if whole else ():
+            blocks = held[: whole * length].reshape(whole, length, answers)
+            yield f"users in block {{}} of {length:,}{end}", blocks.sum(axis=1), length
+    for step in steps:
+        if 2 * step <= users:
+            whole = users // step
+            columns = values[: whole * step].reshape(whole, step, answers)
+            yield f"every {step:,}th user from {{}} on", columns.sum(axis=0), whole
 
 
 # The walk is done with so many values, all of them asked, at most at this ε each: what has no noise shows soonest there.
@@ -168,8 +173,9 @@ FEW, FEWER_WORDS = 1000, 0.9
 DEVIATIONS = 6.0
 # Codes that are drawn for one number of users at most.
 QUICK_CODES, MAX_CODES = 1 << 25, 1 << 27
-# Every k-th user is looked at for these k, and in one large call for all k up to the largest, or to the quick one.
+# Users are looked at by blocks of these lengths and by every k-th for these k; in one large call for all k up to the largest, or to the quick one.
 MAX_STEP, QUICK_STEP = 10_000, 1000
+LENGTHS = (*(1 << power for power in range(11)), 10_240, 102_400)
 STEPS = (2, 3, 5, 7, 8, 10, 13, 16, 32, 60, 64, 97, 100, 128, 256, 500, 512, 1000, 1024, 4096, 7919, 10_000)
 
 
@@ -209,7 +215,7 @@ def walked_row(version: Version) -> Any:
     Its values are the two ends of the range in turn, so that a value which is sent as it is shows.
     """
     inputs = list(version.valid.values())
-    if version.mechanism.subject != "features" or isinstance(version.mechanism, PersonalMechanism):
+    if version.mechanism.subject != "features" or has_levels(version.mechanism):
         return inputs[0]
     low, high = (np.asarray(row) for row in inputs[:2])
     return np.where(np.arange(len(low)) % 2 == 0, low, high)
@@ -280,11 +286,10 @@ def check_words(mechanism: Mechanism, private: Any, users: int, taken: int) -> N
     # Links take a word for each change, so how many there are is random.
     slack = DEVIATIONS * math.sqrt(each / FEW) if mechanism.shape.uneven else 0.0
     if there < FEWER_WORDS * each - slack:
-        raise LeakError(
-            f"random words are used more than once: a call for {FEW:,} users draws {each:.3g} words a user, one for "
-            f"{users:,} users {there:.3g}",
-            Rank.USERS,
+        detail = (
+            f"a call for {FEW:,} users draws {each:.3g} words a user, one for {users:,} users {there:.3g}"
         )
+        raise LeakError(f"random words are used more than once: {detail}", Rank.USERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,26 +309,22 @@ class CodeSides:
     def of(cls, reports: Reports, row: Any) -> CodeSides:
         """Choose the sides by a first look."""
         mechanism, values = reports.mechanism, np.atleast_1d(row)
-        nowhere = np.zeros(max(mechanism.shape.places, mechanism.shape.length), dtype=np.int64)
-        independent = answers_alone(mechanism)
-        if independent and mechanism.shape.uneven and mechanism.shape.alphabet == mechanism.shape.length:
-            # A code says which of so many answers is yes.
-            return cls(
-                np.ones(mechanism.shape.alphabet, dtype=np.int64), nowhere, mechanism.shape.alphabet, False
-            )
-        if mechanism.shape.uneven or not independent:
-            names = np.random.default_rng(SEED).integers(0, 1 << 62, mechanism.shape.alphabet)
+        shape, nowhere = mechanism.shape, np.zeros(place_count(mechanism), dtype=np.int64)
+        if not answers_alone(mechanism) or (shape.uneven and shape.alphabet != shape.length):
+            names = np.random.default_rng(SEED).integers(0, 1 << 62, shape.alphabet)
             return cls(names, nowhere, 1, True)
-        cut = middle_code(reports.codes, mechanism.shape.alphabet)
-        upper = (np.arange(mechanism.shape.alphabet) > cut).astype(np.int64)
-        high = (values > values.min()).astype(np.int64) if len(values) == len(nowhere) else nowhere
-        return cls(upper, high, mechanism.shape.length, False)
+        cut = middle_code(placed_codes(reports)[2], code_count(mechanism))
+        upper = (np.arange(code_count(mechanism)) > cut).astype(np.int64)
+        known = len(values) == len(nowhere) and not shape.uneven
+        high = (values > values.min()).astype(np.int64) if known else nowhere
+        return cls(upper, high, shape.length, False)
 
     def of_users(self, reports: Reports) -> Numbers:
         """Return the number of set bits in each user's report, (users,) int64."""
-        named = self.upper[reports.codes]
+        _, places, codes = placed_codes(reports)
+        named = self.upper[reports.codes if self.together else codes]
         if self.high.any():
-            named = named ^ self.high[code_places(reports)]
+            named = named ^ self.high[places]
         totals = np.concatenate([[0], np.cumsum(named)])
         sums = np.diff(totals[reports.indptr])
         # Names are summed modulo 2^64; the middle bit of a sum hangs on every code.
@@ -340,37 +341,17 @@ def check_odd_users(walk: CallWalk) -> None:
     # Single users, blocks from both ends and whole calls; every k-th user; too many and too few.
     looks = 8 * users + 2 * MAX_STEP**2
     for count, sums in walk.sums.items():
-        for title, totals, members in _groups(sums, walk.quick):
+        every = range(2, 1 + (QUICK_STEP if walk.quick else MAX_STEP))
+        steps = every if count in NOISE_COMPARED[:2] else STEPS
+        for title, totals, members in user_groups(sums[:, None], [*LENGTHS, count], steps):
             draws = members * walk.answers
             for at in {int(totals.argmax()), int(totals.argmin())}:
-                tail = float(log_tail(totals[at], draws, share))
+                tail = float(log_tail(totals[at, 0], draws, share))
                 if tail < log_false_alarm(looks, 1) and (worst is None or tail < worst[0]):
-                    worst = tail, f"{title.format(at)} of {count:,}, {totals[at]:,} of {draws:,} answers"
+                    worst = tail, f"{title.format(at)} of {count:,}, {totals[at, 0]:,} of {draws:,} answers"
     if worst is not None:
+        detail = f"of {worst[1]} lie on one side, of all others {share:.1%}"
         raise LeakError(
-            f"some users of a call are drawn differently from all others with the same row: of {worst[1]} lie on one side, of all "
-            f"others {share:.1%}",
+            f"some users of a call are drawn differently from all others with the same row: {detail}",
             Rank.CLEAR,
         )
-
-
-def _groups(sums: Numbers, quick: bool) -> Iterator[tuple[str, Numbers, int]]:
-    """Groups of users of one call that are as large as each other: their sums, and how many users each has."""
-    users, length = len(sums), 1
-    while length < users:
-        yield f"users in block {{}} of {length:,}", _blocks(sums, length), length
-        yield f"users in block {{}} of {length:,} from the end", _blocks(sums[::-1], length), length
-        length *= 2 if length < 1000 else 10
-    yield "all users in call {}", sums.sum(keepdims=True), users
-    every = range(2, 1 + (QUICK_STEP if quick else MAX_STEP))
-    for step in every if users in NOISE_COMPARED[:2] else STEPS:
-        if 2 * step <= users:
-            whole = users // step
-            totals = sums[: whole * step].reshape(whole, step).sum(axis=0)
-            yield f"every {step:,}th user from {{}} on", totals, whole
-
-
-def _blocks(sums: Numbers, length: int) -> Numbers:
-    """Whole blocks: what is left over is in a block from the other end."""
-    whole = len(sums) // length
-    return np.asarray(sums[: whole * length].reshape(whole, length).sum(axis=1))

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import RANGE, Candidate, values_of, with_values
+from graphveil.audit.candidate import RANGE, Candidate, has_levels, values_of, with_values
 from graphveil.audit.findings import BrokenError, check_time, show
 from graphveil.channels.sampling import SeededWords, SystemWords, WordArray, Words
 from graphveil.errors import GraphveilError, InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 
@@ -53,7 +52,7 @@ class Version:
         mechanism = self.mechanism
         if mechanism.subject == "features":
             rows = _feature_rows(mechanism.shape.row_length, self.public or PublicRange(0.0, 1.0))
-            return rows if not isinstance(mechanism, PersonalMechanism) else _with_levels(mechanism, rows)
+            return rows if not has_levels(mechanism) else _with_levels(mechanism, rows)
         if mechanism.subject == "links":
             return _lists(mechanism.shape.dimensions)
         return {f"{mechanism.subject} {symbol}": symbol for symbol in symbols_of(mechanism)}
@@ -71,7 +70,7 @@ class Version:
             for value in (math.nan, math.inf, -math.inf, 1e300)
         }
         rows["rows with some NaN"] = np.where(np.arange(len(inside)) % 2 == 0, math.nan, inside)
-        if mechanism.subject == "links" or not isinstance(mechanism, PersonalMechanism):
+        if not has_levels(mechanism):
             return rows
         inputs = {f"level 1 and {title}": np.append(row, 1.0) for title, row in rows.items()}
         levels = (-1.0, 0.0, 1e6, 1.5, math.nan, math.inf)
@@ -121,7 +120,7 @@ def _feature_rows(size: int, public: PublicRange) -> dict[str, Any]:
 def _with_levels(mechanism: Mechanism, rows: dict[str, Any]) -> dict[str, Any]:
     """Each row with the lowest level, and the first two with every one."""
     inputs = {title: np.append(row, 1.0) for title, row in rows.items()}
-    levels = range(2, len(getattr(mechanism, "budgets", (1.0,))) + 1)
+    levels = range(2, len(mechanism.budgets) + 1)
     for title, row in list(rows.items())[:2]:
         inputs |= {f"level {level}, {title}": np.append(row, level) for level in levels}
     return inputs
@@ -249,8 +248,8 @@ def reports_of(
         try:
             reports = mechanism.randomize(private, words)
         except Exception as error:
-            told = f"randomize fails on rows that it must accept: {type(error).__name__}: {error}"
-            raise BrokenError(told) from error
+            detail = f"randomize fails on rows that it must accept: {type(error).__name__}: {error}"
+            raise BrokenError(detail) from error
     if more := _carried(reports, mechanism):
         raise BrokenError(f"a report carries more than its codes: {more}")
     if reports.users != expected:
@@ -276,12 +275,12 @@ def _carried(reports: Any, mechanism: Mechanism) -> str | None:
     return None
 
 
-def _attached(told: Any, mechanism: Mechanism) -> set[str]:
+def _attached(detail: Any, mechanism: Mechanism) -> set[str]:
     """The attributes that somebody has put on the mechanism of a report: neither its fields nor what its class computes."""
-    if told is mechanism or (type(told) is not type(mechanism) and not is_dataclass(told)):
+    if detail is mechanism or (type(detail) is not type(mechanism) and not is_dataclass(detail)):
         return set()
-    known = {field.name for field in fields(told)} if is_dataclass(told) else set(vars(mechanism))
-    return {name for name in vars(told).keys() - known if getattr_static(type(told), name, None) is None}
+    known = {field.name for field in fields(detail)} if is_dataclass(detail) else set(vars(mechanism))
+    return {name for name in vars(detail).keys() - known if getattr_static(type(detail), name, None) is None}
 
 
 def _bases(array: Any) -> Iterator[Any]:
@@ -340,22 +339,46 @@ def code_owners(reports: Reports) -> Numbers:
     return np.repeat(np.arange(reports.users), reports.lengths)
 
 
-def code_places(reports: Reports) -> NDArray[np.int32]:
-    """Return the place that each code is about: its dimension where dimensions are named, else its place in the report."""
+def placed_codes(reports: Reports) -> tuple[Numbers, Numbers, Numbers]:
+    """Return of every code in some reports the user, the place that it is about, and the code.
+
+    A place is the dimension where dimensions are named, else the place in the report. Where reports are uneven a code is itself a place,
+    and stands there as 1.
+    """
+    owners, codes = code_owners(reports), reports.codes.astype(np.int64)
+    if reports.mechanism.shape.uneven:
+        return owners, codes, np.ones_like(codes)
     if reports.dims is not None:
-        return reports.dims
-    return np.tile(np.arange(reports.mechanism.shape.length, dtype=np.int32), reports.users)
+        return owners, reports.dims.astype(np.int64), codes
+    return owners, np.tile(np.arange(reports.mechanism.shape.length), reports.users), codes
 
 
 def place_count(mechanism: Mechanism) -> int:
-    """Return how many places `code_places` knows."""
-    return mechanism.shape.places if mechanism.shape.names_dimensions else mechanism.shape.length
+    """Return how many places `placed_codes` knows."""
+    shape = mechanism.shape
+    if shape.uneven:
+        return shape.alphabet
+    return shape.places if shape.names_dimensions else shape.length
 
 
-def link_answers(mechanism: LinkMechanism, reports: Reports) -> tuple[Numbers, NDArray[Any], Any]:
-    """Return the owner and the neighbour of every reported link, and the reported degrees (None without)."""
+def code_count(mechanism: Mechanism) -> int:
+    """Return how many codes `placed_codes` knows."""
+    return 2 if mechanism.shape.uneven else mechanism.shape.alphabet
+
+
+def placed_answers(reports: Reports) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the same of every answer: of links a place for each other user, which stands as 1 where a link is named, and one for a degree."""
+    mechanism = reports.mechanism
+    if not isinstance(mechanism, LinkMechanism):
+        return placed_codes(reports)
     pointers, named = mechanism.neighbours(reports)
-    return np.repeat(np.arange(reports.users), np.diff(pointers)), named, mechanism.degrees(reports)
+    owners, places = np.repeat(np.arange(reports.users), np.diff(pointers)), named.astype(np.int64)
+    codes, degrees = np.ones_like(places), mechanism.degrees(reports)
+    if degrees is None:
+        return owners, places, codes
+    everybody = np.arange(reports.users)
+    ends = np.full(reports.users, mechanism.size)
+    return np.append(owners, everybody), np.append(places, ends), np.append(codes, degrees)
 
 
 def middle_code(codes: NDArray[Any], alphabet: int = 0) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.candidate import CheckedLoss, pair_claim, understates
+from graphveil.audit.candidate import CheckedLoss, has_levels, least_claim, pair_claim, understates
 from graphveil.audit.enumeration import JointDistribution
 from graphveil.audit.findings import Step, Title, exact_words, power, show
 from graphveil.channels.channel import FiniteChannel
@@ -26,7 +26,7 @@ from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.channels.sampling import AliasTable
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.personal import PersonalMechanism, level_of, strictest_budget
+from graphveil.mechanisms.personal import PersonalMechanism, level_of
 from graphveil.number_format import rounded_up
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
@@ -39,10 +39,9 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     loss = stated.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
-    if (strictest := strictest_budget(mechanism)) > asked:
-        leaks.append(
-            f"it was asked for epsilon {asked:g} and claims {strictest:g}: it spends more than it is given"
-        )
+    if (strictest := least_claim(mechanism)) > asked:
+        detail = f"it was asked for epsilon {asked:g} and claims {strictest:g}"
+        leaks.append(f"{detail}: it spends more than it is given")
     exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {stated.delta:.6g}" if claim.delta else "")
     if not mechanism.answers:
         if mechanism.finite:
@@ -59,7 +58,7 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
         for answer in mechanism.answers
     )
     leaks += [leak for answer in mechanism.answers for leak in _channel_leaks(answer.channel)]
-    if isinstance(mechanism, PersonalMechanism):
+    if has_levels(mechanism):
         leaks += personal_cause(mechanism)
     elif not stated.holds:
         leaks.append(_cause(mechanism, loss))
@@ -137,10 +136,9 @@ def _channel_leaks(channel: FiniteChannel) -> list[str]:
         # A stated infinite loss understates nothing.
         judged = channel.claim.delta == 0 and channel.loss.terms is not None
         if judged and worst.loss.exceeds(Fraction(channel.epsilon)):
-            leaks.append(
-                f"{channel.name} states an epsilon of {rounded_up(channel.epsilon)}, its table has {rounded_up(worst.loss.epsilon)} "
-                f"(output {worst.output}, inputs {worst.likelier} and {worst.rarer})"
-            )
+            where = f"output {worst.output}, inputs {worst.likelier} and {worst.rarer}"
+            stated, seen = rounded_up(channel.epsilon), rounded_up(worst.loss.epsilon)
+            leaks.append(f"{channel.name} states an epsilon of {stated}, its table has {seen} ({where})")
     if size <= MAX_ALIAS:
         leaks += _alias_leaks(channel)
     return leaks
@@ -162,12 +160,9 @@ def _alias_leaks(channel: FiniteChannel) -> list[str]:
         row, drawn = channel.row(symbol), alias.shares(symbol, channel.output_count)
         if row != drawn:
             output = max(range(len(row)), key=lambda place: abs(row[place] - drawn[place]))
-            told = (
-                f"the alias table of {channel.name} draws output {output} under input {symbol} "
-                f"({channel.inputs[symbol]:g}) with probability {drawn[output] / channel.total:.9g}, its table says "
-                f"{row[output] / channel.total:.9g}: the sampler is biased"
-            )
-            return [told]
+            drew, should = (counts[output] / channel.total for counts in (drawn, row))
+            detail = f"draws output {output} under input {symbol} with probability {drew:.9g}, its table says {should:.9g}"
+            return [f"the alias table of {channel.name} {detail}: the sampler is biased"]
     return []
 
 
@@ -179,7 +174,7 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         return Step(Title.JOINT, f"left out ({reason}): {what} rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
-    if isinstance(mechanism, PersonalMechanism):
+    if has_levels(mechanism):
         return pairs_step(joint, size)
     result = f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: "
     claim, leaks = mechanism.claim, []
@@ -188,21 +183,21 @@ def joint_step(joint: JointDistribution | None, finite: bool) -> Step:
         result += f"delta at epsilon {claim.epsilon:g} is {float(delta):.6g}, claimed {claim.delta:g}"
         if delta > Fraction(claim.delta):
             one, other = (show(joint.inputs[index]) for index in pair)
-            leaks.append(
-                f"with {size}, whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon "
-                f"{claim.epsilon:g}, claimed {claim.delta:g}"
-            )
+            detail = f"whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon {claim.epsilon:g}"
+            leaks.append(f"with {size}, {detail}, claimed {claim.delta:g}")
         return Step(Title.JOINT, result, tuple(leaks))
     result += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
     # The loss that the mechanism states must cover what its reports show.
     if understates(mechanism.loss, worst.loss):
-        leaks.append(
-            f"the mechanism states an exact epsilon of {rounded_up(mechanism.loss.epsilon)}, its enumerated reports have "
-            f"{rounded_up(worst.loss.epsilon)}: the stated loss is wrong"
-        )
+        leaks.append(_understated(mechanism.loss, worst.loss))
     if worst.loss.exceeds(claim.epsilon):
         leaks.append(f"with {size}, {describe_worst_report(joint, worst, claim.epsilon)}")
     return Step(Title.JOINT, result, tuple(leaks))
+
+
+def _understated(stated: Loss, seen: Loss, between: str = "") -> str:
+    detail, found = f"{rounded_up(stated.epsilon)}{between}", rounded_up(seen.epsilon)
+    return f"the mechanism states an exact epsilon of {detail}, its enumerated reports have {found}: the stated loss is wrong"
 
 
 def describe_worst_report(
@@ -247,7 +242,7 @@ def describe_size(mechanism: Mechanism) -> str:
         return (
             f"one of {mechanism.places_open} classes by a public model of {mechanism.shape.row_length} values"
         )
-    if isinstance(mechanism, PersonalMechanism):
+    if has_levels(mechanism):
         return f"a level and up to {mechanism.shape.length - 1} of {mechanism.shape.dimensions} values"
     if mechanism.shape.names_dimensions:
         return f"{mechanism.shape.length} of {mechanism.shape.dimensions} values"
@@ -275,18 +270,16 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
         kinds[kind] = max(kinds[kind], worst, key=epsilon_of)
         if worst.loss.exceeds(pair_claim(mechanism, first, second)):
             broken[kind] = max(broken.get(kind, NOTHING), worst, key=epsilon_of)
-        if isinstance(mechanism, PersonalMechanism) and not understated:
+        if has_levels(mechanism) and not understated:
             stated = mechanism.pair_loss(*levels, kind == "equal rows of different levels")
             if understates(stated, worst.loss):
-                understated.append(
-                    f"the mechanism states an exact epsilon of {rounded_up(stated.epsilon)} between levels {levels[0]} and "
-                    f"{levels[1]}, its enumerated reports have {rounded_up(worst.loss.epsilon)}: the stated loss is wrong"
-                )
+                between = f" between levels {levels[0]} and {levels[1]}"
+                understated.append(_understated(stated, worst.loss, between))
     listed = ", ".join(
         f"{kind} {'infinite' if worst.ratio is None else power(worst.loss.epsilon)}"
         for kind, worst in kinds.items()
     )
-    claimed = ", ".join(f"{budget:g}" for budget in getattr(mechanism, "budgets", ()))
+    claimed = ", ".join(f"{budget:g}" for budget in mechanism.budgets)
     seen = (
         f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: the largest ratio between "
         f"{listed}; budgets {claimed}, the larger one of two"
@@ -294,8 +287,8 @@ def pairs_step(joint: JointDistribution, size: str) -> Step:
     leaks = []
     for kind, worst in broken.items():
         allowed = pair_claim(mechanism, joint.inputs[worst.likelier], joint.inputs[worst.rarer])
-        told = describe_worst_report(joint, worst, allowed, _show_level)
-        leaks.append(f"{NOT_KEPT if kind == 'one level' else NOT_PROTECTED}: with {size}, {told}")
+        detail = describe_worst_report(joint, worst, allowed, _show_level)
+        leaks.append(f"{NOT_KEPT if kind == 'one level' else NOT_PROTECTED}: with {size}, {detail}")
     return Step(Title.JOINT, seen, (*leaks, *understated))
 
 
@@ -327,8 +320,8 @@ def personal_cause(mechanism: PersonalMechanism) -> list[str]:
             one, other = max(broken, key=lambda pair: mechanism.pair_loss(*pair).epsilon)
             lost, budget = mechanism.pair_loss(one, other), mechanism.budgets[max(one, other) - 1]
             who = f"rows of level {one}" if same else f"users of level {one} and of level {other}"
-            told = f"the exact epsilon between {who} is {rounded_up(lost.epsilon)}, claimed {budget:g}"
-            causes.append(f"{NOT_KEPT if same else NOT_PROTECTED}: {told}")
+            detail = f"the exact epsilon between {who} is {rounded_up(lost.epsilon)}, claimed {budget:g}"
+            causes.append(f"{NOT_KEPT if same else NOT_PROTECTED}: {detail}")
     return causes
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.answers import ReportRanges, check_tables
 from graphveil.audit.behaviour import check_answered, check_briefly
-from graphveil.audit.candidate import Candidate, CheckedLoss
+from graphveil.audit.candidate import Candidate, CheckedLoss, has_levels
 from graphveil.audit.findings import (
     BrokenError,
     Leak,
@@ -43,7 +43,7 @@ from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.personal import PersonalMechanism, PersonalRows
+from graphveil.mechanisms.personal import PersonalRows
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
@@ -68,16 +68,16 @@ def versions_step(candidate: Candidate, version: Version, schedule: AuditSchedul
         The sizes to walk through.
     """
     refused: list[str] = []
+    mechanism, ranges = version.mechanism, ReportRanges.of(version.mechanism)
     leaks = leaks_of(check_paths, version, refused)
-    ranges = ReportRanges.of(version.mechanism)
     leaks += [] if ranges is None else leaks_of(check_rare_noise, version, ranges, schedule.quick)
+    options, walked = list(variants(candidate)), sizes(candidate, schedule)
     tried: list[SizedMechanism] = []
-    options = list(variants(candidate))
     # Where its own tables are above the claim, those of other sizes are no news.
-    kept, unfinished = CheckedLoss.of(version.mechanism).holds, False
+    kept, unfinished = CheckedLoss.of(mechanism).holds, False
     try:
-        for sized in chain(options, sizes(candidate, schedule)):
-            other = replace(version, mechanism=sized.mechanism, public=_range_of(sized, version.public))
+        for sized in chain(options, walked):
+            other = replace(version, mechanism=sized.mechanism, public=sized.range_among(version.public))
             asked = sized.epsilon if kept else None
             found = leaks_of(check_version, other, asked, schedule.quick, kind=BrokenError)
             tried.append(sized)
@@ -86,40 +86,26 @@ def versions_step(candidate: Candidate, version: Version, schedule: AuditSchedul
                 break
     except OutOfTimeError:
         unfinished = True
-    paths = "sparse and dense rows, types and orders of memory give the same reports"
-    covers = _covers(tried)
-    gaps = _gaps([version.mechanism, *(sized.mechanism for sized in tried)], schedule.quick)
-    seen = "; ".join([paths, *(sized.title for sized in options if sized in tried), *covers])
-    return Step(Title.VERSIONS, seen, tuple(leaks), unfinished=unfinished, covers=covers, gaps=gaps), refused
-
-
-def _range_of(sized: SizedMechanism, public: PublicRange | None) -> PublicRange | None:
-    """The range that a version was built with, whether it tells it or not."""
-    own = getattr(sized.mechanism, "public", None)
-    said = VARIANTS.get(sized.title, {}).get("range")
-    return own if isinstance(own, PublicRange) else public if said is None else PublicRange(*said)
-
-
-def _covers(tried: list[SizedMechanism]) -> tuple[str, ...]:
-    """The sizes and budgets that were looked at."""
-    covered = []
-    walked = sorted({version.size for version in tried if version.size is not None})
-    if walked:
-        covered.append(f"{len(walked)} sizes from {walked[0]:,} to {walked[-1]:,}")
-    budgets = sorted({version.epsilon for version in tried})
+    lengths = sorted({sized.size for sized in tried if sized.size is not None and sized not in options})
+    budgets = sorted({sized.epsilon for sized in tried})
+    covers = [f"{len(lengths)} sizes from {lengths[0]:,} to {lengths[-1]:,}"] if lengths else []
     if len(budgets) > 1:
-        covered.append(f"{len(budgets)} budgets from epsilon {budgets[0]:g} to {budgets[-1]:g}")
-    return tuple(covered)
-
-
-def _gaps(mechanisms: list[Mechanism], quick: bool) -> tuple[str, ...]:
-    """Budgets at which noise is so rare that draws do not show whether there is any."""
-    blind = [each.claim.epsilon for each in mechanisms if users_needed(each) > users_affordable(each, quick)]
-    if not blind:
-        return ()
-    return (
-        f"Noise that is too rare for draws to show, at some sizes from epsilon {min(blind):g} on: only tables were read there.",
+        covers.append(f"{len(budgets)} budgets from epsilon {budgets[0]:g} to {budgets[-1]:g}")
+    rare = [
+        each.claim.epsilon
+        for each in (mechanism, *(sized.mechanism for sized in tried))
+        if users_needed(each) > users_affordable(each, schedule.quick)
+    ]
+    gaps = [
+        f"Noise that is too rare for draws to show, at some sizes from epsilon {least:g} on: only tables were read there."
+        for least in sorted(rare)[:1]
+    ]
+    paths = "sparse and dense rows, types and orders of memory give the same reports"
+    seen = "; ".join([paths, *(sized.title for sized in options if sized in tried), *covers])
+    step = Step(
+        Title.VERSIONS, seen, tuple(leaks), unfinished=unfinished, covers=tuple(covers), gaps=tuple(gaps)
     )
+    return step, refused
 
 
 def users_needed(mechanism: Mechanism) -> int:
@@ -198,15 +184,25 @@ LARGER, MOST, HALVINGS = (16.0, 24.0, 48.0), 4096.0, 8
 UNITS = {"dims": "values", "classes": "classes", "levels": "levels"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SizedMechanism:
-    """A mechanism in one size, and what that is called."""
+    """A mechanism with other settings, and what that is called."""
 
     title: str
     mechanism: Mechanism
     epsilon: float
-    # The number of values, where that is what was chosen.
-    size: int | None = None
+    changes: dict[str, Any]
+
+    @property
+    def size(self) -> int | None:
+        """The number of values, where that is other."""
+        return next((self.changes[setting] for setting in UNITS if setting in self.changes), None)
+
+    def range_among(self, public: PublicRange | None) -> PublicRange | None:
+        """The range that it was built with, whether it tells it or not; ``public`` unless it is another."""
+        own = getattr(self.mechanism, "public", None)
+        said = self.changes.get("range")
+        return own if isinstance(own, PublicRange) else public if said is None else PublicRange(*said)
 
 
 def variants(candidate: Candidate) -> Iterator[SizedMechanism]:
@@ -221,29 +217,25 @@ def sizes(candidate: Candidate, schedule: AuditSchedule) -> Iterator[SizedMechan
 
     A plan has no other size than its own, and for a curator, who sees everything, some cells stand for a whole graph.
     """
-    if candidate.fixed or candidate.build().trust == "curator":
+    if candidate.fixed or (whole := candidate.build()).trust == "curator":
         return
-    setting = size_setting(candidate)
+    setting, budgeted = size_setting(candidate), candidate.takes("epsilon")
+    samples = candidate.takes("dims") and candidate.takes("sampled")
     if setting is not None:
-        unit = "users" if candidate.build().subject == "links" else UNITS[setting]
+        unit = "users" if whole.subject == "links" else UNITS[setting]
         for size in schedule.dims:
             fewer = {} if candidate.sampled is None else {"sampled": min(candidate.sampled, size)}
-            yield from _built(candidate, f"{size:,} {unit}", {setting: size, **fewer}, size)
-    if candidate.takes("dims") and candidate.takes("sampled"):
-        for dims, sampled in schedule.sampled:
-            title = f"{sampled:,} of {dims:,} values"
-            yield from _built(candidate, title, {"dims": dims, "sampled": sampled}, dims)
-    if candidate.takes("epsilon"):
-        for epsilon in (*schedule.epsilons, *larger_budgets(candidate, schedule)):
-            yield from _built(candidate, f"epsilon {epsilon:g}", {"epsilon": epsilon})
-    if setting is None or not candidate.takes("epsilon"):
-        return
-    for mixed in schedule.mixed:
+            yield from _built(candidate, f"{size:,} {unit}", {setting: size, **fewer})
+    for dims, sampled in schedule.sampled if samples else ():
+        yield from _built(candidate, f"{sampled:,} of {dims:,} values", {"dims": dims, "sampled": sampled})
+    for epsilon in (*schedule.epsilons, *larger_budgets(candidate, schedule)) if budgeted else ():
+        yield from _built(candidate, f"epsilon {epsilon:g}", {"epsilon": epsilon})
+    for mixed in schedule.mixed if budgeted else ():
+        if setting is None:
+            return
         changes = {setting: mixed["dims"], "epsilon": mixed["epsilon"]}
-        if setting == "dims" and candidate.takes("sampled"):
-            changes["sampled"] = mixed["sampled"]
-        listed = ", ".join(f"{key} {value:,}" for key, value in changes.items())
-        yield from _built(candidate, listed, changes, mixed["dims"])
+        changes |= {"sampled": mixed["sampled"]} if samples and setting == "dims" else {}
+        yield from _built(candidate, ", ".join(f"{key} {value:,}" for key, value in changes.items()), changes)
 
 
 def size_setting(candidate: Candidate) -> str | None:
@@ -253,26 +245,22 @@ def size_setting(candidate: Candidate) -> str | None:
 
 def larger_budgets(candidate: Candidate, schedule: AuditSchedule) -> list[float]:
     """Budgets beyond the schedule's, up to the largest that the mechanism accepts (to a few percent)."""
-    if schedule.quick:
-        return []
     low, high = BUDGETS[1], MOST
-    if not list(_built(candidate, "", {"epsilon": low})):
+    if schedule.quick or not _built(candidate, "", {"epsilon": low}):
         return []
     for _ in range(HALVINGS):
         middle = float(f"{(low * high) ** 0.5:.4g}")
-        accepted = list(_built(candidate, "", {"epsilon": middle}))
-        low, high = (middle, high) if accepted else (low, middle)
+        low, high = (middle, high) if _built(candidate, "", {"epsilon": middle}) else (low, middle)
     return [*(epsilon for epsilon in LARGER if epsilon < low), low]
 
 
-def _built(
-    candidate: Candidate, title: str, changes: dict[str, Any], size: int | None = None
-) -> Iterator[SizedMechanism]:
+def _built(candidate: Candidate, title: str, changes: dict[str, Any]) -> list[SizedMechanism]:
+    """Return the mechanism with these settings; nothing where it does not take them: not every family has every size."""
     try:
         built = candidate.build(**changes)
     except GraphveilError:
-        return  # not every family has every size
-    yield SizedMechanism(title, built, changes.get("epsilon", candidate.epsilon), size)
+        return []
+    return [SizedMechanism(title, built, changes.get("epsilon", candidate.epsilon), changes)]
 
 
 LARGEST_DIMS, BUDGETS, LARGEST_CALL = 4096, (0.01, 12.0), 1_000_000
@@ -315,10 +303,9 @@ class AuditSchedule:
     @classmethod
     def of(cls, quick: bool, words: Words) -> Self:
         """The landmarks and what is drawn besides, in increasing order."""
-        chance = np.random.default_rng(words.take(4))
+        chance, count = np.random.default_rng(words.take(4)), 1 if quick else 4
         octaves = range(6, 7) if quick else range(2, 12)
         dims = [int(chance.integers(1 << octave, 2 << octave)) for octave in octaves]
-        count = 1 if quick else 4
         epsilons = [_between(chance, *BUDGETS) for _ in range(count)]
         calls = [int(_between(chance, 1000, 1 << 16 if quick else LARGEST_CALL)) for _ in range(count)]
         mixed = []
@@ -368,11 +355,8 @@ def check_paths(version: Version, refused: list[str]) -> None:
                         refused += [] if title in refused else [title]
                         continue
                 if not same_reports(expected, reports):
-                    raise LeakError(
-                        f"{title} are answered differently: with the same values and the same random words they give other "
-                        "reports than an array of double precision",
-                        Rank.PATH,
-                    )
+                    detail = "with the same values and words they give other reports than an array of double precision"
+                    raise LeakError(f"{title} are answered differently: {detail}", Rank.PATH)
 
 
 Representation = Callable[[NDArray[Any]], Any]
@@ -420,10 +404,10 @@ def _representations(version: Version) -> Iterator[tuple[NDArray[Any], dict[str,
         whole = chance.integers(int(low), int(high) + 1, shape).astype(np.float64)
         some.append((whole, {**_integers(), **sparse_paths()}))
     for rows, paths in some:
-        if not isinstance(mechanism, PersonalMechanism):
+        if not has_levels(mechanism):
             yield rows, paths
             continue
-        levels = chance.integers(1, len(getattr(mechanism, "budgets", (1,))) + 1, users)
+        levels = chance.integers(1, len(mechanism.budgets) + 1, users)
         held = np.column_stack([rows, levels])
         yield held, {title: _beside(make) for title, make in paths.items()}
 

@@ -1,4 +1,4 @@
-"""Level inference: which privacy level a user chose, from the user's report."""
+"""Label and level inference: which class or which privacy level a user has, from what users report."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.attacks.game import (
-    REPORTS,
     Deal,
+    Floats,
     MechanismAttack,
+    Natural,
     Numbers,
     Reporting,
     Stakes,
+    balanced,
+    channel_logs,
+    check_one_class,
+    draw_reports,
     features_mechanism,
     likeliest,
+    named_values,
+    naturals,
 )
 from graphveil.channels.channel import FiniteChannel
-from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import (
+    LabelMechanism,
     LevelMechanism,
     Mechanism,
     PersonalMechanism,
-    PersonalRows,
     Reports,
     entry,
     mechanism,
@@ -36,10 +42,96 @@ from graphveil.mechanisms.personal_losses import Way
 from graphveil.mechanisms.registry import takes_levels
 from graphveil.mechanisms.rows import Rows
 
+# No class counts as rarer than this beside another: what is fitted to noise may come out below 0.
+RAREST = 1e-3
 # Levels where a mechanism that reports nothing else is not told how many there are.
 LEVELS = 4
 
-Floats = NDArray[np.float64]
+
+class LabelAttack(MechanismAttack):
+    """Everybody draws a class, all equally likely, and it is guessed from the report by Bayes. k-ary response reaches the bound."""
+
+    name: ClassVar[str] = "label"
+    summary: ClassVar[str] = "the class of a user, from the own report and from those of neighbours"
+    subjects: ClassVar[tuple[Subject, ...]] = ("label",)
+    mechanism: ClassVar[str] = "krr"
+    unit: ClassVar[str] = "the label of one user"
+    game: ClassVar[str] = (
+        "everybody draws a class, all equally likely; the attacker sees the report; in the control reports are blind"
+    )
+
+    def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        """Build a mechanism for the classes of a graph.
+
+        Parameters
+        ----------
+        name, epsilon, graph, seed, options
+            As in `MechanismAttack.build`.
+        """
+        check_one_class(graph)
+        return mechanism(name, epsilon=epsilon, classes=graph.class_count, **options)
+
+    def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        """Draw a class for everybody.
+
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
+        assert isinstance(target.mechanism, LabelMechanism)
+        logs, pair = np.log(target.mechanism.transition), target.pair
+        classes = dice.integers(0, len(logs), len(target.users))
+
+        def guess(control: bool) -> Numbers:
+            return likeliest(logs[:, draw_reports(pair[control], classes, seed).codes].T, dice)
+
+        stakes = Stakes(len(logs), target.mechanism.claim.epsilon)
+        return Deal(stakes, classes, guess, lambda: _natural_labels(target, seed, dice))
+
+
+def _natural_labels(target: Reporting, seed: int, dice: np.random.Generator) -> dict[str, Natural]:
+    """Real classes; in the control one's own report is blind, and neighbours' are what they are."""
+    assert isinstance(target.mechanism, LabelMechanism)
+    labels, transition = target.users.raw.labels, target.mechanism.transition
+    real, blind = (draw_reports(each, labels, seed).codes.astype(np.int64) for each in target.pair)
+    known = labels >= 0
+    logs, around = np.log(transition), neighbour_scores(transition, target.graph, real)
+    found = {}
+    for name, more in (("own report", 0.0), ("own report and neighbours, Bayes", around)):
+        pair = [
+            balanced(likeliest(logs[:, own].T + more, dice)[known], labels[known]) for own in (real, blind)
+        ]
+        found[name] = (pair[0], pair[1])
+    return naturals(found)
+
+
+def neighbour_scores(transition: Floats, graph: Graph, codes: Numbers) -> Floats:
+    """Return Σ over neighbours of log P[their report | one's class]: (users, classes).
+
+    How often two linked users have two classes is fitted to the reports: of what pairs report, the noise is
+    taken out as it is from one report, J = T⁻ᵀ·J'·T⁻¹, and what comes out below 0 counts as next to nothing.
+
+    Parameters
+    ----------
+    transition
+        T, the chance of each report given each class: (classes, classes).
+    codes
+        The reported class of each user: (users,) int64.
+    """
+    count = len(transition)
+    ends = graph.edge_list()
+    pairs = np.bincount(codes[ends[0]] * count + codes[ends[1]], minlength=count * count).reshape(
+        count, count
+    )
+    inverse = np.linalg.inv(transition)
+    joint = inverse.T @ (pairs / max(pairs.sum(), 1)) @ inverse
+    joint = np.maximum(joint, RAREST * max(float(joint.max()), RAREST))
+    beside = joint / joint.sum(axis=1, keepdims=True)
+    logs = np.log(beside @ transition)
+    scores = np.zeros((graph.node_count, count))
+    np.add.at(scores, ends[0], logs[:, codes[ends[1]]].T)
+    return scores
 
 
 class LevelAttack(MechanismAttack):
@@ -68,23 +160,33 @@ class LevelAttack(MechanismAttack):
             )
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        """Build a mechanism that reports levels, or features by levels.
+
+        Parameters
+        ----------
+        name, epsilon, graph, seed, options
+            As in `MechanismAttack.build`.
+        """
         if entry(name).subject == "level":
             return mechanism(name, epsilon=epsilon, **{"levels": LEVELS, **options})
         self.check(name)
         return features_mechanism(name, epsilon, graph, options)
 
     def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        """Draw a level for everybody.
+
+        Parameters
+        ----------
+        target, seed, dice
+            As in `Attack.deal`.
+        """
         mechanism, stakes = target.mechanism, level_stakes(target.mechanism)
-        rows = target.users.raw.rows() if isinstance(mechanism, PersonalMechanism) else None
+        rows = target.users.raw.rows() if mechanism.budgets else None
         levels, others = (dice.integers(1, stakes.values + 1, len(target.users)) for _ in range(2))
 
         def guess(control: bool) -> Numbers:
-            reported = others if control else levels
-            private = reported if rows is None else PersonalRows(reported, rows)
-            likely = report_likelihoods(
-                mechanism, mechanism.randomize(private, SeededWords(seed, REPORTS)), rows
-            )
-            return likeliest(likely, dice) + 1
+            reports = draw_reports(mechanism, rows, seed, levels=others if control else levels)
+            return likeliest(report_likelihoods(mechanism, reports, rows), dice) + 1
 
         return Deal(stakes, levels, guess)
 
@@ -114,16 +216,12 @@ def report_likelihoods(mechanism: Mechanism, reports: Reports, rows: Any) -> Flo
         The users' rows: (users, features).
     """
     if not isinstance(mechanism, PersonalMechanism):
-        return _logs(_level_channel(mechanism))[:, reports.codes].T
+        return channel_logs(_level_channel(mechanism))[:, reports.codes].T
     codes = reports.codes.reshape(reports.users, mechanism.shape.length).astype(np.int64)
     answers, named = codes[:, :-1], codes[:, -1]
-    if reports.dims is None:
-        dims = np.tile(np.arange(mechanism.size, dtype=np.int32), (reports.users, 1))
-    else:
-        dims = reports.dims.reshape(codes.shape)[:, :-1]
-    values = mechanism.public.to_unit(Rows(rows, mechanism.size).take(dims))
+    values = mechanism.public.to_unit(Rows(rows, mechanism.size).take(named_values(mechanism, reports)))
     likely = np.empty((reports.users, len(mechanism.budgets)))
-    levels = _logs(mechanism.level_channel)
+    levels = channel_logs(mechanism.level_channel)
     for code in np.unique(named).tolist():
         mine = np.flatnonzero(named == code)
         for level, ways in enumerate(mechanism.ways):
@@ -140,7 +238,7 @@ def _way_likelihoods(
     own = codes - way.first
     fits = (own >= 0) & (own < way.channel.output_count)
     possible = (answered.sum(axis=1) == way.count) & (fits | ~answered).all(axis=1)
-    table = np.exp(_logs(way.channel))
+    table = np.exp(channel_logs(way.channel))
     lower, share = _between(values, way.channel, mechanism.binary)
     code = np.where(answered & fits, own, 0)
     upper = np.minimum(lower + 1, len(table) - 1)
@@ -158,10 +256,3 @@ def _between(values: Floats, channel: FiniteChannel, binary: bool) -> tuple[Numb
     inputs = channel.inputs
     lower = np.clip(np.searchsorted(inputs, values, side="right") - 1, 0, len(inputs) - 2)
     return lower, (values - inputs[lower]) / (inputs[lower + 1] - inputs[lower])
-
-
-def _logs(channel: FiniteChannel) -> Floats:
-    """The logarithm of a channel's table; minus infinity where an output never comes about."""
-    rows = [channel.row(symbol) for symbol in range(channel.input_count)]
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.array(rows, dtype=np.float64) / channel.total))
