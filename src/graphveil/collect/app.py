@@ -17,13 +17,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from graphveil.collect.metrics import Counted
+from graphveil.collect.models import CredentialRequest, EnrolmentRequest, RowRequest
 from graphveil.collect.problems import ProblemError, problem_response
-from graphveil.collect.requests import (
-    EnrolmentRequest,
-    GoneError,
-    RowRequest,
-    definitions,
-)
+from graphveil.collect.requests import GoneError, definitions
 from graphveil.collect.routes import add_device_routes, add_operator_routes, add_probes
 from graphveil.collect.service import RateLimit, Service
 from graphveil.collect.storage import Collection
@@ -94,7 +90,7 @@ def _handle_problems(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(ProblemError)
     async def refused(_: Request, error: ProblemError) -> Response:
-        return error.response()
+        return problem_response(error.status, error.detail, error.headers)
 
     @app.exception_handler(StoreError)
     async def unusable(_: Request, error: StoreError) -> Response:
@@ -127,10 +123,10 @@ def _describe(app: FastAPI) -> None:
 
     def with_security() -> dict[str, Any]:
         schema = described()
-        parts = schema.setdefault("components", {})
+        parts = schema["components"]
         by_token = {"type": "http", "scheme": "bearer"}
         parts["securitySchemes"] = {"device": by_token, "operator": by_token}
-        parts["schemas"] = {**definitions(EnrolmentRequest, RowRequest), **parts.get("schemas", {})}
+        parts["schemas"] |= definitions(EnrolmentRequest, CredentialRequest, RowRequest)
         return schema
 
     app.__dict__["openapi"] = with_security

@@ -25,6 +25,7 @@ TITLES = {
     500: "A fault of the collector",
     503: "Not stored",
 }
+HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 413: {"Connection": "close"}}
 
 
 class ProblemError(Exception):
@@ -32,11 +33,8 @@ class ProblemError(Exception):
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers
-
-    def response(self) -> Response:
-        """The problem as it travels."""
-        return problem_response(self.status, self.detail, self.headers)
+        self.status, self.detail = status, detail
+        self.headers = HEADERS.get(status) if headers is None else headers
 
 
 def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -1,28 +1,22 @@
-"""Requests: their address, headers and body, read as far as allowed and no further, and the JSON of devices."""
+"""Requests: their address, headers and body, read as far as allowed and no further."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import models_json_schema
 from starlette.types import Receive
 
-from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.problems import ProblemError
-from graphveil.collect.roster import RosterAgreement
 from graphveil.errors import InputError
-from graphveil.privacy.invitation import Invitation
 
 ROUND_FORM, REPORT_FORM = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9a-f]{32}")
 # Longer than any length; a number of thousands of digits is not worth reading.
 LENGTH_DIGITS = 18
 BEARER = b"bearer"
-# Headers of answers that are for one device, or for operators.
-PRIVATE = {"Cache-Control": "no-store"}
 # As they come: names in lower case, with their values.
 Headers = Iterable[tuple[bytes, bytes]]
 # Read by hand, because everybody's reports pass here.
@@ -43,14 +37,8 @@ ADDRESS: list[dict[str, Any]] = [
     },
 ]
 
-Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 31)]
-MAX_PROBLEMS, MAX_LEVELS = 3, 64
-# Nobody has a budget that is counted in millions.
-MAX_EPSILON = 1e6
-
-# The SHA-256 of a credential that the device has drawn.
-Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+MAX_PROBLEMS = 3
+REFERENCE = "#/components/schemas/{model}"
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -74,11 +62,11 @@ def header(headers: Headers, name: bytes) -> bytes:
     return b""
 
 
-def bearer(headers: Headers) -> str | None:
-    """Return the bearer credential of a request; None where it has none."""
+def bearer(headers: Headers, instead: str) -> str:
+    """Return the bearer credential of a request; one that has none is told what to do ``instead``."""
     scheme, _, credential = header(headers, b"authorization").partition(b" ")
     if scheme.lower() != BEARER or not credential:
-        return None
+        raise ProblemError(401, instead)
     return credential.decode("latin-1")
 
 
@@ -110,85 +98,7 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
 
 
 def _too_large(limit: int) -> ProblemError:
-    return ProblemError(413, f"at most {limit} bytes are taken here", {"Connection": "close"})
-
-
-class _DeviceRequest(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CapRequest(_DeviceRequest):
-    """The most that an owner will spend."""
-
-    epsilon: Annotated[Finite, Field(gt=0, le=MAX_EPSILON)]
-    delta: Annotated[Finite, Field(ge=0, lt=1)] = 0.0
-
-
-class EnrolmentRequest(_DeviceRequest):
-    """A device's request to take part."""
-
-    token: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22}$")]
-    credential_hash: Hash
-    cap: CapRequest
-    excluded: list[Whole] = []
-    volunteer: Annotated[bool, Field(strict=True)] = False
-    by_level: Annotated[list[Finite], Field(min_length=1, max_length=MAX_LEVELS)] | None = None
-    renewal_days: Annotated[Whole, Field(ge=1)] | None = None
-
-    @property
-    def secret(self) -> bytes:
-        """The secret of the invitation."""
-        # Only its form is needed of the key.
-        return Invitation.read(f"{self.token}.{'A' * 43}").secret
-
-    def agreement(self, settings: CollectionSettings) -> RosterAgreement:
-        """Return the agreement, if the collection can keep it."""
-        if self.cap.epsilon > settings.epsilon or self.cap.delta > settings.delta:
-            most = f"epsilon {settings.epsilon:g} and delta {settings.delta:g}"
-            raise ProblemError(
-                422, f"this collection spends at most {most} of anybody: agree to that or less"
-            )
-        excluded = tuple(sorted(set(self.excluded)))
-        if excluded and excluded[-1] >= settings.dims:
-            raise ProblemError(
-                422, f"excluded attributes must be below {settings.dims}: see GET /v1/collection"
-            )
-        if self.volunteer and not settings.volunteers:
-            raise ProblemError(422, "this collection takes no raw rows: enrol without volunteer")
-        if self.by_level is not None and not all(0 <= each <= settings.epsilon for each in self.by_level):
-            raise ProblemError(422, f"the cap of a level must lie between 0 and {settings.epsilon:g}")
-        levels = None if self.by_level is None else tuple(self.by_level)
-        return RosterAgreement(
-            self.cap.epsilon, self.cap.delta, excluded, self.volunteer, levels, self.renewal_days
-        )
-
-
-class CredentialRequest(_DeviceRequest):
-    """A device's request to register its own credential."""
-
-    credential_hash: Hash
-
-
-class RowRequest(_DeviceRequest):
-    """The raw row of a volunteer: all values, or those that are not 0 with their places."""
-
-    values: list[Finite]
-    indices: list[Whole] | None = None
-
-    def numbers(self, dims: int) -> bytes:
-        """The row as it is kept."""
-        if self.indices is None:
-            if len(self.values) != dims:
-                raise ProblemError(422, f"a row of this collection has {dims} values, got {len(self.values)}")
-            return np.array(self.values, dtype="<f8").tobytes()
-        places = np.array(self.indices, dtype=np.int64)
-        if len(places) != len(self.values) or len(set(self.indices)) != len(places):
-            raise ProblemError(422, "indices must be different, and as many as values")
-        if len(places) and int(places.max()) >= dims:
-            raise ProblemError(422, f"indices must be below {dims}")
-        row = np.zeros(dims, dtype="<f8")
-        row[places] = self.values
-        return row.tobytes()
+    return ProblemError(413, f"at most {limit} bytes are taken here")
 
 
 def parse_request(model: type[M], body: bytes) -> M:
@@ -209,15 +119,12 @@ def parse_request(model: type[M], body: bytes) -> M:
 
 
 def json_body(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI description of a body of this model."""
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    schema.pop("$defs", None)
+    """Return the OpenAPI description of a body of this model; `definitions` has the model itself."""
+    schema = {"$ref": REFERENCE.format(model=model.__name__)}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def definitions(*models: type[BaseModel]) -> dict[str, Any]:
-    """Return the schemas that those of these models refer to."""
-    found: dict[str, Any] = {}
-    for model in models:
-        found |= model.model_json_schema(ref_template="#/components/schemas/{model}").get("$defs", {})
-    return json.loads(json.dumps(found)) if found else {}
+    """Return the OpenAPI schemas of these models and of those that they refer to."""
+    _, found = models_json_schema([(model, "validation") for model in models], ref_template=REFERENCE)
+    return dict(found["$defs"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -49,38 +50,28 @@ class Arrival(NamedTuple):
     message: bytes
 
 
-def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = True) -> list[ArrivalOutcome]:
-    """Store all that can be stored, and return the outcome of each; durable when the transaction is.
-
-    Parameters
-    ----------
-    connection
-        A writing transaction.
-    arrivals
-        The reports.
-    careful
-        Whether to look for ids that other reports have. If not, one raises an IntegrityError, and everything
-        must be stored again, carefully.
-    """
+def store(connection: Connection, arrivals: Sequence[Arrival]) -> list[ArrivalOutcome]:
+    """Store all that can be stored, and return the outcome of each; durable when the transaction is."""
     beside_others(connection)
-    nodes = _listed({each.node for each in arrivals})
-    rounds = _listed({each.round for each in arrivals})
+    place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+
+    def rows(words: str, *values: bytes) -> Sequence[Any]:
+        return connection.exec_driver_sql(words, values).all()
+
     # Words, and numbers in them: expressions would be built, and compiled, for each commit anew.
-    closed = dict(_rows(connection, f"SELECT number, closed FROM rounds WHERE number IN ({rounds})"))
-    active = {
-        node
-        for (node,) in _rows(
-            connection, f"SELECT node FROM roster WHERE node IN ({nodes}) AND credential IS NOT NULL"
-        )
-    }
+    nodes = ", ".join(str(int(node)) for node in sorted({each.node for each in arrivals}))
+    rounds = ", ".join(str(int(round)) for round in sorted({each.round for each in arrivals}))
+    closed = dict(rows(f"SELECT number, closed FROM rounds WHERE number IN ({rounds})"))
+    enrolled = rows(f"SELECT node FROM roster WHERE node IN ({nodes}) AND credential IS NOT NULL")
+    active = {node for (node,) in enrolled}
+    columns = "SELECT round, node, report, message FROM reports WHERE"
     there = {
         (round, node): (bytes(report), bytes(message))
-        for round, node, report, message in _rows(
-            connection,
-            f"SELECT round, node, report, message FROM reports WHERE round IN ({rounds}) AND node IN ({nodes})",
-        )
+        for round, node, report, message in rows(f"{columns} round IN ({rounds}) AND node IN ({nodes})")
     }
-    taken = _taken(connection, arrivals) if careful else set[tuple[int, bytes]]()
+    ids = {each.report for each in arrivals}
+    same = f"SELECT round, report FROM reports WHERE round IN ({rounds}) AND report IN ({', '.join([place] * len(ids))})"
+    taken = {(round, bytes(report)) for round, report in rows(same, *ids)}
     day = int(time.time()) // SECONDS_A_DAY
     outcomes, fresh = [], []
     for each in arrivals:
@@ -101,32 +92,11 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
         outcomes.append(outcome)
     if fresh:
         # In one order in every process, so that two of them never wait for each other.
-        connection.exec_driver_sql(_insertion(connection), sorted(fresh))
+        connection.exec_driver_sql(
+            f"INSERT INTO reports (round, node, report, message, day) VALUES ({', '.join([place] * 5)})",
+            sorted(fresh),
+        )
     return outcomes
-
-
-def _insertion(connection: Connection) -> str:
-    """Return the SQL statement that stores a report, in the driver's parameter style."""
-    place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-    columns = (*Arrival._fields, "day")
-    return f"INSERT INTO reports ({', '.join(columns)}) VALUES ({', '.join([place] * len(columns))})"
-
-
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(str(int(number)) for number in sorted(numbers))
-
-
-def _rows(connection: Connection, words: str) -> Sequence[Any]:
-    return connection.exec_driver_sql(words).all()
-
-
-def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[tuple[int, bytes]]:
-    """Ids that reports have already, with their rounds."""
-    chosen = select(REPORTS.c.round, REPORTS.c.report).where(
-        REPORTS.c.round.in_({each.round for each in arrivals}),
-        REPORTS.c.report.in_({each.report for each in arrivals}),
-    )
-    return {(row.round, bytes(row.report)) for row in connection.execute(chosen)}
 
 
 def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutcome:
@@ -246,21 +216,17 @@ class Writer:
 
     def _stored(self, arrivals: list[Arrival]) -> list[ArrivalOutcome]:
         begun = time.perf_counter()
-        for attempt in range(ATTEMPTS):
-            try:
-                # Two reports with one id are rare: they are looked for where the database has seen some.
-                outcomes = self._done(partial(store, arrivals=arrivals, careful=attempt > 0))
-            except IntegrityError:
-                continue
-            if self._told is not None:
-                self._told(outcomes.count(ArrivalOutcome.STORED), time.perf_counter() - begun)
-            return outcomes
+        for _ in range(ATTEMPTS):
+            with suppress(IntegrityError):
+                outcomes = self._done(partial(store, arrivals=arrivals))
+                if self._told is not None:
+                    self._told(outcomes.count(ArrivalOutcome.STORED), time.perf_counter() - begun)
+                return outcomes
         raise StoreError("reports could not be stored: another process stores the same ones, send them again")
 
     def _done(self, work: Callable[[Connection], T]) -> T:
         with self._database.writing() as connection:
-            result = work(connection)
-        return result
+            return work(connection)
 
 
 def try_storing(connection: Connection) -> None:
