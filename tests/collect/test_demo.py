@@ -92,7 +92,7 @@ def test_other_reports_are_seen(shown, monkeypatch):
     def swapped(collection, learned, sent):
         messages = {each.node: each for each in sent if each.round == 1}
         turned = [
-            demo.SentCounts(each.node, each.round, messages[47 - each.node].envelope, each.exact)
+            demo.SentReport(each.node, each.round, messages[47 - each.node].envelope, each.exact)
             if each.round == 1 and 47 - each.node in messages
             else each
             for each in sent

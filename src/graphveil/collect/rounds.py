@@ -16,9 +16,10 @@ from sqlalchemy import Connection, func, insert, select
 
 from graphveil.audit import Audit
 from graphveil.channels.channel import canonical
+from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.learning import asked_of, refuse_unanswerable
 from graphveil.collect.report_bytes import ReportAcceptance
-from graphveil.collect.roster import NODE, Member, Roster, can_afford, note
+from graphveil.collect.roster import NODE, Member, Roster, can_afford, note, read_roster
 from graphveil.collect.schema import ACTIONS, REPORTS, ROUNDS
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports, entry
@@ -34,6 +35,8 @@ from graphveil.privacy.envelope import (
     Envelope,
     Question,
     envelope_size,
+    payload_limit,
+    question_numbers,
     sealed,
 )
 from graphveil.privacy.plan import described, plan_digest
@@ -238,89 +241,76 @@ def read_rounds(
     number
         The round to read; None reads all.
     """
-    count = (
-        select(func.count())
-        .select_from(REPORTS)
-        .where(REPORTS.c.round == ROUNDS.c.number)
-        .scalar_subquery()
-        .label("answered")
-    )
-    chosen = select(ROUNDS, count).order_by(ROUNDS.c.number)
+    answered = select(func.count()).where(REPORTS.c.round == ROUNDS.c.number).scalar_subquery()
+    chosen = select(ROUNDS, answered.label("answered")).order_by(ROUNDS.c.number)
     if number is not None:
         chosen = chosen.where(ROUNDS.c.number == number)
-    return [
-        PublishedRound(
-            number=row.number,
-            plan=Plan.from_json(bytes(row.plan)),
-            digest=row.digest,
-            asked=np.frombuffer(bytes(row.asked), NODE).astype(np.int64),
-            users=users[row.graph],
-            graph=row.graph,
-            published=row.published,
-            expires=row.expires,
-            closed=bool(row.closed),
-            answered=int(row.answered),
-            deleted=row.deleted,
-            study=row.study,
-        )
-        for row in connection.execute(chosen)
-    ]
+    rounds = []
+    for row in connection.execute(chosen).mappings():
+        plan, asked = Plan.from_json(bytes(row["plan"])), np.frombuffer(bytes(row["asked"]), NODE)
+        told = {**row, "plan": plan, "asked": asked.astype(np.int64), "users": users[row["graph"]]}
+        rounds.append(PublishedRound(**told))
+    return rounds
 
 
 def publish(
     connection: Connection,
     plan: Plan,
     expires: int,
-    roster: Roster,
-    before: list[PublishedRound],
-    place: tuple[int, int],
-    limit: int,
     study: str,
+    versions: dict[int, int],
+    settings: CollectionSettings,
+    folder: Path,
 ) -> PublishedRound:
-    """Freeze a plan as the next round.
+    """Freeze a plan as the next round; one that was published before is returned as it is.
 
     Parameters
     ----------
     connection
         A writing transaction.
     plan
-        A checked plan.
+        The plan.
     expires
         When devices stop answering it, in seconds since 1970.
-    roster
-        Everybody who was invited.
-    before
-        All rounds that were published before.
-    place
-        The version of the graph, and how many users it has.
-    limit
-        How many bytes of a question a device reads.
     study
         What it is published for.
+    versions
+        The number of users in each version of the graph, by version.
+    settings
+        The settings of the collection.
+    folder
+        The collection's folder.
     """
-    now, (graph, users) = int(time.time()), place
+    before, digest = read_rounds(connection, versions), plan_digest(plan)
+    for each in before:
+        if each.digest == digest:
+            return each
+    plan = Plan.checked(plan)
+    check_audited(connection, plan, folder)
+    now, graph = int(time.time()), max(versions)
+    users = versions[graph]
     if not now < expires <= MAX_SECONDS:
         raise InputError(f"a round must expire in the future, by the year 9999, got {expires} (now: {now})")
     refuse_unanswerable(plan)
     if plan.users != "all" and max(plan.users, default=0) >= users:
         raise InputError(f"the graph has the users 0..{users - 1}, the plan asks user {max(plan.users)}")
-    written, digest = plan.to_json().encode(), plan_digest(plan)
+    written = plan.to_json().encode()
     # What cannot be read back would be in the way of everything else for good.
     if plan_digest(Plan.from_json(written)) != digest:
         raise InputError("the plan changes when it is written and read: say its options in plain numbers")
-    asked = who_is_asked(plan, roster, before, users, now)
+    asked = who_is_asked(plan, read_roster(connection), before, users, now)
     if not asked.size:
         raise InputError(
             "nobody would answer this plan: whom it asks is not enrolled, has spent the cap, or excludes it"
         )
+    limit = payload_limit(question_numbers(settings.dims, settings.classes)) - MAX_WORDS
     part = len(plan.part([int(asked[0])]).to_json())
-    if part > limit - MAX_WORDS:
+    if part > limit:
         raise InputError(
-            f"no device answers this plan: one user's part has {part} bytes, and in this collection at most {limit - MAX_WORDS} are read; "
+            f"no device answers this plan: one user's part has {part} bytes, and in this collection at most {limit} are read; "
             f"take a model with fewer hidden units or smaller weights"
         )
     number = 1 + max((each.number for each in before), default=0)
-    fresh = PublishedRound(number, plan, digest, asked, users, graph, now, expires, False, 0, study=study)
     connection.execute(
         insert(ROUNDS).values(
             number=number,
@@ -335,7 +325,8 @@ def publish(
             deleted=0,
         )
     )
-    return fresh
+    note(connection, "publish", f"round {number}, {len(asked)} users asked")
+    return read_rounds(connection, versions, number)[0]
 
 
 def who_is_asked(

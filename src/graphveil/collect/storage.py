@@ -45,8 +45,6 @@ from graphveil.graphs.splits import GivenSplit, RandomSplit
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy import Plan, SignedSuccession, Succession
-from graphveil.privacy.envelope import payload_limit, question_numbers
-from graphveil.privacy.plan import plan_digest
 
 ROW = np.dtype("<f8")
 
@@ -86,11 +84,6 @@ class Collection:
         return told
 
     # -- the graph
-
-    @property
-    def private_links(self) -> bool:
-        """Whether people are asked for their links: then the graph has none."""
-        return self.settings.private_links
 
     @property
     def versions(self) -> dict[int, int]:
@@ -225,17 +218,7 @@ class Collection:
         with self.database.writing() as connection:
             alone(connection)
             versions = read_versions(connection)
-            latest, before = max(versions), rounds.read_rounds(connection, versions)
-            same = [each for each in before if each.digest == plan_digest(plan)]
-            if same:
-                return same[0]
-            plan = Plan.checked(plan)
-            rounds.check_audited(connection, plan, self.folder)
-            limit = payload_limit(question_numbers(self.settings.dims, self.settings.classes))
-            people, place = roster.read_roster(connection), (latest, versions[latest])
-            fresh = rounds.publish(connection, plan, expires, people, before, place, limit, study)
-            note(connection, "publish", f"round {fresh.number}, {len(fresh.asked)} users asked")
-        return fresh
+            return rounds.publish(connection, plan, expires, study, versions, self.settings, self.folder)
 
     def keep_audit(self, plan: Plan, found: Audit) -> None:
         """Write down that the audit of a plan held: a mechanism that does not come with the package is published after that alone."""
@@ -303,16 +286,14 @@ class Collection:
 
         It is marked at once where one of the ``contributors`` was forgotten while it was being learned.
         """
-        kept = {"card": json.dumps(card), "made": int(time.time())}
         with self.database.writing() as connection:
             alone(connection)
-            forgotten = set(
-                connection.execute(select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True))).scalars()
-            )
-            outdated = not forgotten.isdisjoint(map(int, contributors))
-            added = connection.execute(insert(RESULTS).values(**kept, outdated=outdated))
+            forgotten = connection.execute(select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True)))
+            outdated = not set(forgotten.scalars()).isdisjoint(map(int, contributors))
+            kept = insert(RESULTS).values(card=json.dumps(card), made=int(time.time()), outdated=outdated)
+            added = connection.execute(kept.returning(RESULTS.c.number)).scalar_one()
             note(connection, "learn", "1 result")
-        return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
+        return int(added)
 
     def results(self) -> list[KeptResult]:
         """Return all results, in order."""
@@ -347,21 +328,19 @@ class Collection:
 
         ``unregistered`` are those enrolled whose device has no credential of its own yet.
         """
+        enrolled = ROSTER.c.credential.is_not(None)
+        people = {
+            "enrolled": enrolled,
+            "unregistered": enrolled & ROSTER.c.derived.is_(True),
+            "volunteered": ROSTER.c.volunteer.is_(True),
+            "forgotten": ROSTER.c.forgotten.is_(True),
+        }
+        number = func.count()
+        counts = {"invited": select(number).select_from(ROSTER)}
+        counts |= {name: select(number).where(who) for name, who in people.items()}
+        counts |= {table.name: select(number).select_from(table) for table in (REPORTS, ROWS)}
         with self.database.reading() as connection:
-
-            def count(table: Any, *where: Any) -> int:
-                counted = select(func.count()).select_from(table).where(*where)
-                return int(connection.execute(counted).scalar_one())
-
-            return {
-                "invited": count(ROSTER),
-                "enrolled": count(ROSTER, ROSTER.c.credential.is_not(None)),
-                "unregistered": count(ROSTER, ROSTER.c.credential.is_not(None), ROSTER.c.derived.is_(True)),
-                "volunteered": count(ROSTER, ROSTER.c.volunteer.is_(True)),
-                "forgotten": count(ROSTER, ROSTER.c.forgotten.is_(True)),
-                "reports": count(REPORTS),
-                "rows": count(ROWS),
-            }
+            return {name: int(connection.execute(each).scalar_one()) for name, each in counts.items()}
 
 
 def _round(connection: Connection, number: int) -> PublishedRound:
