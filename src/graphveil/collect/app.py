@@ -17,9 +17,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from graphveil.collect.metrics import Counted
-from graphveil.collect.models import CredentialRequest, EnrolmentRequest, RowRequest
 from graphveil.collect.problems import ProblemError, problem_response
-from graphveil.collect.requests import GoneError, definitions
+from graphveil.collect.requests import GoneError
 from graphveil.collect.routes import add_device_routes, add_operator_routes, add_probes
 from graphveil.collect.service import RateLimit, Service
 from graphveil.collect.storage import Collection
@@ -28,6 +27,10 @@ from graphveil.version import __version__
 
 # Seconds between two times that memory is given back.
 EVERY = 60.0
+# What is wrong with a request is said of so many of its fields.
+MAX_PROBLEMS = 3
+# Errors whose place ends in what was sent: a name that there is not, or where JSON ends.
+SENT_NAMES = ("extra_forbidden", "json_invalid")
 UNTRACED: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
@@ -73,7 +76,6 @@ def create_app(
     add_device_routes(app, service)
     add_operator_routes(app, collection)
     add_probes(app, service)
-    _describe(app)
     app.add_middleware(Counted, metrics=service.metrics)
     if origins:
         app.add_middleware(
@@ -102,7 +104,11 @@ def _handle_problems(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        wrong = ["{}: {}".format(problem["loc"][-1], problem["msg"]) for problem in error.errors()[:3]]
+        wrong = []
+        for problem in error.errors()[:MAX_PROBLEMS]:
+            # Where it is wrong, and never what stands there.
+            place = problem["loc"][1:-1] if problem["type"] in SENT_NAMES else problem["loc"][1:]
+            wrong.append(f"{'.'.join(map(str, place)) or 'the body'}: {problem['msg']}")
         return problem_response(422, "; ".join(wrong))
 
     @app.exception_handler(Exception)
@@ -115,21 +121,6 @@ def _handle_problems(app: FastAPI, service: Service) -> None:
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> Response:
         return problem_response(error.status_code, f"{error.detail}: see /openapi.json", error.headers)
-
-
-def _describe(app: FastAPI) -> None:
-    """OpenAPI, with how devices and operators prove who they are."""
-    described = app.openapi
-
-    def with_security() -> dict[str, Any]:
-        schema = described()
-        parts = schema["components"]
-        by_token = {"type": "http", "scheme": "bearer"}
-        parts["securitySchemes"] = {"device": by_token, "operator": by_token}
-        parts["schemas"] |= definitions(EnrolmentRequest, CredentialRequest, RowRequest)
-        return schema
-
-    app.__dict__["openapi"] = with_security
 
 
 async def give_back_again_and_again(every: float = EVERY) -> None:

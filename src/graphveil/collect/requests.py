@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic.json_schema import models_json_schema
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
 from starlette.types import Receive
 
 from graphveil.collect.problems import ProblemError
-from graphveil.errors import InputError
 
 ROUND_FORM, REPORT_FORM = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9a-f]{32}")
 # Longer than any length; a number of thousands of digits is not worth reading.
@@ -37,10 +37,7 @@ ADDRESS: list[dict[str, Any]] = [
     },
 ]
 
-MAX_PROBLEMS = 3
-REFERENCE = "#/components/schemas/{model}"
-
-M = TypeVar("M", bound=BaseModel)
+JSON = (b"content-type", b"application/json")
 
 
 class GoneError(Exception):
@@ -101,30 +98,38 @@ def _too_large(limit: int) -> ProblemError:
     return ProblemError(413, f"at most {limit} bytes are taken here")
 
 
-def parse_request(model: type[M], body: bytes) -> M:
-    """Parse the body of a device's request.
+class JsonRequest(Request):
+    """A request whose body is here already; it is JSON, whatever its headers call it."""
 
-    A ProblemError names the fields that are wrong, without their values.
+    def __init__(self, request: Request, body: bytes) -> None:
+        headers = [each for each in request.scope["headers"] if each[0] != b"content-type"]
+        super().__init__({**request.scope, "headers": [*headers, JSON]})
+        self._body = body
+
+    async def json(self) -> Any:
+        """Return the parsed body; whatever keeps it from being parsed is one error."""
+        try:
+            return json.loads(self._body)
+        except (ValueError, RecursionError):
+            raise json.JSONDecodeError("not JSON", "", 0) from None
+
+
+def bounded_router(limit: int, identify: Callable[[Request], Awaitable[Any]] | None = None) -> APIRouter:
+    """Return a router whose bodies are read up to a limit before FastAPI parses them.
+
+    If there is a function to ``identify`` who sends a request, it comes first, and ``request.state.sender`` is its result.
     """
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        wrong = [
-            f"{'.'.join(map(str, problem['loc'])) or 'the body'}: {problem['msg']}"
-            for problem in error.errors(include_url=False, include_input=False, include_context=False)
-        ]
-        raise ProblemError(422, "; ".join(wrong[:MAX_PROBLEMS])) from None
-    except InputError as error:
-        raise ProblemError(422, str(error)) from None
 
+    class BoundedRoute(APIRoute):
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
 
-def json_body(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI description of a body of this model; `definitions` has the model itself."""
-    schema = {"$ref": REFERENCE.format(model=model.__name__)}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+            async def bounded(request: Request) -> Response:
+                if identify is not None:
+                    request.state.sender = await identify(request)
+                body = await read_body(request.headers.raw, request.receive, limit)
+                return await handle(JsonRequest(request, body))
 
+            return bounded
 
-def definitions(*models: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI schemas of these models and of those that they refer to."""
-    _, found = models_json_schema([(model, "validation") for model in models], ref_template=REFERENCE)
-    return dict(found["$defs"])
+    return APIRouter(route_class=BoundedRoute)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response, Security
 from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
@@ -29,7 +30,7 @@ from graphveil.collect.models import (
     SuccessionAnswer,
 )
 from graphveil.collect.problems import ProblemError, documented
-from graphveil.collect.requests import ADDRESS, ROUND_FORM, bearer, json_body, parse_request, read_body
+from graphveil.collect.requests import ADDRESS, ROUND_FORM, bearer, bounded_router
 from graphveil.collect.roster import Member, Refused
 from graphveil.collect.service import Service, acknowledged, unknown_credential
 from graphveil.collect.storage import Collection
@@ -42,8 +43,10 @@ MAX_JSON = 1 << 16
 NO_BODY = (b"content-length", b"0")
 # A number of a row takes up to so many bytes.
 BYTES_A_NUMBER = 40
-DEVICE: dict[str, Any] = {"security": [{"device": []}]}
-OPERATOR: dict[str, Any] = {"security": [{"operator": []}]}
+# How devices and operators prove who they are, for the description: credentials are read in `Service.member` and below.
+DEVICE, OPERATOR = (
+    Security(HTTPBearer(scheme_name=name, auto_error=False)) for name in ("device", "operator")
+)
 BYTES = "application/octet-stream"
 BINARY: dict[str, Any] = {"content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}
 OPERATORS_TOKEN = (
@@ -78,10 +81,13 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
     """Add the routes of devices."""
     collection, writer = service.collection, service.writer
 
-    async def authenticate(request: Request) -> Member:
+    async def authenticate(request: Request, _: Any = DEVICE) -> Member:
         return await service.member(request.headers.raw)
 
-    device = Depends(authenticate)
+    async def former_holder(request: Request) -> tuple[int, str]:
+        return service.derived_holder(request.headers.raw)
+
+    device, dims = Depends(authenticate), collection.settings.dims
     upload = UploadRoute(
         "/v1/rounds/{round}/reports/{report}",
         service,
@@ -93,32 +99,32 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
             200: {"description": "It was here already, the same bytes"},
             **documented(401, 404, 409, 410, 413, 422, 429, 503),
         },
-        openapi_extra={
-            **DEVICE,
-            "parameters": ADDRESS,
-            "requestBody": {"required": True, **BINARY},
-        },
+        dependencies=[DEVICE],
+        openapi_extra={"parameters": ADDRESS, "requestBody": {"required": True, **BINARY}},
     )
     # First, because routes are tried in their order, and uploads are nearly all that a collector is asked.
     app.router.routes.insert(0, upload)
 
-    @app.post(
+    strangers, former, own = (
+        bounded_router(MAX_JSON + 8 * dims),
+        bounded_router(MAX_JSON, former_holder),
+        bounded_router(MAX_JSON + BYTES_A_NUMBER * dims, authenticate),
+    )
+
+    @strangers.post(
         "/v1/enrolment",
         status_code=201,
         summary="Take part, with a token that works once",
         responses=documented(401, 409, 413, 422, 503),
-        openapi_extra=json_body(EnrolmentRequest),
         dependencies=[PRIVATE],
     )
-    async def enrol(request: Request) -> EnrolmentAnswer:
-        limit = MAX_JSON + 8 * collection.settings.dims
-        told = parse_request(EnrolmentRequest, await read_body(request.headers.raw, request.receive, limit))
+    async def enrol(told: EnrolmentRequest) -> EnrolmentAnswer:
         agreed = told.agreement(collection.settings)
         # Those who guess tokens must not be in the way of those who write.
         if not await run_in_threadpool(service.invited, told.secret):
             raise ProblemError(401, "this token is not known: copy all of it, or ask who invited you")
-        own = bytes.fromhex(told.credential_hash)
-        member = await writer.run(lambda connection: roster.enrol(connection, told.secret, own, agreed))
+        drawn = bytes.fromhex(told.credential_hash)
+        member = await writer.run(lambda connection: roster.enrol(connection, told.secret, drawn, agreed))
         if isinstance(member, Refused):
             raise ProblemError(422 if member is Refused.TERMS else 409, member.value)
         return EnrolmentAnswer(
@@ -128,20 +134,19 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
             key=collection.key.public.hex(),
         )
 
-    @app.put(
+    @former.put(
         "/v1/credential",
         status_code=204,
         summary="Register a credential that the device has drawn, once, by one that an earlier collector made",
         responses=documented(401, 413, 422, 429, 503),
-        openapi_extra={"security": [{"device": []}], **json_body(CredentialRequest)},
+        dependencies=[DEVICE],
     )
-    async def register(request: Request) -> None:
-        node, former = service.derived_holder(request.headers.raw)
-        told = parse_request(
-            CredentialRequest, await read_body(request.headers.raw, request.receive, MAX_JSON)
-        )
-        own = bytes.fromhex(told.credential_hash)
-        if not await writer.run(lambda connection: roster.register_credential(connection, node, former, own)):
+    async def register(request: Request, told: CredentialRequest) -> None:
+        node, derived = request.state.sender
+        drawn = bytes.fromhex(told.credential_hash)
+        if not await writer.run(
+            lambda connection: roster.register_credential(connection, node, derived, drawn)
+        ):
             raise unknown_credential()
 
     @app.get(
@@ -159,26 +164,24 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
         summary="The signed questions that this device has not answered",
         response_model=list[QuestionAnswer],
         responses=documented(401, 429, 503),
-        openapi_extra=DEVICE,
         dependencies=[PRIVATE],
     )
     async def questions(member: Member = device) -> list[dict[str, str]]:
         return await run_in_threadpool(service.questions, member.node)
 
-    @app.put(
+    @own.put(
         "/v1/row",
         status_code=201,
+        response_class=Response,
         summary="Give the raw row, as agreed to at enrolment",
         responses={
             200: {"description": "It was here already, the same row"},
             **documented(401, 403, 409, 413, 422, 429, 503),
         },
-        openapi_extra={**DEVICE, **json_body(RowRequest)},
+        dependencies=[DEVICE],
     )
-    async def give_row(request: Request, member: Member = device) -> Response:
-        dims = collection.settings.dims
-        body = await read_body(request.headers.raw, request.receive, MAX_JSON + BYTES_A_NUMBER * dims)
-        numbers = parse_request(RowRequest, body).numbers(dims)
+    async def give_row(request: Request, told: RowRequest) -> Response:
+        member, numbers = request.state.sender, told.numbers(dims)
         outcome = await writer.run(lambda connection: store_row(connection, member.node, numbers))
         if outcome is ArrivalOutcome.FORGOTTEN:
             raise ProblemError(403, "raw rows are taken from those alone who volunteered when they enrolled")
@@ -189,7 +192,6 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
         status_code=204,
         summary="Be forgotten: what was sent is deleted, and what was learned with it is marked",
         responses=documented(401, 429, 503),
-        openapi_extra=DEVICE,
     )
     async def forget(member: Member = device) -> None:
         await service.forget(member.node)
@@ -207,7 +209,6 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
         summary="Digests of the ids of all people, in the order of their numbers, where people are asked for their links",
         response_class=Response,
         responses={200: BINARY, **documented(401, 404, 429, 503)},
-        openapi_extra=DEVICE,
         dependencies=[device],
     )
     async def look_up_people() -> Response:
@@ -220,11 +221,13 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
         "/v1/me",
         summary="How many different answers of this device are here",
         responses=documented(401, 429, 503),
-        openapi_extra=DEVICE,
         dependencies=[PRIVATE],
     )
     async def look_up_own(member: Member = device) -> CountAnswer:
         return CountAnswer(answered=await run_in_threadpool(service.answered, member.node))
+
+    for router in (strangers, former, own):
+        app.include_router(router)
 
 
 @lru_cache(maxsize=4)
@@ -236,7 +239,7 @@ def _people(collection: Collection, version: int) -> bytes:
 def add_operator_routes(app: FastAPI, collection: Collection) -> None:
     """Add the routes of operators."""
 
-    def authenticate(request: Request) -> None:
+    def authenticate(request: Request, _: Any = OPERATOR) -> None:
         token = bearer(request.headers.raw, OPERATORS_TOKEN)
         with collection.database.reading() as connection:
             if roster.find_operator(connection, token) is None:
@@ -249,7 +252,6 @@ def add_operator_routes(app: FastAPI, collection: Collection) -> None:
         summary="Who takes part, which rounds there are, and what was learned: counts, and nobody's id",
         response_model=StatusAnswer,
         responses=documented(401, 503),
-        openapi_extra=OPERATOR,
         dependencies=operator,
     )
     def look_at_status() -> dict[str, Any]:
@@ -259,7 +261,7 @@ def add_operator_routes(app: FastAPI, collection: Collection) -> None:
         "/v1/operator/rounds/{round}/close",
         summary="Close a round, if enough people have answered: it takes no more reports, and can be learned from",
         responses=documented(401, 404, 409, 422, 503),
-        openapi_extra={**OPERATOR, "parameters": ADDRESS[:1]},
+        openapi_extra={"parameters": ADDRESS[:1]},
         dependencies=operator,
     )
     def close_round(request: Request) -> ClosedAnswer:
