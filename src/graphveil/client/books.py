@@ -287,7 +287,17 @@ def transaction(file: Path) -> Iterator[Books]:
 
 
 def check_memory(witness: Witness, books: Books, collection: str) -> None:
-    """Refuse where the books are not those that the witness has seen last, or know less than the collector has."""
+    """Refuse where the books are not those that the witness has seen last, or know less than the collector has.
+
+    Parameters
+    ----------
+    witness
+        The witness of the device, locked.
+    books
+        The books, in a transaction.
+    collection
+        The collection's id.
+    """
     if not books.continue_from(witness):
         found = "the books of this device were restored from a backup, copied or moved"
     elif books.misses_answers(collection):

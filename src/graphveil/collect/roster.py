@@ -260,7 +260,17 @@ def _terms(agreed: RosterAgreement) -> dict[str, Any]:
 
 
 def is_taken(connection: Connection, credential: bytes, node: int) -> bool:
-    """Return whether somebody other than this user has the credential with this hash."""
+    """Return whether somebody other than this user has the credential with this hash.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    credential
+        The hash of the credential.
+    node
+        The user.
+    """
     others = select(ROSTER.c.node).where(ROSTER.c.credential == credential, ROSTER.c.node != node)
     return connection.execute(others).first() is not None
 
@@ -440,7 +450,17 @@ def _row_may_be_gone(connection: Connection, node: int) -> bool:
 
 
 def note(connection: Connection, action: str, detail: str) -> None:
-    """Record an action, with its extent."""
+    """Record an action of an operator.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    action
+        The name of the action.
+    detail
+        Its extent, in counts and without any name.
+    """
     connection.execute(insert(ACTIONS).values(at=int(time.time()), action=action, detail=detail))
 
 

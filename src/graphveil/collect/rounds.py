@@ -365,7 +365,17 @@ def who_is_asked(
 
 
 def keep_audit(connection: Connection, plan: Plan, audited: Audit) -> None:
-    """Record that the audit of a plan held; an audit that did not is refused."""
+    """Record that the audit of a plan held; an audit that did not is refused.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    plan
+        The plan.
+    audited
+        Its audit.
+    """
     if not audited.holds:
         raise InputError(f"the audit of {plan.mechanism} did not hold: mend it, or give the audit more time")
     note(connection, AUDIT, _record(plan))
@@ -376,6 +386,15 @@ def check_audited(connection: Connection, plan: Plan, folder: Path) -> None:
 
     A mechanism of the package has tables and a test of its own. What another mechanism sends is its author's word, so its plan is
     published where `graphveil audit NAME --plan PLAN --collection DIR` held, for the same plan and the same code.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    plan
+        The plan to publish.
+    folder
+        The collection's folder, in which a plan that waits for its audit is written.
     """
     if is_own_builder(entry(plan.mechanism).build) and is_own(plan.build()):
         return
