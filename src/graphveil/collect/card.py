@@ -20,7 +20,6 @@ from graphveil.channels.channel import digest
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.learning import Replayed
 from graphveil.collect.study import StudyOutcome
-from graphveil.errors import InputError
 from graphveil.experiments.artefacts import (
     CSV,
     EMBEDDING,
@@ -252,15 +251,6 @@ def _asked(card: dict[str, Any]) -> Section:
     )
     table = Table(head, rows, frozenset(head) - {"what", "mechanism"}) if rows else None
     return Section("What was asked", tuple(said), table=table)
-
-
-def check_folder(folder: Path) -> Path:
-    """Refuse, before anything is computed, a folder that cannot be written to; it is made where it is not there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made ({error.strerror}): name another folder") from None
-    return folder
 
 
 def write_result(

@@ -112,7 +112,7 @@ class Database:
             if not _emptied_log(connection):
                 return False
             deletions = _deletions(connection)
-            if _is_wiped(deletions):
+            if deletions > 0 and deletions % 2 == 0:
                 return True
             if not _rebuilt(connection) or not _emptied_log(connection):
                 return False
@@ -309,10 +309,6 @@ def note_deletion(connection: Connection) -> None:
 
 def _deletions(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _is_wiped(deletions: int) -> bool:
-    return deletions > 0 and deletions % 2 == 0
 
 
 def _rebuilt(connection: sqlite3.Connection) -> bool:

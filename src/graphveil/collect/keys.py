@@ -31,6 +31,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from graphveil.collect.folder import KEY, SETTINGS, write_new
 from graphveil.errors import InputError, MessageError
+from graphveil.files import write_whole
 from graphveil.privacy import SignedSuccession, Succession
 from graphveil.privacy.succession import MAX_SUCCESSIONS
 
@@ -169,12 +170,11 @@ def rotate_key(folder: Path, collection: str, now: float | None = None) -> Succe
         told = Succession(collection, number, old.public, new.public, made)
         unsigned = SignedSuccession(told.payload(), bytes(64), bytes(64))
         signed = replace(unsigned, old=old.sign(unsigned.signed), new=new.sign(unsigned.signed))
-        part = folder / f".{SUCCESSIONS}.part"
-        part.unlink(missing_ok=True)
-        write_new(part, json.dumps([each.as_dict() for each in (*before, signed)], indent=1).encode("ascii"))
         # The new key must be there before anything says that it counts.
         _sync(folder)
-        os.replace(part, folder / SUCCESSIONS)
+        write_whole(
+            folder / SUCCESSIONS, json.dumps([each.as_dict() for each in (*before, signed)], indent=1)
+        )
         _sync(folder)
         old_file.unlink()
         _sync(folder)

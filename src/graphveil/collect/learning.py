@@ -238,8 +238,11 @@ def refuse_unanswerable(plan: Plan) -> None:
 
 def differences(published: Plan, wanted: Plan) -> str:
     """Return the names of the fields that differ between two plans."""
-    names = [name for name in Plan.model_fields if getattr(published, name) != getattr(wanted, name)]
-    return " and ".join(names) or "nothing that is seen"
+    return " and ".join(_changed(published, wanted)) or "nothing that is seen"
+
+
+def _changed(published: Plan, wanted: Plan) -> list[str]:
+    return [name for name in Plan.model_fields if getattr(published, name) != getattr(wanted, name)]
 
 
 def refuse_other_kind(number: int, published: Plan, wanted: Plan) -> None:
@@ -254,11 +257,7 @@ def refuse_other_kind(number: int, published: Plan, wanted: Plan) -> None:
     wanted
         The plan that the method asks.
     """
-    wrong = [
-        name
-        for name in Plan.model_fields
-        if name not in MAY_DIFFER and getattr(published, name) != getattr(wanted, name)
-    ]
+    wrong = [name for name in _changed(published, wanted) if name not in MAY_DIFFER]
     if wrong:
         raise InputError(
             f"round {number} was published with another {' and '.join(wrong)}, so its answers cannot stand for those that the method "

@@ -107,32 +107,26 @@ def read_public_graph(file: Path | None, labels: Path | None = None) -> PublicGr
 
     ``labels`` is a table of ids and labels; without a file of links it names everybody. Features that a file holds are left behind.
     """
-    if file is None:
-        if labels is None:
-            raise InputError("nobody is named: give --graph, or --labels where no link is public")
-        return _of_people(labels)
-    if file.suffix == ".npz":
+    source = file or labels
+    if source is None:
+        raise InputError("nobody is named: give --graph, or --labels where no link is public")
+    if source.suffix == ".npz" and source is file:
         if labels is not None:
             raise InputError("labels of an .npz file stand in it, as y: leave --labels out")
         return _from_npz(file)
-    words, pairs = _table(file, "links").numbered()
     known = [] if labels is None else _table(labels, "labels").words()
-    names = dict.fromkeys([name for name, _ in known] + words)
+    names, edges = [name for name, _ in known], np.empty((0, 2), dtype=np.int64)
+    if file is not None:
+        words, pairs = _table(file, "links").numbered()
+        names = list(dict.fromkeys(names + words))
+        place = {name: number for number, name in enumerate(names)}
+        edges = np.array([place[word] for word in words], dtype=np.int64)[pairs]
+    ids = checked_ids(names, source)
     place = {name: number for number, name in enumerate(names)}
-    edges = np.array([place[word] for word in words], dtype=np.int64)[pairs]
     numbers, classes = _classes(known)
-    own = np.full(len(place), UNKNOWN, dtype=np.int64)
-    for name, number in zip((name for name, _ in known), numbers, strict=True):
-        own[place[name]] = number
-    return PublicGraph(edges, own, checked_ids(list(place), file), classes)
-
-
-def _of_people(labels: Path) -> PublicGraph:
-    """People without links, from a table of ids and labels."""
-    known = _table(labels, "labels").words()
-    numbers, classes = _classes(known)
-    ids = checked_ids([name for name, _ in known], labels)
-    return PublicGraph(np.empty((0, 2), dtype=np.int64), np.array(numbers, dtype=np.int64), ids, classes)
+    own = np.full(len(ids), UNKNOWN, dtype=np.int64)
+    own[[place[name] for name, _ in known]] = numbers
+    return PublicGraph(edges, own, ids, classes)
 
 
 def checked_ids(names: Sequence[str], file: Path) -> NDArray[np.str_]:

@@ -151,22 +151,20 @@ class Service:
 
     def questions(self, node: int) -> list[dict[str, str]]:
         """Return the signed questions that a user has not answered, as many as a device reads at one time."""
+        answered = select(REPORTS.c.node).where(REPORTS.c.round == ROUNDS.c.number, REPORTS.c.node == node)
+        opened = (
+            select(ROUNDS.c.number)
+            .where(ROUNDS.c.closed.is_(False), ROUNDS.c.expires > int(time.time()), ~answered.exists())
+            .order_by(ROUNDS.c.number)
+        )
         with self.collection.database.reading() as connection:
-            opened = connection.execute(
-                select(ROUNDS.c.number)
-                .where(ROUNDS.c.closed.is_(False), ROUNDS.c.expires > int(time.time()))
-                .order_by(ROUNDS.c.number)
-            ).scalars()
-            numbers = list(opened)
-            answered = set(
-                connection.execute(select(REPORTS.c.round).where(REPORTS.c.node == node)).scalars()
-            )
+            numbers = list(connection.execute(opened).scalars())
         settings, key = self.collection.settings, self.collection.key
         left = questions_limit(question_numbers(settings.dims, settings.classes))
         signed: list[dict[str, str]] = []
         for number in numbers:
             asked = self._rounds.get(number) or self._load(number)
-            if number in answered or not asked.asks(node):
+            if not asked.asks(node):
                 continue
             unsigned = SignedQuestion(
                 asked.question(node, settings.id, settings.purpose).payload(), bytes(64)
