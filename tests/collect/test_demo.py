@@ -61,7 +61,7 @@ def test_it_says_who_was_asked_what_at_which_budget_and_who_answered(shown):
     assert "togl, round 2" in said[6]
     assert "5 volunteers gave their rows as they are, by consent." in said
     (asked,) = [line for line in said if line.startswith("veil, round 3")]
-    assert "for the class that a public model gives to the own row, by krr at ε = 2" in asked
+    assert "for the class that a public model predicts from the row, by krr at ε = 2" in asked
 
 
 def test_it_shows_scores_beside_control_and_structure(shown):

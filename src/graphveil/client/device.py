@@ -234,7 +234,7 @@ class Device:
         return Sealed(question.round, line.report, line.envelope)
 
     def give_row(self, collection: str, held: Held) -> list[float]:
-        """The raw row, for a collection to which the owner has agreed to give it. It is put down before it is given.
+        """The raw row, for a collection to which the owner has agreed to give it. It is recorded before it is given.
 
         A value that is missing is the middle of the range: JSON has only numbers.
         """
@@ -299,7 +299,7 @@ class Device:
         passed = cap.period(agreement.enrolled, self._clock())
         period = max([passed, *(line.period for line in lines)])
         level = 1 if held is None or held.level is None else held.level
-        # What is no level counts as the strictest, as in an answer.
+        # An invalid level counts as the strictest, as in an answer.
         levels = (
             None if cap.by_level is None else PersonalRows([level], None).clipped_levels(len(cap.by_level))
         )
@@ -334,7 +334,7 @@ class Device:
 
 
 def _followed(books: Books, witness: Witness, agreement: Agreement, chain: KeyChain) -> Agreement:
-    """Put down the keys of a collection, unless the witness has seen others; the agreement with the one that counts."""
+    """Record the keys of a collection, unless the witness has seen others; the agreement with the one that counts."""
     seen = witness.key(agreement.collection)
     if seen is not None and (chain.number < seen[0] or chain.keys[seen[0]] != seen[1]):
         raise RefusalError(

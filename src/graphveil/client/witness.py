@@ -63,7 +63,7 @@ class Witness:
         return None if row is None else Mark(*row)
 
     def see(self, mark: Mark) -> None:
-        """Put down a mark; it is on the disk once the lock is given back."""
+        """Record a mark; it is on the disk once the lock is given back."""
         seen = self.mark
         if seen is not None and (seen.count, seen.last) == (mark.count, mark.last):
             return
@@ -101,7 +101,7 @@ class Witness:
         return known.fetchone() is not None
 
     def answers(self, collection: str) -> None:
-        """Put down that a collection is answered; it is on the disk once the lock is given back."""
+        """Record that a collection is answered; it is on the disk once the lock is given back."""
         if not self.has_answered(collection):
             self._connection.execute("INSERT INTO answered VALUES (?)", (collection,))
 

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
-from graphveil.collect.metrics import Counted
+from graphveil.collect.metrics import RequestCounter
 from graphveil.collect.problems import ProblemError, problem_response
 from graphveil.collect.requests import GoneError
 from graphveil.collect.routes import add_device_routes, add_operator_routes, add_probes
@@ -52,7 +52,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        housekeeping = [asyncio.create_task(work) for work in (service.sweep(), give_back_again_and_again())]
+        housekeeping = [asyncio.create_task(work) for work in (service.sweep(), trim_memory())]
         yield
         for task in housekeeping:
             task.cancel()
@@ -76,7 +76,7 @@ def create_app(
     add_device_routes(app, service)
     add_operator_routes(app, collection)
     add_probes(app, service)
-    app.add_middleware(Counted, metrics=service.metrics)
+    app.add_middleware(RequestCounter, metrics=service.metrics)
     if origins:
         app.add_middleware(
             CORSMiddleware,
@@ -123,15 +123,15 @@ def _handle_problems(app: FastAPI, service: Service) -> None:
         return problem_response(error.status_code, f"{error.detail}: see /openapi.json", error.headers)
 
 
-async def give_back_again_and_again(every: float = EVERY) -> None:
+async def trim_memory(every: float = EVERY) -> None:
     """Give back what is free, once a minute: bodies of all sizes leave holes between what is used, which the C library keeps."""
-    trim = trimming()
+    trim = memory_trimmer()
     while trim is not None:
         await asyncio.sleep(every)
         await run_in_threadpool(trim, 0)
 
 
-def trimming() -> Callable[[int], int] | None:
+def memory_trimmer() -> Callable[[int], int] | None:
     """The C library's own way to give memory back; None where it has none, as only glibc does."""
     if sys.platform != "linux":
         return None

@@ -22,7 +22,7 @@ from graphveil.audit.findings import exact_words
 from graphveil.client import Calls, Device, Held, Http, enrol, give_row, visit
 from graphveil.collect.card import BESIDE, result_card
 from graphveil.collect.folder import CollectionSettings
-from graphveil.collect.learning import RoundOpenError, StudyTerms, asked_of
+from graphveil.collect.learning import RoundOpenError, StudyTerms, asked_users
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.rounds import LEAST_ANSWERS, PublishedRound
 from graphveil.collect.storage import Collection, create_collection
@@ -259,7 +259,9 @@ def _closed(collection: Collection, opened: PublishedRound, came: Sequence[SentR
 
 def _question(each: PublishedRound) -> str:
     plan = each.plan
-    what = "the class that a public model gives to the own row" if plan.of == "class" else "values of the row"
+    what = (
+        "the class that a public model predicts from the row" if plan.of == "class" else "values of the row"
+    )
     exact = exact_words(plan.build().epsilon, plan.claim.epsilon)
     return (
         f"{each.study}, round {each.number}: asks {counted(len(each.asked), 'device')} for {what}, by {plan.mechanism} at "
@@ -284,7 +286,7 @@ def _same_alone(collection: Collection, learned: StudyOutcome, sent: Iterable[Se
     """Return whether the method gives the same in this process, from the devices' bytes, not the database."""
     told = []
     for replayed in learned.replayed:
-        whole = replayed.plan.part(asked_of(replayed.plan, len(collection.ids)).tolist())
+        whole = replayed.plan.part(asked_users(replayed.plan, len(collection.ids)).tolist())
         came = [each for each in sent if each.round == replayed.round.number]
         parts = [(whole.part([each.node]), Envelope.from_bytes(each.envelope).message) for each in came]
         told.append(

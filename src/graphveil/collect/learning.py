@@ -48,7 +48,7 @@ class BlindedUsers:
                     f"the control asks for {plan.subject} as the method did not: they must ask alike"
                 )
             return self._others[plan_digest(plan)]
-        asked = asked_of(plan, self._users)
+        asked = asked_users(plan, self._users)
         mechanism = plan.build().blind()
         assert plan.range is not None
         # Any rows will do; these are one number, seen as often as needed.
@@ -76,7 +76,7 @@ class BlindedUsers:
         answering = answered_features(self._features, self._users)
         if place < len(self._features):
             own = self._features[place]
-            asked = asked_of(own.plan, self._users)
+            asked = asked_users(own.plan, self._users)
             answering[asked] = False
             answering[asked[own.reports.places]] = True
         return answering
@@ -87,7 +87,7 @@ def answered_features(replayed: Sequence[Replayed], users: int) -> NDArray[np.bo
     answered = np.zeros(users, dtype=bool)
     for each in replayed:
         if each.plan.subject == "features":
-            answered[asked_of(each.plan, users)[each.reports.places]] = True
+            answered[asked_users(each.plan, users)[each.reports.places]] = True
     return answered
 
 
@@ -279,7 +279,7 @@ def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int)
     users
         The number of users in the graph.
     """
-    before, now = asked_of(published, reports.asked), asked_of(wanted, users)
+    before, now = asked_users(published, reports.asked), asked_users(wanted, users)
     if np.array_equal(before, now) and published.lists == wanted.lists:
         return reports
     places = np.full(max(users, int(before.max(initial=-1)) + 1), -1)
@@ -297,6 +297,6 @@ def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int)
     return replace(reports.rows(chosen), mechanism=mechanism, answered=answered)
 
 
-def asked_of(plan: Plan, count: int) -> Nodes:
+def asked_users(plan: Plan, count: int) -> Nodes:
     """Return the numbers of the users that a plan asks, of ``count`` users, in its order."""
     return np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)

@@ -45,7 +45,7 @@ class PublicGraph:
         return len(self.ids)
 
     def write(self, file: Path) -> None:
-        """Write the graph; whoever looks in between sees no file or the whole one."""
+        """Write the graph; a reader sees no file or the whole one."""
         arrays: dict[str, Any] = {"edges": self.edges, "y": self.labels, IDS: self.ids, **self.masks}
         if self.class_names is not None:
             arrays[CLASS_NAMES] = np.array(self.class_names)

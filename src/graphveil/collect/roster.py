@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from graphveil.collect.database import alone, note_deletion
+from graphveil.collect.database import lock_exclusively, note_deletion
 from graphveil.collect.keys import PSEUDONYM_BYTES, SigningKey, hashed, new_pseudonym, new_secret, word
 from graphveil.collect.schema import (
     ACTIONS,
@@ -390,7 +390,7 @@ def forget(connection: Connection, node: int) -> int:
 
     The id stays on the roster with the mark, so that nobody invites the user by mistake.
     """
-    alone(connection)
+    lock_exclusively(connection)
     note_deletion(connection)
     rounds = set(connection.execute(select(REPORTS.c.round).where(REPORTS.c.node == node)).scalars())
     gone = _may_be_gone(connection, node)
@@ -410,7 +410,7 @@ def forget(connection: Connection, node: int) -> int:
 
 def delete_expired(connection: Connection, days: int) -> int:
     """Delete reports and rows that are older than so many days; how many. Rounds remember that theirs are gone."""
-    alone(connection)
+    lock_exclusively(connection)
     oldest = int(time.time()) // SECONDS_A_DAY - days
     gone = connection.execute(
         select(REPORTS.c.round, func.count()).where(REPORTS.c.day < oldest).group_by(REPORTS.c.round)

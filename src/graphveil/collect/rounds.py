@@ -17,7 +17,7 @@ from sqlalchemy import Connection, func, insert, select
 from graphveil.audit import Audit
 from graphveil.channels.channel import canonical
 from graphveil.collect.folder import CollectionSettings
-from graphveil.collect.learning import asked_of, refuse_unanswerable
+from graphveil.collect.learning import asked_users, refuse_unanswerable
 from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.collect.roster import NODE, Member, Roster, can_afford, note, read_roster
 from graphveil.collect.schema import ACTIONS, REPORTS, ROUNDS
@@ -224,7 +224,7 @@ class PublishedRound:
     @property
     def whole(self) -> NDArray[np.int64]:
         """The node numbers of the whole plan, in its order: who was not asked is among them."""
-        return asked_of(self.plan, self.users)
+        return asked_users(self.plan, self.users)
 
 
 def read_rounds(
@@ -351,7 +351,7 @@ def who_is_asked(
     """
     fits = np.zeros(users, dtype=bool)
     fits[roster.node] = roster.enrolled & can_afford(plan, roster, before, now)
-    whole = asked_of(plan, users)
+    whole = asked_users(plan, users)
     asked = set(whole.tolist())
     for node, excluded in zip(roster.node.tolist(), roster.excluded, strict=True):
         if excluded and fits[node] and node in asked:

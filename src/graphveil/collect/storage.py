@@ -19,7 +19,7 @@ from sqlalchemy import Connection, func, insert, select, text, update
 
 from graphveil.audit import Audit
 from graphveil.collect import roster, rounds
-from graphveil.collect.database import Database, alone, check_url
+from graphveil.collect.database import Database, check_url, lock_exclusively
 from graphveil.collect.folder import (
     DATABASE,
     KEY,
@@ -134,7 +134,7 @@ class Collection:
         check_links(later, self.settings)
         merged = self.public_graph().extended_by(later)
         with self.database.writing() as connection:
-            alone(connection)
+            lock_exclusively(connection)
             version = 1 + max(read_versions(connection))
             keep_graph(connection, self.folder, version, merged)
             note(connection, "graph", f"version {version}, {merged.users} users")
@@ -216,7 +216,7 @@ class Collection:
             The study that it is for: rounds of one study belong together.
         """
         with self.database.writing() as connection:
-            alone(connection)
+            lock_exclusively(connection)
             versions = read_versions(connection)
             return rounds.publish(connection, plan, expires, study, versions, self.settings, self.folder)
 
@@ -228,7 +228,7 @@ class Collection:
     def close(self, number: int, force: bool = False) -> PublishedRound:
         """Take no more reports for a round, so that it can be read; refused where few have answered."""
         with self.database.writing() as connection:
-            alone(connection)
+            lock_exclusively(connection)
             chosen = _round(connection, number)
             if chosen.closed:
                 return chosen
@@ -287,7 +287,7 @@ class Collection:
         It is marked at once where one of the ``contributors`` was forgotten while it was being learned.
         """
         with self.database.writing() as connection:
-            alone(connection)
+            lock_exclusively(connection)
             forgotten = connection.execute(select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True)))
             outdated = not set(forgotten.scalars()).isdisjoint(map(int, contributors))
             kept = insert(RESULTS).values(card=json.dumps(card), made=int(time.time()), outdated=outdated)

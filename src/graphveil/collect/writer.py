@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from sqlalchemy import Connection, PrimaryKeyConstraint, UniqueConstraint, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from graphveil.collect.database import Database, beside_others
+from graphveil.collect.database import Database, lock_shared
 from graphveil.collect.schema import ACTIONS, REPORTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
 from graphveil.errors import StoreError
 
@@ -52,7 +52,7 @@ class Arrival(NamedTuple):
 
 def store(connection: Connection, arrivals: Sequence[Arrival]) -> list[ArrivalOutcome]:
     """Store all that can be stored, and return the outcome of each; durable when the transaction is."""
-    beside_others(connection)
+    lock_shared(connection)
     place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
 
     def rows(words: str, *values: bytes) -> Sequence[Any]:
@@ -111,7 +111,7 @@ def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutco
     numbers
         The bytes of the row.
     """
-    beside_others(connection)
+    lock_shared(connection)
     active = connection.execute(
         select(ROSTER.c.node).where(
             ROSTER.c.node == node, ROSTER.c.credential.is_not(None), ROSTER.c.volunteer.is_(True)
@@ -191,11 +191,11 @@ class Batches(Generic[Item, Done]):
 
 
 class Writer:
-    """One thread writes, for one event loop. Nothing is told to anybody before it is committed."""
+    """One thread writes, for one event loop. Nobody hears of a report before it is committed."""
 
-    def __init__(self, database: Database, told: Callable[[int, float], None] | None = None) -> None:
-        """``told`` is called after every commit of reports: how many are new, and how many seconds it took."""
-        self._database, self._told = database, told
+    def __init__(self, database: Database, on_commit: Callable[[int, float], None] | None = None) -> None:
+        """``on_commit`` is called after every commit of reports: how many are new, and how many seconds it took."""
+        self._database, self._on_commit = database, on_commit
         self._thread = ThreadPoolExecutor(1, "graphveil-writer")
         self._commits = Batches(self._stored, self._thread, gather=True)
 
@@ -219,8 +219,8 @@ class Writer:
         for _ in range(ATTEMPTS):
             with suppress(IntegrityError):
                 outcomes = self._done(partial(store, arrivals=arrivals))
-                if self._told is not None:
-                    self._told(outcomes.count(ArrivalOutcome.STORED), time.perf_counter() - begun)
+                if self._on_commit is not None:
+                    self._on_commit(outcomes.count(ArrivalOutcome.STORED), time.perf_counter() - begun)
                 return outcomes
         raise StoreError("reports could not be stored: another process stores the same ones, send them again")
 
