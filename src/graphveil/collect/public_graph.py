@@ -161,19 +161,14 @@ def _from_npz(file: Path) -> PublicGraph:
     if raw.labels is not None and raw.labels.ndim == 2 and raw.labels.shape[1] > 1:
         raise InputError(f"{file} has several labels a user: a collection takes one, keep one column of y")
     edges = np.asarray(raw.edges, dtype=np.int64)
-    counts = [int(edges.max()) + 1 if edges.size else 0]
-    if raw.labels is not None:
-        counts.append(len(raw.labels))
-    if raw.features is not None:
-        counts.append(int(raw.features.shape[0]))
-    users = max(counts)
+    held = [each.shape[0] for each in (raw.labels, raw.features) if each is not None]
+    users = max([int(edges.max(initial=-1)) + 1, *held])
     labels = np.full(users, UNKNOWN) if raw.labels is None else np.ravel(raw.labels)
     if labels.dtype.kind not in "biuf":
         raise InputError(f"{file}: y must hold numbers of classes from 0 on, and holds words: number them")
     if labels.dtype.kind == "f":
         labels = np.where(np.isnan(labels), UNKNOWN, labels)
-    named = raw.ids
-    names = [str(number) for number in range(users)] if named is None else [str(name) for name in named]
+    names = [str(name) for name in (range(users) if raw.ids is None else raw.ids)]
     if len(names) != users:
         raise InputError(f"{file}: ids must be one for each of {users} users, got {len(names)}")
     masks: dict[str, NDArray[np.bool_]] = {}

@@ -50,8 +50,19 @@ class Arrival(NamedTuple):
     message: bytes
 
 
-def store(connection: Connection, arrivals: Sequence[Arrival]) -> list[ArrivalOutcome]:
-    """Store all that can be stored, and return the outcome of each; durable when the transaction is."""
+def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = True) -> list[ArrivalOutcome]:
+    """Store all that can be stored, and return the outcome of each; durable when the transaction is.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    arrivals
+        The reports.
+    careful
+        Whether to look for ids that other reports have. If not, one raises an IntegrityError, and everything
+        must be stored again, carefully.
+    """
     lock_shared(connection)
     place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
 
@@ -69,9 +80,11 @@ def store(connection: Connection, arrivals: Sequence[Arrival]) -> list[ArrivalOu
         (round, node): (bytes(report), bytes(message))
         for round, node, report, message in rows(f"{columns} round IN ({rounds}) AND node IN ({nodes})")
     }
-    ids = {each.report for each in arrivals}
-    same = f"SELECT round, report FROM reports WHERE round IN ({rounds}) AND report IN ({', '.join([place] * len(ids))})"
-    taken = {(round, bytes(report)) for round, report in rows(same, *ids)}
+    taken = set[tuple[int, bytes]]()
+    if careful:
+        ids = [each.report for each in arrivals]
+        same = f"SELECT round, report FROM reports WHERE round IN ({rounds}) AND report IN ({', '.join([place] * len(ids))})"
+        taken |= {(round, bytes(report)) for round, report in rows(same, *ids)}
     day = int(time.time()) // SECONDS_A_DAY
     outcomes, fresh = [], []
     for each in arrivals:
@@ -216,9 +229,10 @@ class Writer:
 
     def _stored(self, arrivals: list[Arrival]) -> list[ArrivalOutcome]:
         begun = time.perf_counter()
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
+            # Two reports with one id are rare: they are looked for where the database has seen some.
             with suppress(IntegrityError):
-                outcomes = self._done(partial(store, arrivals=arrivals))
+                outcomes = self._done(partial(store, arrivals=arrivals, careful=attempt > 0))
                 if self._on_commit is not None:
                     self._on_commit(outcomes.count(ArrivalOutcome.STORED), time.perf_counter() - begun)
                 return outcomes
