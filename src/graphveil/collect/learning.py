@@ -191,14 +191,12 @@ class CollectedUsers:
         """Publish a plan, and with a study's first one those that will be asked anyway."""
         known = {each.digest for each in self._collection.rounds()}
         first = not self._replayed and plan_digest(plan) in map(plan_digest, self._ahead)
-        wanted = [plan, *(self._ahead if first else ())]
-        published = []
-        for each in wanted:
-            digest = plan_digest(each)
-            if digest not in known:
-                known.add(digest)
-                published.append(self._collection.publish(each, self._terms.expires, self._terms.study))
-        return published
+        wanted = {plan_digest(each): each for each in (plan, *(self._ahead if first else ()))}
+        return [
+            self._collection.publish(each, self._terms.expires, self._terms.study)
+            for digest, each in wanted.items()
+            if digest not in known
+        ]
 
 
 def charge_round(ledger: Ledger, plan: Plan, asked: Nodes) -> None:

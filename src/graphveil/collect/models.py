@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from graphveil.collect.folder import CollectionSettings
@@ -18,6 +19,9 @@ MAX_LEVELS = 64
 # Nobody has a budget that is counted in millions.
 MAX_EPSILON = 1e6
 
+# Parts of paths. Those of uploads are read by `requests.read_address`, because everybody's reports pass there.
+RoundNumber = Annotated[int, Path(ge=1, le=9_999_999, description="The number of the round.")]
+ReportId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="An id of the report's own.")]
 # The SHA-256 of a credential that the device has drawn.
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 

@@ -19,24 +19,6 @@ LENGTH_DIGITS = 18
 BEARER = b"bearer"
 # As they come: names in lower case, with their values.
 Headers = Iterable[tuple[bytes, bytes]]
-# Read by hand, because everybody's reports pass here.
-ADDRESS: list[dict[str, Any]] = [
-    {
-        "name": "round",
-        "in": "path",
-        "required": True,
-        "description": "The number of the round.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 9_999_999},
-    },
-    {
-        "name": "report",
-        "in": "path",
-        "required": True,
-        "description": "An id of the report's own.",
-        "schema": {"type": "string", "pattern": f"^{REPORT_FORM.pattern}$"},
-    },
-]
-
 JSON = (b"content-type", b"application/json")
 
 

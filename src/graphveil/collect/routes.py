@@ -25,12 +25,14 @@ from graphveil.collect.models import (
     OfferAnswer,
     ProbeAnswer,
     QuestionAnswer,
+    ReportId,
+    RoundNumber,
     RowRequest,
     StatusAnswer,
     SuccessionAnswer,
 )
 from graphveil.collect.problems import ProblemError, documented
-from graphveil.collect.requests import ADDRESS, ROUND_FORM, bearer, bounded_router
+from graphveil.collect.requests import bearer, bounded_router
 from graphveil.collect.roster import Member, Refused
 from graphveil.collect.service import Service, acknowledged, unknown_credential
 from graphveil.collect.storage import Collection
@@ -57,8 +59,11 @@ OPERATORS_TOKEN = (
 class UploadRoute(APIRoute):
     """The route of `Service.take`: FastAPI describes it, and it answers with a status alone, without what FastAPI does around an endpoint."""
 
-    def __init__(self, path: str, service: Service, **described: Any) -> None:
-        super().__init__(path, service.take, **described)
+    def __init__(self, path: str, service: Service, **options: Any) -> None:
+        async def send(round: RoundNumber, report: ReportId) -> None:
+            """The body is an envelope: see docs/wire-format.md."""
+
+        super().__init__(path, send, response_class=Response, **options)
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             status = await service.take(Request(scope, receive))
@@ -100,7 +105,7 @@ def add_device_routes(app: FastAPI, service: Service) -> None:
             **documented(401, 404, 409, 410, 413, 422, 429, 503),
         },
         dependencies=[DEVICE],
-        openapi_extra={"parameters": ADDRESS, "requestBody": {"required": True, **BINARY}},
+        openapi_extra={"requestBody": {"required": True, **BINARY}},
     )
     # First, because routes are tried in their order, and uploads are nearly all that a collector is asked.
     app.router.routes.insert(0, upload)
@@ -261,20 +266,15 @@ def add_operator_routes(app: FastAPI, collection: Collection) -> None:
         "/v1/operator/rounds/{round}/close",
         summary="Close a round, if enough people have answered: it takes no more reports, and can be learned from",
         responses=documented(401, 404, 409, 422, 503),
-        openapi_extra={"parameters": ADDRESS[:1]},
         dependencies=operator,
     )
-    def close_round(request: Request) -> ClosedAnswer:
-        told = request.path_params["round"]
-        if ROUND_FORM.fullmatch(told) is None:
-            raise ProblemError(422, "a path names a round by its number")
-        number = int(told)
+    def close_round(round: RoundNumber) -> ClosedAnswer:
         try:
-            collection.round(number)
+            collection.round(round)
         except InputError:
-            raise ProblemError(404, f"there is no round {number}: see GET /v1/operator/status") from None
+            raise ProblemError(404, f"there is no round {round}: see GET /v1/operator/status") from None
         try:
-            found = collection.close(number)
+            found = collection.close(round)
         except InputError as error:
             raise ProblemError(409, str(error)) from None
         return ClosedAnswer(round=found.number, asked=len(found.asked), answered=found.answered)
