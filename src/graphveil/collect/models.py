@@ -15,6 +15,8 @@ from graphveil.privacy.invitation import Invitation
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 31)]
+# Of a long list one error is enough.
+Places = Annotated[list[Whole], Field(fail_fast=True)]
 MAX_LEVELS = 64
 # Nobody has a budget that is counted in millions.
 MAX_EPSILON = 1e6
@@ -43,7 +45,7 @@ class EnrolmentRequest(_DeviceRequest):
     token: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22}$")]
     credential_hash: Hash
     cap: CapRequest
-    excluded: list[Whole] = []
+    excluded: Places = []
     volunteer: Annotated[bool, Field(strict=True)] = False
     by_level: Annotated[list[Finite], Field(min_length=1, max_length=MAX_LEVELS)] | None = None
     renewal_days: Annotated[Whole, Field(ge=1)] | None = None
@@ -85,8 +87,8 @@ class CredentialRequest(_DeviceRequest):
 class RowRequest(_DeviceRequest):
     """The raw row of a volunteer: all values, or those that are not 0 with their places."""
 
-    values: list[Finite]
-    indices: list[Whole] | None = None
+    values: Annotated[list[Finite], Field(fail_fast=True)]
+    indices: Places | None = None
 
     def numbers(self, dims: int) -> bytes:
         """The row as it is kept."""
