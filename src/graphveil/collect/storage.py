@@ -86,6 +86,11 @@ class Collection:
     # -- the graph
 
     @property
+    def private_links(self) -> bool:
+        """Whether people are asked for their links: then the graph has none."""
+        return self.settings.private_links
+
+    @property
     def versions(self) -> dict[int, int]:
         """The number of users in each version of the graph, by version."""
         with self.database.reading() as connection:

@@ -197,7 +197,7 @@ def check_collected(spec: Experiment) -> None:
 
 def _sides(collection: Collection, spec: Experiment) -> tuple[Graph, Users]:
     """The public graph as experiments take one, and users who hold nothing but the labels that the server knows."""
-    if spec.budgets.private_links and not collection.settings.private_links:
+    if spec.budgets.private_links and not collection.private_links:
         raise InputError(
             "the graph of this collection is public, so --link-epsilon has no meaning here: leave it out, or make a collection whose people "
             "are asked for their links (`graphveil collect init --private-links`)"
