@@ -11,7 +11,7 @@ from graphveil.channels.exact import Claim
 from graphveil.checks import check_number
 from graphveil.client.agreement import Agreement, Cap, Offer, check_excluded, check_volunteer
 from graphveil.client.calls import Calls
-from graphveil.client.device import Device, Inquiry, Spending
+from graphveil.client.device import Device, Inquiry
 from graphveil.client.held import Held
 from graphveil.client.keys import enrolled_chain
 from graphveil.errors import InputError, RefusalError, ServerError
@@ -372,10 +372,12 @@ class VisitSummary:
     Books that are in ``doubt`` do not know what is left: nothing is, until the owner says what was spent.
     """
 
+    collection: str
     questions: tuple[Visited, ...]
     row_given: bool
     doubt: RefusalError | None
-    spending: Spending
+    left: Claim
+    lifetime: Claim
     spent_in_all: float
 
     @classmethod
@@ -395,10 +397,11 @@ class VisitSummary:
         row_given
             Whether the row was given.
         """
-        spendings = device.spendings()
+        spendings, doubt = device.spendings(), device.doubt(collection)
         own = next(each for each in spendings if each.agreement.collection == collection)
+        left = own.left if doubt is None else Claim(0.0, 0.0)
         in_all = sum(each.lifetime.epsilon for each in spendings)
-        return cls(tuple(questions), row_given, device.doubt(collection), own, in_all)
+        return cls(collection, tuple(questions), row_given, doubt, left, own.lifetime, in_all)
 
     @property
     def failed(self) -> bool:
@@ -412,14 +415,13 @@ class VisitSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary in the form that `--json` prints."""
-        left, lifetime = self.spending.left if self.doubt is None else Claim(0.0, 0.0), self.spending.lifetime
         return {
-            "collection": self.spending.agreement.collection,
+            "collection": self.collection,
             "questions": [each.to_dict() for each in self.questions],
             "row_given": self.row_given,
             "refused": None if self.doubt is None else self.doubt.reason,
-            "left": {"epsilon": left.epsilon, "delta": left.delta},
-            "lifetime": {"epsilon": lifetime.epsilon, "delta": lifetime.delta},
+            "left": {"epsilon": self.left.epsilon, "delta": self.left.delta},
+            "lifetime": {"epsilon": self.lifetime.epsilon, "delta": self.lifetime.delta},
         }
 
     @property
@@ -428,10 +430,10 @@ class VisitSummary:
         lines = [each.sentence for each in self.questions] or ["Nothing is asked of you now."]
         if self.row_given:
             lines.append("Your row was given.")
-        spent = rounded_up(self.spending.lifetime.epsilon, 9)
+        spent = rounded_up(self.lifetime.epsilon, 9)
         if self.doubt is None:
             lines.append(
-                f"Spent in this collection: ε = {spent}; left of the cap: {self.spending.left.epsilon:.6g}; "
+                f"Spent in this collection: ε = {spent}; left of the cap: {self.left.epsilon:.6g}; "
                 f"spent by this device in all: {rounded_up(self.spent_in_all, 9)}."
             )
             return lines

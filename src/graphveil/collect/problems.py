@@ -29,7 +29,7 @@ TITLES = {
 HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 413: {"Connection": "close"}}
 
 
-class Problem(BaseModel):
+class ProblemAnswer(BaseModel):
     """A problem as it travels."""
 
     type: str = "about:blank"
@@ -59,13 +59,13 @@ def problem_response(status: int, detail: str, headers: Mapping[str, str] | None
     headers
         Further headers.
     """
-    told = Problem(title=TITLES.get(status, "Refused"), status=status, detail=visible(detail))
+    told = ProblemAnswer(title=TITLES.get(status, "Refused"), status=status, detail=visible(detail))
     return Response(json.dumps(told.model_dump()), status, dict(headers or {}), MEDIA_TYPE)
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI responses for problems with these statuses."""
-    schema = Problem.model_json_schema(mode="serialization")
+    schema = ProblemAnswer.model_json_schema(mode="serialization")
     return {
         status: {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": schema}}}
         for status in statuses
