@@ -61,7 +61,7 @@ def test_it_says_who_was_asked_what_at_which_budget_and_who_answered(shown):
     assert "togl, round 2" in said[6]
     assert "5 volunteers gave their rows as they are, by consent." in said
     (asked,) = [line for line in said if line.startswith("veil, round 3")]
-    assert "for the class that a public model gives to the own row, by krr at ε = 2" in asked
+    assert "for the class that a public model predicts from the row, by krr at ε = 2" in asked
 
 
 def test_it_shows_scores_beside_control_and_structure(shown):
@@ -92,7 +92,7 @@ def test_other_reports_are_seen(shown, monkeypatch):
     def swapped(collection, learned, sent):
         messages = {each.node: each for each in sent if each.round == 1}
         turned = [
-            demo.SentCounts(each.node, each.round, messages[47 - each.node].envelope, each.exact)
+            demo.SentReport(each.node, each.round, messages[47 - each.node].envelope, each.exact)
             if each.round == 1 and 47 - each.node in messages
             else each
             for each in sent

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from graphveil.collect.roster import Member, Refused, RosterAgreement, enrol
 from graphveil.privacy import Plan
 from graphveil.privacy.credential import credential_hash, new_credential
@@ -147,3 +149,28 @@ def test_the_roster_says_why_somebody_is_not_enrolled(local):
         assert enrol(connection, first.secret, own, RosterAgreement(0.5)) is Refused.TERMS
         assert enrol(connection, second.secret, own, agreed) is Refused.TAKEN
         assert enrol(connection, bytes(16), own, agreed) is Refused.USED
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ('{"token": "sent", "credential_hash": "sent", "cap": {"epsilon": "sent"}}', "cap.epsilon"),
+        ('{"token": "sent", "credential_hash": ["sent"], "cap": {"epsilon": 1, "sent": 1}}', "cap: Extra"),
+        ('"sent"', "the body: "),
+        ('{"sent', "the body: JSON"),
+        ("[" * 50_000, "the body: JSON"),
+        ("1" * 5_000, "the body: JSON"),
+        ("", "the body: "),
+    ],
+)
+def test_a_refused_enrolment_says_where_it_is_wrong_and_never_what_was_sent(local, body, where):
+    headers = {"Content-Type": "text/plain"}
+    (refused,) = exchange(local, ("POST", "/v1/enrolment", {"content": body, "headers": headers}))
+    assert refused.status_code == 422 and where in refused.json()["detail"]
+    assert "sent" not in refused.text
+
+
+def test_who_sends_is_looked_at_before_what_is_sent(local):
+    (row,) = exchange(local, ("PUT", "/v1/row", {"content": "x" * 200_000}))
+    (credential,) = exchange(local, ("PUT", "/v1/credential", {"content": "{"}))
+    assert (row.status_code, credential.status_code) == (401, 401)

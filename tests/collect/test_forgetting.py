@@ -169,7 +169,7 @@ def test_a_file_is_rebuilt_only_after_something_was_deleted(tmp_path):
 def test_a_deletion_while_the_file_is_rebuilt_has_it_rebuilt_again(tmp_path, monkeypatch):
     collection, content, gone = filled(tmp_path / "c", 2)
     other = open_collection(collection.folder)
-    rebuilt = database._rebuilt
+    rebuilt = database._rebuild
 
     def and_then(connection):
         done = rebuilt(connection)
@@ -179,7 +179,7 @@ def test_a_deletion_while_the_file_is_rebuilt_has_it_rebuilt_again(tmp_path, mon
         return done
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "_rebuilt", and_then)
+        patch.setattr(database, "_rebuild", and_then)
         assert collection.database.wipe()
     assert deletions(collection) % 2 == 1
     # Whichever process comes next.

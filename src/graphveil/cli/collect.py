@@ -21,8 +21,8 @@ import typer
 from graphveil.checks import check_number, check_whole
 from graphveil.cli.console import Console, on_interrupt, one_bar, say, show_table, warn
 from graphveil.cli.options import AsJson, Options, RangePair, range_option, with_options
-from graphveil.collect.card import BESIDE, check_folder, result_card, write_result
-from graphveil.collect.folder import CollectionSettings
+from graphveil.collect.card import BESIDE, result_card, write_result
+from graphveil.collect.folder import CollectionSettings, check_folder
 from graphveil.collect.learning import RoundOpenError, StudyTerms
 from graphveil.collect.public_graph import read_public_graph
 from graphveil.collect.study import check_collected, learn_collection

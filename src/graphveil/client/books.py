@@ -135,7 +135,7 @@ class Books:
         return KeyChain(agreement.collection, first, statements)
 
     def keep_chain(self, chain: KeyChain) -> None:
-        """Put down how the keys of a collection passed on; what is there stays."""
+        """Record how the keys of a collection passed on; what is there stays."""
         self._connection.executemany(
             "INSERT OR IGNORE INTO successions VALUES (?, ?, ?, ?, ?)",
             [
@@ -145,7 +145,7 @@ class Books:
         )
 
     def agree(self, agreement: Agreement) -> None:
-        """Put down an agreement, for good."""
+        """Record an agreement, for good."""
         self._connection.execute(
             "INSERT INTO agreements VALUES (?, ?, NULL)", (agreement.collection, write_agreement(agreement))
         )
@@ -171,7 +171,7 @@ class Books:
         return str(self._one("SELECT drawn FROM credentials WHERE collection = ?", collection)[0])
 
     def confirm_credential(self, collection: str, token: bytes | None = None) -> None:
-        """Put down that the credential that was drawn is registered, by this token: it is the only one from now on."""
+        """Record that the credential that was drawn is registered, by this token: it is the only one from now on."""
         self._connection.execute(
             "UPDATE credentials SET current = drawn, drawn = NULL, former = NULL WHERE collection = ? AND drawn IS NOT NULL",
             (collection,),
@@ -180,7 +180,7 @@ class Books:
             self.keep_token(collection, token)
 
     def keep_token(self, collection: str, token: bytes) -> None:
-        """Put down which token is used up, by its SHA-256."""
+        """Record which token is used up, by its SHA-256."""
         self._connection.execute("UPDATE credentials SET token = ? WHERE collection = ?", (token, collection))
 
     def row_given(self, collection: str) -> int | None:
@@ -189,7 +189,7 @@ class Books:
         return None if found is None else found[0]
 
     def give_row(self, collection: str, now: int) -> None:
-        """Put down that the raw row is given."""
+        """Record that the raw row is given."""
         self._connection.execute(
             "UPDATE agreements SET row_given = coalesce(row_given, ?) WHERE collection = ?", (now, collection)
         )
@@ -214,7 +214,7 @@ class Books:
         return told > accepted + self._answers(collection)
 
     def keep_count(self, collection: str, told: int) -> None:
-        """Put down how many answers a collector has, if that is more than the books know."""
+        """Record how many answers a collector has, if that is more than the books know."""
         if told > max(self._answers(collection), self._counts(collection)[0]):
             self._connection.execute(
                 "INSERT INTO counts VALUES (?, ?, 0) ON CONFLICT (collection) DO UPDATE SET told = excluded.told",
@@ -222,7 +222,7 @@ class Books:
             )
 
     def accept_count(self, collection: str) -> None:
-        """Put down that the owner has accounted for all answers that the collector has."""
+        """Record that the owner has accounted for all answers that the collector has."""
         self._connection.execute(
             "UPDATE counts SET accepted = max(accepted, told - ?) WHERE collection = ?",
             (self._answers(collection), collection),
@@ -236,7 +236,7 @@ class Books:
         return int(self._one(counted, collection)[0])
 
     def charge(self, lines: Sequence[Line]) -> Mark:
-        """Put down charges, and give the books a new mark."""
+        """Record charges, and give the books a new mark."""
         statement = f"INSERT INTO lines ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
         for line in lines:
             values = {name: getattr(line, name) for name in COLUMNS} | {"costs": json.dumps(line.costs)}
@@ -257,7 +257,7 @@ def open_books(file: Path, witnesses: Path) -> str:
     with usable(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         with closing(connect(file)) as connection:
-            # Whoever makes it does so alone; the witness is there first.
+            # Only one process makes it; the witness is there first.
             connection.execute("BEGIN IMMEDIATE")
             (ours,) = connection.execute("PRAGMA application_id").fetchone()
             (layout,) = connection.execute("PRAGMA user_version").fetchone()
@@ -287,7 +287,17 @@ def transaction(file: Path) -> Iterator[Books]:
 
 
 def check_memory(witness: Witness, books: Books, collection: str) -> None:
-    """Refuse where the books are not those that the witness has seen last, or know less than the collector has."""
+    """Refuse where the books are not those that the witness has seen last, or know less than the collector has.
+
+    Parameters
+    ----------
+    witness
+        The witness of the device, locked.
+    books
+        The books, in a transaction.
+    collection
+        The collection's id.
+    """
     if not books.continue_from(witness):
         found = "the books of this device were restored from a backup, copied or moved"
     elif books.misses_answers(collection):

@@ -90,9 +90,24 @@ class Calls:
         volunteer: bool = False,
         key: bytes | None = None,
     ) -> tuple[str, str, int]:
-        """Take part with these terms, and register the credential by its hash. The same once more is answered alike.
+        """Take part with these terms, and register the credential by its hash. The same request again gets the same answer.
 
-        Returns the collection, the pseudonym and the number of the user. ``key`` is the collection's, if it is not the invitation's any more.
+        Returns the collection, the pseudonym and the number of the user.
+
+        Parameters
+        ----------
+        invitation
+            The invitation.
+        credential
+            The credential that the device has drawn.
+        cap
+            The most that the owner spends.
+        excluded
+            The numbers of the attributes that no question may depend on.
+        volunteer
+            Whether the owner gives the raw row.
+        key
+            The collection's key, if it is not the invitation's any more.
         """
         told: dict[str, Any] = {
             "token": invitation.secret_word,

@@ -39,7 +39,17 @@ CLOSE = 1e-9
 
 
 def checked_question(signed: SignedQuestion, agreement: Agreement, now: float) -> Question:
-    """Return the question inside, if it is one that the owner has agreed to answer; else a RefusalError says why not."""
+    """Return the question inside, if the owner has agreed to answer such; else raise a RefusalError with the reason.
+
+    Parameters
+    ----------
+    signed
+        The signed question.
+    agreement
+        The agreement with the collection, with the key that counts now.
+    now
+        The time, in seconds since 1970.
+    """
     offer, user = agreement.offer, agreement.user
     try:
         question = verified(signed, offer.key, offer.question_numbers)

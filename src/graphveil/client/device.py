@@ -130,10 +130,17 @@ class Device:
     ) -> None:
         """Keep what was agreed on at enrolment, for good: it cannot be changed, and the same again is no change.
 
-        The credential that was drawn for it is registered by then, with the ``token`` of this SHA-256, and counts from now on.
+        The credential that was drawn for it is registered by then, and counts from now on. Where the device has answered that collection before, and its
+        books come from a time before that, the cap counts as spent.
 
-        Where the device has answered that collection before, and its books come from a time before that, the cap counts as spent. ``served`` is how
-        the collection's key came about, as `enrolled_chain` has checked it.
+        Parameters
+        ----------
+        agreement
+            The terms.
+        served
+            How the collection's key came about, as `enrolled_chain` has checked it.
+        token
+            The SHA-256 of the token that registered the credential.
         """
         with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
             for known in books.agreements():
@@ -195,7 +202,17 @@ class Device:
         return Inquiry(question, mechanism.claim, exact_claim(question.plan, mechanism), left, kept)
 
     def answer(self, collection: str, signed: SignedQuestion, held: Held) -> Sealed:
-        """Charge a question and answer it, both or neither; what was answered before is had again, for nothing."""
+        """Charge a question and answer it, both or neither. A question that was answered before gets the same bytes, for nothing.
+
+        Parameters
+        ----------
+        collection
+            The collection's id.
+        signed
+            The signed question.
+        held
+            The owner's data.
+        """
         agreement = self.agreement(collection)
         question = checked_question(signed, agreement, self._clock())
         held.check(agreement.offer.dims)
@@ -217,7 +234,7 @@ class Device:
         return Sealed(question.round, line.report, line.envelope)
 
     def give_row(self, collection: str, held: Held) -> list[float]:
-        """The raw row, for a collection to which the owner has agreed to give it. It is put down before it is given.
+        """The raw row, for a collection to which the owner has agreed to give it. It is recorded before it is given.
 
         A value that is missing is the middle of the range: JSON has only numbers.
         """
@@ -282,7 +299,7 @@ class Device:
         passed = cap.period(agreement.enrolled, self._clock())
         period = max([passed, *(line.period for line in lines)])
         level = 1 if held is None or held.level is None else held.level
-        # What is no level counts as the strictest, as in an answer.
+        # An invalid level counts as the strictest, as in an answer.
         levels = (
             None if cap.by_level is None else PersonalRows([level], None).clipped_levels(len(cap.by_level))
         )
@@ -317,7 +334,7 @@ class Device:
 
 
 def _followed(books: Books, witness: Witness, agreement: Agreement, chain: KeyChain) -> Agreement:
-    """Put down the keys of a collection, unless the witness has seen others; the agreement with the one that counts."""
+    """Record the keys of a collection, unless the witness has seen others; the agreement with the one that counts."""
     seen = witness.key(agreement.collection)
     if seen is not None and (chain.number < seen[0] or chain.keys[seen[0]] != seen[1]):
         raise RefusalError(

@@ -21,7 +21,17 @@ KEY_BYTES = 32
 
 
 def holds(key: bytes, signature: bytes, data: bytes) -> bool:
-    """Return whether this public key's owner has signed these bytes."""
+    """Return whether the owner of a public key has signed these bytes.
+
+    Parameters
+    ----------
+    key
+        The public key, 32 bytes.
+    signature
+        The signature, 64 bytes.
+    data
+        The bytes that were signed.
+    """
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         raise InputError(f"a key must have {KEY_BYTES} bytes")
     try:
@@ -41,9 +51,16 @@ def holds(key: bytes, signature: bytes, data: bytes) -> bool:
 
 
 def verified(signed: SignedQuestion, key: bytes, numbers: int = MAX_MODEL) -> Question:
-    """The question, if this public key's owner has signed it; else it is not even read.
+    """Return the question if the owner of a public key has signed it; else it is not even read.
 
-    ``numbers`` is how many its long lists may hold, of whatever key: see `graphveil.privacy.envelope.question_numbers`.
+    Parameters
+    ----------
+    signed
+        The signed question.
+    key
+        The public key, 32 bytes.
+    numbers
+        The most numbers that its long lists may hold: see `graphveil.privacy.envelope.question_numbers`.
     """
     if not holds(key, signed.signature, signed.signed):
         raise RefusalError(
@@ -123,10 +140,21 @@ class KeyChain:
 def enrolled_chain(
     collection: str, invited: bytes, offered: bytes, served: Sequence[SignedSuccession]
 ) -> KeyChain:
-    """The chain of a collection that invites by one key and now offers another, or the same; the invitation's must be in it.
+    """Return the chain of a collection that invites by one key and now offers another, or the same.
 
-    An invitation from before a change is good for a device that enrols after it. Its key has signed what came next; of what came before, that it is its
-    successor.
+    The invitation's key must be in it. An invitation from before a change is good for a device that enrols after it: its key has signed what came next;
+    of what came before, that it is its successor.
+
+    Parameters
+    ----------
+    collection
+        The collection's id.
+    invited
+        The key of the invitation.
+    offered
+        The key that the collection has now.
+    served
+        The changes of the key that the server shows.
     """
     first = _statement(served[0]).before if served else invited
     chain = KeyChain(collection, first).followed(served)

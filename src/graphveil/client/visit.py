@@ -175,6 +175,15 @@ def own_credential(device: Device, calls: Calls, collection: str) -> str:
     """Return the credential of this device. Where a collector of an earlier version has made one, the device registers its own first.
 
     If the answer to that was lost, the device's own is registered all the same; so it is used whether or not the collector takes the former one once more.
+
+    Parameters
+    ----------
+    device
+        The owner's device.
+    calls
+        The calls to the collector.
+    collection
+        The collection's id.
     """
     with device.books() as books:
         held = books.credentials(collection)
@@ -246,7 +255,19 @@ def visit(
 
 
 def give_row(device: Device, calls: Calls, collection: str, held: Held) -> bool:
-    """Give the raw row to a collection, as agreed at enrolment; whether it was new to the server."""
+    """Give the raw row to a collection, as agreed at enrolment; return whether it was new to the server.
+
+    Parameters
+    ----------
+    device
+        The owner's device.
+    calls
+        The calls to the collector.
+    collection
+        The collection's id.
+    held
+        The owner's data.
+    """
     credential = own_credential(device, calls, collection)
     response = calls.send_row(credential, device.give_row(collection, held))
     if response.status not in (STORED, KEPT):
@@ -255,7 +276,19 @@ def give_row(device: Device, calls: Calls, collection: str, held: Held) -> bool:
 
 
 def known_agreement(device: Device, calls: Calls, server: str, token: str | None) -> Agreement | None:
-    """Return what was agreed on with a server before; with a token, in the collection that the server has now."""
+    """Return what was agreed on with a server before; with a token, in the collection that the server has now.
+
+    Parameters
+    ----------
+    device
+        The owner's device.
+    calls
+        The calls to the collector.
+    server
+        The address of the collector.
+    token
+        The invitation in one word, if there is one.
+    """
     collection = None if token is None else calls.offer().collection
     known = [
         each
@@ -270,7 +303,21 @@ def known_agreement(device: Device, calls: Calls, server: str, token: str | None
 
 
 def enrol_again(device: Device, calls: Calls, known: Agreement, token: str, held: Held) -> None:
-    """Use a new token of somebody who takes part already: the device gets another credential, and keeps its books and terms."""
+    """Use a new token of somebody who takes part already: the device gets another credential, and keeps its books and terms.
+
+    Parameters
+    ----------
+    device
+        The owner's device.
+    calls
+        The calls to the collector.
+    known
+        The agreement with the collection.
+    token
+        The new invitation in one word.
+    held
+        The owner's data.
+    """
     given = Invitation.read(token).secret_hash
     with device.books() as books:
         used = books.credentials(known.collection).token
@@ -297,7 +344,19 @@ def check_links(agreement: Agreement, held: Held) -> None:
 
 
 def recover_books(device: Device, calls: Calls, agreement: Agreement, spent: float) -> None:
-    """Take the owner's word for what was spent in a collection, where a backup was restored and the books do not know it."""
+    """Take the owner's word for what was spent in a collection, where a backup was restored and the books do not know it.
+
+    Parameters
+    ----------
+    device
+        The owner's device.
+    calls
+        The calls to the collector.
+    agreement
+        The agreement with the collection.
+    spent
+        The ε that was spent in it.
+    """
     check_number(spent, "--spent", least=0)
     credential = own_credential(device, calls, agreement.collection)
     device.note_answered(agreement.collection, calls.answered(credential))
@@ -325,7 +384,19 @@ class VisitSummary:
     def of(
         cls, device: Device, collection: str, questions: Sequence[Visited], row_given: bool
     ) -> VisitSummary:
-        """Read what was spent from the books of a device."""
+        """Read what was spent from the books of a device.
+
+        Parameters
+        ----------
+        device
+            The owner's device.
+        collection
+            The collection's id.
+        questions
+            The outcome of each question.
+        row_given
+            Whether the row was given.
+        """
         spendings, doubt = device.spendings(), device.doubt(collection)
         own = next(each for each in spendings if each.agreement.collection == collection)
         left = own.left if doubt is None else Claim(0.0, 0.0)

@@ -63,7 +63,7 @@ class Witness:
         return None if row is None else Mark(*row)
 
     def see(self, mark: Mark) -> None:
-        """Put down a mark; it is on the disk once the lock is given back."""
+        """Record a mark; it is on the disk once the lock is given back."""
         seen = self.mark
         if seen is not None and (seen.count, seen.last) == (mark.count, mark.last):
             return
@@ -79,7 +79,17 @@ class Witness:
         return None if row is None else (int(row[0]), bytes(row[1]))
 
     def follows(self, collection: str, number: int, key: bytes) -> None:
-        """Put down that a key is followed; it is on the disk once the lock is given back."""
+        """Record that a key is followed; it is on the disk once the lock is given back.
+
+        Parameters
+        ----------
+        collection
+            The collection's id.
+        number
+            How many changes of the key led to it.
+        key
+            The key, 32 bytes.
+        """
         if self.key(collection) != (number, key):
             self._connection.execute(
                 "INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", (collection, number, key)
@@ -91,7 +101,7 @@ class Witness:
         return known.fetchone() is not None
 
     def answers(self, collection: str) -> None:
-        """Put down that a collection is answered; it is on the disk once the lock is given back."""
+        """Record that a collection is answered; it is on the disk once the lock is given back."""
         if not self.has_answered(collection):
             self._connection.execute("INSERT INTO answered VALUES (?)", (collection,))
 
@@ -132,6 +142,15 @@ def move_witness(former: Path, folder: Path, instance: str) -> None:
 
     The old file goes only after the new one is on the disk. A stop in between loses nothing: it is done again, and whichever is further
     ahead counts.
+
+    Parameters
+    ----------
+    former
+        The folder where the witness was kept before.
+    folder
+        The folder where it is kept now.
+    instance
+        The random name of the device's books.
     """
     file, own = (each / f"{instance}.sqlite" for each in (former, folder))
     if not file.exists() or (own.exists() and own.samefile(file)):

@@ -16,14 +16,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
-from graphveil.collect.metrics import Counted
+from graphveil.collect.metrics import RequestCounter
 from graphveil.collect.problems import ProblemError, problem_response
-from graphveil.collect.requests import (
-    EnrolmentRequest,
-    GoneError,
-    RowRequest,
-    definitions,
-)
+from graphveil.collect.requests import GoneError
 from graphveil.collect.routes import add_device_routes, add_operator_routes, add_probes
 from graphveil.collect.service import RateLimit, Service
 from graphveil.collect.storage import Collection
@@ -32,6 +27,10 @@ from graphveil.version import __version__
 
 # Seconds between two times that memory is given back.
 EVERY = 60.0
+# What is wrong with a request is said of so many of its fields.
+MAX_PROBLEMS = 3
+# Errors whose place ends in what was sent: a name that there is not, or where JSON ends.
+SENT_NAMES = ("extra_forbidden", "json_invalid")
 UNTRACED: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
@@ -53,7 +52,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        housekeeping = [asyncio.create_task(work) for work in (service.sweep(), give_back_again_and_again())]
+        housekeeping = [asyncio.create_task(work) for work in (service.sweep(), trim_memory())]
         yield
         for task in housekeeping:
             task.cancel()
@@ -77,8 +76,7 @@ def create_app(
     add_device_routes(app, service)
     add_operator_routes(app, collection)
     add_probes(app, service)
-    _describe(app)
-    app.add_middleware(Counted, metrics=service.metrics)
+    app.add_middleware(RequestCounter, metrics=service.metrics)
     if origins:
         app.add_middleware(
             CORSMiddleware,
@@ -94,7 +92,7 @@ def _handle_problems(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(ProblemError)
     async def refused(_: Request, error: ProblemError) -> Response:
-        return error.response()
+        return problem_response(error.status, error.detail, error.headers)
 
     @app.exception_handler(StoreError)
     async def unusable(_: Request, error: StoreError) -> Response:
@@ -106,7 +104,11 @@ def _handle_problems(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        wrong = ["{}: {}".format(problem["loc"][-1], problem["msg"]) for problem in error.errors()[:3]]
+        wrong = []
+        for problem in error.errors()[:MAX_PROBLEMS]:
+            # Where it is wrong, and never what stands there.
+            place = problem["loc"][1:-1] if problem["type"] in SENT_NAMES else problem["loc"][1:]
+            wrong.append(f"{'.'.join(map(str, place)) or 'the body'}: {problem['msg']}")
         return problem_response(422, "; ".join(wrong))
 
     @app.exception_handler(Exception)
@@ -121,30 +123,15 @@ def _handle_problems(app: FastAPI, service: Service) -> None:
         return problem_response(error.status_code, f"{error.detail}: see /openapi.json", error.headers)
 
 
-def _describe(app: FastAPI) -> None:
-    """OpenAPI, with how devices and operators prove who they are."""
-    described = app.openapi
-
-    def with_security() -> dict[str, Any]:
-        schema = described()
-        parts = schema.setdefault("components", {})
-        by_token = {"type": "http", "scheme": "bearer"}
-        parts["securitySchemes"] = {"device": by_token, "operator": by_token}
-        parts["schemas"] = {**definitions(EnrolmentRequest, RowRequest), **parts.get("schemas", {})}
-        return schema
-
-    app.__dict__["openapi"] = with_security
-
-
-async def give_back_again_and_again(every: float = EVERY) -> None:
+async def trim_memory(every: float = EVERY) -> None:
     """Give back what is free, once a minute: bodies of all sizes leave holes between what is used, which the C library keeps."""
-    trim = trimming()
+    trim = memory_trimmer()
     while trim is not None:
         await asyncio.sleep(every)
         await run_in_threadpool(trim, 0)
 
 
-def trimming() -> Callable[[int], int] | None:
+def memory_trimmer() -> Callable[[int], int] | None:
     """The C library's own way to give memory back; None where it has none, as only glibc does."""
     if sys.platform != "linux":
         return None

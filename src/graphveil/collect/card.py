@@ -20,7 +20,6 @@ from graphveil.channels.channel import digest
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.learning import Replayed
 from graphveil.collect.study import StudyOutcome
-from graphveil.errors import InputError
 from graphveil.experiments.artefacts import (
     CSV,
     EMBEDDING,
@@ -53,6 +52,19 @@ BESIDE: dict[Part, str] = {
     "structure": "graph and known labels alone",
     "unasked": "volunteers' rows alone",
 }
+ABOUT_MODEL = (
+    "holds what was trained, with the questions, the reports that it was learned from, and known labels. "
+    "gv.load_model reads it, and its predict takes the graph as it is, or one that has grown: those who joined are asked the same questions, and "
+    "nobody is asked again."
+)
+CARE = (
+    "Keep it as you keep reports. If somebody who is in the result is forgotten, delete it and learn again."
+)
+ABOUT_NAMES = "Anyone who holds a plan can compute these again. If somebody who is in the result is forgotten, the collection marks it."
+ABOUT_CONTROL = (
+    "The control is drawn by the server itself: blinded reports, which carry nothing, for exactly those who answered. An interval "
+    "says how much a gain depends on who was held out; the noise was drawn once."
+)
 # How the page calls them.
 NAMES = {"control": "control", "structure": "structure", "unasked": "volunteers alone"}
 
@@ -158,33 +170,35 @@ def _gain(learned: StudyOutcome, part: Part) -> dict[str, float | None] | None:
     if own is None or other is None:
         return None
     gain: dict[str, float | None] = {"mean": own - other, "low": None, "high": None}
-    if (
-        learned.spec.resolved_task.learns_labels
-        and learned.graph.metric == "accuracy"
-        and not learned.graph.multilabel
-    ):
-        apart = _right(learned, "method") - _right(learned, part)
+    graph = learned.graph
+    if learned.spec.resolved_task.learns_labels and graph.metric == "accuracy" and not graph.multilabel:
+        scores, others = learned.parts["method"].scores, learned.parts[part].scores
+        assert scores is not None and others is not None
+        right = [(each.argmax(axis=1) == learned.users.raw.labels)[graph.test] for each in (scores, others)]
+        apart = right[0].astype(np.float64) - right[1]
         if len(apart) > 1:
             error = NORMAL * float(apart.std(ddof=1)) / math.sqrt(len(apart))
             gain |= {"low": own - other - error, "high": own - other + error}
     return gain
 
 
-def _right(learned: StudyOutcome, part: Part) -> NDArray[np.float64]:
-    """1 for every held-out user whose class a part has right, 0 for the others."""
-    scores = learned.parts[part].scores
-    assert scores is not None
-    held_out = learned.graph.test
-    right = scores.argmax(axis=1) == learned.users.raw.labels
-    return np.asarray(right[held_out], dtype=np.float64)
-
-
 def card_page(card: dict[str, Any]) -> str:
     """The whole page."""
     title = f"{card['method']} on a collection: {card['purpose']}"
     footer = f"graphveil {card['version']}, seed {card['seed']}, collection {card['collection']}."
-    model = () if card["model"] is None else (_model(card),)
-    sections = (_worth(card), _asked(card), _cost(card), *model, _names(card))
+    spent = card["collection_spent"]
+    delta = f", δ = {number(spent['delta'])}" if spent["delta"] else ""
+    whole = f"In all rounds of this collection nobody was asked to spend more than ε = {number(spent['epsilon'])}{delta}: budgets add up."
+    sections = [_worth(card), _asked(card), Section("What it cost", (card["statement"], whole))]
+    if card["model"] is not None:
+        sections.append(Section("The model", (f"{card['model']} {ABOUT_MODEL}", CARE)))
+    names = [
+        (f"round {each['round']}", kind, each[key])
+        for each in card["questions"]
+        for kind, key in (("digest of the plan", "digest"), ("fingerprint of the mechanism", "fingerprint"))
+    ]
+    names.append(("result", "digest of who is in it", card["contributors"]))
+    sections.append(Section("Names", (ABOUT_NAMES,), table=Table(("of", "what", "SHA-256"), tuple(names))))
     return page(title, card["verdict"], sections, footer)
 
 
@@ -197,10 +211,6 @@ def _worth(card: dict[str, Any]) -> Section:
         else f"The labels that the operator knows were divided by seed: {labels['train']:,} to learn from, {labels['validation']:,} to "
         f"validate, {labels['held_out']:,} held out to score. They were taken as public."
     )
-    about = (
-        "The control is drawn by the server itself: blinded reports, which carry nothing, for exactly those who answered. An interval "
-        "says how much a gain depends on who was held out; the noise was drawn once."
-    )
     rows = [(f"{card['method']}, ε = {number(card['epsilon'])}", _score(card["scores"]["method"]), "")]
     for part, told in BESIDE.items():
         if part in card["scores"]:
@@ -208,7 +218,9 @@ def _worth(card: dict[str, Any]) -> Section:
             shown = "" if gain is None else _points(gain["mean"]) + _interval(gain)
             rows.append((f"{NAMES[part]}: {told}", _score(card["scores"][part]), shown))
     head = ("what was learned from", card["metric"], "the method gains")
-    return Section("What it was worth", (whose, about), table=Table(head, tuple(rows), frozenset(head[1:])))
+    return Section(
+        "What it was worth", (whose, ABOUT_CONTROL), table=Table(head, tuple(rows), frozenset(head[1:]))
+    )
 
 
 def _score(score: float | None) -> str:
@@ -217,15 +229,13 @@ def _score(score: float | None) -> str:
 
 def _asked(card: dict[str, Any]) -> Section:
     gave = f" {card['volunteers']:,} volunteers gave their raw rows." if card["panel"] else ""
-    who = (
-        f"Of {card['users']:,} users {card['enrolled']:,} had enrolled. {card['asked']:,} were asked, and {card['answered']:,} "
-        f"answered.{gave}"
-    )
-    frozen = [each["round"] for each in card["questions"] if not each["as_asked"]]
-    told_as_asked = (
-        f"Answers of round {', '.join(map(str, frozen))} are those to the published question, which the method would now ask in "
-        "another way."
-    )
+    took_part = f"Of {card['users']:,} users {card['enrolled']:,} had enrolled."
+    said = [f"{took_part} {card['asked']:,} were asked, and {card['answered']:,} answered.{gave}"]
+    frozen = [str(each["round"]) for each in card["questions"] if not each["as_asked"]]
+    if frozen:
+        said.append(
+            f"Answers of round {', '.join(frozen)} are those to the published question, which the method would now ask in another way."
+        )
     head = ("round", "what", "mechanism", "ε", "exact ε", "asked", "answered")
     rows = tuple(
         (
@@ -239,49 +249,8 @@ def _asked(card: dict[str, Any]) -> Section:
         )
         for each in card["questions"]
     )
-    numbers = frozenset({"round", "ε", "exact ε", "asked", "answered"})
-    return Section(
-        "What was asked",
-        (who, told_as_asked) if frozen else (who,),
-        table=Table(head, rows, numbers) if rows else None,
-    )
-
-
-def _cost(card: dict[str, Any]) -> Section:
-    spent = card["collection_spent"]
-    delta = f", δ = {number(spent['delta'])}" if spent["delta"] else ""
-    whole = f"In all rounds of this collection nobody was asked to spend more than ε = {number(spent['epsilon'])}{delta}: budgets add up."
-    return Section("What it cost", (card["statement"], whole))
-
-
-def _model(card: dict[str, Any]) -> Section:
-    about = (
-        f"{card['model']} holds what was trained, with the questions, the reports that it was learned from, and known labels. "
-        "gv.load_model reads it, and its predict takes the graph as it is, or one that has grown: those who joined are asked the same questions, and "
-        "nobody is asked again."
-    )
-    care = "Keep it as you keep reports. If somebody who is in the result is forgotten, delete it and learn again."
-    return Section("The model", (about, care))
-
-
-def _names(card: dict[str, Any]) -> Section:
-    rows = [
-        (f"round {each['round']}", kind, each[key])
-        for each in card["questions"]
-        for kind, key in (("digest of the plan", "digest"), ("fingerprint of the mechanism", "fingerprint"))
-    ]
-    rows.append(("result", "digest of who is in it", card["contributors"]))
-    about = "Whoever holds a plan can compute these again. If somebody who is in the result is forgotten, the collection marks it."
-    return Section("Names", (about,), table=Table(("of", "what", "SHA-256"), tuple(rows)))
-
-
-def check_folder(folder: Path) -> Path:
-    """Refuse, before anything is computed, a folder that cannot be written to; it is made where it is not there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made ({error.strerror}): name another folder") from None
-    return folder
+    table = Table(head, rows, frozenset(head) - {"what", "mechanism"}) if rows else None
+    return Section("What was asked", tuple(said), table=table)
 
 
 def write_result(

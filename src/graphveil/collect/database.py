@@ -53,14 +53,14 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database."""
-        with self._told(), self.engine.connect() as connection, connection.begin():
+        with self._translated_errors(), self.engine.connect() as connection, connection.begin():
             self._check_owner(connection)
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is durable when this ends, or has never been."""
-        with self._told(), self.engine.connect() as plain:
+        with self._translated_errors(), self.engine.connect() as plain:
             connection = plain.execution_options(**{WRITING: True})
             with connection.begin():
                 self._check_owner(connection)
@@ -105,16 +105,16 @@ class Database:
         """
         if not self.is_sqlite:
             return True
-        with self._told(), closing(self.engine.raw_connection()) as pooled:
+        with self._translated_errors(), closing(self.engine.raw_connection()) as pooled:
             connection = pooled.driver_connection
             assert isinstance(connection, sqlite3.Connection)
             # First, so that no copy is added to a log that cannot be emptied.
-            if not _emptied_log(connection):
+            if not _empty_log(connection):
                 return False
             deletions = _deletions(connection)
-            if _is_wiped(deletions):
+            if deletions > 0 and deletions % 2 == 0:
                 return True
-            if not _rebuilt(connection) or not _emptied_log(connection):
+            if not _rebuild(connection) or not _empty_log(connection):
                 return False
             connection.execute("BEGIN IMMEDIATE")
             if _deletions(connection) == deletions:
@@ -167,7 +167,7 @@ class Database:
         self.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Raise errors of the database as a sentence without any value.
 
         Connections are made anew afterwards: those that there are may belong to a damaged file, or to a server that only reads now.
@@ -178,7 +178,7 @@ class Database:
             # Not the database's fault: something was to be stored that cannot be.
             raise
         except (DBAPIError, sqlite3.Error, UnicodeDecodeError, NoConnectionError) as error:
-            if not _may_pass(error):
+            if not _is_temporary(error):
                 self._give_up()
             raise StoreError(
                 f"the collection's database cannot be used ({_reason(error)}): see that it is there and runs, is not full or "
@@ -260,7 +260,7 @@ def _identity(file: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _may_pass(error: Exception) -> bool:
+def _is_temporary(error: Exception) -> bool:
     """Return whether connections are still good after an error.
 
     After a full disk, for example, they are, and new ones could not even be made.
@@ -282,13 +282,13 @@ def _reason(error: Exception) -> str:
     return str(original).strip().splitlines()[0]
 
 
-def beside_others(connection: Connection) -> None:
-    """In a writing transaction that adds reports: several may, but none while somebody is `alone`."""
+def lock_shared(connection: Connection) -> None:
+    """In a writing transaction that adds reports: several may, but none while somebody has `lock_exclusively`."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("LOCK TABLE reports IN ROW EXCLUSIVE MODE")
 
 
-def alone(connection: Connection) -> None:
+def lock_exclusively(connection: Connection) -> None:
     """In a writing transaction that closes a round or deletes reports: what is being added is waited for, nothing is added after.
 
     A writer of SQLite is always alone.
@@ -311,11 +311,7 @@ def _deletions(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _is_wiped(deletions: int) -> bool:
-    return deletions > 0 and deletions % 2 == 0
-
-
-def _rebuilt(connection: sqlite3.Connection) -> bool:
+def _rebuild(connection: sqlite3.Connection) -> bool:
     """Write the file anew; False where others have written to it all the time."""
     try:
         connection.execute("VACUUM")
@@ -329,7 +325,7 @@ def _rebuilt(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def _emptied_log(connection: sqlite3.Connection) -> bool:
+def _empty_log(connection: sqlite3.Connection) -> bool:
     """Move the log into the file; False where somebody has read an older state all the time."""
     deadline = time.monotonic() + PATIENCE
     connection.execute(f"PRAGMA busy_timeout = {int(1000 * min(BRIEFLY, PATIENCE))}")

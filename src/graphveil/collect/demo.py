@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.findings import exact_words
-from graphveil.client import Calls, Device, Held, Http, Response, enrol, give_row, visit
+from graphveil.client import Calls, Device, Held, Http, enrol, give_row, visit
 from graphveil.collect.card import BESIDE, result_card
 from graphveil.collect.folder import CollectionSettings
-from graphveil.collect.learning import RoundOpenError, StudyTerms, asked_of
+from graphveil.collect.learning import RoundOpenError, StudyTerms, asked_users
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.rounds import LEAST_ANSWERS, PublishedRound
 from graphveil.collect.storage import Collection, create_collection
@@ -60,33 +60,32 @@ class DemoSize:
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """Somebody with a device: the number, the data, the invitation, and whether the row is given by consent."""
+    """Somebody with a device: number, data, invitation, and consent to give the row; the collector, and where books are kept."""
 
     node: int
     held: Held
     token: str
     volunteer: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Share:
-    """The people of one process: where their collector is, and where their devices keep their books."""
-
     server: str
     folder: Path
-    people: tuple[Person, ...]
 
-    def device(self, person: Person) -> Device:
-        """The device of a person, on whose books everything stands."""
-        return Device(self.folder / "books" / f"{person.node}.sqlite", witnesses=self.folder / "witnesses")
+    @property
+    def device(self) -> Device:
+        """The device, on whose books everything stands."""
+        return Device(self.folder / "books" / f"{self.node}.sqlite", witnesses=self.folder / "witnesses")
+
+    @property
+    def calls(self) -> Calls:
+        """The calls to the collector."""
+        return Calls(Http(self.server))
 
 
-# What one process does for its people; done for all shares, at the same time where there are processes.
-ForAll = Callable[[Callable[[Share], Any], Sequence[Share]], list[Any]]
+# What is done for everybody, at the same time where there are processes.
+ForAll = Callable[[Callable[[Person], Any], Sequence[Person]], list[Any]]
 
 
 @dataclass(frozen=True)
-class SentCounts:
+class SentReport:
     """An answer of a device: its node, the round, the bytes of the envelope, and the cost by its books."""
 
     node: int
@@ -95,56 +94,34 @@ class SentCounts:
     exact: float
 
 
-class Recorded(Http):
-    """HTTP that remembers what was put: to see later that the collector has kept just that."""
-
-    def __init__(self, server: str) -> None:
-        super().__init__(server)
-        self.put: dict[str, bytes] = {}
-
-    def __call__(
-        self, method: str, path: str, body: bytes | None = None, *more: Any, **given: Any
-    ) -> Response:
-        if method == "PUT" and body is not None:
-            self.put[path] = body
-        return super().__call__(method, path, body, *more, **given)
-
-
 def leave_interrupts() -> None:
     """Ctrl-C is for the process that has started this one, which ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def enrol_all(share: Share) -> int:
-    """Everybody takes part, with the cap that is offered; how many."""
-    calls = Calls(Http(share.server))
-    for person in share.people:
-        device = share.device(person)
-        enrol(device, calls, share.server, person.token, person.held, volunteer=person.volunteer)
-    return len(share.people)
+def enrol_person(person: Person) -> None:
+    """Take part, with the cap that is offered."""
+    enrol(person.device, person.calls, person.server, person.token, person.held, volunteer=person.volunteer)
 
 
-def give_rows(share: Share) -> int:
-    """Volunteers give their rows; how many did."""
-    calls, count = Calls(Http(share.server)), 0
-    for person in share.people:
-        if person.volunteer:
-            device = share.device(person)
-            count += give_row(device, calls, device.agreements()[0].collection, person.held)
-    return count
+def give_own_row(person: Person) -> bool:
+    """Give the row of a volunteer; whether it was new."""
+    device = person.device
+    return give_row(device, person.calls, device.agreements()[0].collection, person.held)
 
 
-def answer_all(share: Share) -> list[SentCounts]:
-    """Everybody looks at what is asked and answers it; what was delivered."""
+def answer_questions(person: Person) -> list[SentReport]:
+    """Look at what is asked and answer it; what was delivered, as the books of the device have it."""
+    device = person.device
+    collection = device.agreements()[0].collection
     sent = []
-    for person in share.people:
-        device, http = share.device(person), Recorded(share.server)
-        seen = visit(device, Calls(http), device.agreements()[0].collection, person.held)
-        told = [each.inquiry for each in seen if each.delivered and each.inquiry is not None]
-        sent += [
-            SentCounts(person.node, inquiry.question.round, envelope, inquiry.exact.epsilon)
-            for inquiry, envelope in zip(told, http.put.values(), strict=True)
-        ]
+    for each in visit(device, person.calls, collection, person.held):
+        if each.delivered and each.inquiry is not None:
+            question = each.inquiry.question
+            with device.books() as books:
+                line = books.find(collection, question.digest)
+            assert line is not None and line.envelope is not None
+            sent.append(SentReport(person.node, question.round, line.envelope, each.inquiry.exact.epsilon))
     return sent
 
 
@@ -182,36 +159,6 @@ def create_town(
     return create_collection(folder, public, settings), rows.astype(np.float64)
 
 
-def invite_all(
-    collection: Collection, rows: NDArray[np.float64], server: str, books: Path, count: int
-) -> list[Share]:
-    """Invite everybody, and return the people of each process.
-
-    Parameters
-    ----------
-    collection
-        The collection.
-    rows
-        The rows that people hold, (users, dims) float64.
-    server
-        The address of the collector.
-    books
-        The folder where devices keep their books.
-    count
-        The number of processes.
-    """
-    people = [
-        Person(
-            each.node,
-            Held(row=rows[each.node]),
-            Invitation(each.secret, collection.key.public).token(),
-            each.node % VOLUNTEER_EVERY == 0,
-        )
-        for each in collection.invite()
-    ]
-    return [Share(server, books, tuple(people[place::count])) for place in range(count)]
-
-
 def run_demo(
     size: DemoSize,
     say: Say,
@@ -245,13 +192,23 @@ def run_demo(
         say(f"Purpose: {PURPOSE}. Nobody spends more than ε = {collection.settings.epsilon:g}, for life.")
         with (serving or served)(collection.folder) as server:
             say(f"A collector listens at {server}.")
-            shares = invite_all(collection, rows, server, Path(books), processes)
-            enrolled = counted(sum(for_all(enrol_all, shares)), "device")
+            people = [
+                Person(
+                    each.node,
+                    Held(row=rows[each.node]),
+                    Invitation(each.secret, collection.key.public).token(),
+                    each.node % VOLUNTEER_EVERY == 0,
+                    server,
+                    Path(books),
+                )
+                for each in collection.invite()
+            ]
+            enrolled = counted(len(for_all(enrol_person, people)), "device")
             say(
                 f"{enrolled} enrolled from {processes} client process{'es' if processes > 1 else ''}, "
                 "each with one-time token, pinned key and books of its own."
             )
-            equal = [_shown_study(collection, study, shares, for_all, say) for study in studies]
+            equal = [_shown_study(collection, study, people, for_all, say) for study in studies]
         collection.database.close()
     say(
         f"Done in {time.monotonic() - began:.0f} seconds; all processes and folders of it are gone. docs/collection.md goes through a "
@@ -261,20 +218,25 @@ def run_demo(
 
 
 def _shown_study(
-    collection: Collection, study: Experiment, shares: Sequence[Share], for_all: ForAll, say: Say
+    collection: Collection, study: Experiment, people: Sequence[Person], for_all: ForAll, say: Say
 ) -> bool:
     """Learn by a method, saying what is done; whether one process learns the same from what devices sent."""
     if study.resolved_method.can.panel:
-        say(
-            f"{counted(sum(for_all(give_rows, shares)), 'volunteer')} gave their rows as they are, by consent."
-        )
-    sent: list[SentCounts] = []
+        given = for_all(give_own_row, [each for each in people if each.volunteer])
+        say(f"{counted(sum(given), 'volunteer')} gave their rows as they are, by consent.")
+    sent: list[SentReport] = []
     while True:
         try:
             learned = learn_collection(collection, study, StudyTerms(study.method, int(time.time()) + HOUR))
             break
         except RoundOpenError as waiting:
-            sent += _answered(collection, waiting.rounds, shares, for_all, say)
+            for each in waiting.rounds:
+                say(_question(each))
+            there = [each for each in people if each.node % OUT_EVERY != waiting.rounds[0].number]
+            came: list[SentReport] = [one for own in for_all(answer_questions, there) for one in own]
+            for each in waiting.rounds:
+                say(_closed(collection, each, came))
+            sent += came
     say(_scores(learned, collection))
     same = _same_alone(collection, learned, sent)
     say(
@@ -284,35 +246,22 @@ def _shown_study(
     return same
 
 
-def _answered(
-    collection: Collection,
-    rounds: Sequence[PublishedRound],
-    shares: Sequence[Share],
-    for_all: ForAll,
-    say: Say,
-) -> list[SentCounts]:
-    """Let people answer what is published, but those who are out, and close it; what was sent."""
-    for each in rounds:
-        say(_question(each))
-    there = [
-        replace(share, people=tuple(who for who in share.people if who.node % OUT_EVERY != rounds[0].number))
-        for share in shares
-    ]
-    came: list[SentCounts] = [each for answers in for_all(answer_all, there) for each in answers]
-    for each in rounds:
-        # Where few are asked, a round is read from all of them on; here some are out for good.
-        closed = collection.close(each.number, force=len(each.asked) <= LEAST_ANSWERS)
-        computed = max(one.exact for one in came if one.round == each.number)
-        say(
-            f"  {closed.answered:,} of {len(each.asked):,} answered, over HTTP, and the others were out; devices computed "
-            f"ε = {exact_words(computed, each.plan.claim.epsilon)}, themselves before they did. Round {each.number} is closed."
-        )
-    return came
+def _closed(collection: Collection, opened: PublishedRound, came: Sequence[SentReport]) -> str:
+    """Close a round, and return what came of it."""
+    # Where few are asked, a round is read from all of them on; here some are out for good.
+    closed = collection.close(opened.number, force=len(opened.asked) <= LEAST_ANSWERS)
+    computed = max(each.exact for each in came if each.round == opened.number)
+    return (
+        f"  {closed.answered:,} of {len(opened.asked):,} answered, over HTTP, and the others were out; devices computed "
+        f"ε = {exact_words(computed, opened.plan.claim.epsilon)}, themselves before they did. Round {opened.number} is closed."
+    )
 
 
 def _question(each: PublishedRound) -> str:
     plan = each.plan
-    what = "the class that a public model gives to the own row" if plan.of == "class" else "values of the row"
+    what = (
+        "the class that a public model predicts from the row" if plan.of == "class" else "values of the row"
+    )
     exact = exact_words(plan.build().epsilon, plan.claim.epsilon)
     return (
         f"{each.study}, round {each.number}: asks {counted(len(each.asked), 'device')} for {what}, by {plan.mechanism} at "
@@ -322,24 +271,22 @@ def _question(each: PublishedRound) -> str:
 
 def _scores(learned: StudyOutcome, collection: Collection) -> str:
     card = result_card(learned, collection.settings)
-    beside = [
-        f"{BESIDE[part]} {percent(score)}"
-        for part, score in learned.scores.items()
-        if part in BESIDE and score
-    ]
-    own = learned.scores["method"]
+    scores = {
+        part: "not known" if score is None else percent(score) for part, score in learned.scores.items()
+    }
+    beside = ", ".join(f"{BESIDE[part]} {scores[part]}" for part in scores if part in BESIDE)
     return (
-        f"{learned.spec.method}: {card['metric']} {'not known' if own is None else percent(own)} on "
-        f"{counted(card['labels']['held_out'], 'held-out user')}; beside it: {', '.join(beside)}.\n  {card['verdict']}\n  "
+        f"{learned.spec.method}: {card['metric']} {scores['method']} on "
+        f"{counted(card['labels']['held_out'], 'held-out user')}; beside it: {beside}.\n  {card['verdict']}\n  "
         f"{card['statement']}"
     )
 
 
-def _same_alone(collection: Collection, learned: StudyOutcome, sent: Iterable[SentCounts]) -> bool:
+def _same_alone(collection: Collection, learned: StudyOutcome, sent: Iterable[SentReport]) -> bool:
     """Return whether the method gives the same in this process, from the devices' bytes, not the database."""
     told = []
     for replayed in learned.replayed:
-        whole = replayed.plan.part(asked_of(replayed.plan, len(collection.ids)).tolist())
+        whole = replayed.plan.part(asked_users(replayed.plan, len(collection.ids)).tolist())
         came = [each for each in sent if each.round == replayed.round.number]
         parts = [(whole.part([each.node]), Envelope.from_bytes(each.envelope).message) for each in came]
         told.append(
@@ -354,11 +301,11 @@ def _same_alone(collection: Collection, learned: StudyOutcome, sent: Iterable[Se
 def workers(count: int) -> Iterator[ForAll]:
     """Processes for devices, ended in any case; none where the count is 0: then everything is done here."""
     if count < 1:
-        yield lambda work, shares: [work(share) for share in shares]
+        yield lambda work, people: list(map(work, people))
         return
     # A new process holds nothing of this one.
     with get_context("spawn").Pool(count, leave_interrupts) as pool:
-        yield lambda work, shares: pool.map(work, shares, chunksize=1)
+        yield pool.map
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pyarrow
 from pyarrow import parquet
 from sqlalchemy import select
 
+from graphveil.collect.folder import check_folder
 from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.collect.storage import Collection
 from graphveil.errors import InputError
@@ -21,6 +22,14 @@ from graphveil.lazy import scale
 
 # Rows that are in memory at one time.
 CHUNK = 50_000
+REPORT_SCHEMA = pyarrow.schema(
+    {
+        "round": pyarrow.int64(),
+        "node": pyarrow.int64(),
+        "pseudonym": pyarrow.string(),
+        "message": pyarrow.binary(),
+    }
+)
 
 
 def export(collection: Collection, folder: Path) -> dict[str, int]:
@@ -28,34 +37,28 @@ def export(collection: Collection, folder: Path) -> dict[str, int]:
 
     External ids are left behind, and those who were forgotten have no pseudonym.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made ({error.strerror}): name another folder") from None
+    check_folder(folder)
     roster = collection.roster()
     named = zip(roster.node, roster.pseudonym, roster.forgotten, strict=True)
     pseudonyms = {int(node): None if forgotten else name.hex() for node, name, forgotten in named}
     public = collection.public_graph()
     links = np.unique(np.sort(public.edges[public.edges[:, 0] != public.edges[:, 1]], axis=1), axis=0)
-    written = {
-        "links.parquet": _write(folder / "links.parquet", [{"source": links[:, 0], "target": links[:, 1]}]),
-        "roster.parquet": _write(
-            folder / "roster.parquet",
-            [
-                {
-                    "node": roster.node,
-                    "pseudonym": pyarrow.array(pseudonyms.values(), pyarrow.string()),
-                    "label": public.labels[roster.node],
-                    "enrolled": roster.enrolled,
-                    "epsilon": roster.epsilon,
-                    "delta": roster.delta,
-                    "excluded": [json.dumps(list(each)) for each in roster.excluded],
-                    "volunteer": roster.volunteer,
-                }
-            ],
-        ),
-        "reports.parquet": _write(folder / "reports.parquet", _reports(collection, pseudonyms)),
+    people = {
+        "node": roster.node,
+        "pseudonym": pyarrow.array(pseudonyms.values(), pyarrow.string()),
+        "label": public.labels[roster.node],
+        "enrolled": roster.enrolled,
+        "epsilon": roster.epsilon,
+        "delta": roster.delta,
+        "excluded": [json.dumps(list(each)) for each in roster.excluded],
+        "volunteer": roster.volunteer,
     }
+    tables: dict[str, Iterable[pyarrow.Table]] = {
+        "links": [pyarrow.table({"source": links[:, 0], "target": links[:, 1]})],
+        "roster": [pyarrow.table(people)],
+        "reports": _reports(collection, pseudonyms),
+    }
+    written = {f"{name}.parquet": _write(folder / f"{name}.parquet", parts) for name, parts in tables.items()}
     rounds = [
         {
             "round": each.number,
@@ -71,43 +74,30 @@ def export(collection: Collection, folder: Path) -> dict[str, int]:
     return {**written, "rounds.json": len(rounds)}
 
 
-def _reports(collection: Collection, pseudonyms: dict[int, str | None]) -> Iterator[dict[str, Any]]:
-    """Messages of closed rounds, some at a time; an empty table where there are none."""
-    columns = (REPORTS.c.round, REPORTS.c.node, REPORTS.c.message)
+def _reports(collection: Collection, pseudonyms: dict[int, str | None]) -> Iterator[pyarrow.Table]:
+    """Messages of closed rounds, some at a time; first none, which says the types of the columns."""
+    yield REPORT_SCHEMA.empty_table()
     chosen = (
-        select(*columns)
+        select(REPORTS.c.round, REPORTS.c.node, REPORTS.c.message)
         .join(ROUNDS, ROUNDS.c.number == REPORTS.c.round)
         .where(ROUNDS.c.closed.is_(True))
         .order_by(REPORTS.c.round, REPORTS.c.node)
     )
-    none = True
     with collection.database.reading() as connection:
         for rows in connection.execution_options(yield_per=CHUNK).execute(chosen).partitions():
-            none = False
-            yield _report_columns([tuple(row) for row in rows], pseudonyms)
-    if none:
-        yield _report_columns([], pseudonyms)
+            round, node, message = zip(*rows, strict=True)
+            yield pyarrow.table([round, node, [pseudonyms[each] for each in node], message], REPORT_SCHEMA)
 
 
-def _report_columns(rows: list[tuple[Any, ...]], pseudonyms: dict[int, str | None]) -> dict[str, Any]:
-    return {
-        "round": np.array([row[0] for row in rows], dtype=np.int64),
-        "node": np.array([row[1] for row in rows], dtype=np.int64),
-        "pseudonym": pyarrow.array([pseudonyms[row[1]] for row in rows], pyarrow.string()),
-        "message": pyarrow.array([bytes(row[2]) for row in rows], pyarrow.binary()),
-    }
-
-
-def _write(file: Path, parts: Iterable[dict[str, Any]]) -> int:
-    """Write a table; half of one is never there."""
-    tables = map(pyarrow.table, parts)
-    first = next(tables)
-    count = int(first.num_rows)
-    with writing_whole(file) as whole, parquet.ParquetWriter(whole, first.schema) as writer:
-        writer.write_table(first)
-        for table in tables:
+def _write(file: Path, parts: Iterable[pyarrow.Table]) -> int:
+    """Write a table in parts, and return its number of rows; half of one is never there."""
+    tables = iter(parts)
+    table, count = next(tables), 0
+    with writing_whole(file) as whole, parquet.ParquetWriter(whole, table.schema) as writer:
+        while table is not None:
             writer.write_table(table)
             count += int(table.num_rows)
+            table = next(tables, None)
     return count
 
 

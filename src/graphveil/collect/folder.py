@@ -115,3 +115,12 @@ def database_url(folder: Path, settings: CollectionSettings) -> str:
 def graph_file(folder: Path, version: int) -> Path:
     """The file of a version of the public graph."""
     return folder / f"graph-{version}.npz"
+
+
+def check_folder(folder: Path) -> Path:
+    """Refuse, before anything is computed, a folder that cannot be written to; it is made where it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made ({error.strerror}): name another folder") from None
+    return folder

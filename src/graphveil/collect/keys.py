@@ -16,8 +16,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -103,8 +103,8 @@ class KeyRing:
     """The key of a folder's collection; one that was changed by another process is seen at the next look."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._lock = folder, Lock()
-        self._state: tuple[tuple[int, int] | None, SigningKey, tuple[SignedSuccession, ...]] | None = None
+        self._folder = folder
+        self._keys = lru_cache(maxsize=1)(lambda stamp: read_key(folder))
 
     @property
     def key(self) -> SigningKey:
@@ -117,17 +117,14 @@ class KeyRing:
         return self._read()[1]
 
     def _read(self) -> tuple[SigningKey, tuple[SignedSuccession, ...]]:
-        stamp, state = _stamp(self._folder), self._state
-        if state is None or state[0] != stamp:
-            with self._lock:
-                try:
-                    state = self._state = stamp, *read_key(self._folder)
-                except InputError:
-                    # It may have passed on in between, and the old key be gone.
-                    if _stamp(self._folder) == stamp:
-                        raise
-                    state = self._state = stamp, *read_key(self._folder)
-        return state[1], state[2]
+        stamp = _stamp(self._folder)
+        try:
+            return self._keys(stamp)
+        except InputError:
+            # It may have passed on in between, and the old key be gone.
+            if _stamp(self._folder) == stamp:
+                raise
+        return self._keys(_stamp(self._folder))
 
 
 def read_key(folder: Path) -> tuple[SigningKey, tuple[SignedSuccession, ...]]:

@@ -48,7 +48,7 @@ class BlindedUsers:
                     f"the control asks for {plan.subject} as the method did not: they must ask alike"
                 )
             return self._others[plan_digest(plan)]
-        asked = asked_of(plan, self._users)
+        asked = asked_users(plan, self._users)
         mechanism = plan.build().blind()
         assert plan.range is not None
         # Any rows will do; these are one number, seen as often as needed.
@@ -72,7 +72,7 @@ class BlindedUsers:
         answering = answered_features(self._features, self._users)
         if place < len(self._features):
             own = self._features[place]
-            asked = asked_of(own.plan, self._users)
+            asked = asked_users(own.plan, self._users)
             answering[asked] = False
             answering[asked[own.reports.places]] = True
         return answering
@@ -83,7 +83,7 @@ def answered_features(replayed: Sequence[Replayed], users: int) -> NDArray[np.bo
     answered = np.zeros(users, dtype=bool)
     for each in replayed:
         if each.plan.subject == "features":
-            answered[asked_of(each.plan, users)[each.reports.places]] = True
+            answered[asked_users(each.plan, users)[each.reports.places]] = True
     return answered
 
 
@@ -191,14 +191,12 @@ class CollectedUsers:
         """Publish a plan, and with a study's first one those that will be asked anyway."""
         known = {each.digest for each in self._collection.rounds()}
         first = not self._replayed and plan_digest(plan) in map(plan_digest, self._ahead)
-        wanted = [plan, *(self._ahead if first else ())]
-        published = []
-        for each in wanted:
-            digest = plan_digest(each)
-            if digest not in known:
-                known.add(digest)
-                published.append(self._collection.publish(each, self._terms.expires, self._terms.study))
-        return published
+        wanted = {plan_digest(each): each for each in (plan, *(self._ahead if first else ()))}
+        return [
+            self._collection.publish(each, self._terms.expires, self._terms.study)
+            for digest, each in wanted.items()
+            if digest not in known
+        ]
 
 
 def charge_round(ledger: Ledger, plan: Plan, asked: Nodes) -> None:
@@ -234,8 +232,11 @@ def refuse_unanswerable(plan: Plan) -> None:
 
 def differences(published: Plan, wanted: Plan) -> str:
     """Return the names of the fields that differ between two plans."""
-    names = [name for name in Plan.model_fields if getattr(published, name) != getattr(wanted, name)]
-    return " and ".join(names) or "nothing that is seen"
+    return " and ".join(_changed(published, wanted)) or "nothing that is seen"
+
+
+def _changed(published: Plan, wanted: Plan) -> list[str]:
+    return [name for name in Plan.model_fields if getattr(published, name) != getattr(wanted, name)]
 
 
 def refuse_other_kind(number: int, published: Plan, wanted: Plan) -> None:
@@ -250,11 +251,7 @@ def refuse_other_kind(number: int, published: Plan, wanted: Plan) -> None:
     wanted
         The plan that the method asks.
     """
-    wrong = [
-        name
-        for name in Plan.model_fields
-        if name not in MAY_DIFFER and getattr(published, name) != getattr(wanted, name)
-    ]
+    wrong = [name for name in _changed(published, wanted) if name not in MAY_DIFFER]
     if wrong:
         raise InputError(
             f"round {number} was published with another {' and '.join(wrong)}, so its answers cannot stand for those that the method "
@@ -276,7 +273,7 @@ def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int)
     users
         The number of users in the graph.
     """
-    before, now = asked_of(published, reports.asked), asked_of(wanted, users)
+    before, now = asked_users(published, reports.asked), asked_users(wanted, users)
     if np.array_equal(before, now) and published.lists == wanted.lists:
         return reports
     places = np.full(max(users, int(before.max(initial=-1)) + 1), -1)
@@ -294,6 +291,6 @@ def aligned_reports(reports: Reports, published: Plan, wanted: Plan, users: int)
     return replace(reports.rows(chosen), mechanism=mechanism, answered=answered)
 
 
-def asked_of(plan: Plan, count: int) -> Nodes:
+def asked_users(plan: Plan, count: int) -> Nodes:
     """Return the numbers of the users that a plan asks, of ``count`` users, in its order."""
     return np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)

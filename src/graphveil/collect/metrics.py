@@ -45,7 +45,7 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-class Counted:
+class RequestCounter:
     """Counts what an application answers."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from graphveil.errors import visible
@@ -25,6 +26,16 @@ TITLES = {
     500: "A fault of the collector",
     503: "Not stored",
 }
+HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 413: {"Connection": "close"}}
+
+
+class ProblemAnswer(BaseModel):
+    """A problem as it travels."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
 
 
 class ProblemError(Exception):
@@ -32,11 +43,8 @@ class ProblemError(Exception):
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers
-
-    def response(self) -> Response:
-        """The problem as it travels."""
-        return problem_response(self.status, self.detail, self.headers)
+        self.status, self.detail = status, detail
+        self.headers = HEADERS.get(status) if headers is None else headers
 
 
 def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -51,26 +59,14 @@ def problem_response(status: int, detail: str, headers: Mapping[str, str] | None
     headers
         Further headers.
     """
-    told = {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status}
-    told["detail"] = visible(detail)
-    return Response(json.dumps(told), status, dict(headers or {}), MEDIA_TYPE)
-
-
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-    },
-}
+    told = ProblemAnswer(title=TITLES.get(status, "Refused"), status=status, detail=visible(detail))
+    return Response(json.dumps(told.model_dump()), status, dict(headers or {}), MEDIA_TYPE)
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI responses for problems with these statuses."""
+    schema = ProblemAnswer.model_json_schema(mode="serialization")
     return {
-        status: {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": SCHEMA}}}
+        status: {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": schema}}}
         for status in statuses
     }

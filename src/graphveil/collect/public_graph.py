@@ -45,7 +45,7 @@ class PublicGraph:
         return len(self.ids)
 
     def write(self, file: Path) -> None:
-        """Write the graph; whoever looks in between sees no file or the whole one."""
+        """Write the graph; a reader sees no file or the whole one."""
         arrays: dict[str, Any] = {"edges": self.edges, "y": self.labels, IDS: self.ids, **self.masks}
         if self.class_names is not None:
             arrays[CLASS_NAMES] = np.array(self.class_names)
@@ -107,32 +107,26 @@ def read_public_graph(file: Path | None, labels: Path | None = None) -> PublicGr
 
     ``labels`` is a table of ids and labels; without a file of links it names everybody. Features that a file holds are left behind.
     """
-    if file is None:
-        if labels is None:
-            raise InputError("nobody is named: give --graph, or --labels where no link is public")
-        return _of_people(labels)
-    if file.suffix == ".npz":
+    source = file or labels
+    if source is None:
+        raise InputError("nobody is named: give --graph, or --labels where no link is public")
+    if source.suffix == ".npz" and source is file:
         if labels is not None:
             raise InputError("labels of an .npz file stand in it, as y: leave --labels out")
         return _from_npz(file)
-    words, pairs = _table(file, "links").numbered()
     known = [] if labels is None else _table(labels, "labels").words()
-    names = dict.fromkeys([name for name, _ in known] + words)
+    names, edges = [name for name, _ in known], np.empty((0, 2), dtype=np.int64)
+    if file is not None:
+        words, pairs = _table(file, "links").numbered()
+        names = list(dict.fromkeys(names + words))
+        place = {name: number for number, name in enumerate(names)}
+        edges = np.array([place[word] for word in words], dtype=np.int64)[pairs]
+    ids = checked_ids(names, source)
     place = {name: number for number, name in enumerate(names)}
-    edges = np.array([place[word] for word in words], dtype=np.int64)[pairs]
     numbers, classes = _classes(known)
-    own = np.full(len(place), UNKNOWN, dtype=np.int64)
-    for name, number in zip((name for name, _ in known), numbers, strict=True):
-        own[place[name]] = number
-    return PublicGraph(edges, own, checked_ids(list(place), file), classes)
-
-
-def _of_people(labels: Path) -> PublicGraph:
-    """People without links, from a table of ids and labels."""
-    known = _table(labels, "labels").words()
-    numbers, classes = _classes(known)
-    ids = checked_ids([name for name, _ in known], labels)
-    return PublicGraph(np.empty((0, 2), dtype=np.int64), np.array(numbers, dtype=np.int64), ids, classes)
+    own = np.full(len(ids), UNKNOWN, dtype=np.int64)
+    own[[place[name] for name, _ in known]] = numbers
+    return PublicGraph(edges, own, ids, classes)
 
 
 def checked_ids(names: Sequence[str], file: Path) -> NDArray[np.str_]:
@@ -167,19 +161,14 @@ def _from_npz(file: Path) -> PublicGraph:
     if raw.labels is not None and raw.labels.ndim == 2 and raw.labels.shape[1] > 1:
         raise InputError(f"{file} has several labels a user: a collection takes one, keep one column of y")
     edges = np.asarray(raw.edges, dtype=np.int64)
-    counts = [int(edges.max()) + 1 if edges.size else 0]
-    if raw.labels is not None:
-        counts.append(len(raw.labels))
-    if raw.features is not None:
-        counts.append(int(raw.features.shape[0]))
-    users = max(counts)
+    held = [each.shape[0] for each in (raw.labels, raw.features) if each is not None]
+    users = max([int(edges.max(initial=-1)) + 1, *held])
     labels = np.full(users, UNKNOWN) if raw.labels is None else np.ravel(raw.labels)
     if labels.dtype.kind not in "biuf":
         raise InputError(f"{file}: y must hold numbers of classes from 0 on, and holds words: number them")
     if labels.dtype.kind == "f":
         labels = np.where(np.isnan(labels), UNKNOWN, labels)
-    named = raw.ids
-    names = [str(number) for number in range(users)] if named is None else [str(name) for name in named]
+    names = [str(name) for name in (range(users) if raw.ids is None else raw.ids)]
     if len(names) != users:
         raise InputError(f"{file}: ids must be one for each of {users} users, got {len(names)}")
     masks: dict[str, NDArray[np.bool_]] = {}

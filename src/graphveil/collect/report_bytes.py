@@ -13,12 +13,8 @@ from graphveil.errors import MessageError
 from graphveil.mechanisms import FeatureMechanism, LabelMechanism, Mechanism, Reports
 from graphveil.mechanisms.reports import (
     CHECKSUM,
-    EVEN,
     HEADER,
     LENGTH,
-    MAGIC,
-    NAMED,
-    VERSION,
     code_widths,
     message_limit,
     row_pointers,
@@ -32,10 +28,10 @@ PLAIN = (FeatureMechanism, LabelMechanism)
 
 def report_header(mechanism: Mechanism) -> bytes:
     """Return how the report of one user begins, where all reports of the mechanism have the same length."""
-    length, (code, name) = mechanism.shape.length, code_widths(mechanism)
-    flags = EVEN | (NAMED if name else 0)
-    mark = bytes.fromhex(mechanism.fingerprint)
-    return HEADER.pack(MAGIC, VERSION, flags, code, name, 1, length, mechanism.shape.places, length, mark)
+    length, (_, name) = mechanism.shape.length, code_widths(mechanism)
+    dims = np.arange(length, dtype=np.int32) if name else None
+    codes = np.zeros(length, dtype=code_type(mechanism.shape.alphabet))
+    return Reports(mechanism, np.array([0, length]), dims, codes).to_bytes()[: HEADER.size]
 
 
 class ReportAcceptance:

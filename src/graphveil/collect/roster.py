@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from graphveil.collect.database import alone, note_deletion
+from graphveil.collect.database import lock_exclusively, note_deletion
 from graphveil.collect.keys import PSEUDONYM_BYTES, SigningKey, hashed, new_pseudonym, new_secret, word
 from graphveil.collect.schema import (
     ACTIONS,
@@ -134,20 +134,29 @@ class Invited:
 def read_roster(connection: Connection) -> Roster:
     """Everybody who was invited."""
     rows = connection.execute(select(ROSTER).order_by(ROSTER.c.node)).all()
+    enrolled = np.array([row.credential is not None for row in rows], dtype=bool)
+
+    def column(name: str, kind: type) -> NDArray[Any]:
+        return np.array([getattr(row, name) or 0 for row in rows], dtype=kind)
+
+    def lists(name: str, absent: Any) -> tuple[Any, ...]:
+        written = [getattr(row, name) for row in rows]
+        return tuple(tuple(json.loads(each)) if each else absent for each in written)
+
     return Roster(
-        node=np.array([row.node for row in rows], dtype=np.int64),
+        node=column("node", np.int64),
         external=tuple(row.external for row in rows),
         pseudonym=tuple(bytes(row.pseudonym) for row in rows),
-        epsilon=np.array([row.epsilon or 0.0 for row in rows], dtype=np.float64),
-        delta=np.array([row.delta or 0.0 for row in rows], dtype=np.float64),
-        excluded=tuple(tuple(json.loads(row.excluded)) if row.excluded else () for row in rows),
-        by_level=tuple(_levels(row.by_level) for row in rows),
-        renewal=np.array([row.renewal or 0 for row in rows], dtype=np.int64),
-        since=np.array([row.since or 0 for row in rows], dtype=np.int64),
-        volunteer=np.array([bool(row.volunteer) for row in rows], dtype=bool),
-        enrolled=np.array([row.credential is not None for row in rows], dtype=bool),
-        derived=np.array([row.credential is not None and row.derived for row in rows], dtype=bool),
-        forgotten=np.array([bool(row.forgotten) for row in rows], dtype=bool),
+        epsilon=column("epsilon", np.float64),
+        delta=column("delta", np.float64),
+        excluded=lists("excluded", ()),
+        by_level=lists("by_level", None),
+        renewal=column("renewal", np.int64),
+        since=column("since", np.int64),
+        volunteer=column("volunteer", np.bool_),
+        enrolled=enrolled,
+        derived=enrolled & column("derived", np.bool_),
+        forgotten=column("forgotten", np.bool_),
     )
 
 
@@ -159,7 +168,19 @@ def invite(connection: Connection, ids: Sequence[str]) -> list[Invited]:
         for node, name in enumerate(ids)
         if node not in there
     ]
-    _add(connection, invited)
+    fresh = {"redeemed": False, "derived": False, "forgotten": False}
+    for start in range(0, len(invited), CHUNK):
+        rows = [
+            {
+                "node": each.node,
+                "external": each.external,
+                "pseudonym": each.pseudonym,
+                "token": hashed(each.secret),
+                **fresh,
+            }
+            for each in invited[start : start + CHUNK]
+        ]
+        connection.execute(insert(ROSTER), rows)
     return invited
 
 
@@ -179,23 +200,6 @@ def invite_again(connection: Connection, ids: Iterable[str]) -> list[Invited]:
         )
         renewed.append(Invited(row.node, row.external, bytes(row.pseudonym), secret))
     return renewed
-
-
-def _add(connection: Connection, invited: Sequence[Invited]) -> None:
-    rows = [
-        {
-            "node": each.node,
-            "external": each.external,
-            "pseudonym": each.pseudonym,
-            "token": hashed(each.secret),
-            "redeemed": False,
-            "derived": False,
-            "forgotten": False,
-        }
-        for each in invited
-    ]
-    for start in range(0, len(rows), CHUNK):
-        connection.execute(insert(ROSTER), rows[start : start + CHUNK])
 
 
 def is_invited(connection: Connection, secret: bytes) -> bool:
@@ -255,7 +259,17 @@ def _terms(agreed: RosterAgreement) -> dict[str, Any]:
 
 
 def is_taken(connection: Connection, credential: bytes, node: int) -> bool:
-    """Return whether somebody other than this user has the credential with this hash."""
+    """Return whether somebody other than this user has the credential with this hash.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    credential
+        The hash of the credential.
+    node
+        The user.
+    """
     others = select(ROSTER.c.node).where(ROSTER.c.credential == credential, ROSTER.c.node != node)
     return connection.execute(others).first() is not None
 
@@ -269,10 +283,6 @@ def find_members(connection: Connection, credentials: Sequence[bytes]) -> dict[b
         tuple(credentials),
     ).all()
     return {bytes(credential): Member(node, bytes(pseudonym)) for credential, node, pseudonym in rows}
-
-
-def _levels(told: str | None) -> tuple[float, ...] | None:
-    return None if told is None else tuple(json.loads(told))
 
 
 def can_afford(plan: Plan, roster: Roster, before: Sequence[PublishedRound], now: int) -> Truths:
@@ -379,7 +389,7 @@ def forget(connection: Connection, node: int) -> int:
 
     The id stays on the roster with the mark, so that nobody invites the user by mistake.
     """
-    alone(connection)
+    lock_exclusively(connection)
     note_deletion(connection)
     rounds = set(connection.execute(select(REPORTS.c.round).where(REPORTS.c.node == node)).scalars())
     gone = _may_be_gone(connection, node)
@@ -387,25 +397,19 @@ def forget(connection: Connection, node: int) -> int:
         connection, node
     )
     connection.execute(delete(REPORTS).where(REPORTS.c.node == node))
-    connection.execute(update(ROSTER).where(ROSTER.c.node == node).values(_left_of_somebody()))
+    # Besides the id and the mark, random bytes remain where columns need some.
+    drawn = {"pseudonym": new_pseudonym(), "token": hashed(new_secret())}
+    left = dict.fromkeys(AGREED) | drawn | {"redeemed": False, "derived": False, "forgotten": True}
+    connection.execute(update(ROSTER).where(ROSTER.c.node == node).values(left))
     for number, card in connection.execute(select(RESULTS.c.number, RESULTS.c.card)).all():
         if _learned_from(json.loads(card), rounds | gone, gave_row):
             connection.execute(update(RESULTS).where(RESULTS.c.number == number).values(outdated=True))
     return len(rounds)
 
 
-def _left_of_somebody() -> dict[str, Any]:
-    """Return the columns that remain of a forgotten user besides the id.
-
-    They are the mark, and random bytes where columns need some.
-    """
-    drawn = {"pseudonym": new_pseudonym(), "token": hashed(new_secret())}
-    return dict.fromkeys(AGREED) | drawn | {"redeemed": False, "derived": False, "forgotten": True}
-
-
 def delete_expired(connection: Connection, days: int) -> int:
     """Delete reports and rows that are older than so many days; how many. Rounds remember that theirs are gone."""
-    alone(connection)
+    lock_exclusively(connection)
     oldest = int(time.time()) // SECONDS_A_DAY - days
     gone = connection.execute(
         select(REPORTS.c.round, func.count()).where(REPORTS.c.day < oldest).group_by(REPORTS.c.round)
@@ -445,7 +449,17 @@ def _row_may_be_gone(connection: Connection, node: int) -> bool:
 
 
 def note(connection: Connection, action: str, detail: str) -> None:
-    """Record an action, with its extent."""
+    """Record an action of an operator.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    action
+        The name of the action.
+    detail
+        Its extent, in counts and without any name.
+    """
     connection.execute(insert(ACTIONS).values(at=int(time.time()), action=action, detail=detail))
 
 

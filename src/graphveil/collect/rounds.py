@@ -16,9 +16,10 @@ from sqlalchemy import Connection, func, insert, select
 
 from graphveil.audit import Audit
 from graphveil.channels.channel import canonical
-from graphveil.collect.learning import asked_of, refuse_unanswerable
+from graphveil.collect.folder import CollectionSettings
+from graphveil.collect.learning import asked_users, refuse_unanswerable
 from graphveil.collect.report_bytes import ReportAcceptance
-from graphveil.collect.roster import NODE, Member, Roster, can_afford, note
+from graphveil.collect.roster import NODE, Member, Roster, can_afford, note, read_roster
 from graphveil.collect.schema import ACTIONS, REPORTS, ROUNDS
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Mechanism, Reports, entry
@@ -34,6 +35,8 @@ from graphveil.privacy.envelope import (
     Envelope,
     Question,
     envelope_size,
+    payload_limit,
+    question_numbers,
     sealed,
 )
 from graphveil.privacy.plan import described, plan_digest
@@ -218,7 +221,7 @@ class PublishedRound:
     @property
     def whole(self) -> NDArray[np.int64]:
         """The node numbers of the whole plan, in its order: who was not asked is among them."""
-        return asked_of(self.plan, self.users)
+        return asked_users(self.plan, self.users)
 
 
 def read_rounds(
@@ -235,89 +238,76 @@ def read_rounds(
     number
         The round to read; None reads all.
     """
-    count = (
-        select(func.count())
-        .select_from(REPORTS)
-        .where(REPORTS.c.round == ROUNDS.c.number)
-        .scalar_subquery()
-        .label("answered")
-    )
-    chosen = select(ROUNDS, count).order_by(ROUNDS.c.number)
+    answered = select(func.count()).where(REPORTS.c.round == ROUNDS.c.number).scalar_subquery()
+    chosen = select(ROUNDS, answered.label("answered")).order_by(ROUNDS.c.number)
     if number is not None:
         chosen = chosen.where(ROUNDS.c.number == number)
-    return [
-        PublishedRound(
-            number=row.number,
-            plan=Plan.from_json(bytes(row.plan)),
-            digest=row.digest,
-            asked=np.frombuffer(bytes(row.asked), NODE).astype(np.int64),
-            users=users[row.graph],
-            graph=row.graph,
-            published=row.published,
-            expires=row.expires,
-            closed=bool(row.closed),
-            answered=int(row.answered),
-            deleted=row.deleted,
-            study=row.study,
-        )
-        for row in connection.execute(chosen)
-    ]
+    rounds = []
+    for row in connection.execute(chosen).mappings():
+        plan, asked = Plan.from_json(bytes(row["plan"])), np.frombuffer(bytes(row["asked"]), NODE)
+        told = {**row, "plan": plan, "asked": asked.astype(np.int64), "users": users[row["graph"]]}
+        rounds.append(PublishedRound(**told))
+    return rounds
 
 
 def publish(
     connection: Connection,
     plan: Plan,
     expires: int,
-    roster: Roster,
-    before: list[PublishedRound],
-    place: tuple[int, int],
-    limit: int,
     study: str,
+    versions: dict[int, int],
+    settings: CollectionSettings,
+    folder: Path,
 ) -> PublishedRound:
-    """Freeze a plan as the next round.
+    """Freeze a plan as the next round; one that was published before is returned as it is.
 
     Parameters
     ----------
     connection
         A writing transaction.
     plan
-        A checked plan.
+        The plan.
     expires
         When devices stop answering it, in seconds since 1970.
-    roster
-        Everybody who was invited.
-    before
-        All rounds that were published before.
-    place
-        The version of the graph, and how many users it has.
-    limit
-        How many bytes of a question a device reads.
     study
         What it is published for.
+    versions
+        The number of users in each version of the graph, by version.
+    settings
+        The settings of the collection.
+    folder
+        The collection's folder.
     """
-    now, (graph, users) = int(time.time()), place
+    before, digest = read_rounds(connection, versions), plan_digest(plan)
+    for each in before:
+        if each.digest == digest:
+            return each
+    plan = Plan.checked(plan)
+    check_audited(connection, plan, folder)
+    now, graph = int(time.time()), max(versions)
+    users = versions[graph]
     if not now < expires <= MAX_SECONDS:
         raise InputError(f"a round must expire in the future, by the year 9999, got {expires} (now: {now})")
     refuse_unanswerable(plan)
     if plan.users != "all" and max(plan.users, default=0) >= users:
         raise InputError(f"the graph has the users 0..{users - 1}, the plan asks user {max(plan.users)}")
-    written, digest = plan.to_json().encode(), plan_digest(plan)
+    written = plan.to_json().encode()
     # What cannot be read back would be in the way of everything else for good.
     if plan_digest(Plan.from_json(written)) != digest:
         raise InputError("the plan changes when it is written and read: say its options in plain numbers")
-    asked = who_is_asked(plan, roster, before, users, now)
+    asked = who_is_asked(plan, read_roster(connection), before, users, now)
     if not asked.size:
         raise InputError(
             "nobody would answer this plan: whom it asks is not enrolled, has spent the cap, or excludes it"
         )
+    limit = payload_limit(question_numbers(settings.dims, settings.classes)) - MAX_WORDS
     part = len(plan.part([int(asked[0])]).to_json())
-    if part > limit - MAX_WORDS:
+    if part > limit:
         raise InputError(
-            f"no device answers this plan: one user's part has {part} bytes, and in this collection at most {limit - MAX_WORDS} are read; "
+            f"no device answers this plan: one user's part has {part} bytes, and in this collection at most {limit} are read; "
             f"take a model with fewer hidden units or smaller weights"
         )
     number = 1 + max((each.number for each in before), default=0)
-    fresh = PublishedRound(number, plan, digest, asked, users, graph, now, expires, False, 0, study=study)
     connection.execute(
         insert(ROUNDS).values(
             number=number,
@@ -332,7 +322,8 @@ def publish(
             deleted=0,
         )
     )
-    return fresh
+    note(connection, "publish", f"round {number}, {len(asked)} users asked")
+    return read_rounds(connection, versions, number)[0]
 
 
 def who_is_asked(
@@ -357,7 +348,7 @@ def who_is_asked(
     """
     fits = np.zeros(users, dtype=bool)
     fits[roster.node] = roster.enrolled & can_afford(plan, roster, before, now)
-    whole = asked_of(plan, users)
+    whole = asked_users(plan, users)
     asked = set(whole.tolist())
     for node, excluded in zip(roster.node.tolist(), roster.excluded, strict=True):
         if excluded and fits[node] and node in asked:
@@ -371,7 +362,17 @@ def who_is_asked(
 
 
 def keep_audit(connection: Connection, plan: Plan, audited: Audit) -> None:
-    """Record that the audit of a plan held; an audit that did not is refused."""
+    """Record that the audit of a plan held; an audit that did not is refused.
+
+    Parameters
+    ----------
+    connection
+        A writing transaction.
+    plan
+        The plan.
+    audited
+        Its audit.
+    """
     if not audited.holds:
         raise InputError(f"the audit of {plan.mechanism} did not hold: mend it, or give the audit more time")
     note(connection, AUDIT, _record(plan))
@@ -382,6 +383,15 @@ def check_audited(connection: Connection, plan: Plan, folder: Path) -> None:
 
     A mechanism of the package has tables and a test of its own. What another mechanism sends is its author's word, so its plan is
     published where `graphveil audit NAME --plan PLAN --collection DIR` held, for the same plan and the same code.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    plan
+        The plan to publish.
+    folder
+        The collection's folder, in which a plan that waits for its audit is written.
     """
     if is_own_builder(entry(plan.mechanism).build) and is_own(plan.build()):
         return

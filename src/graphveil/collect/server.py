@@ -29,7 +29,7 @@ BACKLOG = 2048
 class CollectorProtocol(H11Protocol):
     """One connection of HTTP/1.1, as uvicorn reads it with h11.
 
-    What is no HTTP is refused in the same form as everything else, and nobody holds a connection for nothing.
+    Invalid HTTP is refused in the same form as everything else, and nobody holds a connection for nothing.
     """
 
     _look: asyncio.TimerHandle | None = None
@@ -83,7 +83,7 @@ class CollectorProtocol(H11Protocol):
             for event in (head, h11.Data(data=bytes(problem.body)), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         if self.cycle is not None and not self.cycle.response_complete:
-            # Whoever was about to answer the beginning of it has nobody to tell.
+            # The answer to the beginning of it has nowhere to go.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self.transport.close()

@@ -14,14 +14,14 @@ from threading import Lock
 
 from sqlalchemy import distinct, func, select
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive
 
 from graphveil.collect import roster
 from graphveil.collect.database import Database, ReplacedError
 from graphveil.collect.metrics import Metrics
 from graphveil.collect.problems import ProblemError, problem_response
-from graphveil.collect.requests import Headers, bearer, read_body
+from graphveil.collect.requests import Headers, bearer, read_address, read_body
 from graphveil.collect.roster import Member, find_members
 from graphveil.collect.rounds import AskedRound
 from graphveil.collect.schema import REPORTS, ROUNDS
@@ -54,6 +54,17 @@ REST = 20
 PROBE = 2.0
 # A database that cannot be used is logged once in so many seconds.
 QUIET = 60.0
+OWN_CREDENTIAL = "send the credential of this device as Authorization: Bearer …"
+DERIVED = "this credential was made by an earlier graphveil and only serves to register another one: update graphveil on the device"
+UNKNOWN = "this credential is not known: enrol with a token, or ask for a new invitation if you are enrolled already"
+ACKNOWLEDGED = {ArrivalOutcome.STORED: 201, ArrivalOutcome.AGAIN: 200}
+REFUSED = {
+    ArrivalOutcome.OTHER: (
+        409,
+        "something else was sent before, and counts: send the same again, or nothing",
+    ),
+    ArrivalOutcome.CLOSED: (410, "this round is closed and takes no more reports: nothing needs to be done"),
+}
 
 
 class Service:
@@ -78,7 +89,7 @@ class Service:
 
     async def member(self, headers: Headers) -> Member:
         """Return who sends this, by the credential; refuse strangers, and those who send too much."""
-        told = _credential(headers)
+        told = bearer(headers, OWN_CREDENTIAL)
         found = await self._members.find(told)
         if found is None:
             raise unknown_credential(derived=roster.DERIVED_FORM.fullmatch(told) is not None)
@@ -87,7 +98,7 @@ class Service:
 
     def derived_holder(self, headers: Headers) -> tuple[int, str]:
         """Return who sends this by a credential that the collection's key has made, and that credential."""
-        told = _credential(headers)
+        told = bearer(headers, OWN_CREDENTIAL)
         node = roster.derived_holder(self.collection.key, told)
         if node is None:
             raise unknown_credential()
@@ -103,25 +114,15 @@ class Service:
                 {"Retry-After": str(math.ceil(wait))},
             )
 
-    async def take(self, round: int, report: str, headers: Headers, receive: Receive) -> int:
-        """Store an answer, and return the HTTP status once it is durable.
-
-        Parameters
-        ----------
-        round
-            The number of the round.
-        report
-            The id of the report, in hexadecimal digits.
-        headers
-            The headers of the request, with the device's credential.
-        receive
-            The ASGI function that returns the body.
-        """
+    async def take(self, request: Request) -> int:
+        """Store an answer, and return the HTTP status once it is durable."""
+        headers = request.scope["headers"]
+        round, report = read_address(**request.path_params)
         member = await self.member(headers)
         asked = self._rounds.get(round)
         if asked is None:
             asked = await run_in_threadpool(self._load, round)
-        body = await read_body(headers, receive, asked.limit)
+        body = await read_body(headers, request.receive, asked.limit)
         try:
             message = asked.read(body, report, member)
         except MessageError as error:
@@ -150,22 +151,20 @@ class Service:
 
     def questions(self, node: int) -> list[dict[str, str]]:
         """Return the signed questions that a user has not answered, as many as a device reads at one time."""
+        answered = select(REPORTS.c.node).where(REPORTS.c.round == ROUNDS.c.number, REPORTS.c.node == node)
+        opened = (
+            select(ROUNDS.c.number)
+            .where(ROUNDS.c.closed.is_(False), ROUNDS.c.expires > int(time.time()), ~answered.exists())
+            .order_by(ROUNDS.c.number)
+        )
         with self.collection.database.reading() as connection:
-            opened = connection.execute(
-                select(ROUNDS.c.number)
-                .where(ROUNDS.c.closed.is_(False), ROUNDS.c.expires > int(time.time()))
-                .order_by(ROUNDS.c.number)
-            ).scalars()
-            numbers = list(opened)
-            answered = set(
-                connection.execute(select(REPORTS.c.round).where(REPORTS.c.node == node)).scalars()
-            )
+            numbers = list(connection.execute(opened).scalars())
         settings, key = self.collection.settings, self.collection.key
         left = questions_limit(question_numbers(settings.dims, settings.classes))
         signed: list[dict[str, str]] = []
         for number in numbers:
             asked = self._rounds.get(number) or self._load(number)
-            if number in answered or not asked.asks(node):
+            if not asked.asks(node):
                 continue
             unsigned = SignedQuestion(
                 asked.question(node, settings.id, settings.purpose).payload(), bytes(64)
@@ -296,34 +295,15 @@ class Members:
         return [found.get(each) for each in hashes]
 
 
-def _credential(headers: Headers) -> str:
-    told = bearer(headers)
-    if told is None:
-        raise ProblemError(
-            401,
-            "send the credential of this device as Authorization: Bearer …",
-            {"WWW-Authenticate": "Bearer"},
-        )
-    return told
-
-
 def acknowledged(outcome: ArrivalOutcome) -> int:
-    """The status that a device is told, after it is durable."""
-    if outcome is ArrivalOutcome.STORED:
-        return 201
-    if outcome is ArrivalOutcome.AGAIN:
-        return 200
-    if outcome is ArrivalOutcome.OTHER:
-        raise ProblemError(409, "something else was sent before, and counts: send the same again, or nothing")
-    if outcome is ArrivalOutcome.CLOSED:
-        raise ProblemError(410, "this round is closed and takes no more reports: nothing needs to be done")
+    """Return the status that a device is told once an outcome is durable; a ProblemError says why it is refused."""
+    if outcome in ACKNOWLEDGED:
+        return ACKNOWLEDGED[outcome]
+    if outcome in REFUSED:
+        raise ProblemError(*REFUSED[outcome])
     raise unknown_credential()
 
 
 def unknown_credential(*, derived: bool = False) -> ProblemError:
-    said = (
-        "this credential was made by an earlier graphveil and only serves to register another one: update graphveil on the device"
-        if derived
-        else "this credential is not known: enrol with a token, or ask for a new invitation if you are enrolled already"
-    )
-    return ProblemError(401, said, {"WWW-Authenticate": "Bearer"})
+    """Return the refusal of a credential; one that is ``derived`` only serves to register another."""
+    return ProblemError(401, DERIVED if derived else UNKNOWN)

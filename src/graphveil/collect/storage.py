@@ -19,7 +19,7 @@ from sqlalchemy import Connection, func, insert, select, text, update
 
 from graphveil.audit import Audit
 from graphveil.collect import roster, rounds
-from graphveil.collect.database import Database, alone, check_url
+from graphveil.collect.database import Database, check_url, lock_exclusively
 from graphveil.collect.folder import (
     DATABASE,
     KEY,
@@ -46,8 +46,6 @@ from graphveil.graphs.splits import GivenSplit, RandomSplit
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy import Plan, SignedSuccession, Succession
-from graphveil.privacy.envelope import payload_limit, question_numbers
-from graphveil.privacy.plan import plan_digest
 
 ROW = np.dtype("<f8")
 
@@ -142,7 +140,7 @@ class Collection:
         check_links(later, self.settings)
         merged = self.public_graph().extended_by(later)
         with self.database.writing() as connection:
-            alone(connection)
+            lock_exclusively(connection)
             version = 1 + max(read_versions(connection))
             keep_graph(connection, self.folder, version, merged)
             note(connection, "graph", f"version {version}, {merged.users} users")
@@ -224,19 +222,9 @@ class Collection:
             The study that it is for: rounds of one study belong together.
         """
         with self.database.writing() as connection:
-            alone(connection)
+            lock_exclusively(connection)
             versions = read_versions(connection)
-            latest, before = max(versions), rounds.read_rounds(connection, versions)
-            same = [each for each in before if each.digest == plan_digest(plan)]
-            if same:
-                return same[0]
-            plan = Plan.checked(plan)
-            rounds.check_audited(connection, plan, self.folder)
-            limit = payload_limit(question_numbers(self.settings.dims, self.settings.classes))
-            people, place = roster.read_roster(connection), (latest, versions[latest])
-            fresh = rounds.publish(connection, plan, expires, people, before, place, limit, study)
-            note(connection, "publish", f"round {fresh.number}, {len(fresh.asked)} users asked")
-        return fresh
+            return rounds.publish(connection, plan, expires, study, versions, self.settings, self.folder)
 
     def keep_audit(self, plan: Plan, found: Audit) -> None:
         """Write down that the audit of a plan held: a mechanism that does not come with the package is published after that alone."""
@@ -246,7 +234,7 @@ class Collection:
     def close(self, number: int, force: bool = False) -> PublishedRound:
         """Take no more reports for a round, so that it can be read; refused where few have answered."""
         with self.database.writing() as connection:
-            alone(connection)
+            lock_exclusively(connection)
             chosen = _round(connection, number)
             if chosen.closed:
                 return chosen
@@ -304,16 +292,14 @@ class Collection:
 
         It is marked at once where one of the ``contributors`` was forgotten while it was being learned.
         """
-        kept = {"card": json.dumps(card), "made": int(time.time())}
         with self.database.writing() as connection:
-            alone(connection)
-            forgotten = set(
-                connection.execute(select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True))).scalars()
-            )
-            outdated = not forgotten.isdisjoint(map(int, contributors))
-            added = connection.execute(insert(RESULTS).values(**kept, outdated=outdated))
+            lock_exclusively(connection)
+            forgotten = connection.execute(select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True)))
+            outdated = not set(forgotten.scalars()).isdisjoint(map(int, contributors))
+            kept = insert(RESULTS).values(card=json.dumps(card), made=int(time.time()), outdated=outdated)
+            added = connection.execute(kept.returning(RESULTS.c.number)).scalar_one()
             note(connection, "learn", "1 result")
-        return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
+        return int(added)
 
     def results(self) -> list[KeptResult]:
         """Return all results, in order."""
@@ -348,21 +334,19 @@ class Collection:
 
         ``unregistered`` are those enrolled whose device has no credential of its own yet.
         """
+        enrolled = ROSTER.c.credential.is_not(None)
+        people = {
+            "enrolled": enrolled,
+            "unregistered": enrolled & ROSTER.c.derived.is_(True),
+            "volunteered": ROSTER.c.volunteer.is_(True),
+            "forgotten": ROSTER.c.forgotten.is_(True),
+        }
+        number = func.count()
+        counts = {"invited": select(number).select_from(ROSTER)}
+        counts |= {name: select(number).where(who) for name, who in people.items()}
+        counts |= {table.name: select(number).select_from(table) for table in (REPORTS, ROWS)}
         with self.database.reading() as connection:
-
-            def count(table: Any, *where: Any) -> int:
-                counted = select(func.count()).select_from(table).where(*where)
-                return int(connection.execute(counted).scalar_one())
-
-            return {
-                "invited": count(ROSTER),
-                "enrolled": count(ROSTER, ROSTER.c.credential.is_not(None)),
-                "unregistered": count(ROSTER, ROSTER.c.credential.is_not(None), ROSTER.c.derived.is_(True)),
-                "volunteered": count(ROSTER, ROSTER.c.volunteer.is_(True)),
-                "forgotten": count(ROSTER, ROSTER.c.forgotten.is_(True)),
-                "reports": count(REPORTS),
-                "rows": count(ROWS),
-            }
+            return {name: int(connection.execute(each).scalar_one()) for name, each in counts.items()}
 
 
 def _round(connection: Connection, number: int) -> PublishedRound:

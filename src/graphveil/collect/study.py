@@ -16,7 +16,7 @@ from graphveil.collect.learning import (
     Nodes,
     Replayed,
     StudyTerms,
-    asked_of,
+    asked_users,
     charge_round,
 )
 from graphveil.collect.public_graph import AskedLabels
@@ -83,7 +83,7 @@ class StudyOutcome:
     def answered(self) -> Nodes:
         """The nodes that answered any of the questions, ascending."""
         count = self.graph.node_count
-        came = [asked_of(each.plan, count)[each.reports.places] for each in self.replayed]
+        came = [asked_users(each.plan, count)[each.reports.places] for each in self.replayed]
         return np.unique(np.concatenate(came)) if came else np.empty(0, dtype=np.int64)
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -14,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from sqlalchemy import Connection, PrimaryKeyConstraint, UniqueConstraint, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from graphveil.collect.database import Database, beside_others
+from graphveil.collect.database import Database, lock_shared
 from graphveil.collect.schema import ACTIONS, REPORTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
 from graphveil.errors import StoreError
 
@@ -62,25 +63,28 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
         Whether to look for ids that other reports have. If not, one raises an IntegrityError, and everything
         must be stored again, carefully.
     """
-    beside_others(connection)
-    nodes = _listed({each.node for each in arrivals})
-    rounds = _listed({each.round for each in arrivals})
+    lock_shared(connection)
+    place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+
+    def rows(words: str, *values: bytes) -> Sequence[Any]:
+        return connection.exec_driver_sql(words, values).all()
+
     # Words, and numbers in them: expressions would be built, and compiled, for each commit anew.
-    closed = dict(_rows(connection, f"SELECT number, closed FROM rounds WHERE number IN ({rounds})"))
-    active = {
-        node
-        for (node,) in _rows(
-            connection, f"SELECT node FROM roster WHERE node IN ({nodes}) AND credential IS NOT NULL"
-        )
-    }
+    nodes = ", ".join(str(int(node)) for node in sorted({each.node for each in arrivals}))
+    rounds = ", ".join(str(int(round)) for round in sorted({each.round for each in arrivals}))
+    closed = dict(rows(f"SELECT number, closed FROM rounds WHERE number IN ({rounds})"))
+    enrolled = rows(f"SELECT node FROM roster WHERE node IN ({nodes}) AND credential IS NOT NULL")
+    active = {node for (node,) in enrolled}
+    columns = "SELECT round, node, report, message FROM reports WHERE"
     there = {
         (round, node): (bytes(report), bytes(message))
-        for round, node, report, message in _rows(
-            connection,
-            f"SELECT round, node, report, message FROM reports WHERE round IN ({rounds}) AND node IN ({nodes})",
-        )
+        for round, node, report, message in rows(f"{columns} round IN ({rounds}) AND node IN ({nodes})")
     }
-    taken = _taken(connection, arrivals) if careful else set[tuple[int, bytes]]()
+    taken = set[tuple[int, bytes]]()
+    if careful:
+        ids = [each.report for each in arrivals]
+        same = f"SELECT round, report FROM reports WHERE round IN ({rounds}) AND report IN ({', '.join([place] * len(ids))})"
+        taken |= {(round, bytes(report)) for round, report in rows(same, *ids)}
     day = int(time.time()) // SECONDS_A_DAY
     outcomes, fresh = [], []
     for each in arrivals:
@@ -101,32 +105,11 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
         outcomes.append(outcome)
     if fresh:
         # In one order in every process, so that two of them never wait for each other.
-        connection.exec_driver_sql(_insertion(connection), sorted(fresh))
+        connection.exec_driver_sql(
+            f"INSERT INTO reports (round, node, report, message, day) VALUES ({', '.join([place] * 5)})",
+            sorted(fresh),
+        )
     return outcomes
-
-
-def _insertion(connection: Connection) -> str:
-    """Return the SQL statement that stores a report, in the driver's parameter style."""
-    place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-    columns = (*Arrival._fields, "day")
-    return f"INSERT INTO reports ({', '.join(columns)}) VALUES ({', '.join([place] * len(columns))})"
-
-
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(str(int(number)) for number in sorted(numbers))
-
-
-def _rows(connection: Connection, words: str) -> Sequence[Any]:
-    return connection.exec_driver_sql(words).all()
-
-
-def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[tuple[int, bytes]]:
-    """Ids that reports have already, with their rounds."""
-    chosen = select(REPORTS.c.round, REPORTS.c.report).where(
-        REPORTS.c.round.in_({each.round for each in arrivals}),
-        REPORTS.c.report.in_({each.report for each in arrivals}),
-    )
-    return {(row.round, bytes(row.report)) for row in connection.execute(chosen)}
 
 
 def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutcome:
@@ -141,7 +124,7 @@ def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutco
     numbers
         The bytes of the row.
     """
-    beside_others(connection)
+    lock_shared(connection)
     active = connection.execute(
         select(ROSTER.c.node).where(
             ROSTER.c.node == node, ROSTER.c.credential.is_not(None), ROSTER.c.volunteer.is_(True)
@@ -221,11 +204,11 @@ class Batches(Generic[Item, Done]):
 
 
 class Writer:
-    """One thread writes, for one event loop. Nothing is told to anybody before it is committed."""
+    """One thread writes, for one event loop. Nobody hears of a report before it is committed."""
 
-    def __init__(self, database: Database, told: Callable[[int, float], None] | None = None) -> None:
-        """``told`` is called after every commit of reports: how many are new, and how many seconds it took."""
-        self._database, self._told = database, told
+    def __init__(self, database: Database, on_commit: Callable[[int, float], None] | None = None) -> None:
+        """``on_commit`` is called after every commit of reports: how many are new, and how many seconds it took."""
+        self._database, self._on_commit = database, on_commit
         self._thread = ThreadPoolExecutor(1, "graphveil-writer")
         self._commits = Batches(self._stored, self._thread, gather=True)
 
@@ -247,20 +230,17 @@ class Writer:
     def _stored(self, arrivals: list[Arrival]) -> list[ArrivalOutcome]:
         begun = time.perf_counter()
         for attempt in range(ATTEMPTS):
-            try:
-                # Two reports with one id are rare: they are looked for where the database has seen some.
+            # Two reports with one id are rare: they are looked for where the database has seen some.
+            with suppress(IntegrityError):
                 outcomes = self._done(partial(store, arrivals=arrivals, careful=attempt > 0))
-            except IntegrityError:
-                continue
-            if self._told is not None:
-                self._told(outcomes.count(ArrivalOutcome.STORED), time.perf_counter() - begun)
-            return outcomes
+                if self._on_commit is not None:
+                    self._on_commit(outcomes.count(ArrivalOutcome.STORED), time.perf_counter() - begun)
+                return outcomes
         raise StoreError("reports could not be stored: another process stores the same ones, send them again")
 
     def _done(self, work: Callable[[Connection], T]) -> T:
         with self._database.writing() as connection:
-            result = work(connection)
-        return result
+            return work(connection)
 
 
 def try_storing(connection: Connection) -> None:
