@@ -147,7 +147,7 @@ INSIDE_FUNCTIONS = {
     "scale/sharding.py": {"scipy.sparse"},
     "scale/simulated_users.py": {"scipy.sparse"},
     # Only those who ask for Ray need it.
-    "scale/units.py": {"graphveil.scale.ray_session", "graphveil.scale.ray_workers"},
+    "scale/units.py": {"graphveil.scale.ray_workers"},
     # Attacks are listed before anything heavy is there.
     "attacks/attribute.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.

@@ -240,10 +240,3 @@ def _set_variable(name: str, value: str | None) -> None:
         os.environ.pop(name, None)
     else:
         os.environ[name] = value
-
-
-def own_address(address: str) -> str:
-    """The address of this machine that others of a running Ray can reach."""
-    with connected(address, None):
-        own: str = ray.util.get_node_ip_address()
-        return own

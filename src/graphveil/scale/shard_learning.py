@@ -31,7 +31,7 @@ from graphveil.privacy.record import Privacy, privacy_record
 from graphveil.scale.partition_learning import Checkpointing, PartOutcome, learn_on, loaded, worker_numbers
 from graphveil.scale.partitioned_graph import GraphPartition, split_links
 from graphveil.scale.shard_reader import Shards, open_shards
-from graphveil.scale.workers import Workers
+from graphveil.scale.workers import Caller, Workers
 
 
 @dataclass(frozen=True)
@@ -387,7 +387,7 @@ def run_shard_unit(
     check_shards(task.unit.spec, shards)
     partitions_of(shards, 0, count)
     if workers is None:
-        outcomes = [learn_shards(task, SINGLE_PROCESS, progress)]
+        outcomes = [learn_shards(task, SINGLE_PROCESS, Caller(progress))]
     else:
         outcomes = workers.run(learn_shards, [task] * count, progress)
     taken = [each.taken for each in outcomes]
@@ -421,7 +421,7 @@ def check_shards(spec: Experiment, shards: Shards) -> None:
         )
 
 
-def learn_shards(task: ShardTask, collective: Collective, progress: Progress | None = None) -> ShardOutcome:
+def learn_shards(task: ShardTask, collective: Collective, caller: Caller) -> ShardOutcome:
     """Learn as one worker of a collective, from the partitions that fall to it.
 
     Parameters
@@ -430,8 +430,8 @@ def learn_shards(task: ShardTask, collective: Collective, progress: Progress | N
         The task of every worker.
     collective
         The workers that learn together.
-    progress
-        Called with what is being done and how far it is.
+    caller
+        The process that started it.
     """
     unit, spec = task.unit, task.unit.spec
     idle = loaded(partial(_load, spec), task.most_gigabytes)
@@ -452,7 +452,7 @@ def learn_shards(task: ShardTask, collective: Collective, progress: Progress | N
         unsound=not entry(spec.budgets.mechanism).sound,
     )
     users.open(questions.needed(part.node_count), questions.cost.delta)
-    taken = replace(learn_on(public, replace(job, users=users), task, progress), idle_mb=idle)
+    taken = replace(learn_on(public, replace(job, users=users), task, caller.progress), idle_mb=idle)
     scores = taken.outcome.scores
     assert scores is not None
     if task.out is not None:
