@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.tables import TableFile, writing_table
+from graphveil.mechanisms.reports import gathered
 from graphveil.scale.manifest import AGAIN
 
 # Entries of a row group, about: 16 MB a column.
@@ -107,6 +108,31 @@ def check_order(file: Path, first: int, pointers: Pointers, targets: Targets) ->
     owners = np.arange(first, first + len(pointers) - 1, dtype=np.int32)
     if (np.repeat(owners, np.diff(pointers)) == targets).any():
         raise InputError(f"{file} is damaged: it has a link to oneself; {AGAIN}")
+
+
+def renumbered(
+    indptr: Pointers, indices: NDArray[np.integer], users: NDArray[np.int64], number: NDArray[np.integer]
+) -> tuple[Pointers, Targets]:
+    """Return the links of some users with other numbers: row pointers, and neighbours in ascending order.
+
+    Parameters
+    ----------
+    indptr, indices
+        The links of all users in CSR form.
+    users
+        The rows to take, in this order: (rows,) int64.
+    number
+        The new number of each user: (users,).
+
+    >>> renumbered(np.array([0, 2, 3, 4]), np.array([1, 2, 0, 0]), np.array([0, 2]), np.array([5, 9, 7]))
+    (array([0, 2, 3]), array([7, 9, 5], dtype=int32))
+    """
+    pointers, at = gathered(indptr, users)
+    # One number for both ends: sorted, it is by user and then by neighbour.
+    codes = np.repeat(np.arange(len(users)), np.diff(pointers)) << 32
+    codes |= number[indices[at]]
+    codes.sort()
+    return pointers, (codes & 0xFFFFFFFF).astype(np.int32)
 
 
 def edge_blocks(file: Path, pointers: Pointers, users: int) -> Iterator[Block]:

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationErr
 
 from graphveil.errors import InputError
 from graphveil.files import read_json
-from graphveil.graphs.graph import MAX_NODES, Metric
+from graphveil.graphs.graph import MAX_NODES, Graph, Metric
 from graphveil.graphs.load import MANIFEST
+from graphveil.mechanisms.rows import PublicRange
 
 FORMAT = 1
 USERS, EDGES = "users.parquet", "edges.parquet"
@@ -24,8 +25,6 @@ SIMULATED, REPORTS = "users", "reports"
 SCATTERING, SORTING, COMING = ".scratch", ".sorting", f".{MANIFEST}.part"
 LEFT = (SCATTERING, SORTING, COMING)
 AGAIN = "write it again with `graphveil graph shard`"
-
-IdKind = Literal["text", "integer"]
 
 
 class Partition(BaseModel):
@@ -62,10 +61,57 @@ class Manifest(BaseModel):
     classes: NonNegativeInt
     metric: Metric
     feature_names: tuple[str, ...] | None = None
-    ids: IdKind | None = None
+    ids: Literal["text", "integer"] | None = None
     partitioner: str
     partitions: tuple[Partition, ...] = Field(min_length=1)
     source: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, graph: Graph, partitioner: str, partitions: tuple[Partition, ...], source: dict[str, Any]
+    ) -> Manifest:
+        """Return the manifest of a graph in these partitions.
+
+        Parameters
+        ----------
+        graph
+            The public side, whose links may be elsewhere.
+        partitioner
+            What divided it.
+        partitions
+            Its partitions.
+        source
+            Where it came from.
+        """
+        public, ids = graph.public_range, graph.ids
+        return cls(
+            name=graph.name,
+            users=graph.node_count,
+            entries=sum(part.entries for part in partitions),
+            features=graph.feature_count,
+            range=None if public is None else (public.low, public.high),
+            binary=graph.binary,
+            classes=graph.class_count,
+            metric=graph.metric,
+            feature_names=graph.feature_names,
+            ids=None if ids is None else "text" if ids.dtype.kind == "U" else "integer",
+            partitioner=partitioner,
+            partitions=partitions,
+            source=source,
+        )
+
+    @property
+    def graph_fields(self) -> dict[str, Any]:
+        """What `Graph` has of the whole, by its names."""
+        return {
+            "name": self.name,
+            "feature_count": self.features,
+            "public_range": None if self.range is None else PublicRange.of(self.range),
+            "binary": self.binary,
+            "class_count": self.classes,
+            "metric": self.metric,
+            "feature_names": self.feature_names,
+        }
 
     @property
     def cut(self) -> float:

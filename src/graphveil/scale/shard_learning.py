@@ -19,9 +19,7 @@ from graphveil.experiments.unit import RunUnit, UnitResult, check_cost, make_job
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
 from graphveil.graphs.tables import Column, Lists, load_library, write_table
 from graphveil.graphs.users import SimulatedUsers
-from graphveil.mechanisms import Mechanism, Reports, entry
-from graphveil.mechanisms.reports import row_pointers
-from graphveil.mechanisms.rows import PublicRange
+from graphveil.mechanisms import Reports, entry
 from graphveil.methods import METHODS
 from graphveil.methods.job import Progress
 from graphveil.methods.method import check_backbone
@@ -84,11 +82,10 @@ def shard_part(shards: Shards, collective: Collective, *, on_disk: bool = False)
     on_disk
         Whether the links stay on disk, which only a single process may do.
     """
-    manifest = shards.manifest
     own = partitions_of(shards, collective.rank, collective.size)
     table = shards.table(own.start, own.stop)
     firsts = [
-        manifest.partitions[partitions_of(shards, each, collective.size).start].first
+        shards.manifest.partitions[partitions_of(shards, each, collective.size).start].first
         for each in range(collective.size)
     ]
     bounds = np.array([*firsts, shards.users], dtype=np.int64)
@@ -98,20 +95,10 @@ def shard_part(shards: Shards, collective: Collective, *, on_disk: bool = False)
         near, far, halo = split_links(table.indptr, shards.edges(own.start, own.stop), begin, end)
         links = {"near": near, "far": far, "halo": halo}
     return GraphPartition(
-        name=manifest.name,
+        **shards.manifest.graph_fields,
+        **vars(table.of(slice(None))),
         indptr=table.indptr,
         indices=np.empty(0, dtype=np.int32),
-        feature_count=manifest.features,
-        public_range=None if manifest.range is None else PublicRange.of(manifest.range),
-        binary=manifest.binary,
-        class_count=manifest.classes,
-        labels=table.labels,
-        train=table.train,
-        validation=table.validation,
-        test=table.test,
-        metric=manifest.metric,
-        feature_names=manifest.feature_names,
-        ids=table.ids,
         collective=collective,
         total=shards.users,
         original=table.original,
@@ -229,33 +216,18 @@ def _between(plan: Plan, begin: int, end: int) -> Plan | None:
     return plan.model_copy(update={"users": tuple((users[places] - begin).tolist()), **own})
 
 
-def _joined(plan: Plan, told: Sequence[Reports]) -> Reports:
+def _joined(plan: Plan, parts: list[Reports]) -> Reports:
     """Reports of partitions one after the other, as reports to the plan of all of them; none where it asks nobody here."""
-    if not told:
-        return _nothing(plan.build())
-    silent = any(reports.answered is not None for reports in told)
-    answered = [
-        np.ones(reports.asked, dtype=bool) if reports.answered is None else reports.answered
-        for reports in told
-    ]
     mechanism = plan.build()
-    dims = [reports.dims for reports in told if reports.dims is not None]
-    codes = [reports.codes for reports in told]
-    lengths = [reports.lengths for reports in told]
-    return Reports(
-        mechanism,
-        row_pointers(np.concatenate(lengths)),
-        np.concatenate(dims) if dims else None,
-        np.concatenate(codes),
-        np.concatenate(answered) if silent else None,
-    )
-
-
-def _nothing(mechanism: Mechanism) -> Reports:
-    """The reports of nobody."""
-    dims = np.empty(0, dtype=np.int32) if mechanism.shape.names_dimensions else None
-    codes = np.empty(0, dtype=code_type(mechanism.shape.alphabet))
-    return Reports(mechanism, row_pointers(np.empty(0, dtype=np.int64)), dims, codes)
+    if not parts:
+        dims = np.empty(0, dtype=np.int32) if mechanism.shape.names_dimensions else None
+        codes = np.empty(0, dtype=code_type(mechanism.shape.alphabet))
+        return Reports(mechanism, np.zeros(1, dtype=np.int64), dims, codes)
+    whole = Reports.join([replace(part, answered=None) for part in parts], mechanism)
+    if all(part.answered is None for part in parts):
+        return whole
+    asked = [np.isin(np.arange(part.asked), part.places) for part in parts]
+    return replace(whole, answered=np.concatenate(asked))
 
 
 # Written last: a folder without it is not complete.

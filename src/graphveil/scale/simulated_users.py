@@ -5,6 +5,7 @@ These files stand apart from the public ones. Nothing but a simulation reads the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN
-from graphveil.graphs.tables import Columns, Lists, TableFile
+from graphveil.graphs.tables import Columns, Lists, TableFile, writing_table
 from graphveil.scale.manifest import AGAIN
 
 # Users of a row group, about.
@@ -21,7 +22,28 @@ GROUP = 1 << 16
 ROW, INDICES, VALUES = "row", "indices", "values"
 
 
-def held_columns(features: Any, labels: NDArray[np.int64]) -> Columns:
+def write_held(
+    file: Path, labels: NDArray[np.int64], rows: Callable[[int, int], Any], step: int = GROUP
+) -> None:
+    """Write what the users of a partition hold, ``step`` users at a time.
+
+    Parameters
+    ----------
+    file
+        The file to write.
+    labels
+        Their labels: (users,) int64.
+    rows
+        Called with the first place and the one behind the last, in order: their features, dense or sparse, or None.
+    step
+        The most users whose features are in memory at a time.
+    """
+    with writing_table(file) as write:
+        for begin in range(0, max(len(labels), 1), step):
+            write(_columns(rows(begin, begin + step), labels[begin : begin + step]))
+
+
+def _columns(features: Any, labels: NDArray[np.int64]) -> Columns:
     """The columns of some users, from their features (an array, a sparse matrix, or None) and labels."""
     known = {"label": labels.astype(np.int32)}
     if features is None or features.shape[1] == 0:
