@@ -6,10 +6,11 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
 
 from graphveil.errors import InputError
 from graphveil.files import read_json
@@ -65,6 +66,21 @@ class Manifest(BaseModel):
     partitioner: str
     partitions: tuple[Partition, ...] = Field(min_length=1)
     source: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        parts, names = self.partitions, self.feature_names
+        followed = all(part.first == before.end for before, part in pairwise(parts)) and parts[0].first == 0
+        if not followed or any(part.cut > part.entries for part in parts):
+            raise ValueError("its partitions do not follow each other")
+        users, entries = parts[-1].end, sum(part.entries for part in parts)
+        if (users, entries) != (self.users, self.entries):
+            raise ValueError(
+                f"its partitions hold {users} users and {entries} entries, the whole should have {self.users} and {self.entries}"
+            )
+        if names is not None and len(names) != self.features:
+            raise ValueError(f"it names {len(names)} of {self.features} features")
+        return self
 
     @classmethod
     def of(
@@ -142,13 +158,11 @@ def read_manifest(folder: Path) -> Manifest:
         )
     told.pop("cut", None)
     try:
-        manifest = Manifest.model_validate_json(json.dumps(told))
+        return Manifest.model_validate_json(json.dumps(told))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        place = ".".join(map(str, problem["loc"]))
+        place = ".".join(map(str, problem["loc"])) or "numbers"
         raise InputError(f"{file} is damaged ({place}: {problem['msg']}): {AGAIN}") from None
-    _check_sums(manifest, file)
-    return manifest
 
 
 def part_folder(folder: Path, partition: int) -> Path:
@@ -201,20 +215,3 @@ def _was_cut_short(out: Path) -> bool:
         each.name == SIMULATED or each.name in LEFT or each.match("part-[0-9][0-9][0-9][0-9]*")
         for each in out.iterdir()
     )
-
-
-def _check_sums(manifest: Manifest, file: Path) -> None:
-    first = 0
-    for part in manifest.partitions:
-        if part.first != first or part.cut > part.entries:
-            raise InputError(f"{file} is damaged (its partitions do not follow each other): {AGAIN}")
-        first = part.end
-    entries = sum(part.entries for part in manifest.partitions)
-    if first != manifest.users or entries != manifest.entries:
-        raise InputError(
-            f"{file} is damaged: its partitions hold {first} users and {entries} entries, the whole should have "
-            f"{manifest.users} and {manifest.entries}; {AGAIN}"
-        )
-    names = manifest.feature_names
-    if names is not None and len(names) != manifest.features:
-        raise InputError(f"{file} is damaged: it names {len(names)} of {manifest.features} features; {AGAIN}")

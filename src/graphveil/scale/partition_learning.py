@@ -208,35 +208,28 @@ def learn_on(part: GraphPartition, job: Job, work: Any, progress: Progress | Non
     progress
         Called, in the first worker, with what is being done and how far it is.
     """
-    watched = _Watched(progress if part.collective.rank == 0 else None, work.most_gigabytes)
-    told = work.checkpoints
-    checkpoints = None if told is None else learn.Checkpoints(told.folder, told.every, part.collective)
-    job = replace(job, graph=part, progress=watched, training=replace(job.training, checkpoints=checkpoints))
+
+    def watch(what: str, share: float) -> None:
+        peak, most = peak_megabytes() / 1000, work.most_gigabytes
+        if most is not None and peak > most:
+            raise InputError(
+                f"a worker took {peak:.2f} GB, above the {most:g} GB that --max-memory allows: take more workers, or allow more"
+            )
+        if progress is not None and part.collective.rank == 0:
+            progress(what, share)
+
+    kept = work.checkpoints
+    checkpoints = None if kept is None else learn.Checkpoints(kept.folder, kept.every, part.collective)
+    job = replace(job, graph=part, progress=watch, training=replace(job.training, checkpoints=checkpoints))
     with learn.one_thread():
         outcome = METHODS.find(work.method).run(job)
-    watched("done", 1.0)
+    watch("done", 1.0)
     gc.collect()
     products = sum(getattr(made, "exchanges", 0) for made in part.cache.values())
     traffic = getattr(part.collective, "sent_bytes", 0), products
     return PartOutcome(
         part.original, outcome, peak_megabytes(), *traffic, len(part.halo), users=part.node_count
     )
-
-
-class _Watched:
-    """Progress that also looks at this worker's memory."""
-
-    def __init__(self, told: Progress | None, most: float | None) -> None:
-        self.told, self.most = told, most
-
-    def __call__(self, what: str, share: float) -> None:
-        peak = peak_megabytes() / 1000
-        if self.most is not None and peak > self.most:
-            raise InputError(
-                f"a worker took {peak:.2f} GB, above the {self.most:g} GB that --max-memory allows: take more workers, or allow more"
-            )
-        if self.told is not None:
-            self.told(what, share)
 
 
 # glibc's number of the setting (malloc.h), and from how many bytes on a block is asked of the system, and given back, by itself.
