@@ -210,7 +210,19 @@ def _check_fit(raw: Raw, path: Path, max_gigabytes: float) -> None:
 
 
 def with_label(name: str, raw: Raw, label: str | int | None, allowed: tuple[str, ...] | None = None) -> Raw:
-    """Return the data with another label: an array of that name, or a column of y by its number."""
+    """Return the data with another label.
+
+    Parameters
+    ----------
+    name
+        The name of the data, for errors.
+    raw
+        The data.
+    label
+        The name of an array, or the number of a column of y; None and "y" change nothing.
+    allowed
+        The names that may be chosen; all by default.
+    """
     if label is None or label == "y":
         return raw
     if isinstance(label, str) and not label.isdigit():

@@ -106,7 +106,17 @@ URL = "https://snap.stanford.edu/data"
 
 
 def read_snap(source: SnapSource, feature_count: int, folder: Path) -> Raw:
-    """Read the three files of a graph, wherever they are in a folder."""
+    """Read the three files of a graph.
+
+    Parameters
+    ----------
+    source
+        What the files are called and hold.
+    feature_count
+        The number of features.
+    folder
+        The folder that they are in, at any depth.
+    """
     links, table, lists = (_file(folder, source.stem, end) for end in ("edges.csv", "target.csv", ".json"))
     edges = np.loadtxt(links, delimiter=",", skiprows=1, dtype=np.int64, ndmin=2)
     targets = _targets(table, source)

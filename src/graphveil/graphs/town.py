@@ -122,7 +122,17 @@ def pick_nearby(
 def pick_anywhere(
     plan: Town, pickers: NDArray[np.int32], random: np.random.Generator
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Draw friends for users from the whole town; return who picks (repeated for each pick) and whom."""
+    """Draw friends for users from the whole town; return who picks (repeated for each pick) and whom.
+
+    Parameters
+    ----------
+    plan
+        The town.
+    pickers
+        The users who pick: (users,) int32.
+    random
+        The generator to draw from.
+    """
     far = np.repeat(pickers, _picks(len(pickers), plan.degree * (1 - plan.nearby) / 2, random))
     return far, random.integers(0, plan.users, len(far), dtype=np.int32)
 

@@ -96,6 +96,15 @@ class GraphPartition(GraphPart):
     def matrix(
         self, left: Floats, right: Floats, loops: NDArray[np.bool_] | None = None
     ) -> PartitionedMatrix:
+        """Return left_i · right_j along the links.
+
+        Parameters
+        ----------
+        left, right
+            The scale of each row and of each column: (users,) float64.
+        loops
+            The users who have a loop: (users,) bool; None: nobody.
+        """
         return PartitionedMatrix.of(self.link_source, left, right, loops)
 
     def ordered_gcn_matrix(self) -> OrderedMatrix:

@@ -53,6 +53,13 @@ class RayWorkers:
         progress: Progress | None,
         answer: Answer = no_answer,
     ) -> list[Any]:
+        """Return the workers' results, in their order.
+
+        Parameters
+        ----------
+        work, tasks, progress, answer
+            As for `Workers.run`.
+        """
         count = len(tasks)
         with connected(self.address, None), scratch("train") as folder, _quiet():
             check_room(count, float(ray.cluster_resources().get("memory", math.inf)), "this Ray")

@@ -115,8 +115,14 @@ class Shards:
     ) -> Iterator[Block]:
         """The links of these partitions, some rows at a time: from row, to row, and the neighbours of all between.
 
-        Rows are those of `table`, in order and complete. One block is in memory at a time. With ``check``, neighbours that are not in
-        ascending order are refused, which takes time.
+        Rows are those of `table`, in order and complete. One block is in memory at a time.
+
+        Parameters
+        ----------
+        first_partition, last_partition
+            The partitions from the first to before the last.
+        check
+            Whether neighbours that are not in ascending order are refused, which takes time.
         """
         parts = self._range(first_partition, last_partition)
         start = self.manifest.partitions[parts.start].first

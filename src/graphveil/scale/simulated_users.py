@@ -79,7 +79,15 @@ def read_held(file: Path, users: int, features: int, classes: int) -> tuple[Any,
 
 
 def read_held_labels(file: Path, users: int, classes: int) -> NDArray[np.int64]:
-    """Return the labels of a partition's users, without reading their features."""
+    """Return the labels of a partition's users, (users,) int64, without reading their features.
+
+    Parameters
+    ----------
+    file
+        The file of what they hold.
+    users, classes
+        The numbers of users and of classes, as in the manifest.
+    """
     table = TableFile(file, AGAIN)
     table.check_rows(users)
     labels = table.array("label", np.int32)
@@ -88,7 +96,17 @@ def read_held_labels(file: Path, users: int, classes: int) -> NDArray[np.int64]:
 
 
 def check_labels(labels: NDArray[np.int32], classes: int, file: Path) -> None:
-    """Refuse labels that are not valid classes."""
+    """Refuse labels that are not valid classes.
+
+    Parameters
+    ----------
+    labels
+        The labels: (users,) int32.
+    classes
+        The number of classes.
+    file
+        The file that they come from, for errors.
+    """
     if labels.size and not UNKNOWN <= int(labels.min()) <= int(labels.max()) < max(classes, 1):
         raise InputError(f"{file} is damaged: labels must be {UNKNOWN}..{classes - 1}; {AGAIN}")
 

@@ -90,7 +90,15 @@ class StoredReports:
 
 
 def find_reports(folder: Path, manifest: Manifest, plan: Plan) -> StoredReports | None:
-    """Return the answers to a plan that a folder keeps; None where it keeps none."""
+    """Return the answers to a plan that a folder keeps; None where it keeps none.
+
+    Parameters
+    ----------
+    folder, manifest
+        The folder of the sharded graph, and its manifest.
+    plan
+        The plan that was asked.
+    """
     digest = plan_digest(plan)
     place = folder / REPORTS / digest[:DIGITS]
     if not (place / PLAN).is_file():

@@ -184,6 +184,13 @@ class ProcessWorkers:
         progress: Progress | None,
         answer: Answer = no_answer,
     ) -> list[Any]:
+        """Return the workers' results, in their order.
+
+        Parameters
+        ----------
+        work, tasks, progress, answer
+            As for `Workers.run`.
+        """
         check_room(len(tasks), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine")
         how = ""
         for _ in range(RESTARTS + 1):
