@@ -156,7 +156,7 @@ def edge_blocks(file: Path, pointers: Pointers, users: int) -> Iterator[Block]:
         end = rows if group == groups[-1] else int(np.searchsorted(pointers, entries))
         if pointers[end] != entries:
             raise InputError(f"{file} is damaged: a row group ends within a user's links; {AGAIN}")
-        targets = table.checked_array(table.group(group, ["target"])["target"], np.int32, "target")
+        targets = table.array("target", np.int32, group)
         if targets.size and not 0 <= int(targets.min()) <= int(targets.max()) < users:
             raise InputError(f"{file} is damaged: it links to users that are not there; {AGAIN}")
         yield begin, end, targets

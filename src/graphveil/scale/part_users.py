@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import GraphveilError, PrivacyError
 from graphveil.graphs.collective import Collective
-from graphveil.graphs.part import GraphPart
+from graphveil.graphs.part import GraphPart, Group
 from graphveil.mechanisms import PersonalMechanism, Reports, estimate_level_shares
 from graphveil.privacy import Plan, Respondents
 from graphveil.privacy.plan import plan_digest
@@ -71,17 +71,14 @@ class PartUsers:
         part = self._part
         if plan.users == "all":
             return self._answered(plan, part.original)
-        own = part.original[np.array(plan.users, dtype=np.int64)]
-        everybody = part.collective.gather(own)
-        order = np.argsort(everybody, kind="stable")
-        asked = everybody[order]
-        tables: dict[str, Any] = {}
-        for name in ("lists", "offsets"):
-            table = getattr(plan, name)
-            if table is not None:
-                tables[name] = part.collective.gather(np.asarray(table.array, dtype=np.int64))[order]
-        whole = plan.model_copy(update={"users": tuple(asked.tolist()), **tables})
-        return self._answered(whole, np.searchsorted(asked, own))
+        group = Group.of(part, np.array(plan.users, dtype=np.int64))
+        tables = {
+            name: group.together(np.asarray(table.array, dtype=np.int64))
+            for name in ("lists", "offsets")
+            if (table := getattr(plan, name)) is not None
+        }
+        asked = tuple(group.rows(part.original).tolist())
+        return self._answered(plan.model_copy(update={"users": asked, **tables}), group.places)
 
     def _answered(self, plan: Plan, places: Numbers) -> Reports:
         told = self._ask((plan, places))

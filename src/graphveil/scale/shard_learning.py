@@ -17,6 +17,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit, UnitResult, check_cost, make_job
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
+from graphveil.graphs.part import Group
 from graphveil.graphs.tables import Column, Lists, load_library, write_table
 from graphveil.graphs.users import SimulatedUsers
 from graphveil.mechanisms import Reports, entry
@@ -173,9 +174,8 @@ class ShardUsers:
     def _stored(self, plan: Plan) -> Reports:
         whole = plan
         if plan.users != "all":
-            own = self.part.original[np.array(plan.users, dtype=np.int64)]
-            (asked,) = self.part.everywhere(np.array(plan.users, dtype=np.int64), own)
-            whole = plan.model_copy(update={"users": tuple(asked.tolist())})
+            group = Group.of(self.part, np.array(plan.users, dtype=np.int64))
+            whole = plan.model_copy(update={"users": tuple(group.rows(self.part.original).tolist())})
         kept = self.shards.reports(whole)
         if kept is None:
             raise InputError(

@@ -15,7 +15,7 @@ from graphveil.errors import InputError
 from graphveil.graphs.divide import check_binary, checked_features, resplit
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask
 from graphveil.graphs.splits import GivenSplit, SplitRecipe, recipe_of
-from graphveil.graphs.tables import TableFile
+from graphveil.graphs.tables import Lists, TableFile
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan
@@ -213,8 +213,7 @@ class Shards:
         """All columns of a partition's users, checked."""
         table = self._users(partition)
         kinds = {"original": np.int64, "degree": np.int32, "label": np.int32, "split": np.int8}
-        read = table.read([*kinds, *(["id"] if self.manifest.ids else [])])
-        found = {name: table.checked_array(read[name], kind, name) for name, kind in kinds.items()}
+        found = {name: table.array(name, kind) for name, kind in kinds.items()}
         self._checked_degrees(partition, found["degree"], table.file)
         original, label, split = found["original"], found["label"], found["split"]
         if original.size and not 0 <= int(original.min()) <= int(original.max()) < self.users:
@@ -229,13 +228,12 @@ class Shards:
             )
         check_labels(label, self.manifest.classes, table.file)
         if self.manifest.ids is not None:
-            wanted = "U" if self.manifest.ids == "text" else "iu"
-            if isinstance(read["id"], np.ndarray) and read["id"].dtype.kind in wanted:
-                found["id"] = read["id"]
-            elif not original.size:
-                found["id"] = np.empty(0, dtype=np.str_ if wanted == "U" else np.int64)
-            else:
+            wanted, ids = "U" if self.manifest.ids == "text" else "iu", table.column("id")
+            if not original.size:
+                ids = np.empty(0, dtype=np.str_ if wanted == "U" else np.int64)
+            if isinstance(ids, Lists) or ids.dtype.kind not in wanted:
                 raise InputError(f"{table.file} is damaged: ids must be {self.manifest.ids}; {AGAIN}")
+            found["id"] = ids
         return found
 
 

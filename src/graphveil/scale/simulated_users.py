@@ -115,7 +115,7 @@ def _dense(table: TableFile, users: int, features: int) -> NDArray[Any]:
     found: NDArray[Any] | None = None
     place = 0
     for group, size in enumerate(table.groups):
-        rows = table.group(group, [ROW])[ROW]
+        rows = table.column(ROW, group)
         if not isinstance(rows, Lists) or rows.pointers is not None or rows.width != features:
             raise InputError(f"{table.file}: rows must have {features} values each; {AGAIN}")
         if found is None:
@@ -128,9 +128,8 @@ def _dense(table: TableFile, users: int, features: int) -> NDArray[Any]:
 def _sparse(table: TableFile, users: int, features: int) -> Any:
     from scipy.sparse import csr_array
 
-    columns = table.read([INDICES, VALUES])
-    pointers, indices = table.checked_lists(columns[INDICES], np.int32, INDICES)
-    others, values = table.checked_lists(columns[VALUES], None, VALUES)
+    pointers, indices = table.lists(INDICES, np.int32)
+    others, values = table.lists(VALUES)
     if not np.array_equal(pointers, others):
         raise InputError(f"{table.file}: indices and values must be lists of the same lengths; {AGAIN}")
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < features:

@@ -63,9 +63,8 @@ class StoredReports:
         facts = self.manifest.partitions[partition]
         table = TableFile(_part(self.folder, partition), ANEW)
         named = self.plan.build().shape.names_dimensions
-        columns = table.read(["user", "answered", "codes", *(["dims"] if named else [])])
-        users = table.checked_array(columns["user"], np.int32, "user").astype(np.int64)
-        answered = table.checked_array(columns["answered"], np.bool_, "answered")
+        users = table.array("user", np.int32).astype(np.int64)
+        answered = table.array("answered", np.bool_)
         own = users - facts.first
         if own.size and (not 0 <= int(own[0]) <= int(own[-1]) < facts.users or (np.diff(own) <= 0).any()):
             raise InputError(f"{table.file} is damaged: its users are not those of the partition; {ANEW}")
@@ -73,10 +72,10 @@ class StoredReports:
             place = part_folder(self.folder.parent.parent, partition) / USERS
             original = TableFile(place, ANEW).array("original", np.int64)
         mechanism = mechanism_of(self.plan, original[own])
-        pointers, codes = table.checked_lists(columns["codes"], code_type(mechanism.shape.alphabet), "codes")
+        pointers, codes = table.lists("codes", code_type(mechanism.shape.alphabet))
         dims: NDArray[np.int32] | None = None
         if named:
-            others, dims = table.checked_lists(columns["dims"], np.int32, "dims")
+            others, dims = table.lists("dims", np.int32)
         lengths = np.diff(pointers)
         if lengths[~answered].any() or (named and not np.array_equal(others, pointers)):
             raise InputError(f"{table.file} is damaged: its columns do not fit each other; {ANEW}")
