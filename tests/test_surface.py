@@ -144,7 +144,6 @@ INSIDE_FUNCTIONS = {
     "scale/partition_learning.py": {"pyarrow"},
     "scale/partitioners.py": {"graphveil.scale.streaming", "pymetis"},
     "scale/shard_reader.py": {"scipy.sparse"},
-    "scale/sharding.py": {"scipy.sparse"},
     "scale/simulated_users.py": {"scipy.sparse"},
     # Only those who ask for Ray need it.
     "scale/units.py": {"graphveil.scale.ray_workers"},

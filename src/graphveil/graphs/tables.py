@@ -38,17 +38,15 @@ class PairTable:
         read = {".csv": self._csv, ".parquet": self._parquet}.get(self.file.suffix.lower())
         if read is None:
             raise InputError(f"{self.file} has an unknown format: use .csv or .parquet, or .npz for a graph")
-        batches = read()
-        while True:
-            with reading_table(self.file, self.instead):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            for place, column in enumerate(batch):
-                if column.null_count and not self.optional:
-                    name = self.names[place] if self.names else place + 1
-                    raise InputError(f"{self.file}: column {name!r} has empty cells: leave those rows out")
-            yield batch
+        with reading_table(self.file, self.instead):
+            for batch in read():
+                for place, column in enumerate(batch):
+                    if column.null_count and not self.optional:
+                        name = self.names[place] if self.names else place + 1
+                        raise InputError(
+                            f"{self.file}: column {name!r} has empty cells: leave those rows out"
+                        )
+                yield batch
 
     def words(self) -> list[tuple[str, str]]:
         """All rows as text, without space around it; an empty cell is an empty text."""
@@ -301,9 +299,7 @@ class TableFile:
     def _values(self, array: Any, name: str) -> Array:
         from pyarrow import types
 
-        if any(
-            is_text(array.type) for is_text in (types.is_dictionary, types.is_string, types.is_large_string)
-        ):
+        if types.is_dictionary(array.type) or _is_text(array.type):
             return text_array(decoded(array, self.file, self.instead), self.file, self.instead)
         if not any(fits(array.type) for fits in (types.is_boolean, types.is_integer, types.is_floating)):
             raise self._damaged(f"column {name!r} must hold numbers or text, got {array.type}")
@@ -346,15 +342,20 @@ def _damaged(file: Path, error: Exception, instead: str) -> InputError:
 
 def open_parquet(file: Path, instead: str, **options: Any) -> Any:
     """Open a Parquet file whose columns have different names. Text that repeats stays so until its length is checked."""
-    from pyarrow import parquet, types
+    from pyarrow import parquet
 
     table = parquet.ParquetFile(regular(file), **options)
     schema = table.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise InputError(f"{file} has two columns of the same name: {instead}")
-    is_text = (types.is_string, types.is_large_string)
-    texts = [field.name for field in schema if any(fits(field.type) for fits in is_text)]
+    texts = [field.name for field in schema if _is_text(field.type)]
     return parquet.ParquetFile(file, read_dictionary=texts, **options) if texts else table
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def _width(kind: Any) -> int:

@@ -194,27 +194,24 @@ class Shards:
         check_whole(last, "last_partition", least=first + 1, most=self.partition_count)
         return range(first, last)
 
-    def _degrees(self, partition: int) -> NDArray[np.int32]:
-        table = self._users(partition)
-        return self._checked_degrees(partition, table.array("degree", np.int32), table.file)
-
     def _users(self, partition: int) -> TableFile:
         table = TableFile(part_folder(self.path, partition) / USERS, AGAIN)
         table.check_rows(self.manifest.partitions[partition].users)
         return table
 
-    def _checked_degrees(self, partition: int, degree: NDArray[np.int32], file: Path) -> NDArray[np.int32]:
-        entries = self.manifest.partitions[partition].entries
+    def _degrees(self, partition: int, users: TableFile | None = None) -> NDArray[np.int32]:
+        table, entries = users or self._users(partition), self.manifest.partitions[partition].entries
+        degree = table.array("degree", np.int32)
         if (degree.size and int(degree.min()) < 0) or int(degree.sum(dtype=np.int64)) != entries:
-            raise InputError(f"{file} is damaged: its degrees do not sum up to {entries}; {AGAIN}")
+            raise InputError(f"{table.file} is damaged: its degrees do not sum up to {entries}; {AGAIN}")
         return degree
 
     def _part(self, partition: int) -> dict[str, NDArray[Any]]:
         """All columns of a partition's users, checked."""
         table = self._users(partition)
-        kinds = {"original": np.int64, "degree": np.int32, "label": np.int32, "split": np.int8}
+        kinds = {"original": np.int64, "label": np.int32, "split": np.int8}
         found = {name: table.array(name, kind) for name, kind in kinds.items()}
-        self._checked_degrees(partition, found["degree"], table.file)
+        found["degree"] = self._degrees(partition, table)
         original, label, split = found["original"], found["label"], found["split"]
         if original.size and not 0 <= int(original.min()) <= int(original.max()) < self.users:
             raise InputError(
