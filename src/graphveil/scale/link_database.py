@@ -35,6 +35,8 @@ class LinkDatabase(ExitStack):
         self.folder = folder
         folder.mkdir()
         self.callback(shutil.rmtree, folder, ignore_errors=True)
+        self.gigabytes = gigabytes
+        self.push(self._explain)
         config: dict[str, Any] = {
             "memory_limit": f"{max(int(gigabytes * 1000), LEAST_MEGABYTES)}MB",
             "temp_directory": str(folder / "spilled"),
@@ -42,6 +44,12 @@ class LinkDatabase(ExitStack):
             "preserve_insertion_order": False,
         }
         self._database = self.enter_context(duckdb.connect(str(folder / "links.duckdb"), config=config))
+
+    def _explain(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise InputError(
+                f"the links cannot be sorted in {self.gigabytes:g} GB: give a larger --max-memory"
+            ) from None
 
     def add(self, table: str, batches: Iterable[tuple[Any, Any]]) -> None:
         """Add rows of two columns, ``a`` and ``b``, to a new table, whose types are those of the first rows."""
