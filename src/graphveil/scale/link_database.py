@@ -28,7 +28,7 @@ MANY, LONELY = 1_000_000, 100
 
 
 class LinkDatabase(ExitStack):
-    """Pairs of users in any order, by numbers or by ids, and what is made of them, in a new folder that is removed at the end."""
+    """Pairs of users in any order, by numbers or by ids, and what is created of them, in a new folder that is removed at the end."""
 
     def __init__(self, folder: Path, gigabytes: float) -> None:
         super().__init__()
@@ -53,14 +53,14 @@ class LinkDatabase(ExitStack):
 
     def add(self, table: str, batches: Iterable[tuple[Any, Any]]) -> None:
         """Add rows of two columns, ``a`` and ``b``, to a new table, whose types are those of the first rows."""
-        made = False
+        created = False
         for first, second in batches:
             self._database.register("batch", pyarrow.table({"a": first, "b": second}))
-            how = f"INSERT INTO {table}" if made else f"CREATE OR REPLACE TABLE {table} AS"
+            how = f"INSERT INTO {table}" if created else f"CREATE OR REPLACE TABLE {table} AS"
             self._database.execute(f"{how} SELECT * FROM batch")
             self._database.unregister("batch")
-            made = True
-        if not made:
+            created = True
+        if not created:
             self._database.execute(f"CREATE OR REPLACE TABLE {table} (a INTEGER, b INTEGER)")
 
     def name_users(self, tables: Iterable[str]) -> Any:

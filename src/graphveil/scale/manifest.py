@@ -136,29 +136,29 @@ class Manifest(BaseModel):
 
     def write(self, folder: Path) -> None:
         """Write the manifest: from then on the folder is a sharded graph."""
-        told = {**self.model_dump(mode="json"), "cut": self.cut}
+        content = {**self.model_dump(mode="json"), "cut": self.cut}
         part = folder / COMING
-        part.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         part.replace(folder / MANIFEST)
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a folder, all of whose numbers fit each other; another file is refused."""
     file = folder / MANIFEST
-    told = read_json(
+    content = read_json(
         file,
         f"make it readable, or {AGAIN}",
         f"{folder} is no sharded graph, or was not written to its end: it has no {MANIFEST}; {AGAIN}",
     )
-    if not isinstance(told, dict) or "format" not in told:
+    if not isinstance(content, dict) or "format" not in content:
         raise InputError(f"{file} is not that of a sharded graph: it does not name its format; {AGAIN}")
-    if told["format"] != FORMAT:
+    if content["format"] != FORMAT:
         raise InputError(
-            f"{file} has the format {told['format']!r}, this graphveil reads {FORMAT}: {AGAIN} of the same version"
+            f"{file} has the format {content['format']!r}, this graphveil reads {FORMAT}: {AGAIN} of the same version"
         )
-    told.pop("cut", None)
+    content.pop("cut", None)
     try:
-        return Manifest.model_validate_json(json.dumps(told))
+        return Manifest.model_validate_json(json.dumps(content))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         place = ".".join(map(str, problem["loc"])) or "numbers"

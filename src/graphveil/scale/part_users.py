@@ -37,10 +37,10 @@ class SharedUsers:
         digest = plan_digest(plan)
         if digest not in self._answered:
             self._answered[digest] = self._report(plan)
-        told = self._answered[digest]
-        if isinstance(told, GraphveilError):
-            return told
-        reports = told.of_asked(places)
+        answer = self._answered[digest]
+        if isinstance(answer, GraphveilError):
+            return answer
+        reports = answer.of_asked(places)
         return reports.indptr, reports.dims, reports.codes, reports.answered
 
     def _report(self, plan: Plan) -> Reports | GraphveilError:
@@ -81,10 +81,10 @@ class PartUsers:
         return self._answered(plan.model_copy(update={"users": asked, **tables}), group.places)
 
     def _answered(self, plan: Plan, places: Numbers) -> Reports:
-        told = self._ask((plan, places))
-        if isinstance(told, GraphveilError):
-            raise told
-        return Reports(plan.build(), *told)
+        answer = self._ask((plan, places))
+        if isinstance(answer, GraphveilError):
+            raise answer
+        return Reports(plan.build(), *answer)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -225,7 +225,7 @@ def learn_on(part: GraphPartition, job: Job, work: Any, progress: Progress | Non
         outcome = METHODS.find(work.method).run(job)
     watch("done", 1.0)
     gc.collect()
-    products = sum(getattr(made, "exchanges", 0) for made in part.cache.values())
+    products = sum(getattr(links, "exchanges", 0) for links in part.cache.values())
     traffic = getattr(part.collective, "sent_bytes", 0), products
     return PartOutcome(
         part.original, outcome, peak_megabytes(), *traffic, len(part.halo), users=part.node_count

@@ -94,14 +94,14 @@ def unpacked(answer: bytes) -> Any:
 SHOWN = 300
 # What becomes of a task whose worker is lost, this one and no other.
 LOST = (exceptions.OutOfMemoryError, exceptions.WorkerCrashedError, exceptions.NodeDiedError)
-# Ray takes its time to cancel; whoever interrupts does not.
+# The longest that an interrupt waits for Ray to cancel.
 STOP_SECONDS = 10.0
 
 
 class RayPool(Pool):
     """Calls as tasks of Ray, ``count`` of them at a time, for each of which a thread waits.
 
-    So whoever waits for a future can be interrupted at any moment.
+    So waiting for a future can be interrupted at any moment.
     """
 
     def __init__(self, count: int) -> None:

@@ -80,8 +80,8 @@ class RayWorkers:
             )
             with _listening(mailbox, progress, answer) as found:
                 how = _fit(trainer)
-        for rank, told in sorted(found.items()):
-            raise_failure(rank, *told)
+        for rank, message in sorted(found.items()):
+            raise_failure(rank, *message)
         if len(found) < count:
             raise WorkersLostError(how or "they returned nothing")
         return [found[rank][1] for rank in range(count)]
@@ -112,16 +112,16 @@ def _work(config: dict[str, Any]) -> None:
     rank = collective.rank
     work, task = pickle.loads(ray.get(config["tasks"][rank]))
     caller = Caller(
-        lambda *told: mailbox.tell.remote(rank, "progress", pickle.dumps(told)),
+        lambda *message: mailbox.tell.remote(rank, "progress", pickle.dumps(message)),
         lambda question: pickle.loads(ray.get(mailbox.ask.remote(pickle.dumps(question)))),
     )
-    kind, told = perform(lambda: work(task, collective, caller))
+    kind, message = perform(lambda: work(task, collective, caller))
     if kind != "result" and ray.get(mailbox.failed.remote()):
         # Another one has told why: this one was left alone, and there is nothing to repeat.
         return
     if kind == "lost":
-        raise RuntimeError(told)
-    ray.get(mailbox.tell.remote(rank, kind, pickle.dumps(told)))
+        raise RuntimeError(message)
+    ray.get(mailbox.tell.remote(rank, kind, pickle.dumps(message)))
     if kind == "result":
         torch.distributed.barrier()
 
@@ -134,18 +134,18 @@ class Mailbox:
         self._answers: list[asyncio.Future[bytes]] = []
         self._failed = False
 
-    async def tell(self, sender: int, kind: str, told: bytes) -> None:
+    async def tell(self, sender: int, kind: str, message: bytes) -> None:
         """Leave a message.
 
         Parameters
         ----------
         sender
             The worker, or the number of a question.
-        kind, told
+        kind, message
             What `perform` returns, "progress", "question" or "end"; and what goes with it, packed.
         """
         self._failed = self._failed or kind in ("error", "fault")
-        self._messages.put_nowait((sender, kind, told))
+        self._messages.put_nowait((sender, kind, message))
 
     async def ask(self, question: bytes) -> bytes:
         """Leave a question, and wait for its answer."""
@@ -154,9 +154,9 @@ class Mailbox:
         await self.tell(len(self._answers) - 1, "question", question)
         return await answer
 
-    async def answer(self, number: int, told: bytes) -> None:
+    async def answer(self, number: int, message: bytes) -> None:
         """Answer a question."""
-        self._answers[number].set_result(told)
+        self._answers[number].set_result(message)
 
     async def next(self) -> tuple[int, str, bytes]:
         """Wait for the next message."""
@@ -175,15 +175,15 @@ def _listening(mailbox: Any, progress: Progress | None, answer: Answer) -> Itera
     def listen() -> None:
         while True:
             sender, kind, packed = ray.get(mailbox.next.remote())
-            told = pickle.loads(packed)
+            message = pickle.loads(packed)
             if kind == "end":
                 return
             if kind == "question":
-                mailbox.answer.remote(sender, pickle.dumps(answer(told)))
+                mailbox.answer.remote(sender, pickle.dumps(answer(message)))
             elif kind != "progress":
-                results[sender] = kind, told
+                results[sender] = kind, message
             elif progress is not None:
-                progress(*told)
+                progress(*message)
 
     thread = threading.Thread(target=listen, daemon=True, name="messages of workers")
     thread.start()

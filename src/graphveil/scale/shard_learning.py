@@ -164,12 +164,12 @@ class ShardUsers:
         """The reports of those of these users whom a plan asks."""
         if not self.shards.simulated:
             return self._stored(plan)
-        told = []
+        parts = []
         for (begin, end), users in zip(self.places, self._answering, strict=True):
             own = plan if plan.users == "all" else _between(plan, begin, end)
             if own is not None:
-                told.append(users.report(own))
-        return _joined(plan, told)
+                parts.append(users.report(own))
+        return _joined(plan, parts)
 
     def _stored(self, plan: Plan) -> Reports:
         whole = plan
@@ -182,11 +182,11 @@ class ShardUsers:
                 f"{self.shards.path} holds no reports to this question, and not what users hold: collect the answers to it first, and "
                 "export them; the method, its budget, settings and seed must be those that were asked with"
             )
-        told = [
+        parts = [
             kept.partition(partition, self.part.original[begin:end]).reports
             for partition, (begin, end) in zip(self.partitions, self.places, strict=True)
         ]
-        return _joined(plan, told)
+        return _joined(plan, parts)
 
     def hits(self, scores: NDArray[np.floating]) -> tuple[int, int]:
         """Return the number of test users with the right class, and of all test users, in these partitions.

@@ -172,7 +172,7 @@ class Shards:
         return Users(*read_held(file, users, self.manifest.features, self.manifest.classes))
 
     def simulated_labels(self, partition: int) -> NDArray[np.int64]:
-        """Everybody's label in one partition, for whoever measures a simulation; no row is read."""
+        """Return everybody's label in one partition, (users,) int64, to measure a simulation; no row is read."""
         return read_held_labels(*self._held(partition), self.manifest.classes)
 
     def reports(self, plan: Plan) -> StoredReports | None:

@@ -4,7 +4,7 @@ The statistics are those of `Town.generate`, the numbers are not. A partition is
 for it comes from random streams of its own, keyed by the seed and its number, so that it can be made alone:
 
     nearby links      drawn within the partition
-    links anywhere    each partition's users pick strangers from the whole town; whoever makes partition p draws the picks of
+    links anywhere    each partition's users pick strangers from the whole town; making partition p draws the picks of
                       all partitions again and keeps those that begin or end in p, so that both directions are where they belong
 """
 

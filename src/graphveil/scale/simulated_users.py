@@ -34,7 +34,7 @@ def write_held(
     labels
         Their labels: (users,) int64.
     rows
-        Called with the first place and the one behind the last, in order: their features, dense or sparse, or None.
+        Called with the first place and the one after the last, in order: their features, dense or sparse, or None.
     step
         The most users whose features are in memory at a time.
     """

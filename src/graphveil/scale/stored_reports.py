@@ -109,12 +109,12 @@ def find_reports(folder: Path, manifest: Manifest, plan: Plan) -> StoredReports 
 
 def kept_plan(file: Path) -> tuple[str, int, int]:
     """The digest of a plan that was asked, how many it asks, and how many of them have answered."""
-    told = read_json(file, ANEW)
+    content = read_json(file, ANEW)
     try:
         return (
-            str(told["digest"]),
-            check_whole(told["asked"], "asked", least=0),
-            check_whole(told["answered"], "answered", least=0),
+            str(content["digest"]),
+            check_whole(content["asked"], "asked", least=0),
+            check_whole(content["answered"], "answered", least=0),
         )
     except (InputError, KeyError, TypeError):
         raise InputError(f"{file} is damaged: {ANEW}") from None
@@ -162,10 +162,10 @@ def finish_reports(folder: Path, plan: Plan, asked: int, answered: int) -> None:
     asked, answered
         The numbers of users asked, and of those who have answered.
     """
-    told: dict[str, Any] = {"digest": plan_digest(plan), "asked": asked, "answered": answered}
+    content: dict[str, Any] = {"digest": plan_digest(plan), "asked": asked, "answered": answered}
     place = _place(folder, plan)
     part = place / f".{PLAN}.part"
-    part.write_text(json.dumps({**told, "plan": json.loads(plan.to_json())}) + "\n", encoding="utf-8")
+    part.write_text(json.dumps({**content, "plan": json.loads(plan.to_json())}) + "\n", encoding="utf-8")
     part.replace(place / PLAN)
 
 

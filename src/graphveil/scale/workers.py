@@ -151,9 +151,9 @@ def begin_work(
     torch.set_num_threads(1)
     lock = threading.Lock()
 
-    def tell(kind: str, told: Any) -> None:
+    def tell(kind: str, message: Any) -> None:
         with lock:
-            end.send((kind, told))
+            end.send((kind, message))
 
     def ask(question: Any) -> Any:
         tell("question", question)
@@ -164,10 +164,10 @@ def begin_work(
         dist.init_process_group(
             "gloo", init_method=f"file://{meeting}", rank=rank, world_size=size, timeout=PATIENCE
         )
-        return work(task, GlooCollective(), Caller(lambda *told: tell("progress", told), ask))
+        return work(task, GlooCollective(), Caller(lambda *message: tell("progress", message), ask))
 
-    kind, told = perform(join_and_work)
-    tell(kind, told)
+    kind, message = perform(join_and_work)
+    tell(kind, message)
     if kind == "result":
         # Others may still wait for what this one has sent.
         with suppress(RuntimeError):
@@ -238,45 +238,45 @@ def _listen(ends: list[Connection], progress: Progress | None, answer: Answer = 
             assert isinstance(end, Connection)
             rank = ends.index(end)
             try:
-                kind, told = end.recv()
+                kind, message = end.recv()
                 if kind == "question":
-                    end.send(answer(told))
+                    end.send(answer(message))
             except (EOFError, OSError):
                 return f"worker {rank} ended"
             if kind == "progress" and progress is not None:
-                progress(*told)
+                progress(*message)
             elif kind == "lost":
                 _raise_why(ends)
-                return f"worker {rank}: {told}"
+                return f"worker {rank}: {message}"
             elif kind == "result":
-                results[rank] = told
+                results[rank] = message
             else:
-                raise_failure(rank, kind, told)
+                raise_failure(rank, kind, message)
     return [results[rank] for rank in range(len(ends))]
 
 
 def _raise_why(ends: list[Connection]) -> None:
-    """Raise what a worker has said that left others alone, where it ended on its own; whoever was killed has said nothing."""
+    """Raise what a worker has said that left others alone, where it ended on its own; a killed one has said nothing."""
     for rank, end in enumerate(ends):
         with suppress(EOFError, OSError):
             while end.poll():
                 raise_failure(rank, *end.recv())
 
 
-def raise_failure(rank: int, kind: str, told: Any) -> None:
+def raise_failure(rank: int, kind: str, message: Any) -> None:
     """Raise what a worker has told, where it is an error or a fault.
 
     Parameters
     ----------
     rank
         The worker.
-    kind, told
+    kind, message
         What it has told, as `perform` returns it.
     """
     if kind == "error":
-        raise told
+        raise message
     if kind == "fault":
-        raise RuntimeError(f"worker {rank} failed:\n{told}")
+        raise RuntimeError(f"worker {rank} failed:\n{message}")
 
 
 # What stands in every error of a message that did not arrive.
