@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from graphveil import learn
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit, learn_unit, open_unit
 from graphveil.graphs.graph import Graph
+from graphveil.scale.part_users import SharedUsers
 from graphveil.scale.partition_learning import (
     PartOutcome,
     PartWork,
@@ -28,8 +29,7 @@ from graphveil.scale.partition_learning import (
     stripped,
 )
 from graphveil.scale.partitioned_graph import Division, cut_part, divide_graph
-from graphveil.scale.user_server import UserServer
-from graphveil.scale.workers import ProcessWorkers
+from graphveil.scale.workers import Caller, ProcessWorkers
 
 METHODS = ("base", "lpgnn", "upgnet", "ldpge", "veil")
 # The users of a town, and by how many points accuracies may differ after many epochs.
@@ -107,30 +107,31 @@ def by_workers(
     """The first run of each case as it was ready, and what workers learned in it; they are started once for all cases."""
     ready = [open_unit(RunUnit(spec, part)) for spec, part in cases]
     divided = [divide(each.job.graph, workers) for each in ready]
-    with ExitStack() as stack:
-        servers = [stack.enter_context(UserServer(each.job.users)) for each in ready]
-        tasks = [
-            [
-                PartWork(
-                    each.method.name,
-                    stripped(each.job),
-                    cut_part(each.job.graph, division.order, division.bounds, rank),
-                    server.address,
-                    spec.load_code,
-                )
-                for (spec, _), each, division, server in zip(cases, ready, divided, servers, strict=True)
-            ]
-            for rank in range(workers)
+    users = [SharedUsers(each.job.users) for each in ready]
+    tasks = [
+        [
+            PartWork(
+                each.method.name,
+                stripped(each.job),
+                cut_part(each.job.graph, division.order, division.bounds, rank),
+                spec.load_code,
+            )
+            for (spec, _), each, division in zip(cases, ready, divided, strict=True)
         ]
-        told = ProcessWorkers().run(_learn_each, tasks, None)
+        for rank in range(workers)
+    ]
+    told = ProcessWorkers().run(_learn_each, tasks, None, lambda asked: users[asked[0]].answer(asked[1]))
     found = [
         joined(parts, division.cut) for parts, division in zip(zip(*told, strict=True), divided, strict=True)
     ]
     return list(zip(ready, found, strict=True))
 
 
-def _learn_each(tasks: Sequence[PartWork], collective: Any, progress: Any) -> list[PartOutcome]:
-    return [learn_part(task, collective) for task in tasks]
+def _learn_each(tasks: Sequence[PartWork], collective: Any, caller: Caller) -> list[PartOutcome]:
+    def ask(case: int, question: Any) -> Any:
+        return caller.ask((case, question))
+
+    return [learn_part(task, collective, Caller(ask=partial(ask, case))) for case, task in enumerate(tasks)]
 
 
 def _in_one_process(spec: Experiment, part: str) -> tuple[Any, float]:

@@ -32,6 +32,7 @@ def test_another_process_finds_the_same():
         lambda folder: (folder / "inner" / "b.py").write_text("two "),
         lambda folder: (folder / "a.py").rename(folder / "c.py"),
         lambda folder: (folder / "new.py").touch(),
+        lambda folder: (folder / "new.toml").touch(),
         lambda folder: (folder / "a.py").unlink(),
     ],
 )

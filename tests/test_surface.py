@@ -144,10 +144,9 @@ INSIDE_FUNCTIONS = {
     "scale/partition_learning.py": {"pyarrow"},
     "scale/partitioners.py": {"graphveil.scale.streaming", "pymetis"},
     "scale/shard_reader.py": {"scipy.sparse"},
-    "scale/sharding.py": {"scipy.sparse"},
     "scale/simulated_users.py": {"scipy.sparse"},
     # Only those who ask for Ray need it.
-    "scale/units.py": {"graphveil.scale.ray_session", "graphveil.scale.ray_workers"},
+    "scale/units.py": {"graphveil.scale.ray_workers"},
     # Attacks are listed before anything heavy is there.
     "attacks/attribute.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.

@@ -19,8 +19,9 @@ def source_digest() -> str:
 
 
 def digest_of(folder: Path) -> str:
-    """Return the SHA-256 of the names and contents of all .py files below a folder, in the order of names."""
-    files = sorted((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*.py"))
+    """Return the SHA-256 of the names and contents of all code and settings (.py, .toml) below a folder, in the order of names."""
+    found = (file for file in folder.rglob("*") if file.suffix in (".py", ".toml"))
+    files = sorted((file.relative_to(folder).as_posix(), file) for file in found)
     whole = hashlib.sha256()
     for name, file in files:
         content = file.read_bytes()

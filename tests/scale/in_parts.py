@@ -68,7 +68,7 @@ def by_role(graph, workers):
     return Division(order, np.searchsorted(roles[order], np.arange(4)), 0.5)
 
 
-def at_fault(task, collective, progress):
+def at_fault(task, collective, caller):
     """A worker with a mistake in it, which notes each time that it begins."""
     error, notes = task
     with open(notes, "a") as file:
@@ -76,7 +76,7 @@ def at_fault(task, collective, progress):
     raise error
 
 
-def waits_forever(task, collective, progress):
+def waits_forever(task, collective, caller):
     """A worker that says that it has begun, and is never done."""
     task.touch()
     time.sleep(600)

@@ -6,7 +6,7 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.graphs import load
-from graphveil.graphs.part import GraphPart
+from graphveil.graphs.part import GraphPart, Group
 from graphveil.linear.propagation import (
     gcn_matrix,
     mean_matrix,
@@ -190,7 +190,8 @@ def test_rows_of_chosen_users_come_in_the_order_of_their_numbers(graph):
     def work(part):
         assert part.total_count == graph.node_count
         assert part.count(part.train) == int(graph.train.sum())
-        return part.everywhere(part.validation, part.original[part.validation], part.labels[part.validation])
+        group = Group.of(part, part.validation)
+        return group.rows(part.original), group.rows(part.labels)
 
     for numbers, labels in parted(graph, 3, work):
         np.testing.assert_array_equal(numbers, np.flatnonzero(graph.validation))

@@ -31,7 +31,7 @@ from graphveil.scale.shard_learning import (
     run_shard_unit,
     shard_part,
 )
-from graphveil.scale.workers import ProcessWorkers
+from graphveil.scale.workers import Caller, ProcessWorkers
 
 PARTITIONS = 3
 
@@ -56,7 +56,7 @@ def experiment_of(folder, method="lpgnn", **options):
 
 def learned(folder, *, on_disk, method="lpgnn", part="method"):
     return learn_shards(
-        ShardTask(RunUnit(experiment_of(folder, method), part), on_disk=on_disk), SINGLE_PROCESS
+        ShardTask(RunUnit(experiment_of(folder, method), part), on_disk=on_disk), SINGLE_PROCESS, Caller()
     )
 
 

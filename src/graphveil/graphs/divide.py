@@ -77,6 +77,13 @@ def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
 
     A graph without labels stays as it is. Labels change hands here, on the experimenter's side. The
     volunteers stay the same.
+
+    Parameters
+    ----------
+    graph, users
+        The two sides of the data.
+    seed
+        The seed of the split.
     """
     if graph.class_count == 0:
         return graph, users

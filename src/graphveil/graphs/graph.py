@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from graphveil.checks import check_array
 from graphveil.errors import InputError
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
+from graphveil.mechanisms.reports import gathered
 from graphveil.mechanisms.rows import PublicRange
 
 if TYPE_CHECKING:
@@ -115,19 +116,12 @@ class Graph:
         """Return the number of marked users, over all parts."""
         return int(users.sum())
 
-    def everywhere(self, users: NDArray[Any], *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """Rows of these users (a mask or ascending numbers), with those that other workers have of theirs, in the order of the
-        numbers that the whole graph has them by."""
-        return arrays
-
     def other_ends(self, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], RowsOfEnds]:
         """The links of some users (ascending numbers): how many each has, and a function from a row for each user of this graph to the
         row of each link's other end."""
-        counts = self.degrees[users]
-        ends = np.cumsum(counts)
-        at = np.repeat(self.indptr[users] - ends + counts, counts) + np.arange(int(counts.sum()))
+        pointers, at = gathered(self.indptr, users)
         others = self.indices[at]
-        return counts, lambda rows: rows[others]
+        return np.diff(pointers), lambda rows: rows[others]
 
     @property
     def edge_count(self) -> int:
@@ -172,15 +166,13 @@ class Graph:
 
     def with_edges(self, pairs: NDArray[np.integer], weights: NDArray[np.float64] | None = None) -> Graph:
         """The same graph with other edges (pairs of users in any order, each once where they have weights)."""
-        indptr, indices = symmetric_csr(pairs, self.node_count)
-        if weights is None:
-            return replace(self, indptr=indptr, indices=indices, weights=None)
-        codes = pair_codes(np.sort(pairs, axis=1).astype(np.int64), self.node_count)
-        order = np.argsort(codes)
-        rows = np.repeat(np.arange(self.node_count), np.diff(indptr))
-        both = np.sort(np.stack([rows, indices.astype(np.int64)], axis=1), axis=1)
-        place = np.searchsorted(codes[order], pair_codes(both, self.node_count))
-        return replace(self, indptr=indptr, indices=indices, weights=weights[order][place])
+        matrix = _symmetric(pairs, self.node_count, weights)
+        return replace(
+            self,
+            indptr=matrix.indptr.astype(np.int64),
+            indices=matrix.indices.astype(np.int32, copy=False),
+            weights=None if weights is None else matrix.data,
+        )
 
     def unweighted(self, least: float = LIKELY) -> Graph:
         """The same graph for those who cannot weigh: edges that count at least so much, all alike."""
@@ -254,6 +246,12 @@ def symmetric_csr(pairs: Any, nodes: int) -> tuple[NDArray[np.int64], NDArray[np
     >>> indptr.tolist(), indices.tolist()
     ([0, 1, 2, 2], [1, 0])
     """
+    matrix = _symmetric(pairs, nodes)
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
+
+
+def _symmetric(pairs: Any, nodes: int, weights: NDArray[np.float64] | None = None) -> Any:
+    """The symmetric CSR matrix of pairs in any order, without loops: their weights, else True."""
     from scipy.sparse import coo_array
 
     pairs = np.asarray(pairs)
@@ -270,5 +268,5 @@ def symmetric_csr(pairs: Any, nodes: int) -> tuple[NDArray[np.int64], NDArray[np
     apart = pairs[:, 0] != pairs[:, 1]
     first, second = (pairs[apart, side].astype(np.int32) for side in (0, 1))
     both = (np.concatenate([first, second]), np.concatenate([second, first]))
-    matrix = coo_array((np.ones(len(both[0]), dtype=bool), both), shape=(nodes, nodes)).tocsr()
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
+    values = np.ones(2 * len(first), dtype=bool) if weights is None else np.tile(weights[apart], 2)
+    return coo_array((values, both), shape=(nodes, nodes)).tocsr()

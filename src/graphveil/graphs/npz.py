@@ -98,31 +98,18 @@ def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
     if max_gigabytes is not None:
         most = check_number(max_gigabytes, "max_gigabytes", above=0, infinite=True)
     arrays = read_arrays(path, most)
-    if "edges" not in arrays:
-        raise InputError(f"{path} has no array 'edges': a graph needs its edges, as pairs of users (E x 2)")
-    edges = arrays["edges"]
-    if not edges.size:
-        edges = arrays["edges"] = np.empty((0, 2), dtype=np.int64)
-    raw = raw_of(arrays, path, edges, None)
-    raw = replace(raw, features=_features(arrays, path))
+    raw, sparse = raw_of(arrays, path), csr_arrays(arrays, path)
+    raw = replace(raw, features=arrays.get("x") if sparse is None else csr_features(path, *sparse))
     _check_fit(raw, path, most)
     return raw
 
 
-def raw_of(arrays: Mapping[str, NDArray[Any]], path: Path, edges: NDArray[Any], features: Any) -> Raw:
-    """Return what a file holds besides its edges and features, checked, with those.
-
-    Parameters
-    ----------
-    arrays
-        The file's arrays by name.
-    path
-        The file, for errors.
-    edges
-        Pairs of users (E x 2, int).
-    features
-        Features (users x features), dense or CSR, or None.
-    """
+def raw_of(arrays: dict[str, NDArray[Any]], path: Path) -> Raw:
+    """Return what a file holds besides its features, checked; of large arrays no value is looked at."""
+    if "edges" not in arrays:
+        raise InputError(f"{path} has no array 'edges': a graph needs its edges, as pairs of users (E x 2)")
+    if not arrays["edges"].size:
+        arrays["edges"] = np.empty((0, 2), dtype=np.int64)
     for key, array in arrays.items():
         kinds, dimensions, what = ARRAYS.get(key, (array.dtype.kind, (array.ndim,), ""))
         fits = array.dtype.kind in kinds and array.ndim in dimensions
@@ -131,9 +118,8 @@ def raw_of(arrays: Mapping[str, NDArray[Any]], path: Path, edges: NDArray[Any], 
             raise InputError(f"{path}: {key} must be {what}, got {array.dtype} of shape {array.shape}{hint}")
     ends, names = arrays.get("range"), arrays.get("feature_names")
     return Raw(
-        edges=edges,
+        edges=arrays["edges"],
         labels=arrays.get("y"),
-        features=features,
         range=None if ends is None else (float(ends.flat[0]), float(ends.flat[1])),
         binary=bool(arrays.get("binary", False)),
         metric=str(arrays["metric"]) if "metric" in arrays else None,
@@ -175,17 +161,32 @@ def _masks(arrays: Mapping[str, NDArray[Any]], path: Path) -> GivenSplit | None:
     return GivenSplit(*masks)
 
 
-def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> Any:
-    if "x" in arrays or not any(key in arrays for key in CSR_KEYS):
-        return arrays.get("x")
+def csr_arrays(arrays: Mapping[str, NDArray[Any]], path: Path) -> tuple[NDArray[Any], ...] | None:
+    """Return the arrays of sparse features in the order of `CSR_KEYS`; None where there are none."""
     absent = [key for key in CSR_KEYS if key not in arrays]
+    if "x" in arrays or len(absent) == len(CSR_KEYS):
+        return None
     if absent:
         raise InputError(f"{path} has sparse features without {', '.join(absent)}: add them")
+    if not all(0 <= int(side) < MAX_NODES for side in arrays["x_shape"]):
+        raise InputError(f"{path}: x_shape must be two numbers from 0 to {MAX_NODES - 1}")
+    return tuple(arrays[key] for key in CSR_KEYS)
+
+
+def csr_features(
+    path: Path, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], shape: Any
+) -> Any:
+    """Return sparse features; refuse arrays that do not fit together.
+
+    Parameters
+    ----------
+    path
+        The file, for errors.
+    indptr, indices, data, shape
+        The arrays of a CSR matrix.
+    """
     from scipy.sparse import csr_array
 
-    indptr, indices, data, shape = (arrays[key] for key in CSR_KEYS)
-    if not all(0 <= int(side) < MAX_NODES for side in shape):
-        raise InputError(f"{path}: x_shape must be two numbers from 0 to {MAX_NODES - 1}")
     try:
         matrix = csr_array((data, indices, indptr), shape=tuple(map(int, shape)))
         matrix.check_format()
@@ -209,7 +210,19 @@ def _check_fit(raw: Raw, path: Path, max_gigabytes: float) -> None:
 
 
 def with_label(name: str, raw: Raw, label: str | int | None, allowed: tuple[str, ...] | None = None) -> Raw:
-    """Return the data with another label: an array of that name, or a column of y by its number."""
+    """Return the data with another label.
+
+    Parameters
+    ----------
+    name
+        The name of the data, for errors.
+    raw
+        The data.
+    label
+        The name of an array, or the number of a column of y; None and "y" change nothing.
+    allowed
+        The names that may be chosen; all by default.
+    """
     if label is None or label == "y":
         return raw
     if isinstance(label, str) and not label.isdigit():

@@ -81,11 +81,6 @@ class GraphPart(Graph):
     def count(self, users: NDArray[np.bool_]) -> int:
         return int(self.collective.sum(np.array([int(users.sum())]))[0])
 
-    def everywhere(self, users: NDArray[Any], *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        numbers = self.original[users]
-        order = np.argsort(self.collective.gather(numbers), kind="stable")
-        return tuple(self.collective.gather(np.ascontiguousarray(array))[order] for array in arrays)
-
     def edge_list(self) -> NoReturn:
         raise InputError(f"this needs every edge in one place, and {_PARTED}")
 

@@ -150,10 +150,8 @@ def recipe_of(split: Any, given: GivenSplit | None = None) -> SplitRecipe:
         return split
     if isinstance(split, Split):
         return GivenSplit(split.train, split.validation, split.test)
-    if split == "random":
-        return RandomSplit()
-    if split == "few":
-        return FewLabelSplit()
+    if split in ("random", "few"):
+        return RandomSplit() if split == "random" else FewLabelSplit()
     if split == "given":
         if given is None:
             raise InputError("this data came without masks: split must be 'random', 'few' or a recipe")
@@ -200,9 +198,5 @@ def _shuffled(labels: Labels, seed: int, stream: int) -> NDArray[np.int64]:
 
 
 def _masks(labels: Labels, *groups: NDArray[np.int64]) -> Split:
-    masks = []
-    for group in groups:
-        mask = np.zeros(len(labels), dtype=bool)
-        mask[group] = True
-        masks.append(mask)
-    return check_split(Split(*masks), labels)
+    everybody = np.arange(len(labels))
+    return check_split(Split(*(np.isin(everybody, group) for group in groups)), labels)

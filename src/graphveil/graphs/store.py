@@ -106,7 +106,17 @@ URL = "https://snap.stanford.edu/data"
 
 
 def read_snap(source: SnapSource, feature_count: int, folder: Path) -> Raw:
-    """Read the three files of a graph, wherever they are in a folder."""
+    """Read the three files of a graph.
+
+    Parameters
+    ----------
+    source
+        What the files are called and hold.
+    feature_count
+        The number of features.
+    folder
+        The folder that they are in, at any depth.
+    """
     links, table, lists = (_file(folder, source.stem, end) for end in ("edges.csv", "target.csv", ".json"))
     edges = np.loadtxt(links, delimiter=",", skiprows=1, dtype=np.int64, ndmin=2)
     targets = _targets(table, source)
@@ -196,17 +206,12 @@ def _fetch(known: Dataset, source: PygSource | SnapSource, folder: Path) -> Raw:
 
 def _side_by_side(parts: list[list[Any]]) -> Raw:
     """Many graphs as one that falls apart into them; each part is a mask, in the order train, validation, test."""
-    raws = [(part, raw_from_pyg(data)) for part, graphs in enumerate(parts) for data in graphs]
-    counts = [len(np.asarray(raw.labels)) for _, raw in raws]
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    part_of = np.repeat([part for part, _ in raws], counts)
-    dense = [raw.features.toarray() if hasattr(raw.features, "tocsr") else raw.features for _, raw in raws]
-    return Raw(
-        edges=np.concatenate([raw.edges + start for (_, raw), start in zip(raws, starts, strict=True)]),
-        labels=np.concatenate([np.asarray(raw.labels) for _, raw in raws]).astype(np.int64),
-        features=np.concatenate(dense),
-        given=GivenSplit(*(part_of == part for part in range(len(PARTS)))),
-    )
+    from torch_geometric.data import Batch
+
+    whole = raw_from_pyg(Batch.from_data_list([data for part in parts for data in part]))
+    users = [sum(data.num_nodes for data in part) for part in parts]
+    part_of = np.repeat(np.arange(len(parts)), users)
+    return replace(whole, given=GivenSplit(*(part_of == part for part in range(len(PARTS)))))
 
 
 def _tidy(known: Dataset, raw: Raw) -> Raw:

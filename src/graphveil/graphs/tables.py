@@ -38,17 +38,15 @@ class PairTable:
         read = {".csv": self._csv, ".parquet": self._parquet}.get(self.file.suffix.lower())
         if read is None:
             raise InputError(f"{self.file} has an unknown format: use .csv or .parquet, or .npz for a graph")
-        batches = read()
-        while True:
-            with reading_table(self.file, self.instead):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            for place, column in enumerate(batch):
-                if column.null_count and not self.optional:
-                    name = self.names[place] if self.names else place + 1
-                    raise InputError(f"{self.file}: column {name!r} has empty cells: leave those rows out")
-            yield batch
+        with reading_table(self.file, self.instead):
+            for batch in read():
+                for place, column in enumerate(batch):
+                    if column.null_count and not self.optional:
+                        name = self.names[place] if self.names else place + 1
+                        raise InputError(
+                            f"{self.file}: column {name!r} has empty cells: leave those rows out"
+                        )
+                yield batch
 
     def words(self) -> list[tuple[str, str]]:
         """All rows as text, without space around it; an empty cell is an empty text."""
@@ -203,17 +201,36 @@ class TableFile:
             self.metadata: Mapping[bytes, bytes] = self._table.schema_arrow.metadata or {}
         self.rows = sum(self.groups)
 
-    def group(self, group: int, names: Sequence[str]) -> dict[str, Column]:
-        """Columns of one row group."""
-        return self._read([group], names)
-
     def read(self, names: Sequence[str]) -> dict[str, Column]:
         """Columns of the whole table."""
         return self._read(range(len(self.groups)), names)
 
-    def array(self, name: str, kind: Any) -> Array:
-        """One column of the whole table, which must have that type."""
-        return self.checked_array(self.read([name])[name], kind, name)
+    def column(self, name: str, group: int | None = None) -> Column:
+        """One column, of the whole table or of one row group."""
+        return self._read(range(len(self.groups)) if group is None else [group], [name])[name]
+
+    def array(self, name: str, kind: Any, group: int | None = None) -> Array:
+        """Return one column, of the whole table or of one row group, which must have that type.
+
+        Parameters
+        ----------
+        name
+            The name of the column.
+        kind
+            Its type, as numpy names it.
+        group
+            The row group; None reads all.
+        """
+        return self.checked_array(self.column(name, group), kind, name)
+
+    def lists(self, name: str, kind: Any = None) -> tuple[NDArray[np.int64], Array]:
+        """Row pointers and values of a column that must be lists of that type (of any, where it is None)."""
+        column = self.column(name)
+        if not isinstance(column, Lists) or column.pointers is None:
+            raise self._damaged(f"column {name!r} must be lists")
+        if kind is not None:
+            self.checked_array(column.values, kind, name)
+        return column.pointers, column.values
 
     def check_rows(self, rows: int) -> None:
         """Refuse a table of another length."""
@@ -221,19 +238,21 @@ class TableFile:
             raise self._damaged(f"it has {self.rows} rows, the manifest says {rows}")
 
     def checked_array(self, column: Column, kind: Any, name: str) -> Array:
-        """A column that must be an array of that type."""
+        """Return a column that was read, if it is an array of that type; refuse another one.
+
+        Parameters
+        ----------
+        column
+            The column.
+        kind
+            The type, as numpy names it.
+        name
+            The name of the column, for errors.
+        """
         if isinstance(column, Lists) or column.dtype != np.dtype(kind):
             got = "lists" if isinstance(column, Lists) else column.dtype
             raise self._damaged(f"column {name!r} must be {np.dtype(kind)}, got {got}")
         return column
-
-    def checked_lists(self, column: Column, kind: Any, name: str) -> tuple[NDArray[np.int64], Array]:
-        """Row pointers and values of a column that must be lists of that type (of any, where it is None)."""
-        if not isinstance(column, Lists) or column.pointers is None:
-            raise self._damaged(f"column {name!r} must be lists")
-        if kind is not None:
-            self.checked_array(column.values, kind, name)
-        return column.pointers, column.values
 
     def _read(self, groups: Sequence[int], names: Sequence[str]) -> dict[str, Column]:
         for name in names:
@@ -280,9 +299,7 @@ class TableFile:
     def _values(self, array: Any, name: str) -> Array:
         from pyarrow import types
 
-        if any(
-            is_text(array.type) for is_text in (types.is_dictionary, types.is_string, types.is_large_string)
-        ):
+        if types.is_dictionary(array.type) or _is_text(array.type):
             return text_array(decoded(array, self.file, self.instead), self.file, self.instead)
         if not any(fits(array.type) for fits in (types.is_boolean, types.is_integer, types.is_floating)):
             raise self._damaged(f"column {name!r} must hold numbers or text, got {array.type}")
@@ -325,15 +342,20 @@ def _damaged(file: Path, error: Exception, instead: str) -> InputError:
 
 def open_parquet(file: Path, instead: str, **options: Any) -> Any:
     """Open a Parquet file whose columns have different names. Text that repeats stays so until its length is checked."""
-    from pyarrow import parquet, types
+    from pyarrow import parquet
 
     table = parquet.ParquetFile(regular(file), **options)
     schema = table.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise InputError(f"{file} has two columns of the same name: {instead}")
-    is_text = (types.is_string, types.is_large_string)
-    texts = [field.name for field in schema if any(fits(field.type) for fits in is_text)]
+    texts = [field.name for field in schema if _is_text(field.type)]
     return parquet.ParquetFile(file, read_dictionary=texts, **options) if texts else table
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def _width(kind: Any) -> int:
@@ -364,7 +386,15 @@ def check_size(size: int, file: Path, instead: str) -> None:
 
 
 def decoded(column: Any, file: Path, instead: str) -> Any:
-    """A column of text whose every letter is UTF-8, and which is no longer than the limit when each row has its own text."""
+    """Return a column of text with a text of its own for each row, all of it UTF-8 and together no longer than a file may be.
+
+    Parameters
+    ----------
+    column
+        The column, of Arrow.
+    file, instead
+        The file and what to do, for errors.
+    """
     from pyarrow import compute, types
 
     if types.is_dictionary(column.type):
@@ -378,7 +408,15 @@ def decoded(column: Any, file: Path, instead: str) -> Any:
 
 
 def text_array(column: Any, file: Path, instead: str) -> NDArray[np.str_]:
-    """A column of text as an array, in which every text takes as much room as the longest."""
+    """Return a column of text as an array, (rows,) of text, in which every text takes as much room as the longest.
+
+    Parameters
+    ----------
+    column
+        The column, of Arrow.
+    file, instead
+        The file and what to do, for errors.
+    """
     from pyarrow import compute
 
     longest = compute.max(compute.binary_length(column)).as_py() or 1

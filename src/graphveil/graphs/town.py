@@ -122,7 +122,17 @@ def pick_nearby(
 def pick_anywhere(
     plan: Town, pickers: NDArray[np.int32], random: np.random.Generator
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Draw friends for users from the whole town; return who picks (repeated for each pick) and whom."""
+    """Draw friends for users from the whole town; return who picks (repeated for each pick) and whom.
+
+    Parameters
+    ----------
+    plan
+        The town.
+    pickers
+        The users who pick: (users,) int32.
+    random
+        The generator to draw from.
+    """
     far = np.repeat(pickers, _picks(len(pickers), plan.degree * (1 - plan.nearby) / 2, random))
     return far, random.integers(0, plan.users, len(far), dtype=np.int32)
 
@@ -143,13 +153,19 @@ def _picks(users: int, mean: float, random: np.random.Generator) -> NDArray[np.i
 
 def interest_rates(plan: Town, random: np.random.Generator) -> NDArray[np.float32]:
     """Telling feature j is common in kind j mod kinds; every other feature has a rate of its own, the same for all."""
-    telling = np.sort(random.permutation(plan.features)[: plan.telling])
-    low, high = sorted((plan.rarely, plan.often))
-    rates = np.tile(random.uniform(low, high, plan.features), (plan.kinds, 1))
+    telling, own = _rates(plan, random)
+    rates = np.tile(own, (plan.kinds, 1))
     for place, feature in enumerate(telling):
         rates[:, feature] = plan.rarely
         rates[place % plan.kinds, feature] = plan.often
     return rates.astype(np.float32)
+
+
+def _rates(plan: Town, random: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The telling features, and a rate for each feature."""
+    telling = np.sort(random.permutation(plan.features)[: plan.telling])
+    low, high = sorted((plan.rarely, plan.often))
+    return telling, random.uniform(low, high, plan.features)
 
 
 def draw_interests(
@@ -215,9 +231,8 @@ class LabelTown(Town):
 
 def _interests(plan: LabelTown, members: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.uint8]:
     """Telling feature j is common among members of club j mod kinds; every other feature has a rate of its own."""
-    telling = np.sort(random.permutation(plan.features)[: plan.telling])
-    low, high = sorted((plan.rarely, plan.often))
-    rates = random.uniform(low, high, plan.features).astype(np.float32)
+    telling, own = _rates(plan, random)
+    rates = own.astype(np.float32)
     clubs = np.arange(plan.telling) % plan.kinds
 
     def chances(block: slice) -> NDArray[np.float32]:

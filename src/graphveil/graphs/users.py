@@ -77,17 +77,7 @@ class SimulatedUsers:
     simulation says so, and never a plan.
     """
 
-    __slots__ = (
-        "_answering",
-        "_blind",
-        "_curator",
-        "_holder",
-        "_known",
-        "_ledger",
-        "_lock",
-        "_unsound",
-        "_words",
-    )
+    __slots__ = ("_answering", "_holder", "_known", "_ledger", "_lock", "_options", "_words")
 
     def __init__(
         self,
@@ -100,9 +90,8 @@ class SimulatedUsers:
         answering: NDArray[np.bool_] | None = None,
         curator: bool = False,
     ) -> None:
-        self._holder, self._ledger, self._words = holder, ledger, words
-        self._blind, self._unsound, self._answering = blind, unsound, answering
-        self._curator = curator
+        self._holder, self._ledger, self._words, self._answering = holder, ledger, words, answering
+        self._options = {"blind": blind, "unsound": unsound, "curator": curator}
         # Mechanisms that were there before anybody could ask: one that is registered later is not answered.
         self._known = frozenset(entry(name) for name in names())
         # One after the other: two threads that share words might draw the same ones.
@@ -120,15 +109,8 @@ class SimulatedUsers:
         if entry(plan.mechanism) not in self._known:
             raise PrivacyError(f"register {plan.mechanism} first, before users declare their budget")
         with self._lock:
-            reports = answer(
-                plan,
-                self._holder.asked(plan),
-                self._ledger,
-                self._words,
-                blind=self._blind,
-                unsound=self._unsound,
-                curator=self._curator,
-            )
+            asked = self._holder.asked(plan)
+            reports = answer(plan, asked, self._ledger, self._words, **self._options)
         if self._answering is None:
             return reports
         return reports.answered_by(self._answering[self._ledger.asked(plan)])
@@ -350,13 +332,11 @@ class Users:
 
     def with_levels(self, levels: Any) -> Users:
         """The same users, each with the privacy level that they chose (1, 2, …)."""
-        raw, lists = self.raw, self.raw.neighbours
-        return Users(raw.features, raw.labels, neighbours=lists, levels=levels, test_links=raw.test_links)
+        return Users(**{**vars(self.raw), "levels": levels})
 
     def with_test_links(self, test: LinkPairs, neighbours: Neighbours) -> Users:
         """The same users where links are to be predicted: they hold the test pairs, and list the training links alone."""
-        raw = self.raw
-        return Users(raw.features, raw.labels, neighbours=neighbours, levels=raw.levels, test_links=test)
+        return Users(**{**vars(self.raw), "neighbours": neighbours, "test_links": test})
 
     @property
     def have_levels(self) -> bool:
@@ -385,9 +365,7 @@ class Users:
         return class_scores(predicted, self.raw.labels, graph.test, graph.class_count)
 
     def _check_predicted(self, predicted: NDArray[np.int64], graph: Graph) -> None:
-        self._check_together(graph)
-        if not graph.test.any():
-            raise InputError("the test split is empty: there is nobody to evaluate on")
+        self._check_tested(graph)
         shape = self.raw.labels.shape
         check_array(predicted, "predictions", f"integers of shape {shape}", "iu", shape)
         if predicted.size and not 0 <= int(predicted.min()) <= int(predicted.max()) < graph.class_count:
@@ -417,15 +395,18 @@ class Users:
 
         ``predicted`` holds a number for every user. As with `evaluate`, nothing of a test user leaves this side.
         """
-        self._check_together(graph)
+        self._check_tested(graph)
         features = self.raw.rows()
-        if not graph.test.any():
-            raise InputError("the test split is empty: there is nobody to evaluate on")
         array = check_array(predicted, "norms", f"{len(self)} numbers, one a user", "iuf", (len(self),))
         if not np.isfinite(array).all():
             raise InputError("norms must be finite, got NaN or infinity: the model has diverged")
         test = np.flatnonzero(graph.test)
         return float(np.abs(array[test] - row_norms(features[test])[:, 0]).mean())
+
+    def _check_tested(self, graph: Graph) -> None:
+        self._check_together(graph)
+        if not graph.test.any():
+            raise InputError("the test split is empty: there is nobody to evaluate on")
 
     def _check_together(self, graph: Graph) -> None:
         if len(self) != graph.node_count:
@@ -492,13 +473,9 @@ def expected_shares(levels: int, distribution: str = "uniform") -> NDArray[np.fl
     [0.5, 0.0, 0.0, 0.5]
     """
     draw_levels(0, levels, distribution)
+    chosen = {"strict": [0], "relaxed": [-1], "bimodal": [0, -1]}.get(distribution, slice(None))
     shares = np.zeros(levels)
-    if distribution == "uniform":
-        shares[:] = 1 / levels
-    if distribution in ("strict", "bimodal"):
-        shares[0] += 1
-    if distribution in ("relaxed", "bimodal"):
-        shares[-1] += 1
+    shares[chosen] = 1 / levels if distribution == "uniform" else 1
     return np.asarray(shares / shares.sum())
 
 

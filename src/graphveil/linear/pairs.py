@@ -116,6 +116,19 @@ class LearnedMatrix:
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, values: Tensor, pattern: PairPattern) -> Tensor:
+        """Multiply a matrix of these values with ``dense``.
+
+        Parameters
+        ----------
+        ctx
+            What is kept for the gradient.
+        dense
+            The factor: (n, k).
+        values
+            The entries: (2m + n,).
+        pattern
+            Their places.
+        """
         ctx.pattern = pattern
         ctx.save_for_backward(dense, values)
         return torch.mm(pattern.csr(values), dense)
@@ -155,6 +168,17 @@ class PairProducts:
 class _Products(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, pattern: PairPattern) -> Tensor:
+        """Multiply the rows of each pair with each other.
+
+        Parameters
+        ----------
+        ctx
+            What is kept for the gradient.
+        rows
+            H: (n, h).
+        pattern
+            The pairs.
+        """
         ctx.pattern = pattern
         ctx.save_for_backward(rows)
         first, second = pattern.ends

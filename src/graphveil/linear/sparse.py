@@ -169,7 +169,11 @@ class SparseMatrix:
         if out is None:
             out = dense.new_empty((self.shape[0], dense.shape[1]))
         # Said so, torch neither clears nor copies what it is about to overwrite.
-        return torch.addmm(out, self._forward, dense, beta=0, out=out)
+        return torch.addmm(out, self._forward, self.operand(dense), beta=0, out=out)
+
+    def operand(self, dense: Tensor) -> Tensor:
+        """Return the rows that the stored entries are multiplied with."""
+        return dense
 
     def multiply_add(self, dense: Tensor, added: Tensor, weight: float, out: Tensor | None = None) -> Tensor:
         """Return the product with ``dense`` plus ``weight`` times ``added``, without a gradient.
@@ -185,7 +189,7 @@ class SparseMatrix:
         out
             The tensor to write to; a new one by default.
         """
-        return torch.addmm(added, self._forward, dense, beta=weight, out=out)
+        return torch.addmm(added, self._forward, self.operand(dense), beta=weight, out=out)
 
     def add_product(self, dense: Tensor, weight: float, scale: float, out: Tensor) -> Tensor:
         """Set out ← scale·out + weight·(matrix @ dense), in place and without a gradient.
@@ -199,7 +203,7 @@ class SparseMatrix:
         out
             The tensor to change: (n, k).
         """
-        return torch.addmm(out, self._forward, dense, beta=scale, alpha=weight, out=out)
+        return torch.addmm(out, self._forward, self.operand(dense), beta=scale, alpha=weight, out=out)
 
     def thinned(self, dropped: float) -> SparseMatrix:
         """A random share of the entries (``dropped``, in [0, 1)) at 0, the others scaled up by as much as keeps the mean."""
@@ -217,13 +221,24 @@ class SparseMatrix:
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
-        ctx.matrix = matrix
-        return matrix.multiply(dense)
+    def forward(ctx: Any, dense: Tensor, operator: SparseMatrix | HopSeries) -> Tensor:
+        """Multiply with ``dense``.
+
+        Parameters
+        ----------
+        ctx
+            What is kept for the gradient.
+        dense
+            The factor: (m, k).
+        operator
+            The linear map: (n, m).
+        """
+        ctx.operator = operator
+        return operator.multiply(dense)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return ctx.matrix.transposed.multiply(gradients[0].contiguous()), None
+        return ctx.operator.transposed.multiply(gradients[0].contiguous()), None
 
 
 def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
@@ -330,10 +345,10 @@ class HopSeries(ABC):
         return type(self)(self.matrix.transposed, self.coefficients)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        multiply: Callable[..., Tensor] = _Evaluation.apply
-        return dense if self.coefficients == (1.0,) else multiply(dense, self)
+        product: Callable[..., Tensor] = _Product.apply
+        return dense if self.coefficients == (1.0,) else product(dense, self)
 
-    def evaluate(self, dense: Tensor) -> Tensor:
+    def multiply(self, dense: Tensor) -> Tensor:
         """The product without a gradient."""
         return self.into(dense, torch.empty_like(dense), torch.empty_like(dense))
 
@@ -408,38 +423,24 @@ class Polynomial(HopSeries):
     [2.0, 1.0]
     """
 
-    def evaluate(self, dense: Tensor) -> Tensor:
-        total = self.coefficients[-1] * dense
-        for coefficient in reversed(self.coefficients[:-1]):
-            total = _hop(self.matrix, total, dense, coefficient)
-        return total
-
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
+        """Return the product, without a gradient, in one of two tensors that are given.
+
+        Parameters
+        ----------
+        dense
+            The matrix to multiply with: (n, k).
+        total, spare
+            The tensors to work in: (n, k) each.
+        """
         torch.mul(dense, self.coefficients[-1], out=total)
         for coefficient in reversed(self.coefficients[:-1]):
-            _hop(self.matrix, total, dense, coefficient, spare)
+            if coefficient:
+                self.matrix.multiply_add(total, dense, coefficient, spare)
+            else:
+                self.matrix.multiply(total, spare)
             total, spare = spare, total
         return total
-
-
-def _hop(
-    matrix: SparseMatrix, total: Tensor, dense: Tensor, coefficient: float, out: Tensor | None = None
-) -> Tensor:
-    """One step of Horner's rule: P·total + c·X."""
-    if coefficient:
-        return matrix.multiply_add(total, dense, coefficient, out)
-    return matrix.multiply(total, out)
-
-
-class _Evaluation(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, dense: Tensor, series: HopSeries) -> Tensor:
-        ctx.series = series
-        return series.evaluate(dense)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return ctx.series.transposed.evaluate(gradients[0].contiguous()), None
 
 
 class Chebyshev(HopSeries):
@@ -456,6 +457,15 @@ class Chebyshev(HopSeries):
     """
 
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
+        """Return the product, without a gradient, in one of two tensors that are given.
+
+        Parameters
+        ----------
+        dense
+            The matrix to multiply with: (n, k).
+        total, spare
+            The tensors to work in: (n, k) each.
+        """
         # ``total`` is the newest b, ``spare`` the one before, which the next takes the place of.
         torch.mul(dense, self.coefficients[-1], out=total)
         spare.zero_()

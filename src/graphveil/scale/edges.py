@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.tables import TableFile, writing_table
+from graphveil.mechanisms.reports import gathered
 from graphveil.scale.manifest import AGAIN
 
 # Entries of a row group, about: 16 MB a column.
@@ -109,6 +110,31 @@ def check_order(file: Path, first: int, pointers: Pointers, targets: Targets) ->
         raise InputError(f"{file} is damaged: it has a link to oneself; {AGAIN}")
 
 
+def renumbered(
+    indptr: Pointers, indices: NDArray[np.integer], users: NDArray[np.int64], number: NDArray[np.integer]
+) -> tuple[Pointers, Targets]:
+    """Return the links of some users with other numbers: row pointers, and neighbours in ascending order.
+
+    Parameters
+    ----------
+    indptr, indices
+        The links of all users in CSR form.
+    users
+        The rows to take, in this order: (rows,) int64.
+    number
+        The new number of each user: (users,).
+
+    >>> renumbered(np.array([0, 2, 3, 4]), np.array([1, 2, 0, 0]), np.array([0, 2]), np.array([5, 9, 7]))
+    (array([0, 2, 3]), array([7, 9, 5], dtype=int32))
+    """
+    pointers, at = gathered(indptr, users)
+    # One number for both ends: sorted, it is by user and then by neighbour.
+    codes = np.repeat(np.arange(len(users)), np.diff(pointers)) << 32
+    codes |= number[indices[at]]
+    codes.sort()
+    return pointers, (codes & 0xFFFFFFFF).astype(np.int32)
+
+
 def edge_blocks(file: Path, pointers: Pointers, users: int) -> Iterator[Block]:
     """Yield the links of a partition, one row group at a time; blocks together are all of its rows, in order.
 
@@ -130,7 +156,7 @@ def edge_blocks(file: Path, pointers: Pointers, users: int) -> Iterator[Block]:
         end = rows if group == groups[-1] else int(np.searchsorted(pointers, entries))
         if pointers[end] != entries:
             raise InputError(f"{file} is damaged: a row group ends within a user's links; {AGAIN}")
-        targets = table.checked_array(table.group(group, ["target"])["target"], np.int32, "target")
+        targets = table.array("target", np.int32, group)
         if targets.size and not 0 <= int(targets.min()) <= int(targets.max()) < users:
             raise InputError(f"{file} is damaged: it links to users that are not there; {AGAIN}")
         yield begin, end, targets

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import duckdb
@@ -28,36 +27,40 @@ ROWS = 1 << 20
 MANY, LONELY = 1_000_000, 100
 
 
-class LinkDatabase(AbstractContextManager["LinkDatabase"]):
-    """Pairs of users in any order, by numbers or by ids, and what is made of them, in a new folder that is removed at the end."""
+class LinkDatabase(ExitStack):
+    """Pairs of users in any order, by numbers or by ids, and what is created of them, in a new folder that is removed at the end."""
 
     def __init__(self, folder: Path, gigabytes: float) -> None:
+        super().__init__()
         self.folder = folder
         folder.mkdir()
+        self.callback(shutil.rmtree, folder, ignore_errors=True)
+        self.gigabytes = gigabytes
+        self.push(self._explain)
         config: dict[str, Any] = {
             "memory_limit": f"{max(int(gigabytes * 1000), LEAST_MEGABYTES)}MB",
             "temp_directory": str(folder / "spilled"),
             "threads": 1,
             "preserve_insertion_order": False,
         }
-        self._database = duckdb.connect(str(folder / "links.duckdb"), config=config)
+        self._database = self.enter_context(duckdb.connect(str(folder / "links.duckdb"), config=config))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._database.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def _explain(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise InputError(
+                f"the links cannot be sorted in {self.gigabytes:g} GB: give a larger --max-memory"
+            ) from None
 
     def add(self, table: str, batches: Iterable[tuple[Any, Any]]) -> None:
         """Add rows of two columns, ``a`` and ``b``, to a new table, whose types are those of the first rows."""
-        made = False
+        created = False
         for first, second in batches:
             self._database.register("batch", pyarrow.table({"a": first, "b": second}))
-            how = f"INSERT INTO {table}" if made else f"CREATE OR REPLACE TABLE {table} AS"
+            how = f"INSERT INTO {table}" if created else f"CREATE OR REPLACE TABLE {table} AS"
             self._database.execute(f"{how} SELECT * FROM batch")
             self._database.unregister("batch")
-            made = True
-        if not made:
+            created = True
+        if not created:
             self._database.execute(f"CREATE OR REPLACE TABLE {table} (a INTEGER, b INTEGER)")
 
     def name_users(self, tables: Iterable[str]) -> Any:

@@ -6,15 +6,17 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
 
 from graphveil.errors import InputError
 from graphveil.files import read_json
-from graphveil.graphs.graph import MAX_NODES, Metric
+from graphveil.graphs.graph import MAX_NODES, Graph, Metric
 from graphveil.graphs.load import MANIFEST
+from graphveil.mechanisms.rows import PublicRange
 
 FORMAT = 1
 USERS, EDGES = "users.parquet", "edges.parquet"
@@ -24,8 +26,6 @@ SIMULATED, REPORTS = "users", "reports"
 SCATTERING, SORTING, COMING = ".scratch", ".sorting", f".{MANIFEST}.part"
 LEFT = (SCATTERING, SORTING, COMING)
 AGAIN = "write it again with `graphveil graph shard`"
-
-IdKind = Literal["text", "integer"]
 
 
 class Partition(BaseModel):
@@ -62,10 +62,72 @@ class Manifest(BaseModel):
     classes: NonNegativeInt
     metric: Metric
     feature_names: tuple[str, ...] | None = None
-    ids: IdKind | None = None
+    ids: Literal["text", "integer"] | None = None
     partitioner: str
     partitions: tuple[Partition, ...] = Field(min_length=1)
     source: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        parts, names = self.partitions, self.feature_names
+        followed = all(part.first == before.end for before, part in pairwise(parts)) and parts[0].first == 0
+        if not followed or any(part.cut > part.entries for part in parts):
+            raise ValueError("its partitions do not follow each other")
+        users, entries = parts[-1].end, sum(part.entries for part in parts)
+        if (users, entries) != (self.users, self.entries):
+            raise ValueError(
+                f"its partitions hold {users} users and {entries} entries, the whole should have {self.users} and {self.entries}"
+            )
+        if names is not None and len(names) != self.features:
+            raise ValueError(f"it names {len(names)} of {self.features} features")
+        return self
+
+    @classmethod
+    def of(
+        cls, graph: Graph, partitioner: str, partitions: tuple[Partition, ...], source: dict[str, Any]
+    ) -> Manifest:
+        """Return the manifest of a graph in these partitions.
+
+        Parameters
+        ----------
+        graph
+            The public side, whose links may be elsewhere.
+        partitioner
+            What divided it.
+        partitions
+            Its partitions.
+        source
+            Where it came from.
+        """
+        public, ids = graph.public_range, graph.ids
+        return cls(
+            name=graph.name,
+            users=graph.node_count,
+            entries=sum(part.entries for part in partitions),
+            features=graph.feature_count,
+            range=None if public is None else (public.low, public.high),
+            binary=graph.binary,
+            classes=graph.class_count,
+            metric=graph.metric,
+            feature_names=graph.feature_names,
+            ids=None if ids is None else "text" if ids.dtype.kind == "U" else "integer",
+            partitioner=partitioner,
+            partitions=partitions,
+            source=source,
+        )
+
+    @property
+    def graph_fields(self) -> dict[str, Any]:
+        """What `Graph` has of the whole, by its names."""
+        return {
+            "name": self.name,
+            "feature_count": self.features,
+            "public_range": None if self.range is None else PublicRange.of(self.range),
+            "binary": self.binary,
+            "class_count": self.classes,
+            "metric": self.metric,
+            "feature_names": self.feature_names,
+        }
 
     @property
     def cut(self) -> float:
@@ -74,35 +136,33 @@ class Manifest(BaseModel):
 
     def write(self, folder: Path) -> None:
         """Write the manifest: from then on the folder is a sharded graph."""
-        told = {**self.model_dump(mode="json"), "cut": self.cut}
+        content = {**self.model_dump(mode="json"), "cut": self.cut}
         part = folder / COMING
-        part.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         part.replace(folder / MANIFEST)
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a folder, all of whose numbers fit each other; another file is refused."""
     file = folder / MANIFEST
-    told = read_json(
+    content = read_json(
         file,
         f"make it readable, or {AGAIN}",
         f"{folder} is no sharded graph, or was not written to its end: it has no {MANIFEST}; {AGAIN}",
     )
-    if not isinstance(told, dict) or "format" not in told:
+    if not isinstance(content, dict) or "format" not in content:
         raise InputError(f"{file} is not that of a sharded graph: it does not name its format; {AGAIN}")
-    if told["format"] != FORMAT:
+    if content["format"] != FORMAT:
         raise InputError(
-            f"{file} has the format {told['format']!r}, this graphveil reads {FORMAT}: {AGAIN} of the same version"
+            f"{file} has the format {content['format']!r}, this graphveil reads {FORMAT}: {AGAIN} of the same version"
         )
-    told.pop("cut", None)
+    content.pop("cut", None)
     try:
-        manifest = Manifest.model_validate_json(json.dumps(told))
+        return Manifest.model_validate_json(json.dumps(content))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        place = ".".join(map(str, problem["loc"]))
+        place = ".".join(map(str, problem["loc"])) or "numbers"
         raise InputError(f"{file} is damaged ({place}: {problem['msg']}): {AGAIN}") from None
-    _check_sums(manifest, file)
-    return manifest
 
 
 def part_folder(folder: Path, partition: int) -> Path:
@@ -155,20 +215,3 @@ def _was_cut_short(out: Path) -> bool:
         each.name == SIMULATED or each.name in LEFT or each.match("part-[0-9][0-9][0-9][0-9]*")
         for each in out.iterdir()
     )
-
-
-def _check_sums(manifest: Manifest, file: Path) -> None:
-    first = 0
-    for part in manifest.partitions:
-        if part.first != first or part.cut > part.entries:
-            raise InputError(f"{file} is damaged (its partitions do not follow each other): {AGAIN}")
-        first = part.end
-    entries = sum(part.entries for part in manifest.partitions)
-    if first != manifest.users or entries != manifest.entries:
-        raise InputError(
-            f"{file} is damaged: its partitions hold {first} users and {entries} entries, the whole should have "
-            f"{manifest.users} and {manifest.entries}; {AGAIN}"
-        )
-    names = manifest.feature_names
-    if names is not None and len(names) != manifest.features:
-        raise InputError(f"{file} is damaged: it names {len(names)} of {manifest.features} features; {AGAIN}")

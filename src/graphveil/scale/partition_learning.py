@@ -22,9 +22,9 @@ from graphveil.methods.job import Job, Questions
 from graphveil.methods.method import METHODS, check_parts
 from graphveil.methods.tasks import Outcome
 from graphveil.privacy import Nobody
+from graphveil.scale.part_users import PartUsers, SharedUsers
 from graphveil.scale.partitioned_graph import GraphPartition, cut_part, divide_graph
-from graphveil.scale.user_server import Address, PartUsers, UserClient, UserServer
-from graphveil.scale.workers import Workers
+from graphveil.scale.workers import Caller, Progress, Workers
 from graphveil.settings import peak_megabytes
 
 
@@ -35,12 +35,11 @@ def learn_in_parts(
     count: int,
     load: Callable[[], None],
     *,
-    host: str = "127.0.0.1",
     checkpoints: Checkpointing | None = None,
 ) -> Outcome:
     """Run a method on a job by several workers, with a part of the graph each, and return the outcome.
 
-    Users stay in this process: workers ask them over a connection.
+    Users stay in this process, where workers ask them.
 
     Parameters
     ----------
@@ -54,8 +53,6 @@ def learn_in_parts(
         The number of workers.
     load
         A function that each worker calls to load the libraries, before any data.
-    host
-        An address of this machine that workers can reach.
     checkpoints
         The folder and the interval of checkpoints; None writes none.
     """
@@ -63,20 +60,18 @@ def learn_in_parts(
     job.say("dividing the graph", 0.0)
     division = divide_graph(job.graph, count)
     bare = stripped(job)
-    with UserServer(job.users, host) as server:
-        tasks = [
-            PartWork(
-                method,
-                bare,
-                cut_part(job.graph, division.order, division.bounds, rank),
-                server.address,
-                load,
-                checkpoints,
-                job.max_memory,
-            )
-            for rank in range(count)
-        ]
-        parts = workers.run(learn_part, tasks, job.progress)
+    tasks = [
+        PartWork(
+            method,
+            bare,
+            cut_part(job.graph, division.order, division.bounds, rank),
+            load,
+            checkpoints,
+            job.max_memory,
+        )
+        for rank in range(count)
+    ]
+    parts = workers.run(learn_part, tasks, job.progress, SharedUsers(job.users).answer)
     return joined(parts, division.cut)
 
 
@@ -130,7 +125,7 @@ class Checkpointing:
 
 @dataclass(frozen=True)
 class PartWork:
-    """One worker's part of a job: the job without graph and users, what it holds of the graph, and where users are asked.
+    """One worker's part of a job: the job without graph and users, and what it holds of the graph.
 
     ``load`` is called first, in a process that has loaded nothing but graphveil: it makes names of files known.
     """
@@ -138,7 +133,6 @@ class PartWork:
     method: str
     job: Job
     graph: dict[str, Any]
-    users: Address
     load: Callable[[], None]
     checkpoints: Checkpointing | None = None
     most_gigabytes: float | None = None
@@ -168,9 +162,7 @@ def stripped(job: Job) -> Job:
     return replace(job, graph=nothing, users=Nobody(), questions=Questions(), progress=None)
 
 
-def learn_part(
-    work: PartWork, collective: Collective, progress: Callable[[str, float], None] | None = None
-) -> PartOutcome:
+def learn_part(work: PartWork, collective: Collective, caller: Caller) -> PartOutcome:
     """Learn as one worker of a collective; every other one does the same at the same time.
 
     Parameters
@@ -179,13 +171,13 @@ def learn_part(
         This worker's part of the job.
     collective
         The workers that learn together.
-    progress
-        Called with what is being done and how far it is.
+    caller
+        The process that started it, which asks the users.
     """
     idle = loaded(work.load, work.most_gigabytes)
     part = GraphPartition(**work.graph, collective=collective)
-    users = PartUsers(part, UserClient(work.users))
-    return replace(learn_on(part, replace(work.job, users=users), work, progress), idle_mb=idle)
+    job = replace(work.job, users=PartUsers(part, caller.ask))
+    return replace(learn_on(part, job, work, caller.progress), idle_mb=idle)
 
 
 def loaded(load: Callable[[], None], most_gigabytes: float | None = None) -> float:
@@ -202,9 +194,7 @@ def loaded(load: Callable[[], None], most_gigabytes: float | None = None) -> flo
     return idle
 
 
-def learn_on(
-    part: GraphPartition, job: Job, work: Any, progress: Callable[[str, float], None] | None
-) -> PartOutcome:
+def learn_on(part: GraphPartition, job: Job, work: Any, progress: Progress | None) -> PartOutcome:
     """Run a method on a part of the graph that is loaded, with users who answer.
 
     Parameters
@@ -218,35 +208,28 @@ def learn_on(
     progress
         Called, in the first worker, with what is being done and how far it is.
     """
-    watched = _Watched(progress if part.collective.rank == 0 else None, work.most_gigabytes)
-    told = work.checkpoints
-    checkpoints = None if told is None else learn.Checkpoints(told.folder, told.every, part.collective)
-    job = replace(job, graph=part, progress=watched, training=replace(job.training, checkpoints=checkpoints))
+
+    def watch(what: str, share: float) -> None:
+        peak, most = peak_megabytes() / 1000, work.most_gigabytes
+        if most is not None and peak > most:
+            raise InputError(
+                f"a worker took {peak:.2f} GB, above the {most:g} GB that --max-memory allows: take more workers, or allow more"
+            )
+        if progress is not None and part.collective.rank == 0:
+            progress(what, share)
+
+    kept = work.checkpoints
+    checkpoints = None if kept is None else learn.Checkpoints(kept.folder, kept.every, part.collective)
+    job = replace(job, graph=part, progress=watch, training=replace(job.training, checkpoints=checkpoints))
     with learn.one_thread():
         outcome = METHODS.find(work.method).run(job)
-    watched("done", 1.0)
+    watch("done", 1.0)
     gc.collect()
-    products = sum(getattr(made, "exchanges", 0) for made in part.cache.values())
+    products = sum(getattr(links, "exchanges", 0) for links in part.cache.values())
     traffic = getattr(part.collective, "sent_bytes", 0), products
     return PartOutcome(
         part.original, outcome, peak_megabytes(), *traffic, len(part.halo), users=part.node_count
     )
-
-
-class _Watched:
-    """Progress that also looks at this worker's memory."""
-
-    def __init__(self, told: Callable[[str, float], None] | None, most: float | None) -> None:
-        self.told, self.most = told, most
-
-    def __call__(self, what: str, share: float) -> None:
-        peak = peak_megabytes() / 1000
-        if self.most is not None and peak > self.most:
-            raise InputError(
-                f"a worker took {peak:.2f} GB, above the {self.most:g} GB that --max-memory allows: take more workers, or allow more"
-            )
-        if self.told is not None:
-            self.told(what, share)
 
 
 # glibc's number of the setting (malloc.h), and from how many bytes on a block is asked of the system, and given back, by itself.

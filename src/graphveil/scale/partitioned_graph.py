@@ -13,7 +13,7 @@ from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, RowsOfEnds
 from graphveil.graphs.part import GraphPart
 from graphveil.mechanisms.reports import row_pointers
-from graphveil.scale.edges import Adjacency, Block
+from graphveil.scale.edges import Adjacency, Block, renumbered
 from graphveil.scale.partitioned_matrix import (
     DiskLinks,
     Floats,
@@ -96,6 +96,15 @@ class GraphPartition(GraphPart):
     def matrix(
         self, left: Floats, right: Floats, loops: NDArray[np.bool_] | None = None
     ) -> PartitionedMatrix:
+        """Return left_i · right_j along the links.
+
+        Parameters
+        ----------
+        left, right
+            The scale of each row and of each column: (users,) float64.
+        loops
+            The users who have a loop: (users,) bool; None: nobody.
+        """
         return PartitionedMatrix.of(self.link_source, left, right, loops)
 
     def ordered_gcn_matrix(self) -> OrderedMatrix:
@@ -135,6 +144,19 @@ def divide_graph(graph: Graph, workers: int) -> Division:
     return Division(order, bounds.astype(np.int64), crossing / max(len(graph.indices), 1))
 
 
+# What a part has of the whole graph, and of its users.
+OF_GRAPH = (
+    "name",
+    "feature_count",
+    "public_range",
+    "binary",
+    "class_count",
+    "metric",
+    "feature_names",
+)
+OF_USERS = ("labels", "train", "validation", "test")
+
+
 def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[str, Any]:
     """Return a worker's part of a graph in memory, as the fields of `GraphPartition` without its collective.
 
@@ -156,27 +178,13 @@ def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[s
     own = order[bounds[rank] : bounds[rank + 1]]
     place = np.empty(graph.node_count, dtype=np.int64)
     place[order] = np.arange(graph.node_count)
-    counts = graph.degrees[own]
-    indptr = row_pointers(counts)
-    at = np.repeat(graph.indptr[own] - indptr[:-1], counts) + np.arange(int(indptr[-1]))
-    rows = np.repeat(np.arange(len(own)), counts)
-    targets = place[graph.indices[at]]
-    targets = targets[np.lexsort((targets, rows))]
+    indptr, targets = renumbered(graph.indptr, graph.indices, own, place)
     near, far, halo = split_links(indptr, targets, int(bounds[rank]), int(bounds[rank + 1]))
     return {
-        "name": graph.name,
+        **{name: getattr(graph, name) for name in OF_GRAPH},
+        **{name: getattr(graph, name)[own] for name in OF_USERS},
         "indptr": indptr,
         "indices": np.empty(0, dtype=np.int32),
-        "feature_count": graph.feature_count,
-        "public_range": graph.public_range,
-        "binary": graph.binary,
-        "class_count": graph.class_count,
-        "labels": graph.labels[own],
-        "train": graph.train[own],
-        "validation": graph.validation[own],
-        "test": graph.test[own],
-        "metric": graph.metric,
-        "feature_names": graph.feature_names,
         "total": graph.node_count,
         "original": own.astype(np.int64),
         "halo": halo,

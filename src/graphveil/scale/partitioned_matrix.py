@@ -116,9 +116,31 @@ class PartitionedMatrix(PartOperator):
         return out.mul_(self._left.to(dense.dtype))
 
     def multiply_add(self, dense: Tensor, added: Tensor, weight: float, out: Tensor | None = None) -> Tensor:
+        """Return the product with ``dense`` plus ``weight`` times ``added``.
+
+        Parameters
+        ----------
+        dense, added
+            The factor and what is added: (n, k) each.
+        weight
+            The factor of ``added``.
+        out
+            The tensor to write to; a new one by default.
+        """
         return self.multiply(dense, out).add_(added, alpha=weight)
 
     def add_product(self, dense: Tensor, weight: float, scale: float, out: Tensor) -> Tensor:
+        """Set out ← scale·out + weight·(matrix @ dense).
+
+        Parameters
+        ----------
+        dense
+            The factor: (n, k).
+        weight, scale
+            The factors of the product and of ``out``.
+        out
+            The tensor to change: (n, k).
+        """
         return out.mul_(scale).add_(self.multiply(dense), alpha=weight)
 
 
@@ -401,11 +423,5 @@ class OrderedMatrix(PartOperator):
         """The matrix itself, which is symmetric."""
         return self
 
-    def multiply(self, dense: Tensor, out: Tensor | None = None) -> Tensor:
-        return super().multiply(self._neighbourhood.gather_tensor(dense), out)
-
-    def multiply_add(self, dense: Tensor, added: Tensor, weight: float, out: Tensor | None = None) -> Tensor:
-        return super().multiply_add(self._neighbourhood.gather_tensor(dense), added, weight, out)
-
-    def add_product(self, dense: Tensor, weight: float, scale: float, out: Tensor) -> Tensor:
-        return super().add_product(self._neighbourhood.gather_tensor(dense), weight, scale, out)
+    def operand(self, dense: Tensor) -> Tensor:
+        return self._neighbourhood.gather_tensor(dense)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -165,9 +165,11 @@ class _Session:
         if self.address is not None:
             check_reachable(self.address)
         # What an interrupt left half started, nobody would end.
-        with _variables(QUIET), uninterrupted():
+        with uninterrupted():
+            os.environ.update(QUIET)
             if self.address is None:
-                self.scratch = _scratch()
+                place = tempfile.gettempdir()
+                self.scratch = Scratch(RAY, place if len(place) + 24 <= LONGEST_FOLDER else "/tmp")
                 options |= {
                     "num_cpus": count or _processors(),
                     "include_dashboard": False,
@@ -194,7 +196,7 @@ class _Session:
             if self.terminating is not None:
                 signal.signal(signal.SIGTERM, self.terminating)
             for name in _own_variables().keys() | self.variables.keys():
-                _set_variable(name, self.variables.get(name))
+                set_variable(name, self.variables.get(name))
             if self.scratch is not None:
                 self.scratch.remove()
 
@@ -213,37 +215,13 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _scratch() -> Scratch:
-    """A folder of this user alone, with a short name."""
-    place = tempfile.gettempdir()
-    return Scratch(RAY, place if len(place) + 24 <= LONGEST_FOLDER else "/tmp")
-
-
-@contextmanager
-def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Variables of the environment, which are put back."""
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            _set_variable(name, value)
-
-
 def _own_variables() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(OWN_VARIABLES)}
 
 
-def _set_variable(name: str, value: str | None) -> None:
+def set_variable(name: str, value: str | None) -> None:
+    """Set a variable of the environment; None removes it."""
     if value is None:
         os.environ.pop(name, None)
     else:
         os.environ[name] = value
-
-
-def own_address(address: str) -> str:
-    """The address of this machine that others of a running Ray can reach."""
-    with connected(address, None):
-        own: str = ray.util.get_node_ip_address()
-        return own

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import pickle
 import signal
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import ray
@@ -18,17 +17,24 @@ import torch
 from ray.train import FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer
 
-from graphveil.errors import GraphveilError
-from graphveil.scale.process_group import GlooCollective, left_alone
 from graphveil.scale.ray_pool import Sender
 from graphveil.scale.ray_session import connected
 from graphveil.scale.scratch import scratch
-from graphveil.scale.workers import RESTARTS, Progress, WorkersLostError, check_room
+from graphveil.scale.workers import (
+    PATIENCE,
+    RESTARTS,
+    Answer,
+    Caller,
+    GlooCollective,
+    Progress,
+    WorkersLostError,
+    check_room,
+    no_answer,
+    perform,
+    raise_failure,
+)
 
-# A worker waits so long for others before it gives up: they may be reading a large part.
-PATIENCE = timedelta(hours=2)
-# How often progress is looked for, in seconds.
-LOOK = 0.5
+Results = dict[int, tuple[str, Any]]
 
 
 class RayWorkers:
@@ -40,11 +46,24 @@ class RayWorkers:
     def __init__(self, address: str | None = None) -> None:
         self.address = address
 
-    def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
+    def run(
+        self,
+        work: Callable[..., Any],
+        tasks: Sequence[Any],
+        progress: Progress | None,
+        answer: Answer = no_answer,
+    ) -> list[Any]:
+        """Return the workers' results, in their order.
+
+        Parameters
+        ----------
+        work, tasks, progress, answer
+            As for `Workers.run`.
+        """
+        count = len(tasks)
         with connected(self.address, None), scratch("train") as folder, _quiet():
-            check_room(len(tasks), float(ray.cluster_resources().get("memory", math.inf)), "this Ray")
-            actor: Any = ray.remote(num_cpus=0)(_Mailbox)
-            mailbox = actor.remote()
+            check_room(count, float(ray.cluster_resources().get("memory", math.inf)), "this Ray")
+            mailbox: Any = ray.remote(num_cpus=0)(Mailbox).remote()
             config = {
                 "sender": Sender.here(),
                 "tasks": [ray.put(pickle.dumps((work, task))) for task in tasks],
@@ -54,16 +73,18 @@ class RayWorkers:
                 _work,
                 train_loop_config=config,
                 torch_config=TorchConfig(backend="gloo", timeout_s=int(PATIENCE.total_seconds())),
-                scaling_config=ScalingConfig(
-                    num_workers=len(tasks), resources_per_worker={"CPU": _share(len(tasks))}
-                ),
+                scaling_config=ScalingConfig(num_workers=count, resources_per_worker={"CPU": _share(count)}),
                 run_config=RunConfig(
                     storage_path=str(folder), failure_config=FailureConfig(max_failures=RESTARTS)
                 ),
             )
-            with _following(mailbox, progress):
+            with _listening(mailbox, progress, answer) as found:
                 how = _fit(trainer)
-            return _results(mailbox, len(tasks), how)
+        for rank, message in sorted(found.items()):
+            raise_failure(rank, *message)
+        if len(found) < count:
+            raise WorkersLostError(how or "they returned nothing")
+        return [found[rank][1] for rank in range(count)]
 
 
 def _fit(trainer: TorchTrainer) -> str:
@@ -83,86 +104,94 @@ def _fit(trainer: TorchTrainer) -> str:
     return ""
 
 
-def _results(mailbox: Any, count: int, how: str) -> list[Any]:
-    """Return what all workers have sent, or raise what one of them raised."""
-    told: dict[int, bytes] = ray.get(mailbox.everything.remote())
-    found = {rank: pickle.loads(each) for rank, each in told.items()}
-    for rank, (kind, each) in sorted(found.items()):
-        if kind == "error":
-            raise each
-        if kind == "fault":
-            raise RuntimeError(f"worker {rank} failed:\n{each}")
-    if len(found) < count:
-        raise WorkersLostError(how or "they returned nothing")
-    return [found[rank][1] for rank in range(count)]
-
-
 def _work(config: dict[str, Any]) -> None:
     """Do the work of one worker; it is called again where all workers are restarted."""
     config["sender"].become()
     torch.set_num_threads(1)
     collective, mailbox = GlooCollective(), config["mailbox"]
-    work, task = pickle.loads(ray.get(config["tasks"][collective.rank]))
-    try:
-        result = work(task, collective, lambda what, share: mailbox.say.remote(what, share))
-    except GraphveilError as error:
-        # The others may be waiting for this one: they end when it does, and see that there is nothing to repeat.
-        ray.get(mailbox.put.remote(collective.rank, pickle.dumps(("error", error))))
+    rank = collective.rank
+    work, task = pickle.loads(ray.get(config["tasks"][rank]))
+    caller = Caller(
+        lambda *message: mailbox.tell.remote(rank, "progress", pickle.dumps(message)),
+        lambda question: pickle.loads(ray.get(mailbox.ask.remote(pickle.dumps(question)))),
+    )
+    kind, message = perform(lambda: work(task, collective, caller))
+    if kind != "result" and ray.get(mailbox.failed.remote()):
+        # Another one has told why: this one was left alone, and there is nothing to repeat.
         return
-    except Exception as error:
-        if ray.get(mailbox.failed.remote()):
-            return
-        if left_alone(error):
-            raise
-        ray.get(mailbox.put.remote(collective.rank, pickle.dumps(("fault", traceback.format_exc()))))
-        return
-    ray.get(mailbox.put.remote(collective.rank, pickle.dumps(("result", result))))
-    torch.distributed.barrier()
+    if kind == "lost":
+        raise RuntimeError(message)
+    ray.get(mailbox.tell.remote(rank, kind, pickle.dumps(message)))
+    if kind == "result":
+        torch.distributed.barrier()
 
 
-class _Mailbox:
-    """The place where workers leave their results and their progress."""
+class Mailbox:
+    """Messages of workers to their caller, in the order in which they came, and its answers to their questions; all of them packed."""
 
     def __init__(self) -> None:
-        self.found: dict[int, bytes] = {}
-        self.progress: tuple[str, float] | None = None
-        self.errors = False
+        self._messages: asyncio.Queue[tuple[int, str, bytes]] = asyncio.Queue()
+        self._answers: list[asyncio.Future[bytes]] = []
+        self._failed = False
 
-    def put(self, rank: int, told: bytes) -> None:
-        self.found[rank] = told
-        self.errors = self.errors or pickle.loads(told)[0] != "result"
+    async def tell(self, sender: int, kind: str, message: bytes) -> None:
+        """Leave a message.
 
-    def say(self, what: str, share: float) -> None:
-        self.progress = (what, share)
+        Parameters
+        ----------
+        sender
+            The worker, or the number of a question.
+        kind, message
+            What `perform` returns, "progress", "question" or "end"; and what goes with it, packed.
+        """
+        self._failed = self._failed or kind in ("error", "fault")
+        self._messages.put_nowait((sender, kind, message))
 
-    def latest(self) -> tuple[str, float] | None:
-        return self.progress
+    async def ask(self, question: bytes) -> bytes:
+        """Leave a question, and wait for its answer."""
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._answers.append(answer)
+        await self.tell(len(self._answers) - 1, "question", question)
+        return await answer
 
-    def failed(self) -> bool:
-        return self.errors
+    async def answer(self, number: int, message: bytes) -> None:
+        """Answer a question."""
+        self._answers[number].set_result(message)
 
-    def everything(self) -> dict[int, bytes]:
-        return self.found
+    async def next(self) -> tuple[int, str, bytes]:
+        """Wait for the next message."""
+        return await self._messages.get()
+
+    async def failed(self) -> bool:
+        """Return whether a worker has told that it failed."""
+        return self._failed
 
 
 @contextmanager
-def _following(mailbox: Any, progress: Progress | None) -> Iterator[None]:
-    """Tell how far workers are while they work."""
-    done = threading.Event()
+def _listening(mailbox: Any, progress: Progress | None, answer: Answer) -> Iterator[Results]:
+    """Listen to workers while they work; afterwards the results have all that they told at last."""
+    results: Results = {}
 
-    def follow() -> None:
-        while progress is not None and not done.wait(LOOK):
-            told = ray.get(mailbox.latest.remote())
-            if told is not None:
-                progress(*told)
+    def listen() -> None:
+        while True:
+            sender, kind, packed = ray.get(mailbox.next.remote())
+            message = pickle.loads(packed)
+            if kind == "end":
+                return
+            if kind == "question":
+                mailbox.answer.remote(sender, pickle.dumps(answer(message)))
+            elif kind != "progress":
+                results[sender] = kind, message
+            elif progress is not None:
+                progress(*message)
 
-    thread = threading.Thread(target=follow, daemon=True, name="progress of workers")
+    thread = threading.Thread(target=listen, daemon=True, name="messages of workers")
     thread.start()
     try:
-        yield
+        yield results
     finally:
-        done.set()
-        thread.join(timeout=10)
+        mailbox.tell.remote(0, "end", pickle.dumps(None))
+        thread.join(timeout=60)
 
 
 def _share(workers: int) -> float:

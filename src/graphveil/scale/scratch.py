@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PREFIX = "graphveil-"
-# Whoever made a folder holds a lock on this file in it while it lives. The system takes the lock from a process that ends.
+# The process of a folder holds a lock on this file in it while it lives. The system takes the lock from a process that ends.
 OWNER, COMING = "owner", "owner.part"
 # A Ray whose command was killed takes a while to end, and may then make its folder anew, with nothing in it. One that was not touched for so
 # many seconds is nobody's.
@@ -40,11 +40,11 @@ class Scratch:
 @contextmanager
 def scratch(kind: str) -> Iterator[Path]:
     """A folder that is gone afterwards."""
-    made = Scratch(kind)
+    temporary = Scratch(kind)
     try:
-        yield made.folder
+        yield temporary.folder
     finally:
-        made.remove()
+        temporary.remove()
 
 
 def remove_left(home: Path) -> None:

@@ -17,11 +17,10 @@ from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit, UnitResult, check_cost, make_job
 from graphveil.graphs.collective import SINGLE_PROCESS, Collective
+from graphveil.graphs.part import Group
 from graphveil.graphs.tables import Column, Lists, load_library, write_table
 from graphveil.graphs.users import SimulatedUsers
-from graphveil.mechanisms import Mechanism, Reports, entry
-from graphveil.mechanisms.reports import row_pointers
-from graphveil.mechanisms.rows import PublicRange
+from graphveil.mechanisms import Reports, entry
 from graphveil.methods import METHODS
 from graphveil.methods.job import Progress
 from graphveil.methods.method import check_backbone
@@ -31,7 +30,7 @@ from graphveil.privacy.record import Privacy, privacy_record
 from graphveil.scale.partition_learning import Checkpointing, PartOutcome, learn_on, loaded, worker_numbers
 from graphveil.scale.partitioned_graph import GraphPartition, split_links
 from graphveil.scale.shard_reader import Shards, open_shards
-from graphveil.scale.workers import Workers
+from graphveil.scale.workers import Caller, Workers
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,10 @@ def shard_part(shards: Shards, collective: Collective, *, on_disk: bool = False)
     on_disk
         Whether the links stay on disk, which only a single process may do.
     """
-    manifest = shards.manifest
     own = partitions_of(shards, collective.rank, collective.size)
     table = shards.table(own.start, own.stop)
     firsts = [
-        manifest.partitions[partitions_of(shards, each, collective.size).start].first
+        shards.manifest.partitions[partitions_of(shards, each, collective.size).start].first
         for each in range(collective.size)
     ]
     bounds = np.array([*firsts, shards.users], dtype=np.int64)
@@ -98,20 +96,10 @@ def shard_part(shards: Shards, collective: Collective, *, on_disk: bool = False)
         near, far, halo = split_links(table.indptr, shards.edges(own.start, own.stop), begin, end)
         links = {"near": near, "far": far, "halo": halo}
     return GraphPartition(
-        name=manifest.name,
+        **shards.manifest.graph_fields,
+        **vars(table.of(slice(None))),
         indptr=table.indptr,
         indices=np.empty(0, dtype=np.int32),
-        feature_count=manifest.features,
-        public_range=None if manifest.range is None else PublicRange.of(manifest.range),
-        binary=manifest.binary,
-        class_count=manifest.classes,
-        labels=table.labels,
-        train=table.train,
-        validation=table.validation,
-        test=table.test,
-        metric=manifest.metric,
-        feature_names=manifest.feature_names,
-        ids=table.ids,
         collective=collective,
         total=shards.users,
         original=table.original,
@@ -176,30 +164,29 @@ class ShardUsers:
         """The reports of those of these users whom a plan asks."""
         if not self.shards.simulated:
             return self._stored(plan)
-        told = []
+        parts = []
         for (begin, end), users in zip(self.places, self._answering, strict=True):
             own = plan if plan.users == "all" else _between(plan, begin, end)
             if own is not None:
-                told.append(users.report(own))
-        return _joined(plan, told)
+                parts.append(users.report(own))
+        return _joined(plan, parts)
 
     def _stored(self, plan: Plan) -> Reports:
         whole = plan
         if plan.users != "all":
-            own = self.part.original[np.array(plan.users, dtype=np.int64)]
-            (asked,) = self.part.everywhere(np.array(plan.users, dtype=np.int64), own)
-            whole = plan.model_copy(update={"users": tuple(asked.tolist())})
+            group = Group.of(self.part, np.array(plan.users, dtype=np.int64))
+            whole = plan.model_copy(update={"users": tuple(group.rows(self.part.original).tolist())})
         kept = self.shards.reports(whole)
         if kept is None:
             raise InputError(
                 f"{self.shards.path} holds no reports to this question, and not what users hold: collect the answers to it first, and "
                 "export them; the method, its budget, settings and seed must be those that were asked with"
             )
-        told = [
+        parts = [
             kept.partition(partition, self.part.original[begin:end]).reports
             for partition, (begin, end) in zip(self.partitions, self.places, strict=True)
         ]
-        return _joined(plan, told)
+        return _joined(plan, parts)
 
     def hits(self, scores: NDArray[np.floating]) -> tuple[int, int]:
         """Return the number of test users with the right class, and of all test users, in these partitions.
@@ -229,33 +216,18 @@ def _between(plan: Plan, begin: int, end: int) -> Plan | None:
     return plan.model_copy(update={"users": tuple((users[places] - begin).tolist()), **own})
 
 
-def _joined(plan: Plan, told: Sequence[Reports]) -> Reports:
+def _joined(plan: Plan, parts: list[Reports]) -> Reports:
     """Reports of partitions one after the other, as reports to the plan of all of them; none where it asks nobody here."""
-    if not told:
-        return _nothing(plan.build())
-    silent = any(reports.answered is not None for reports in told)
-    answered = [
-        np.ones(reports.asked, dtype=bool) if reports.answered is None else reports.answered
-        for reports in told
-    ]
     mechanism = plan.build()
-    dims = [reports.dims for reports in told if reports.dims is not None]
-    codes = [reports.codes for reports in told]
-    lengths = [reports.lengths for reports in told]
-    return Reports(
-        mechanism,
-        row_pointers(np.concatenate(lengths)),
-        np.concatenate(dims) if dims else None,
-        np.concatenate(codes),
-        np.concatenate(answered) if silent else None,
-    )
-
-
-def _nothing(mechanism: Mechanism) -> Reports:
-    """The reports of nobody."""
-    dims = np.empty(0, dtype=np.int32) if mechanism.shape.names_dimensions else None
-    codes = np.empty(0, dtype=code_type(mechanism.shape.alphabet))
-    return Reports(mechanism, row_pointers(np.empty(0, dtype=np.int64)), dims, codes)
+    if not parts:
+        dims = np.empty(0, dtype=np.int32) if mechanism.shape.names_dimensions else None
+        codes = np.empty(0, dtype=code_type(mechanism.shape.alphabet))
+        return Reports(mechanism, np.zeros(1, dtype=np.int64), dims, codes)
+    whole = Reports.join([replace(part, answered=None) for part in parts], mechanism)
+    if all(part.answered is None for part in parts):
+        return whole
+    asked = [np.isin(np.arange(part.asked), part.places) for part in parts]
+    return replace(whole, answered=np.concatenate(asked))
 
 
 # Written last: a folder without it is not complete.
@@ -387,7 +359,7 @@ def run_shard_unit(
     check_shards(task.unit.spec, shards)
     partitions_of(shards, 0, count)
     if workers is None:
-        outcomes = [learn_shards(task, SINGLE_PROCESS, progress)]
+        outcomes = [learn_shards(task, SINGLE_PROCESS, Caller(progress))]
     else:
         outcomes = workers.run(learn_shards, [task] * count, progress)
     taken = [each.taken for each in outcomes]
@@ -421,7 +393,7 @@ def check_shards(spec: Experiment, shards: Shards) -> None:
         )
 
 
-def learn_shards(task: ShardTask, collective: Collective, progress: Progress | None = None) -> ShardOutcome:
+def learn_shards(task: ShardTask, collective: Collective, caller: Caller) -> ShardOutcome:
     """Learn as one worker of a collective, from the partitions that fall to it.
 
     Parameters
@@ -430,8 +402,8 @@ def learn_shards(task: ShardTask, collective: Collective, progress: Progress | N
         The task of every worker.
     collective
         The workers that learn together.
-    progress
-        Called with what is being done and how far it is.
+    caller
+        The process that started it.
     """
     unit, spec = task.unit, task.unit.spec
     idle = loaded(partial(_load, spec), task.most_gigabytes)
@@ -452,7 +424,7 @@ def learn_shards(task: ShardTask, collective: Collective, progress: Progress | N
         unsound=not entry(spec.budgets.mechanism).sound,
     )
     users.open(questions.needed(part.node_count), questions.cost.delta)
-    taken = replace(learn_on(public, replace(job, users=users), task, progress), idle_mb=idle)
+    taken = replace(learn_on(public, replace(job, users=users), task, caller.progress), idle_mb=idle)
     scores = taken.outcome.scores
     assert scores is not None
     if task.out is not None:

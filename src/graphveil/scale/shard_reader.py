@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.graphs.divide import divide
+from graphveil.graphs.divide import check_binary, checked_features, resplit
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask
-from graphveil.graphs.npz import Raw
 from graphveil.graphs.splits import GivenSplit, SplitRecipe, recipe_of
-from graphveil.graphs.tables import TableFile
+from graphveil.graphs.tables import Lists, TableFile
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.reports import row_pointers
-from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy import Plan
 from graphveil.scale import edges as edges_file
-from graphveil.scale.edges import Block, Targets
+from graphveil.scale.edges import Block, Targets, renumbered
 from graphveil.scale.manifest import (
     AGAIN,
     EDGES,
@@ -42,21 +40,33 @@ NOBODY, TRAIN, VALIDATION, TEST = range(4)
 
 
 @dataclass(frozen=True, eq=False)
-class PartTable:
-    """The users of some partitions that follow each other, in shard order from the shard number ``first`` on.
+class PublicUsers:
+    """The public data of each user: the label, or -1 where only the user knows it, the split, and the id."""
 
-    ``original`` are their numbers in the graph that was sharded, ``indptr`` the row pointers of their links. Labels are those that
-    the server knows: of training and validation users, -1 of all others.
-    """
-
-    first: int
-    original: NDArray[np.int64]
-    indptr: NDArray[np.int64]
     labels: NDArray[np.int64]
     train: Mask
     validation: Mask
     test: Mask
     ids: NDArray[Any] | None = None
+
+    def of(self, users: Any) -> PublicUsers:
+        """The same of some users."""
+        ids = None if self.ids is None else self.ids[users]
+        return PublicUsers(
+            self.labels[users], self.train[users], self.validation[users], self.test[users], ids
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartTable(PublicUsers):
+    """The users of some partitions that follow each other, in shard order from the shard number ``first`` on.
+
+    ``original`` are their numbers in the graph that was sharded, ``indptr`` the row pointers of their links.
+    """
+
+    first: int
+    original: NDArray[np.int64]
+    indptr: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.original)
@@ -90,39 +100,49 @@ class Shards:
         names = ("original", "degree", "label", "split")
         original, degree, label, split = (np.concatenate([part[name] for part in parts]) for name in names)
         return PartTable(
-            self.manifest.partitions[first_partition].first,
-            original,
-            row_pointers(degree.astype(np.int64)),
             label.astype(np.int64),
             split == TRAIN,
             split == VALIDATION,
             split == TEST,
             None if self.manifest.ids is None else np.concatenate([part["id"] for part in parts]),
+            first=self.manifest.partitions[first_partition].first,
+            original=original,
+            indptr=row_pointers(degree.astype(np.int64)),
         )
 
-    def edge_blocks(self, first_partition: int, last_partition: int) -> Iterator[Block]:
+    def edge_blocks(
+        self, first_partition: int, last_partition: int, *, check: bool = False
+    ) -> Iterator[Block]:
         """The links of these partitions, some rows at a time: from row, to row, and the neighbours of all between.
 
         Rows are those of `table`, in order and complete. One block is in memory at a time.
+
+        Parameters
+        ----------
+        first_partition, last_partition
+            The partitions from the first to before the last.
+        check
+            Whether neighbours that are not in ascending order are refused, which takes time.
         """
-        rows = 0
-        for partition in self._range(first_partition, last_partition):
-            _, pointers, file = self._links(partition)
+        parts = self._range(first_partition, last_partition)
+        start = self.manifest.partitions[parts.start].first
+        for partition in parts:
+            first = self.manifest.partitions[partition].first
+            pointers = row_pointers(self._degrees(partition).astype(np.int64))
+            file = part_folder(self.path, partition) / EDGES
             for begin, end, targets in edges_file.edge_blocks(file, pointers, self.users):
-                yield rows + begin, rows + end, targets
-            rows += self.manifest.partitions[partition].users
+                if check:
+                    edges_file.check_order(file, first + begin, pointers[begin : end + 1], targets)
+                yield first - start + begin, first - start + end, targets
 
     def edges(self, first_partition: int, last_partition: int) -> Targets:
         """The neighbours of all users of these partitions, as shard numbers; `table` has the row pointers."""
         parts = self._range(first_partition, last_partition)
         found = np.empty(sum(self.manifest.partitions[part].entries for part in parts), dtype=np.int32)
         place = 0
-        for partition in parts:
-            first, pointers, file = self._links(partition)
-            for begin, end, targets in edges_file.edge_blocks(file, pointers, self.users):
-                edges_file.check_order(file, first + begin, pointers[begin : end + 1], targets)
-                found[place : place + len(targets)] = targets
-                place += len(targets)
+        for _, _, targets in self.edge_blocks(first_partition, last_partition, check=True):
+            found[place : place + len(targets)] = targets
+            place += len(targets)
         return found
 
     def degrees(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -152,7 +172,7 @@ class Shards:
         return Users(*read_held(file, users, self.manifest.features, self.manifest.classes))
 
     def simulated_labels(self, partition: int) -> NDArray[np.int64]:
-        """Everybody's label in one partition, for whoever measures a simulation; no row is read."""
+        """Return everybody's label in one partition, (users,) int64, to measure a simulation; no row is read."""
         return read_held_labels(*self._held(partition), self.manifest.classes)
 
     def reports(self, plan: Plan) -> StoredReports | None:
@@ -174,33 +194,24 @@ class Shards:
         check_whole(last, "last_partition", least=first + 1, most=self.partition_count)
         return range(first, last)
 
-    def _links(self, partition: int) -> tuple[int, NDArray[np.int64], Path]:
-        """The first user of a partition, the row pointers of its links, and their file."""
-        pointers = row_pointers(self._degrees(partition).astype(np.int64))
-        return self.manifest.partitions[partition].first, pointers, part_folder(self.path, partition) / EDGES
-
-    def _degrees(self, partition: int) -> NDArray[np.int32]:
-        table = self._users(partition)
-        return self._checked_degrees(partition, table.array("degree", np.int32), table.file)
-
     def _users(self, partition: int) -> TableFile:
         table = TableFile(part_folder(self.path, partition) / USERS, AGAIN)
         table.check_rows(self.manifest.partitions[partition].users)
         return table
 
-    def _checked_degrees(self, partition: int, degree: NDArray[np.int32], file: Path) -> NDArray[np.int32]:
-        entries = self.manifest.partitions[partition].entries
+    def _degrees(self, partition: int, users: TableFile | None = None) -> NDArray[np.int32]:
+        table, entries = users or self._users(partition), self.manifest.partitions[partition].entries
+        degree = table.array("degree", np.int32)
         if (degree.size and int(degree.min()) < 0) or int(degree.sum(dtype=np.int64)) != entries:
-            raise InputError(f"{file} is damaged: its degrees do not sum up to {entries}; {AGAIN}")
+            raise InputError(f"{table.file} is damaged: its degrees do not sum up to {entries}; {AGAIN}")
         return degree
 
     def _part(self, partition: int) -> dict[str, NDArray[Any]]:
         """All columns of a partition's users, checked."""
         table = self._users(partition)
-        kinds = {"original": np.int64, "degree": np.int32, "label": np.int32, "split": np.int8}
-        read = table.read([*kinds, *(["id"] if self.manifest.ids else [])])
-        found = {name: table.checked_array(read[name], kind, name) for name, kind in kinds.items()}
-        self._checked_degrees(partition, found["degree"], table.file)
+        kinds = {"original": np.int64, "label": np.int32, "split": np.int8}
+        found = {name: table.array(name, kind) for name, kind in kinds.items()}
+        found["degree"] = self._degrees(partition, table)
         original, label, split = found["original"], found["label"], found["split"]
         if original.size and not 0 <= int(original.min()) <= int(original.max()) < self.users:
             raise InputError(
@@ -214,13 +225,12 @@ class Shards:
             )
         check_labels(label, self.manifest.classes, table.file)
         if self.manifest.ids is not None:
-            wanted = "U" if self.manifest.ids == "text" else "iu"
-            if isinstance(read["id"], np.ndarray) and read["id"].dtype.kind in wanted:
-                found["id"] = read["id"]
-            elif not original.size:
-                found["id"] = np.empty(0, dtype=np.str_ if wanted == "U" else np.int64)
-            else:
+            wanted, ids = "U" if self.manifest.ids == "text" else "iu", table.column("id")
+            if not original.size:
+                ids = np.empty(0, dtype=np.str_ if wanted == "U" else np.int64)
+            if isinstance(ids, Lists) or ids.dtype.kind not in wanted:
                 raise InputError(f"{table.file} is damaged: ids must be {self.manifest.ids}; {AGAIN}")
+            found["id"] = ids
         return found
 
 
@@ -302,7 +312,7 @@ def load_whole(path: str | Path, seed: int = 0, split: Any = None) -> tuple[Grap
         Another split than the stored one, which needs the data of users; None keeps the stored one.
     """
     shards = open_shards(path)
-    manifest = shards.manifest
+    manifest, everybody = shards.manifest, np.arange(shards.users)
     if too_large(shards):
         raise InputError(
             f"{path} is a sharded graph of {manifest.entries} entries, and at most {MOST_ENTRIES} are loaded as a whole: run it in "
@@ -310,84 +320,28 @@ def load_whole(path: str | Path, seed: int = 0, split: Any = None) -> tuple[Grap
         )
     table = shards.table(0, shards.partition_count)
     place = np.zeros(shards.users, dtype=np.int64)
-    place[table.original] = np.arange(shards.users)
-    if (table.original[place] != np.arange(shards.users)).any():
+    place[table.original] = everybody
+    if (table.original[place] != everybody).any():
         raise InputError(f"{path} is damaged: its users are not all there; write it again")
-    given = GivenSplit(table.train[place], table.validation[place], table.test[place])
+    public = table.of(place)
+    given = GivenSplit(public.train, public.validation, public.test)
     recipe: SplitRecipe = given if split is None else recipe_of(split, given)
-    if shards.simulated:
-        return _both_sides(shards, table, place, recipe, seed)
-    if recipe is not given:
+    if recipe is not given and not shards.simulated:
         raise InputError(
             f"{path} does not have the labels of everybody, so no other split can be drawn: leave split out"
         )
-    graph = _public(shards, table, place, given)
-    return graph, Users(None, np.array(graph.labels), neighbours=(graph.indptr, graph.indices))
-
-
-def _both_sides(
-    shards: Shards, table: PartTable, place: NDArray[np.int64], recipe: SplitRecipe, seed: int
-) -> tuple[Graph, Users]:
+    neighbours = renumbered(table.indptr, shards.edges(0, shards.partition_count), place, table.original)
+    indptr, indices = neighbours
+    graph = Graph(**manifest.graph_fields, **vars(public), indptr=indptr, indices=indices, recipe=recipe)
+    if not shards.simulated:
+        return graph, Users(None, np.array(graph.labels), neighbours=neighbours)
     held = [shards.simulated_users(partition).raw for partition in range(shards.partition_count)]
-    labels = np.concatenate([each.labels for each in held])[place]
     rows = [each.features for each in held if len(each.labels)]
-    features = None if not rows or rows[0] is None else _stacked(rows)[place]
-    manifest = shards.manifest
-    known = bool(manifest.classes)
-    indptr, indices = _links(shards, table, place)
-    raw = Raw(
-        edges=np.empty((0, 2), dtype=np.int64),
-        labels=labels if known else None,
-        features=features,
-        range=manifest.range,
-        binary=manifest.binary,
-        metric=manifest.metric,
-        feature_names=manifest.feature_names,
-        ids=None if table.ids is None else table.ids[place],
-    )
-    divided, users = divide(manifest.name, raw, recipe, seed, users=shards.users)
-    return _with_links(divided, users, indptr, indices, manifest.classes)
-
-
-def _with_links(
-    graph: Graph, users: Users, indptr: NDArray[np.int64], indices: NDArray[np.int32], classes: int
-) -> tuple[Graph, Users]:
-    whole = replace(graph, indptr=indptr, indices=indices, class_count=classes)
-    return whole, Users(users.raw.features, users.raw.labels, neighbours=(indptr, indices))
-
-
-def _public(shards: Shards, table: PartTable, place: NDArray[np.int64], given: GivenSplit) -> Graph:
-    """The public side alone."""
-    manifest = shards.manifest
-    indptr, indices = _links(shards, table, place)
-    return Graph(
-        name=manifest.name,
-        indptr=indptr,
-        indices=indices,
-        feature_count=manifest.features,
-        public_range=None if manifest.range is None else PublicRange.of(manifest.range),
-        binary=manifest.binary,
-        class_count=manifest.classes,
-        labels=table.labels[place],
-        train=given.train[0],
-        validation=given.validation[0],
-        test=given.test[0],
-        metric=manifest.metric,
-        feature_names=manifest.feature_names,
-        recipe=given,
-        ids=None if table.ids is None else table.ids[place],
-    )
-
-
-def _links(
-    shards: Shards, table: PartTable, place: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """All links in original numbering."""
-    degrees = np.diff(table.indptr)
-    sources = np.repeat(table.original, degrees)
-    targets = table.original[shards.edges(0, shards.partition_count)]
-    codes = np.sort((sources << 32) | targets)
-    return row_pointers(degrees[place]), (codes & 0xFFFFFFFF).astype(np.int32)
+    features = None if not rows or rows[0] is None else checked_features(_stacked(rows)[place], shards.users)
+    if manifest.binary and graph.public_range is not None and features is not None:
+        check_binary(features, graph.public_range)
+    users = Users(features, np.concatenate([each.labels for each in held])[place], neighbours=neighbours)
+    return (graph, users) if recipe is given else resplit(graph, users, seed)
 
 
 def _stacked(parts: list[Any]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.graphs.graph import Graph, Mask
-from graphveil.graphs.tables import Column, write_table, writing_table
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.tables import Column, write_table
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.reports import row_pointers
-from graphveil.scale.edges import Adjacency, Targets, taking, write_edges
+from graphveil.scale.edges import Adjacency, Targets, renumbered, taking, write_edges
 from graphveil.scale.manifest import (
     EDGES,
     USERS,
-    IdKind,
     Manifest,
     Partition,
     new_folder,
@@ -27,27 +25,8 @@ from graphveil.scale.manifest import (
     simulated_file,
 )
 from graphveil.scale.partitioners import Assignment, Layout, assign, check_assignment
-from graphveil.scale.shard_reader import TEST, TRAIN, VALIDATION, Shards, open_shards
-from graphveil.scale.simulated_users import GROUP as HELD_GROUP
-from graphveil.scale.simulated_users import held_columns
-
-
-@dataclass(frozen=True, eq=False)
-class PublicUsers:
-    """The public data of each user, in any order: the label or -1, the split and the id."""
-
-    labels: NDArray[np.int64]
-    train: Mask
-    validation: Mask
-    test: Mask
-    ids: NDArray[Any] | None = None
-
-    def of(self, users: Any) -> PublicUsers:
-        """The same of some users."""
-        ids = None if self.ids is None else self.ids[users]
-        return PublicUsers(
-            self.labels[users], self.train[users], self.validation[users], self.test[users], ids
-        )
+from graphveil.scale.shard_reader import TEST, TRAIN, VALIDATION, PublicUsers, Shards, open_shards
+from graphveil.scale.simulated_users import GROUP, write_held
 
 
 def write_shards(
@@ -83,39 +62,17 @@ def write_shards(
         Where the graph came from, for the manifest.
     """
     check_graph(graph, users)
-    adjacency = Adjacency(graph.indptr, graph.indices)
     if assignment is None:
-        assigned, named = assign(adjacency, partitions, partitioner, seed)
+        assigned, named = assign(Adjacency(graph.indptr, graph.indices), partitions, partitioner, seed)
     else:
         assigned, named = check_assignment(assignment, graph.node_count, partitions), "given"
     layout = Layout.of(assigned, partitions)
-    public = PublicUsers(graph.labels, graph.train, graph.validation, graph.test, graph.ids)
-    whole = graph.public_range
     with new_folder(Path(out)) as folder:
-        parts = write_public(folder, layout, graph.degrees, in_shard_order(graph, layout), public)
+        parts = write_public(folder, layout, graph.degrees, in_shard_order(graph, layout), graph)
         if users is not None:
-            write_held(folder, layout, users.raw.features, users.raw.labels)
-        Manifest(
-            name=graph.name,
-            users=graph.node_count,
-            entries=adjacency.entries,
-            features=graph.feature_count,
-            range=None if whole is None else (whole.low, whole.high),
-            binary=graph.binary,
-            classes=graph.class_count,
-            metric=graph.metric,
-            feature_names=graph.feature_names,
-            ids=id_kind(graph.ids),
-            partitioner=named,
-            partitions=parts,
-            source={"partition_seed": seed, **(source or {})},
-        ).write(folder)
+            write_users(folder, layout, users.raw.labels, users.raw.features)
+        Manifest.of(graph, named, parts, {"partition_seed": seed, **(source or {})}).write(folder)
     return open_shards(folder)
-
-
-def id_kind(ids: NDArray[Any] | None) -> IdKind | None:
-    """Return the kind of the ids, as the manifest names it."""
-    return None if ids is None else "text" if ids.dtype.kind == "U" else "integer"
 
 
 def write_public(
@@ -123,18 +80,25 @@ def write_public(
     layout: Layout,
     degrees: NDArray[np.int64],
     neighbours: Iterator[Targets],
-    public: PublicUsers,
+    graph: Graph,
 ) -> tuple[Partition, ...]:
     """Write the public tables of all partitions, and return their entries of the manifest.
 
     Parameters
     ----------
+    folder
+        The folder of the sharded graph.
+    layout
+        The users of each partition.
     degrees
-        How many neighbours each user has, by original numbers.
+        How many neighbours each user has, by original numbers: (users,) int64.
     neighbours
         The neighbours of all users as shard numbers, in shard order, some at a time.
+    graph
+        The labels, the split and the ids of all users; its links are not looked at.
     """
     take = taking(neighbours)
+    public = PublicUsers(graph.labels, graph.train, graph.validation, graph.test, graph.ids)
     return tuple(
         write_partition(
             folder, partition, int(layout.first[partition]), users, degrees[users], take, public.of(users)
@@ -147,13 +111,7 @@ def write_public(
 def in_shard_order(graph: Graph, layout: Layout) -> Iterator[Targets]:
     """The neighbours of all users of a graph in memory as shard numbers, in shard order, partition by partition."""
     for partition in range(layout.partitions):
-        users = layout.users(partition)
-        counts = graph.degrees[users]
-        starts = row_pointers(counts)
-        at = np.repeat(graph.indptr[users] - starts[:-1], counts) + np.arange(int(starts[-1]))
-        # One number for both ends: sorted, it is by user and then by neighbour.
-        codes = np.sort((np.repeat(np.arange(len(users)), counts) << 32) | layout.number[graph.indices[at]])
-        yield (codes & 0xFFFFFFFF).astype(np.int32)
+        yield renumbered(graph.indptr, graph.indices, layout.users(partition), layout.number)[1]
 
 
 def write_partition(
@@ -199,7 +157,9 @@ def write_partition(
     return Partition(first=first, users=len(original), entries=int(pointers[-1]), cut=cut)
 
 
-def write_held(folder: Path, layout: Layout, features: Any, labels: NDArray[np.int64]) -> None:
+def write_users(
+    folder: Path, layout: Layout, labels: NDArray[np.int64], features: Any, step: int = GROUP
+) -> None:
     """Write what users hold, partition by partition.
 
     Parameters
@@ -208,17 +168,20 @@ def write_held(folder: Path, layout: Layout, features: Any, labels: NDArray[np.i
         The folder of the sharded graph.
     layout
         The users of each partition.
-    features
-        The features by original number, (users, dims) dense or sparse, or None.
     labels
         The labels by original number, (users,) int64.
+    features
+        What gives the features of users by their original numbers, ``features[users]``, dense or sparse; or None.
+    step
+        The most users whose features are taken at a time.
     """
     for partition in range(layout.partitions):
-        users = layout.users(partition)
-        with writing_table(simulated_file(folder, partition)) as write:
-            for begin in range(0, max(len(users), 1), HELD_GROUP):
-                some = users[begin : begin + HELD_GROUP]
-                write(held_columns(None if features is None else features[some], labels[some]))
+        own = layout.users(partition)
+
+        def rows(begin: int, end: int, own: NDArray[np.int64] = own) -> Any:
+            return None if features is None else features[own[begin:end]]
+
+        write_held(simulated_file(folder, partition), labels[own], rows, step)
 
 
 def check_graph(graph: Graph, users: Users | None = None) -> None:

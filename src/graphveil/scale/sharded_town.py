@@ -4,7 +4,7 @@ The statistics are those of `Town.generate`, the numbers are not. A partition is
 for it comes from random streams of its own, keyed by the seed and its number, so that it can be made alone:
 
     nearby links      drawn within the partition
-    links anywhere    each partition's users pick strangers from the whole town; whoever makes partition p draws the picks of
+    links anywhere    each partition's users pick strangers from the whole town; making partition p draws the picks of
                       all partitions again and keeps those that begin or end in p, so that both directions are where they belong
 """
 
@@ -21,15 +21,14 @@ from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.graph import MAX_NODES, UNKNOWN
 from graphveil.graphs.splits import check_seed
-from graphveil.graphs.tables import writing_table
 from graphveil.graphs.town import Town, draw_interests, interest_rates, pick_anywhere, pick_nearby
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.scale.edges import Targets, taking
 from graphveil.scale.manifest import Manifest, Partition, new_folder, simulated_file
 from graphveil.scale.partitioners import MAX_PARTITIONS
-from graphveil.scale.shard_reader import Shards, open_shards
-from graphveil.scale.shard_writer import PublicUsers, write_partition
-from graphveil.scale.simulated_users import GROUP, held_columns
+from graphveil.scale.shard_reader import PublicUsers, Shards, open_shards
+from graphveil.scale.shard_writer import write_partition
+from graphveil.scale.simulated_users import write_held
 
 # The streams of a seed; `Town.generate` has the key 7.
 KEY = 9
@@ -177,9 +176,5 @@ def _write(town: ShardedTown, folder: Path, partition: int, simulated: bool) -> 
     public = town.public(partition, labels)
     written = write_partition(folder, partition, first, original, np.diff(pointers), take, public)
     if simulated:
-        rows = town.interests(partition, labels)
-        with writing_table(simulated_file(folder, partition)) as write:
-            for begin in range(0, max(len(labels), 1), GROUP):
-                behind = begin + GROUP
-                write(held_columns(rows(begin, behind), labels[begin:behind]))
+        write_held(simulated_file(folder, partition), labels, town.interests(partition, labels))
     return written

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,24 +24,25 @@ from graphveil.errors import InputError
 from graphveil.files import MAX_GIGABYTES, array_members, readable, unpack
 from graphveil.graphs.divide import check_binary, checked_features, divide, public_range
 from graphveil.graphs.graph import MAX_NODES, UNKNOWN, Graph
-from graphveil.graphs.npz import CSR_KEYS, KNOWN_KEYS, Raw, raw_of
+from graphveil.graphs.npz import KNOWN_KEYS, Raw, csr_arrays, csr_features, raw_of
 from graphveil.graphs.splits import recipe_of
 from graphveil.graphs.store import verify
-from graphveil.graphs.tables import Columns, PairTable, text_array, writing_table
+from graphveil.graphs.tables import PairTable, text_array
 from graphveil.graphs.users import Users
+from graphveil.mechanisms.reports import gathered
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.scale.link_database import LinkDatabase
-from graphveil.scale.manifest import SORTING, Manifest, new_folder, simulated_file
+from graphveil.scale.manifest import SORTING, Manifest, new_folder
 from graphveil.scale.partitioners import METIS_ENTRIES, Layout, assign, check_partitions
 from graphveil.scale.shard_reader import Shards, open_shards
-from graphveil.scale.shard_writer import PublicUsers, id_kind, write_held, write_public
-from graphveil.scale.simulated_users import held_columns
+from graphveil.scale.shard_writer import write_public, write_users
+from graphveil.scale.simulated_users import GROUP
 
 GIGABYTES = 1.0
 # What METIS takes for each entry: 20 million entries took about 1 GB.
 METIS_BYTES = 60
-# Links of an .npz file that are read at a time, and tables of partitions that are open at a time; more partitions take more passes.
-ROWS, OPEN = 1 << 20, 200
+# Links of an .npz file that are read at a time.
+ROWS = 1 << 20
 # Arrays of an .npz file that are never read as a whole.
 LARGE = ("edges", "x", "x_indices", "x_data")
 LINKS, LABELS = ("source", "target"), ("user", "label")
@@ -99,63 +99,38 @@ def shard_files(
                     raise InputError(
                         f"{file} says itself how many users there are and what their labels and ids are: leave out --labels, --users and --ids"
                     )
-                opened = _open_npz(file, range, database)
+                raw, known, features = _open_npz(file, range, database)
                 instead = "number users from 0 on, and give y a number for each (-1 where no label is known)"
             else:
                 if range is not None:
                     raise InputError(f"{file} is a table of links, without features: leave out --range")
-                opened = _open_table(file, labels, users, ids, database)
+                raw, known = _open_table(file, labels, users, ids, database)
+                features = None
                 instead = "number users from 0 on, say how many there are (--users), or take their numbers as ids (--ids)"
-            least = 0 if opened.raw.labels is None else len(opened.raw.labels)
-            count = database.count_users(opened.users, least, f"{file}: edges", instead)
+            least = 0 if raw.labels is None else len(raw.labels)
+            count = database.count_users(known, least, f"{file}: edges", instead)
             if not count:
                 raise InputError(f"{file} has no links and names nobody: give a file with links")
             adjacency = database.sort(count)
-            graph, held = _sides(file.stem, opened, count, split, seed)
+            graph, held = _sides(file.stem, raw, known, count, split, seed)
             fits = min(METIS_ENTRIES, int(limit * 1e9) // METIS_BYTES)
             assignment, by = assign(adjacency, partitions, partitioner, seed, fits)
             layout = Layout.of(assignment, partitions)
-            public = PublicUsers(graph.labels, graph.train, graph.validation, graph.test, graph.ids)
-            parts = write_public(folder, layout, adjacency.degrees, database.in_shard_order(layout), public)
-            features = opened.features
-            if simulated and features is not None:
-                step = max(1, int(limit * 1e9) // (4 * features.bytes_a_row))
-                _write_features(folder, layout, features, held.raw.labels, step)
-            elif simulated and graph.class_count:
-                write_held(folder, layout, None, held.raw.labels)
-        Manifest(
-            name=file.stem,
-            users=count,
-            entries=adjacency.entries,
-            features=0 if features is None else features.columns,
-            range=None if features is None else (features.public.low, features.public.high),
-            binary=features is not None and features.binary,
-            classes=graph.class_count,
-            metric=graph.metric,
-            feature_names=None if features is None else opened.raw.feature_names,
-            ids=id_kind(graph.ids),
-            partitioner=by,
-            partitions=parts,
-            source={
-                "file": file.name,
-                "split": split if split is None or isinstance(split, str) else repr(split),
-                "split_seed": seed,
-                "partition_seed": seed,
-            },
-        ).write(folder)
+            parts = write_public(folder, layout, adjacency.degrees, database.in_shard_order(layout), graph)
+            step = GROUP
+            if features is not None:
+                graph = features.described(graph, raw.feature_names)
+                step = min(step, max(1, int(limit * 1e9) // (4 * features.bytes_a_row)))
+            if simulated and (features is not None or graph.class_count):
+                write_users(folder, layout, held.raw.labels, features, step)
+        about = {
+            "file": file.name,
+            "split": split if split is None or isinstance(split, str) else repr(split),
+            "split_seed": seed,
+            "partition_seed": seed,
+        }
+        Manifest.of(graph, by, parts, about).write(folder)
     return open_shards(folder)
-
-
-@dataclass(frozen=True, eq=False)
-class GraphFile:
-    """A graph whose links are in a database: all that is small of it (``raw``), and its features in files.
-
-    ``users`` is None where only links tell how many there are.
-    """
-
-    raw: Raw
-    users: int | None
-    features: FeatureFiles | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +139,7 @@ class FeatureFiles:
 
     path: Path
     files: Mapping[str, Path]
-    users: int
-    columns: int
+    shape: tuple[int, int]
     public: PublicRange
     binary: bool
     pointers: NDArray[np.int64] | None = None
@@ -174,27 +148,32 @@ class FeatureFiles:
     def bytes_a_row(self) -> int:
         """The bytes that a row takes in memory, on average."""
         if self.pointers is None:
-            return self.columns * _mapped(self.files["x"]).dtype.itemsize
+            return self.shape[1] * _mapped(self.files["x"]).dtype.itemsize
         entry = sum(_mapped(self.files[key]).dtype.itemsize for key in ("x_indices", "x_data"))
-        return 8 + entry * int(self.pointers[-1]) // max(self.users, 1)
+        return 8 + entry * int(self.pointers[-1]) // max(self.shape[0], 1)
 
-    def rows(self, begin: int, end: int) -> Any:
-        """The checked rows of some users, an array or a sparse matrix."""
+    def described(self, graph: Graph, names: tuple[str, ...] | None) -> Graph:
+        """The graph, with what is public of these features."""
+        return replace(
+            graph,
+            feature_count=self.shape[1],
+            public_range=self.public,
+            binary=self.binary,
+            feature_names=names,
+        )
+
+    def __getitem__(self, users: NDArray[np.int64]) -> Any:
+        """The checked rows of some users, an array or a sparse matrix.
+
+        Files are mapped anew each time, so that no more than these rows stay in memory.
+        """
         if self.pointers is None:
-            rows: Any = _slice(self.files["x"], begin, end)
+            rows: Any = np.ascontiguousarray(_mapped(self.files["x"])[users])
         else:
-            from scipy.sparse import csr_array
-
-            pointers = self.pointers[begin : end + 1]
-            values, own = (_slice(self.files[key], *pointers[[0, -1]]) for key in ("x_data", "x_indices"))
-            try:
-                rows = csr_array((values, own, pointers - pointers[0]), shape=(end - begin, self.columns))
-                rows.check_format()
-            except (ValueError, TypeError, OverflowError) as error:
-                raise InputError(
-                    f"{self.path} has sparse features that do not fit together ({error})"
-                ) from None
-        checked = checked_features(rows, end - begin)
+            pointers, at = gathered(self.pointers, users)
+            indices, values = (np.array(_mapped(self.files[key])[at]) for key in ("x_indices", "x_data"))
+            rows = csr_features(self.path, pointers, indices, values, (len(users), self.shape[1]))
+        checked = checked_features(rows, len(users))
         if self.binary:
             check_binary(checked, self.public)
         return checked
@@ -205,25 +184,21 @@ def _mapped(file: Path) -> NDArray[Any]:
     return array
 
 
-def _slice(file: Path, begin: int, end: int) -> NDArray[Any]:
-    """A copy of some rows; the file is mapped anew each time, so that no more than they stay in memory."""
-    return np.array(_mapped(file)[begin:end], order="C")
+def _open_npz(
+    path: Path, told_range: Any, database: LinkDatabase
+) -> tuple[Raw, int | None, FeatureFiles | None]:
+    """An .npz file, whose links go into the database: all that is small of it, how many users it has, if it says so, and its features.
 
-
-def _open_npz(path: Path, told_range: Any, database: LinkDatabase) -> GraphFile:
-    """An .npz file, whose links go into the database; ``told_range`` overrides the range that it names."""
+    ``told_range`` overrides the range that it names.
+    """
     verify(path)
     with readable(path), zipfile.ZipFile(path) as archive:
         members = array_members(archive, path, float("inf"))
-        if "edges" not in members:
-            raise InputError(
-                f"{path} has no array 'edges': a graph needs its edges, as pairs of users (E x 2)"
-            )
         files = {key: database.folder / f"{key}.npy" for key in LARGE if key in members}
         for key, file in files.items():
             with archive.open(members[key]) as packed, open(file, "wb") as unpacked:
                 shutil.copyfileobj(packed, unpacked)
-        arrays = {}
+        arrays = {key: _mapped(file) for key, file in files.items()}
         for key in members.keys() & (KNOWN_KEYS - set(LARGE)):
             if members[key].file_size > MAX_GIGABYTES * 1e9:
                 raise InputError(
@@ -231,12 +206,7 @@ def _open_npz(path: Path, told_range: Any, database: LinkDatabase) -> GraphFile:
                     "memory: save it in a smaller type"
                 )
             arrays[key] = unpack(archive, members[key])
-    edges = _mapped(files["edges"])
-    if edges.size and (edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu"):
-        raise InputError(
-            f"{path}: edges must be pairs of integers (E x 2), got {edges.dtype} of shape {edges.shape}"
-        )
-    raw = raw_of(arrays, path, NO_LINKS, None)
+    raw = raw_of(arrays, path)
     if raw.panel is not None and raw.panel.any():
         raise InputError(
             f"{path} has {int(raw.panel.sum())} volunteers, and a sharded graph keeps nobody's raw row among what is public: leave the "
@@ -247,55 +217,41 @@ def _open_npz(path: Path, told_range: Any, database: LinkDatabase) -> GraphFile:
         raw = replace(raw, range=(chosen.low, chosen.high))
     features = _features(files, arrays, raw, path)
     counts = [len(raw.labels)] if raw.labels is not None else []
-    counts += [features.users] if features is not None else []
+    counts += [features.shape[0]] if features is not None else []
     if len(set(counts)) > 1:
         raise InputError(f"{path}: features must have one row for each of {counts[0]} users, got {counts[1]}")
-    if edges.size:
-        chunks = (_slice(files["edges"], begin, begin + ROWS) for begin in range(0, len(edges), ROWS))
-        database.add("pairs", ((chunk[:, 0], chunk[:, 1]) for chunk in chunks))
-    else:
-        database.add("pairs", ())
-    return GraphFile(raw, counts[0] if counts else None, features)
+    begins = range(0, len(raw.edges), ROWS)
+    chunks = (np.array(_mapped(files["edges"])[begin : begin + ROWS]) for begin in begins)
+    database.add("pairs", ((chunk[:, 0], chunk[:, 1]) for chunk in chunks))
+    return replace(raw, edges=NO_LINKS), counts[0] if counts else None, features
 
 
 def _features(
     files: Mapping[str, Path], arrays: Mapping[str, NDArray[Any]], raw: Raw, path: Path
 ) -> FeatureFiles | None:
-    present = [key for key in CSR_KEYS if key in files or key in arrays]
-    pointers = None
-    if "x" in files:
-        dense = _mapped(files["x"])
-        shape = dense.shape
-        if len(shape) != 2 or dense.dtype.kind not in "biuf":
-            raise InputError(
-                f"{path}: x must be numbers, users x features, got {dense.dtype} of shape {shape}"
-            )
-    elif present:
-        if len(present) < len(CSR_KEYS):
-            raise InputError(f"{path} has sparse features without all of {', '.join(CSR_KEYS)}")
-        pointers = arrays["x_indptr"].astype(np.int64)
-        shape = tuple(int(side) for side in arrays["x_shape"])
-        entries = _mapped(files["x_indices"]).shape
+    sparse, pointers = csr_arrays(arrays, path), None
+    if sparse is not None:
+        pointers, indices, values, sides = sparse[0].astype(np.int64), *sparse[1:]
+        rows, columns = map(int, sides)
         if (
-            len(shape) != 2
-            or pointers.shape != (shape[0] + 1,)
-            or entries != _mapped(files["x_data"]).shape
-            or entries != (int(pointers[-1]),)
+            pointers.shape != (rows + 1,)
+            or not indices.shape == values.shape == (int(pointers[-1]),)
             or pointers[0] != 0
             or (np.diff(pointers) < 0).any()
         ):
             raise InputError(f"{path} has sparse features that do not fit together")
-    if not present and "x" not in files or shape[1] == 0:
+    else:
+        rows, columns = arrays["x"].shape if "x" in arrays else (0, 0)
+    if not columns:
         return None
-    return FeatureFiles(
-        path, files, shape[0], shape[1], public_range(path.stem, raw.range), raw.binary, pointers
-    )
+    public = public_range(path.stem, raw.range)
+    return FeatureFiles(path, files, (rows, columns), public, raw.binary, pointers)
 
 
 def _open_table(
     file: Path, labels_file: str | Path | None, users: int | None, ids: bool, database: LinkDatabase
-) -> GraphFile:
-    """A table of links, which go into the database, with the labels of another one."""
+) -> tuple[Raw, int | None]:
+    """A table of links, which go into the database, with the labels of another one; and how many users there are, if that is known."""
     labels = None if labels_file is None else Path(labels_file).expanduser()
     if users is not None:
         check_whole(users, "users", least=1, most=MAX_NODES)
@@ -314,7 +270,7 @@ def _open_table(
             )
         known = np.full(max(int(who.max(initial=-1)) + 1, count or 0), UNKNOWN, dtype=np.int64)
         known[who] = classes
-    return GraphFile(Raw(edges=NO_LINKS, labels=known, ids=names), count)
+    return Raw(edges=NO_LINKS, labels=known, ids=names), count
 
 
 def _read_tables(file: Path, labels: Path | None, ids: bool, database: LinkDatabase) -> NDArray[Any] | None:
@@ -369,43 +325,15 @@ def _checked_labels(batch: tuple[Any, Any], file: Path, text: bool) -> tuple[Any
     return batch
 
 
-def _sides(name: str, source: GraphFile, users: int, split: Any, seed: int) -> tuple[Graph, Users]:
+def _sides(name: str, raw: Raw, known: int | None, users: int, split: Any, seed: int) -> tuple[Graph, Users]:
     """Labels, split and ids of all users, by the same checks as for any graph; there are no links and no features in it."""
-    raw = replace(source.raw, features=None, binary=False, feature_names=None, panel=None)
+    raw = replace(raw, binary=False, feature_names=None, panel=None)
     if raw.labels is not None and raw.labels.ndim == 2 and raw.labels.shape[1] > 1:
         raise InputError(
             f"{name} has several labels a user, and a sharded graph has one class a user: keep one column of y"
         )
-    if raw.labels is not None and len(raw.labels) < users and source.users is None:
+    if raw.labels is not None and len(raw.labels) < users and known is None:
         missing = np.full(users - len(raw.labels), UNKNOWN, dtype=np.int64)
         raw = replace(raw, labels=np.concatenate([raw.labels, missing]))
     default = "random" if raw.given is None else "given"
-    recipe = recipe_of(default if split is None else split, raw.given)
-    return divide(name, raw, recipe, seed, users=users)
-
-
-def _write_features(
-    folder: Path, layout: Layout, features: FeatureFiles, labels: NDArray[np.int64], step: int
-) -> None:
-    """Write what users hold to their partitions, ``step`` users at a time.
-
-    Users of a partition keep their order, so that rows are appended to the partition's table as they come.
-    """
-    for first in range(0, layout.partitions, OPEN):
-        with ExitStack() as stack:
-            writers: dict[int, Callable[[Columns], None]] = {
-                partition: stack.enter_context(writing_table(simulated_file(folder, partition)))
-                for partition in range(first, min(first + OPEN, layout.partitions))
-            }
-            for begin in range(0, features.users, step):
-                end = min(begin + step, features.users)
-                rows = features.rows(begin, end)
-                home = np.searchsorted(layout.first, layout.number[begin:end], side="right") - 1
-                order = np.argsort(home, kind="stable")
-                found, starts = np.unique(home[order], return_index=True)
-                for partition, own in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
-                    if partition in writers:
-                        writers[partition](held_columns(rows[own], labels[begin + own]))
-            for partition, write in writers.items():
-                if layout.first[partition] == layout.first[partition + 1]:
-                    write({"label": np.empty(0, dtype=np.int32)})
+    return divide(name, raw, recipe_of(default if split is None else split, raw.given), seed, users=users)

@@ -5,6 +5,7 @@ These files stand apart from the public ones. Nothing but a simulation reads the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN
-from graphveil.graphs.tables import Columns, Lists, TableFile
+from graphveil.graphs.tables import Columns, Lists, TableFile, writing_table
 from graphveil.scale.manifest import AGAIN
 
 # Users of a row group, about.
@@ -21,7 +22,28 @@ GROUP = 1 << 16
 ROW, INDICES, VALUES = "row", "indices", "values"
 
 
-def held_columns(features: Any, labels: NDArray[np.int64]) -> Columns:
+def write_held(
+    file: Path, labels: NDArray[np.int64], rows: Callable[[int, int], Any], step: int = GROUP
+) -> None:
+    """Write what the users of a partition hold, ``step`` users at a time.
+
+    Parameters
+    ----------
+    file
+        The file to write.
+    labels
+        Their labels: (users,) int64.
+    rows
+        Called with the first place and the one after the last, in order: their features, dense or sparse, or None.
+    step
+        The most users whose features are in memory at a time.
+    """
+    with writing_table(file) as write:
+        for begin in range(0, max(len(labels), 1), step):
+            write(_columns(rows(begin, begin + step), labels[begin : begin + step]))
+
+
+def _columns(features: Any, labels: NDArray[np.int64]) -> Columns:
     """The columns of some users, from their features (an array, a sparse matrix, or None) and labels."""
     known = {"label": labels.astype(np.int32)}
     if features is None or features.shape[1] == 0:
@@ -57,7 +79,15 @@ def read_held(file: Path, users: int, features: int, classes: int) -> tuple[Any,
 
 
 def read_held_labels(file: Path, users: int, classes: int) -> NDArray[np.int64]:
-    """Return the labels of a partition's users, without reading their features."""
+    """Return the labels of a partition's users, (users,) int64, without reading their features.
+
+    Parameters
+    ----------
+    file
+        The file of what they hold.
+    users, classes
+        The numbers of users and of classes, as in the manifest.
+    """
     table = TableFile(file, AGAIN)
     table.check_rows(users)
     labels = table.array("label", np.int32)
@@ -66,7 +96,17 @@ def read_held_labels(file: Path, users: int, classes: int) -> NDArray[np.int64]:
 
 
 def check_labels(labels: NDArray[np.int32], classes: int, file: Path) -> None:
-    """Refuse labels that are not valid classes."""
+    """Refuse labels that are not valid classes.
+
+    Parameters
+    ----------
+    labels
+        The labels: (users,) int32.
+    classes
+        The number of classes.
+    file
+        The file that they come from, for errors.
+    """
     if labels.size and not UNKNOWN <= int(labels.min()) <= int(labels.max()) < max(classes, 1):
         raise InputError(f"{file} is damaged: labels must be {UNKNOWN}..{classes - 1}; {AGAIN}")
 
@@ -75,7 +115,7 @@ def _dense(table: TableFile, users: int, features: int) -> NDArray[Any]:
     found: NDArray[Any] | None = None
     place = 0
     for group, size in enumerate(table.groups):
-        rows = table.group(group, [ROW])[ROW]
+        rows = table.column(ROW, group)
         if not isinstance(rows, Lists) or rows.pointers is not None or rows.width != features:
             raise InputError(f"{table.file}: rows must have {features} values each; {AGAIN}")
         if found is None:
@@ -88,9 +128,8 @@ def _dense(table: TableFile, users: int, features: int) -> NDArray[Any]:
 def _sparse(table: TableFile, users: int, features: int) -> Any:
     from scipy.sparse import csr_array
 
-    columns = table.read([INDICES, VALUES])
-    pointers, indices = table.checked_lists(columns[INDICES], np.int32, INDICES)
-    others, values = table.checked_lists(columns[VALUES], None, VALUES)
+    pointers, indices = table.lists(INDICES, np.int32)
+    others, values = table.lists(VALUES)
     if not np.array_equal(pointers, others):
         raise InputError(f"{table.file}: indices and values must be lists of the same lengths; {AGAIN}")
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < features:

@@ -62,9 +62,8 @@ class StoredReports:
         facts = self.manifest.partitions[partition]
         table = TableFile(_part(self.folder, partition), ANEW)
         named = self.plan.build().shape.names_dimensions
-        columns = table.read(["user", "answered", "codes", *(["dims"] if named else [])])
-        users = table.checked_array(columns["user"], np.int32, "user").astype(np.int64)
-        answered = table.checked_array(columns["answered"], np.bool_, "answered")
+        users = table.array("user", np.int32).astype(np.int64)
+        answered = table.array("answered", np.bool_)
         own = users - facts.first
         if own.size and (not 0 <= int(own[0]) <= int(own[-1]) < facts.users or (np.diff(own) <= 0).any()):
             raise InputError(f"{table.file} is damaged: its users are not those of the partition; {ANEW}")
@@ -72,10 +71,10 @@ class StoredReports:
             place = part_folder(self.folder.parent.parent, partition) / USERS
             original = TableFile(place, ANEW).array("original", np.int64)
         mechanism = mechanism_of(self.plan, original[own])
-        pointers, codes = table.checked_lists(columns["codes"], code_type(mechanism.shape.alphabet), "codes")
+        pointers, codes = table.lists("codes", code_type(mechanism.shape.alphabet))
         dims: NDArray[np.int32] | None = None
         if named:
-            others, dims = table.checked_lists(columns["dims"], np.int32, "dims")
+            others, dims = table.lists("dims", np.int32)
         lengths = np.diff(pointers)
         if lengths[~answered].any() or (named and not np.array_equal(others, pointers)):
             raise InputError(f"{table.file} is damaged: its columns do not fit each other; {ANEW}")
@@ -89,7 +88,15 @@ class StoredReports:
 
 
 def find_reports(folder: Path, manifest: Manifest, plan: Plan) -> StoredReports | None:
-    """Return the answers to a plan that a folder keeps; None where it keeps none."""
+    """Return the answers to a plan that a folder keeps; None where it keeps none.
+
+    Parameters
+    ----------
+    folder, manifest
+        The folder of the sharded graph, and its manifest.
+    plan
+        The plan that was asked.
+    """
     digest = plan_digest(plan)
     place = folder / REPORTS / digest[:DIGITS]
     if not (place / PLAN).is_file():
@@ -102,12 +109,12 @@ def find_reports(folder: Path, manifest: Manifest, plan: Plan) -> StoredReports 
 
 def kept_plan(file: Path) -> tuple[str, int, int]:
     """The digest of a plan that was asked, how many it asks, and how many of them have answered."""
-    told = read_json(file, ANEW)
+    content = read_json(file, ANEW)
     try:
         return (
-            str(told["digest"]),
-            check_whole(told["asked"], "asked", least=0),
-            check_whole(told["answered"], "answered", least=0),
+            str(content["digest"]),
+            check_whole(content["asked"], "asked", least=0),
+            check_whole(content["answered"], "answered", least=0),
         )
     except (InputError, KeyError, TypeError):
         raise InputError(f"{file} is damaged: {ANEW}") from None
@@ -155,10 +162,10 @@ def finish_reports(folder: Path, plan: Plan, asked: int, answered: int) -> None:
     asked, answered
         The numbers of users asked, and of those who have answered.
     """
-    told: dict[str, Any] = {"digest": plan_digest(plan), "asked": asked, "answered": answered}
+    content: dict[str, Any] = {"digest": plan_digest(plan), "asked": asked, "answered": answered}
     place = _place(folder, plan)
     part = place / f".{PLAN}.part"
-    part.write_text(json.dumps({**told, "plan": json.loads(plan.to_json())}) + "\n", encoding="utf-8")
+    part.write_text(json.dumps({**content, "plan": json.loads(plan.to_json())}) + "\n", encoding="utf-8")
     part.replace(place / PLAN)
 
 

@@ -50,7 +50,6 @@ def compute_in_parts(
             workers,
             engine.workers,
             unit.spec.load_code,
-            host=_host(engine),
             checkpoints=checkpoints,
         )
         result = score_unit(ready, outcome, start)
@@ -65,12 +64,3 @@ def _workers(engine: Engine) -> Workers:
     from graphveil.scale.ray_workers import RayWorkers
 
     return RayWorkers(engine.address)
-
-
-def _host(engine: Engine) -> str:
-    """Return the address at which workers reach this process; with Ray they may be on other machines."""
-    if engine.address is None:
-        return "127.0.0.1"
-    from graphveil.scale.ray_session import own_address
-
-    return own_address(engine.address)

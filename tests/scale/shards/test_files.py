@@ -2,6 +2,7 @@
 
 import csv
 
+import duckdb
 import numpy as np
 import pyarrow
 import pytest
@@ -324,3 +325,11 @@ def test_numbers_beyond_all_integers_are_told_as_they_are(tmp_path):
     large = pyarrow.array([0, 2**63 + 5], pyarrow.uint64())
     parquet.write_table(pyarrow.table({"source": large, "target": large}), tmp_path / "links.parquet")
     refused(tmp_path / "links.parquet", rf"got 0\.\.{2**63 + 5}", tmp_path)
+
+
+def test_too_little_memory_to_sort_is_a_sentence(town_file, tmp_path, monkeypatch):
+    def fails(*_):
+        raise duckdb.OutOfMemoryException("could not allocate block")
+
+    monkeypatch.setattr(link_database.LinkDatabase, "sort", fails)
+    refused(town_file, "cannot be sorted in 0.1 GB: give a larger max_memory", tmp_path, max_memory=0.1)
