@@ -14,16 +14,7 @@ from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.checks import check_number
 from graphveil.cli.console import first_sentences, print_result
-from graphveil.cli.options import (
-    AsJson,
-    DataName,
-    Options,
-    RangePair,
-    parse_numbers,
-    parse_settings,
-    range_option,
-    with_options,
-)
+from graphveil.cli.options import NUMBERS, AsJson, CommandGroup, DataName, Options, Pairs, RangePair
 from graphveil.cli.studies import show_analysis
 from graphveil.errors import ClaimError, InputError, option_name
 from graphveil.experiments.advice import advise_budget, advise_levels, advise_poisoning
@@ -36,7 +27,6 @@ from graphveil.methods.job import Progress
 from graphveil.methods.terms import option
 
 
-@with_options
 def attributes(
     *,
     experiment: Annotated[
@@ -66,7 +56,7 @@ def attributes(
         None, "K, hops of averaging before the analysis; by default 3, and 1 for the task link."
     ),
     top: int = option(5, "How many attributes count as the best."),
-    setting: list[str] | None = option(
+    setting: Pairs = option(
         None, "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism.", "--set"
     ),
     out: Path | None = option(
@@ -83,7 +73,7 @@ def attributes(
     """
     given = {"analysis": analysis, "analysis_hops": hops}
     chosen = {key: value for key, value in given.items() if value is not None}
-    spec = experiment.having(settings={**chosen, **outer_settings(setting or [])})
+    spec = experiment.having(settings={**chosen, **outer_settings(setting)})
     check_ranking(spec, top)
     if spec.task == "link" and analysis not in (None, "fda"):
         raise InputError("attributes are scored by fda where links are predicted: leave --analysis out")
@@ -93,13 +83,8 @@ def attributes(
     )
 
 
-def outer_settings(pairs: list[str]) -> dict[str, Any]:
-    """Options of the loader and of the mechanism.
-
-    >>> outer_settings(["data.users=400"])
-    {'data.users': 400}
-    """
-    settings = parse_settings(pairs)
+def outer_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings of the loader and of the mechanism; refuse others."""
     for key in settings:
         if not key.startswith((DATA_PREFIX, MECHANISM_PREFIX)):
             raise InputError(
@@ -108,36 +93,7 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
     return settings
 
 
-@with_options
-def poisoning_command(
-    *,
-    experiment: Annotated[
-        Experiment,
-        Options(
-            only=("method", "data", "runs", "seed", "settings", "data_options", "epsilon", "mechanism"),
-            default={"method": "base", "epsilon": ...},
-            help={"runs": "How many runs.", "seed": "The seed of the first run."},
-        ),
-    ],
-    share: str = option("0.01,0.05,0.1", "Shares of malicious users, with commas between them."),
-    target: int | None = option(None, "The class that they want others taken for; the rarest by default."),
-    as_json: AsJson = False,
-) -> None:
-    """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
-
-    What one report adds to an estimate is bounded by its alphabet: a server refuses everything else. Malicious users collude: all send what speaks
-    most for a target class. The table says how well the method does with them, and how many honest test users are taken for that class;
-    beside it, if as many people sent reports that say nothing, and if the liars were those who weigh most among their neighbours.
-
-    Example: graphveil advise poisoning --data town --epsilon 2
-
-    Example: graphveil advise poisoning veil --data town --epsilon 2 --share 0.05,0.2
-    """
-    shares = parse_numbers("share", share) or ()
-    show_analysis(lambda progress: advise_poisoning(experiment, shares, target, progress), as_json)
-
-
-advise_app = typer.Typer()
+advise_app = CommandGroup(no_args_is_help=False)
 
 
 @advise_app.callback(invoke_without_command=True)
@@ -153,7 +109,6 @@ def _advise(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @advise_app.command("levels")
-@with_options
 def levels_command(
     *,
     experiment: Annotated[
@@ -177,7 +132,6 @@ def levels_command(
 
 
 @advise_app.command("budget")
-@with_options
 def budget_command(
     *,
     experiment: Annotated[
@@ -188,7 +142,7 @@ def budget_command(
             help={"seed": "The seed of the split, and of who volunteers."},
         ),
     ],
-    epsilon: str = option("1,2,4,8", "Budgets to look at, with commas between them."),
+    epsilon: NUMBERS = option("1,2,4,8", "Budgets to look at, with commas between them."),
     as_json: AsJson = False,
     out: Path | None = option(None, "Also write a page, .html, with a chart over users and ε."),
 ) -> None:
@@ -201,7 +155,7 @@ def budget_command(
 
     Example: graphveil advise budget --data citeseer --panel 300 --out advice.html
     """
-    budgets = parse_numbers("epsilon", epsilon) or ()
+    budgets = epsilon or ()
     for each in budgets:
         check_number(each, "--epsilon", above=0)
     if out is not None:
@@ -210,15 +164,40 @@ def budget_command(
     show_analysis(lambda progress: advise_budget(spec, budgets, progress), as_json, out)
 
 
-advise_app.command("poisoning")(poisoning_command)
+@advise_app.command("poisoning")
+def poisoning_command(
+    *,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("method", "data", "runs", "seed", "settings", "data_options", "epsilon", "mechanism"),
+            default={"method": "base", "epsilon": ...},
+            help={"runs": "How many runs.", "seed": "The seed of the first run."},
+        ),
+    ],
+    share: NUMBERS = option("0.01,0.05,0.1", "Shares of malicious users, with commas between them."),
+    target: int | None = option(None, "The class that they want others taken for; the rarest by default."),
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
+
+    What one report adds to an estimate is bounded by its alphabet: a server refuses everything else. Malicious users collude: all send what speaks
+    most for a target class. The table says how well the method does with them, and how many honest test users are taken for that class;
+    beside it, if as many people sent reports that say nothing, and if the liars were those who weigh most among their neighbours.
+
+    Example: graphveil advise poisoning --data town --epsilon 2
+
+    Example: graphveil advise poisoning veil --data town --epsilon 2 --share 0.05,0.2
+    """
+    show_analysis(lambda progress: advise_poisoning(experiment, share or (), target, progress), as_json)
 
 
-attack_app = typer.Typer()
+attack_app = CommandGroup(no_args_is_help=False)
 # What is attacked where a method is needed and none is named.
 METHOD = "base"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     """Options of reports: who reports what by which mechanism."""
 
@@ -226,21 +205,21 @@ class ReportOptions:
     mechanism: str = option(
         "", "A mechanism from `graphveil mechanisms`, or FILE.py:NAME; the attack's own by default."
     )
-    setting: list[str] | None = option(
+    setting: Pairs = option(
         None,
         "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism; with --method also its settings.",
         "--set",
     )
-    public_range: RangePair = None
+    public_range: RangePair
 
     def target(self, attack: str | MechanismAttack) -> MechanismTarget:
         """Return the reports as what is attacked."""
-        settings = outer_settings(self.setting or [])
+        settings = outer_settings(self.setting)
 
         def below(prefix: str) -> dict[str, Any]:
             return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
 
-        loader = {**range_option(self.public_range), **below(DATA_PREFIX)}
+        loader = {**self.public_range, **below(DATA_PREFIX)}
         return MechanismTarget.of(
             attack, self.data, self.mechanism, options=below(MECHANISM_PREFIX), data_options=loader
         )
@@ -265,8 +244,8 @@ class ModelOptions:
             epsilon=self.feature_epsilon,
             mechanism=reporters.mechanism,
             backbone=self.backbone,
-            settings=parse_settings(reporters.setting or []),
-            data_options=range_option(reporters.public_range),
+            settings=reporters.setting,
+            data_options=reporters.public_range,
         )
         if spec.resolved_method.can.asks and self.feature_epsilon is None:
             raise InputError(
@@ -280,7 +259,7 @@ class CampaignOptions:
     """Options of a campaign: how often and at which budgets an attack is played, and what becomes of it."""
 
     epsilon: float | None = option(None, "The budget that is attacked.")
-    epsilons: tuple[float, ...] | None = option(
+    epsilons: NUMBERS = option(
         None, "Several budgets, with commas between them; with --out a figure or a page over them."
     )
     runs: int = option(5, "How many runs; run i uses seed S + i for everything.")
@@ -301,10 +280,7 @@ class CampaignOptions:
 
 
 @attack_app.callback(invoke_without_command=True)
-def _attacks(
-    context: typer.Context,
-    as_json: AsJson = False,
-) -> None:
+def _attacks(context: typer.Context, as_json: AsJson = False) -> None:
     """What somebody who sees reports, a published graph or a model finds out. Without a name: list the attacks.
 
     Example: graphveil attack level --data town --mechanism ppm-printed --epsilon 0.5
@@ -324,7 +300,6 @@ def _attacks(
 
 
 @attack_app.command("attribute")
-@with_options
 def attribute_command(
     *,
     reporters: ReportOptions,
@@ -344,7 +319,6 @@ def attribute_command(
 
 
 @attack_app.command("level")
-@with_options
 def level_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
     """Guess which privacy level a user chose; --epsilon is the strictest level's budget. Mechanisms: ppm, ppm-printed, esw.
 
@@ -354,7 +328,6 @@ def level_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
 
 
 @attack_app.command("link")
-@with_options
 def link_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
     """Guess whether two users are linked, from reported lists (link-rr, blink, dprr) or from a curator's graph (lapgraph, privhrg, edgerr).
 
@@ -364,7 +337,6 @@ def link_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
 
 
 @attack_app.command("label")
-@with_options
 def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: CampaignOptions) -> None:
     """Guess the class of a user from the own report and those of neighbours, or with --method from what it learned; --epsilon is a label's.
 
@@ -382,7 +354,6 @@ def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: Campa
 
 
 @attack_app.command("membership")
-@with_options
 def membership_command(*, reporters: ReportOptions, model: ModelOptions, terms: CampaignOptions) -> None:
     """Guess whether a method (base by default) learned from a user's own label; --epsilon is a label's, without it labels are public.
 

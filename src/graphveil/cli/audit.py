@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.markup import escape
@@ -16,7 +16,7 @@ from graphveil.audit.examine import Audit
 from graphveil.audit.findings import exact_epsilon
 from graphveil.channels.sampling import SeededWords
 from graphveil.cli.console import Console, print_result, say, show_table
-from graphveil.cli.options import AsJson, with_options
+from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
 from graphveil.mechanisms.limits import check_budget, check_dims
@@ -28,7 +28,6 @@ from graphveil.privacy.plan import Plan
 DOES_NOT_HOLD = 1
 
 
-@with_options
 def audit(
     *,
     name: str | None = option(
@@ -40,13 +39,11 @@ def audit(
     ),
     sampled: int | None = option(None, "How many of them a report is about."),
     plan: Path | None = option(None, "A plan as a JSON file: audit what it asks, with its own options."),
-    collection: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="With --plan: let this collection publish the plan if its audit holds. Name the mechanism too, whose code is run.",
-        ),
-    ] = None,
+    collection: Path | None = option(
+        None,
+        "With --plan: let this collection publish the plan if its audit holds. Name the mechanism too, whose code is run.",
+        metavar="DIR",
+    ),
     quick: bool | None = option(
         None,
         "2·10^5 draws (10^7 of what is cheap) and some sizes, or 10^7 and all sizes. Full for one mechanism, quick for "

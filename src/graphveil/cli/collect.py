@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -20,7 +19,7 @@ import typer
 
 from graphveil.checks import check_number, check_whole
 from graphveil.cli.console import Console, on_interrupt, one_bar, say, show_table, warn
-from graphveil.cli.options import AsJson, Options, RangePair, range_option, with_options
+from graphveil.cli.options import AsJson, CommandGroup, Options
 from graphveil.collect.card import BESIDE, check_folder, result_card, write_result
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.learning import RoundOpenError, StudyTerms
@@ -29,6 +28,7 @@ from graphveil.collect.study import check_collected, learn_collection
 from graphveil.errors import InputError, visible
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
+from graphveil.methods.terms import option
 from graphveil.number_format import percent
 from graphveil.privacy.invitation import Invitation
 
@@ -41,9 +41,8 @@ DAY = 24 * 60 * 60
 MAX_DAYS = 36_600
 STOPPED = "all processes and folders of it are gone, and the same command begins anew"
 
-collect_app = typer.Typer(
+collect_app = CommandGroup(
     help="A real collection: devices answer, a server stores what they send, methods learn from it.",
-    no_args_is_help=True,
 )
 
 CollectionFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
@@ -66,12 +65,12 @@ LabelFile = Annotated[
 
 @collect_app.command("export")
 def collect_export(
+    *,
     folder: CollectionFolder,
-    out: Annotated[Path, typer.Option(help="The folder for the tables.")],
-    shards: Annotated[
-        int | None,
-        typer.Option(help="Write a sharded graph of so many partitions instead, with the reports beside it."),
-    ] = None,
+    out: Path = option(..., "The folder for the tables."),
+    shards: int | None = option(
+        None, "Write a sharded graph of so many partitions instead, with the reports beside it."
+    ),
 ) -> None:
     """Write reports of closed rounds, the graph and the roster (by pseudonyms) as Parquet files.
 
@@ -105,8 +104,9 @@ def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
 
 @collect_app.command("demo")
 def collect_demo(
-    devices: Annotated[int, typer.Option(help="How many people have a device.")] = 1000,
-    processes: Annotated[int, typer.Option(help="How many processes hold devices.")] = 4,
+    *,
+    devices: int = option(1000, "How many people have a device."),
+    processes: int = option(4, "How many processes hold devices."),
 ) -> None:
     """Show a collection on this machine: a collector, devices in several processes, two rounds of togl, and veil with volunteers.
 
@@ -143,9 +143,10 @@ def _ending() -> Iterator[None]:
 
 @collect_app.command("operator")
 def collect_operator(
+    *,
     folder: CollectionFolder,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the operator is called here.")],
-    revoke: Annotated[bool, typer.Option("--revoke", help="Take the token of this operator back.")] = False,
+    name: str = option(..., "What the operator is called here.", positional=True, metavar="NAME"),
+    revoke: bool = option(False, "Take the token of this operator back.", "--revoke"),
 ) -> None:
     """Make a token by which an operator sees the status of a collection, and closes rounds, over HTTP.
 
@@ -199,48 +200,13 @@ def collect_rotate(folder: CollectionFolder) -> None:
         )
 
 
-@dataclass(frozen=True)
-class RowOptions:
-    """The shape of people's rows, as in `CollectionSettings`."""
-
-    dims: int = field(default=0, metadata={"help": "How many attributes a person's row has."})
-    range: RangePair = None
-    binary: bool = field(default=False, metadata={"help": "Values are only ever the two ends of the range."})
-    classes: int = field(
-        default=0, metadata={"help": "How many classes there are, where labels do not say it."}
-    )
-    volunteers: bool = field(
-        default=False, metadata={"help": "Take the raw rows of people who volunteer when they enrol."}
-    )
-    private_links: bool = field(
-        default=False,
-        metadata={
-            "help": "People are asked for their links, which nobody else knows: the graph has none. Whoever enrols may look up the numbers "
-            "of people whose ids they know."
-        },
-    )
-
-
 @collect_app.command("init")
-@with_options
 def init(
     *,
     folder: CollectionFolder,
     graph: GraphFile = None,
     labels: LabelFile = None,
-    purpose: Annotated[str, typer.Option(help="What people are told that it is for.")],
-    epsilon: Annotated[
-        float, typer.Option(help="The cap: the most of anybody's budget that all rounds may spend.")
-    ],
-    delta: Annotated[float, typer.Option(help="The same for delta.")] = 0.0,
-    rows: RowOptions,
-    database: Annotated[
-        str | None,
-        typer.Option(help="postgresql://USER@HOST/NAME; a file of SQLite in the folder by default."),
-    ] = None,
-    retention: Annotated[
-        int | None, typer.Option(help="After how many days reports are deleted; never by default.")
-    ] = None,
+    settings: Annotated[CollectionSettings, Options(fixed={"id": ""})],
 ) -> None:
     """Make a collection: its folder, its key, its database.
 
@@ -250,16 +216,6 @@ def init(
     """
     from graphveil.collect.storage import create_collection
 
-    limits = range_option(rows.range).get("range")
-    settings = CollectionSettings(
-        id="",
-        purpose=purpose,
-        epsilon=epsilon,
-        delta=delta,
-        retention=retention,
-        database=database,
-        **{**vars(rows), "range": limits},
-    )
     made = create_collection(folder, read_public_graph(graph, labels), settings)
     say(f"{folder}: a collection of {made.public_graph().users} people, key {made.key.public.hex()}")
     say(f"Next: graphveil collect invite {folder} --out tokens.csv")
@@ -267,23 +223,19 @@ def init(
 
 @collect_app.command("invite")
 def invite(
+    *,
     folder: CollectionFolder,
-    out: Annotated[
-        Path | None, typer.Option(help="A new .csv file for ids and tokens; they are printed by default.")
-    ] = None,
-    again: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--again",
-            metavar="ID",
-            help="A new token for a person; the old one is void. Somebody who is enrolled keeps name, terms and reports, and uses it to "
-            "register a device again.",
-        ),
-    ] = None,
-    graph: Annotated[
-        Path | None,
-        typer.Option("--graph", help="A later version of the public graph, with new people or links."),
-    ] = None,
+    out: Path | None = option(None, "A new .csv file for ids and tokens; they are printed by default."),
+    again: list[str] | None = option(
+        None,
+        "A new token for a person; the old one is void. Somebody who is enrolled keeps name, terms and reports, and uses it to "
+        "register a device again.",
+        "--again",
+        metavar="ID",
+    ),
+    graph: Path | None = option(
+        None, "A later version of the public graph, with new people or links.", "--graph"
+    ),
     labels: LabelFile = None,
 ) -> None:
     """Make a token for everybody who has none. Tokens are shown once: only their hashes are stored.
@@ -310,15 +262,13 @@ def invite(
 
 @collect_app.command("serve")
 def serve_collection(
+    *,
     folder: CollectionFolder,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any free one.")
-    ] = 8765,
-    origin: Annotated[
-        list[str] | None,
-        typer.Option("--origin", metavar="URL", help="A web page's origin that may call; none by default."),
-    ] = None,
+    host: str = option("127.0.0.1", "The address to listen at."),
+    port: int = option(8765, "The port to listen at; 0: any free one.", min=0, max=65535),
+    origin: list[str] | None = option(
+        None, "A web page's origin that may call; none by default.", "--origin", metavar="URL"
+    ),
 ) -> None:
     """Take what devices send, until interrupted. TLS is a reverse proxy's: this speaks plain HTTP.
 
@@ -339,13 +289,10 @@ def serve_collection(
 
 @collect_app.command("status")
 def status(
+    *,
     folder: CollectionFolder,
-    expire: Annotated[
-        bool, typer.Option("--expire", help="Delete reports that are older than the collection keeps them.")
-    ] = False,
-    migrate: Annotated[
-        bool, typer.Option("--migrate", help="Bring the database up to date with this graphveil first.")
-    ] = False,
+    expire: bool = option(False, "Delete reports that are older than the collection keeps them.", "--expire"),
+    migrate: bool = option(False, "Bring the database up to date with this graphveil first.", "--migrate"),
     as_json: AsJson = False,
 ) -> None:
     """Show who takes part, which rounds there are, and what was learned.
@@ -369,11 +316,10 @@ def status(
 
 @collect_app.command("close")
 def close(
+    *,
     folder: CollectionFolder,
     round_number: RoundNumber,
-    force: Annotated[
-        bool, typer.Option("--force", help="Even if fewer have answered than a round is read from.")
-    ] = False,
+    force: bool = option(False, "Even if fewer have answered than a round is read from.", "--force"),
 ) -> None:
     """Close a round: it takes no more reports, and can be learned from.
 
@@ -387,8 +333,9 @@ def close(
 
 @collect_app.command("forget")
 def forget(
+    *,
     folder: CollectionFolder,
-    person: Annotated[str, typer.Argument(metavar="ID", help="The id that the graph has for the person.")],
+    person: str = option(..., "The id that the graph has for the person.", positional=True, metavar="ID"),
 ) -> None:
     """Delete all that a person has sent, and mark what was learned with it. Nobody is asked again for it.
 
@@ -405,7 +352,6 @@ def forget(
 
 
 @collect_app.command("learn")
-@with_options
 def learn_collected(
     *,
     folder: CollectionFolder,
@@ -420,25 +366,16 @@ def learn_collected(
             },
         ),
     ],
-    study: Annotated[
-        str | None,
-        typer.Option(help="A name for these rounds; the method's by default. Another study asks anew."),
-    ] = None,
-    days: Annotated[
-        float, typer.Option(help="For how many days devices may answer a published round.")
-    ] = 14.0,
-    as_published: Annotated[
-        bool,
-        typer.Option(
-            "--as-published", help="Go on with published questions where the method would now ask others."
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The folder for predictions, embeddings, model and card; DIR/results/STUDY by default."
-        ),
-    ] = None,
+    study: str | None = option(
+        None, "A name for these rounds; the method's by default. Another study asks anew."
+    ),
+    days: float = option(14.0, "For how many days devices may answer a published round."),
+    as_published: bool = option(
+        False, "Go on with published questions where the method would now ask others.", "--as-published"
+    ),
+    out: Path | None = option(
+        None, "The folder for predictions, embeddings, model and card; DIR/results/STUDY by default."
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Run a method on what a collection has gathered: closed rounds are read, the next question is published, and people are waited for.

@@ -7,7 +7,6 @@ from pathlib import Path
 import typer
 
 from graphveil.cli.console import interrupted, progress_bars, say, show_table
-from graphveil.cli.options import with_options
 from graphveil.errors import InputError
 from graphveil.experiments.demo import SMALL, Demo, run_demo, scored
 from graphveil.experiments.table import Table
@@ -23,7 +22,6 @@ MEANING = (
 )
 
 
-@with_options
 def demo(
     *,
     out: Path = option(Path("graphveil-demo.html"), "Where to write the report."),

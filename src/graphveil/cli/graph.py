@@ -10,7 +10,7 @@ import typer
 
 from graphveil import scale
 from graphveil.cli.console import on_interrupt, one_bar, print_result, show_facts, show_table
-from graphveil.cli.options import AsJson, RangePair, parse_settings, range_option, with_options
+from graphveil.cli.options import AsJson, CommandGroup, Pairs, RangePair
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
 from graphveil.graphs.load import load
@@ -18,9 +18,7 @@ from graphveil.graphs.town import Town
 from graphveil.methods.terms import option
 from graphveil.scale.partitioners import PARTITIONERS, check_partitions
 
-graph_app = typer.Typer(
-    help="Graphs too large for one machine: shards of a graph, and towns of any size.", no_args_is_help=True
-)
+graph_app = CommandGroup(help="Graphs too large for one machine: shards of a graph, and towns of any size.")
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a sharded graph.")]
 Out = Annotated[Path, typer.Option("--out", help="A new folder for the shards.")]
@@ -33,13 +31,7 @@ Public = Annotated[
 ]
 
 
-@graph_app.callback()
-def _graph() -> None:
-    """Graphs too large for one machine: shards of a graph, and towns of any size."""
-
-
 @graph_app.command("shard")
-@with_options
 def shard(
     *,
     source: str = option(
@@ -53,14 +45,14 @@ def shard(
         "auto", f"How users are divided: {', '.join(PARTITIONERS)}; auto is METIS where it fits."
     ),
     seed: Seed = 0,
-    public_range: RangePair = None,
+    public_range: RangePair,
     labels: Path | None = option(None, "Beside a table of links, one of users and labels."),
     users: int | None = option(None, "How many users there are, where a table of links does not say."),
     ids: bool = option(False, "Integers in a table are ids of users, and not their numbers.", "--ids"),
     max_memory: float | None = option(
         None, "Gigabytes that links and rows of a file may take at a time; 1 by default."
     ),
-    settings: list[str] | None = option(None, "KEY=VALUE, an option of the loader, like split=few.", "--set"),
+    settings: Pairs = option(None, "KEY=VALUE, an option of the loader, like split=few.", "--set"),
     public: Public = False,
     as_json: AsJson = False,
 ) -> None:
@@ -69,7 +61,7 @@ def shard(
     Example: graphveil graph shard links.parquet --out shards --partitions 16
     """
     check_partitions(partitions, partition)
-    options = {**parse_settings(settings or []), **range_option(public_range)}
+    options = {**settings, **public_range}
     common: dict[str, Any] = {"partitions": partitions, "partitioner": partition, "seed": seed}
     with on_interrupt():
         if _is_file(source) and set(options) <= {"split", "range"}:
@@ -96,14 +88,13 @@ def shard(
 
 
 @graph_app.command("town")
-@with_options
 def town(
     *,
     out: Out,
     users: int = option(..., "How many users live in it."),
     partitions: Partitions,
     seed: Seed = 0,
-    settings: list[str] | None = option(
+    settings: Pairs = option(
         None, "KEY=VALUE, an option of the town: degree, nearby, features, town_seed, …", "--set"
     ),
     public: Public = False,
@@ -114,12 +105,11 @@ def town(
     Example: graphveil graph town --out town --users 1000000 --partitions 4
     """
     accepted = {"town_seed" if each.name == "seed" else each.name: each.name for each in fields(Town)}
-    options = parse_settings(settings or [])
-    for key in options:
+    for key in settings:
         if key not in accepted or key == "users":
             known = ", ".join(name for name in accepted if name != "users")
             raise InputError(f"town has no option {key!r}: it takes {known}, and --users")
-    plan = Town(**{"users": users, **{accepted[key]: value for key, value in options.items()}})
+    plan = Town(**{"users": users, **{accepted[key]: value for key, value in settings.items()}})
     with one_bar() as tell:
         made = scale.write_town(
             plan,

@@ -7,12 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.markup import escape
 
 from graphveil.checks import check_number
 from graphveil.cli.console import Console, print_result, say, show_facts, show_table, warn
-from graphveil.cli.options import AsJson, with_options
+from graphveil.cli.options import AsJson, CommandGroup
 from graphveil.errors import InputError
 from graphveil.experiments.drawings import EPSILON, mechanism_drawing
 from graphveil.experiments.table import Table
@@ -26,7 +25,6 @@ from graphveil.methods.terms import option
 from graphveil.number_format import exact_text
 
 
-@with_options
 def methods(
     *,
     name: str | None = option(
@@ -132,7 +130,6 @@ def show_settings(name: str, method: Method, console: Console) -> None:
             console.print(f"defaults on {data}, task {task}: {escape(words)}")
 
 
-@with_options
 def mechanisms(
     *,
     name: str | None = option(
@@ -174,13 +171,7 @@ def draw(name: str | None, file: Path, epsilon: float) -> None:
     say(f"The figure is in {file}.")
 
 
-data_app = typer.Typer(help="Graphs: which there are, what they hold, and how to get them.")
-
-
-@data_app.callback(invoke_without_command=True)
-def _root(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        say(*context.get_help().splitlines())
+data_app = CommandGroup(help="Graphs: which there are, what they hold, and how to get them.")
 
 
 @data_app.command("list")
@@ -205,7 +196,6 @@ def list_graphs(as_json: AsJson = False) -> None:
 
 
 @data_app.command("info")
-@with_options
 def show_info(
     *,
     name: str = option(
@@ -233,7 +223,6 @@ def show_info(
 
 
 @data_app.command("get")
-@with_options
 def get_graph(
     *,
     name: str = option(..., "A name from `graphveil data list`.", positional=True),

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from graphveil import scale
 from graphveil.cli.console import on_interrupt, one_bar, print_result, say
-from graphveil.cli.options import AsJson, Computing, Options, with_options
+from graphveil.cli.options import AsJson, Computing, Options
 from graphveil.errors import InputError
 from graphveil.experiments.artefacts import (
     FORMATS,
@@ -85,7 +85,6 @@ class RunOfRows:
         return True
 
 
-@with_options
 def predict(
     *,
     out: Path = option(
@@ -126,7 +125,6 @@ def predict(
     )
 
 
-@with_options
 def embed(
     *,
     out: Path = option(
@@ -173,7 +171,6 @@ def embed(
     )
 
 
-@with_options
 def plot(
     *,
     kind: str = option("confusion", f"What to draw: {', '.join(RUN_FIGURES)}."),

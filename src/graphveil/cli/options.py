@@ -8,8 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
@@ -18,10 +17,10 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 import typer
 
 from graphveil.checks import check_whole, short
-from graphveil.errors import InputError
+from graphveil.errors import InputError, option_name
 from graphveil.experiments.engine import CHECKPOINT_EVERY, Engine
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.experiment_file import NONE, read_settings
+from graphveil.experiments.experiment_file import read_settings
 from graphveil.methods.terms import option, record_fields
 from graphveil.number_format import exact_text
 from graphveil.plugins import plain_name
@@ -49,33 +48,26 @@ def parse_list(key: str, text: str) -> list[Any]:
     >>> parse_list("sizes", "[16, 8]"), parse_list("names", "[sage, 'g c n']"), parse_list("pairs", "[[0, 1], []]")
     ([16, 8], ['sage', 'g c n'], [[0, 1], []])
     """
-    # Bare words get quotes; numbers, and what has quotes, stay as they are.
-    quoted = re.sub(QUOTED_OR_BARE, lambda found: found[1] or _written(found[2]), text)
     try:
-        (value,) = tomllib.loads(f"value = {quoted}").values()
-        return _without_none(value)
-    except (ValueError, TypeError, RecursionError):
+        value: list[Any] = json.loads(LIST_PART.sub(_as_json, text))
+        return value
+    except (ValueError, RecursionError):
         raise InputError(
             f"--set {key} takes a list in brackets with commas between its values, got {short(text)}: for example --set "
             f"'{key}=[0.5,0.5]'"
         ) from None
 
 
-# A text in quotes, or a word without.
-QUOTED_OR_BARE = re.compile(r"""("[^"]*"|'[^']*')|([^\s,\[\]"'=#]+)""")
+# A text in quotes, which stays as it is or changes its quotes; a word without; a last comma.
+LIST_PART = re.compile(
+    r"""(?P<text>"[^"]*")|'(?P<literal>[^']*)'|(?P<word>[^\s,\[\]"'=#]+)|(?<=[^\[,\s]),(?=\s*\])"""
+)
 
 
-def _written(word: str) -> str:
-    """A bare word as TOML has it."""
-    value = parse_value(word)
-    return json.dumps(NONE if value is None else value)
-
-
-def _without_none(values: list[Any]) -> list[Any]:
-    return [
-        _without_none(value) if isinstance(value, list) else None if value == NONE else value
-        for value in values
-    ]
+def _as_json(part: re.Match[str]) -> str:
+    if part["word"] is not None:
+        return json.dumps(parse_value(part["word"]), allow_nan=False)
+    return part["text"] or ("" if part["literal"] is None else json.dumps(part["literal"]))
 
 
 def parse_value(text: str) -> Any:
@@ -91,7 +83,7 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+def parse_numbers(name: str, text: str | None) -> tuple[float, ...] | None:
     """E1,E2,… behind an option as numbers.
 
     >>> parse_numbers("budgets", "0.5,1,2")
@@ -103,7 +95,7 @@ def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise InputError(
-            f"--{option} takes numbers with commas between them, like 1,2,4, got {text!r}"
+            f"{option_name(name)} takes numbers with commas between them, like 1,2,4, got {text!r}"
         ) from None
 
 
@@ -122,8 +114,20 @@ def range_option(text: str | None) -> dict[str, Any]:
     return {"range": (low, high)}
 
 
-# The type of an option that takes several numbers: it is written as text, with commas between them.
+@dataclass(frozen=True)
+class Written:
+    """The form in which an option is written: the type that typer reads, and what turns its name and that into a value."""
+
+    kind: Any
+    read: Callable[[str, Any], Any]
+
+
+# Numbers with commas between them, and two of them as a range, wherever a field or an option has these types.
 NUMBERS = tuple[float, ...] | None
+FORMS = {
+    NUMBERS: Written(str | None, parse_numbers),
+    tuple[float, float] | None: Written(str | None, lambda name, text: range_option(text).get("range")),
+}
 
 
 @dataclass(frozen=True)
@@ -162,16 +166,22 @@ class Options:
 def option_info(each: Field[Any], group: Any = None, text: str | None = None) -> Any:
     """Return the typer option or argument of a field: its names, its help, and the panel of its group.
 
-    ``text`` replaces the field's help.
+    Parameters
+    ----------
+    each
+        The field, whose metadata is that of `graphveil.methods.terms.option`.
+    group
+        The data class whose ``title`` is the panel in `--help`.
+    text
+        Replaces the field's help.
     """
     about = each.metadata
+    told = {"help": text or about["help"], **about.get("typer", {})}
     if about.get("positional"):
-        return typer.Argument(help=text or about["help"])
+        return typer.Argument(**told)
     shown = each.default not in (MISSING, None, "")
     panel = getattr(group, "title", None)
-    return typer.Option(
-        *about.get("names", ()), help=text or about["help"], show_default=shown, rich_help_panel=panel
-    )
+    return typer.Option(*about.get("names", ()), show_default=shown, rich_help_panel=panel, **told)
 
 
 def experiment_option(name: str) -> Any:
@@ -180,9 +190,14 @@ def experiment_option(name: str) -> Any:
 
 
 _EXPERIMENT = {each.name: each for each in fields(Experiment)}
+_PAIRS = Written(list[str] | None, lambda name, pairs: parse_settings(pairs or []))
+_RANGE = Written(str | None, lambda name, text: range_option(text))
 DataName = Annotated[str, experiment_option("data")]
-SettingPairs = Annotated[list[str] | None, experiment_option("settings")]
-RangePair = Annotated[str | None, experiment_option("data_options")]
+# KEY=VALUE pairs behind --set, those of the loader and the mechanism among them.
+Pairs = Annotated[dict[str, Any], _PAIRS]
+SettingPairs = Annotated[Pairs, experiment_option("settings")]
+# What the loader is told of --range.
+RangePair = Annotated[dict[str, Any], _RANGE, experiment_option("data_options")]
 SettingsFile = Annotated[
     Path | None,
     typer.Option(
@@ -200,18 +215,28 @@ AllRuns = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-def _read_settings(method: str, setting: list[str] | None, settings_file: Path | None) -> dict[str, Any]:
+def _read_settings(method: str, setting: dict[str, Any], settings_file: Path | None) -> dict[str, Any]:
     """The settings of a file, if one is given, and over them those of --set."""
     stored = {} if settings_file is None else read_settings(settings_file, method)
-    return {**stored, **parse_settings(setting or [])}
+    return {**stored, **setting}
 
 
-# Fields of an experiment that are written in another form than they have: their parameters, and how they are read for a method.
+# Fields of an experiment that are written in another form than they have: their options, and how they are read for a method.
 SPELLINGS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
-    "settings": ({"setting": list[str] | None, "settings_file": SettingsFile}, _read_settings),
-    "data_options": ({"public_range": str | None}, lambda method, public_range: range_option(public_range)),
+    "settings": ({"setting": SettingPairs, "settings_file": SettingsFile}, _read_settings),
+    "data_options": ({"public_range": RangePair}, lambda method, public_range: public_range),
     "control": ({"no_control": bool}, lambda method, no_control: not no_control),
 }
+
+Given = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a command: the options of which it is made, and what makes it of all that was given."""
+
+    options: list[inspect.Parameter]
+    read: Callable[[Given], Any]
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -219,8 +244,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
     A parameter of the command may be a data class, or `Annotated` with `Options` that say which of its fields are taken; its own
     options are parameters whose default is an `option`. What `--help` says of a field stands in its metadata, or in its type as typer
-    has it. Where the command has a parameter of the same
-    name, that one is the option, and the field has its default. An experiment comes resolved.
+    has it. Where the command has a parameter of the same name, that one is the option, and the field has its default. An option
+    of type `NUMBERS`, or `Annotated` with how it is `Written`, reaches the command as its value. An experiment comes resolved.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -234,33 +259,25 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     Ada Place(street='Long Lane', number=2)
     """
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: group for name, hint in hints.items() if (group := _group(hint))}
     taken = inspect.signature(command).parameters
+    groups = {name: group for name in taken if (group := _data_class(hints[name]))}
     # A group may be called like one of its fields.
-    own = [name for name in taken if name not in groups]
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in taken.items():
-        default: Any = parameter.default
-        if name in groups:
-            parameters += [each for each in _parameters(*groups[name]) if each.name not in own]
-        elif isinstance(default, Field):
-            parameters.append(_parameter(name, default.default, Annotated[hints[name], option_info(default)]))
-        else:
-            parameters.append(_parameter(name, default, hints[name]))
-    defaults = {each.name: each.default for each in parameters}
+    own = taken.keys() - groups.keys()
+    arguments = {
+        name: _group(*groups[name], own) if name in groups else _option(name, hints[name], parameter.default)
+        for name, parameter in taken.items()
+    }
 
     @wraps(command)
     def call(**given: Any) -> None:
-        values = {name: given.pop(name, defaults[name]) for name in own}
-        for name, (group, options) in groups.items():
-            values[name] = _instance(group, options, given)
-        command(**values)
+        command(**{name: argument.read(given) for name, argument in arguments.items()})
 
+    parameters = [each for argument in arguments.values() for each in argument.options]
     call.__dict__["__signature__"] = inspect.Signature(parameters)
     return call
 
 
-def _group(hint: Any, options: Options | None = None) -> tuple[Any, Options] | None:
+def _data_class(hint: Any, options: Options | None = None) -> tuple[Any, Options] | None:
     """Return the data class of a parameter or field and the options that are taken of it; None where it is something else."""
     kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     if not is_dataclass(kind):
@@ -268,60 +285,78 @@ def _group(hint: Any, options: Options | None = None) -> tuple[Any, Options] | N
     return kind, next((each for each in about if isinstance(each, Options)), options or Options())
 
 
-def _parameters(group: Any, options: Options) -> Iterator[inspect.Parameter]:
-    """Yield the options of a data class, those of data classes inside it in their place."""
-    hints = get_type_hints(group, include_extras=True)
-    for each in fields(group):
-        kind = hints[each.name]
-        if each.name in options.without:
-            continue
-        if inner := _group(kind, options.inside(each.name)):
-            yield from _parameters(*inner)
-        elif not options.take(each.name):
-            continue
-        elif group is Experiment and each.name in SPELLINGS:
-            info = option_info(each, group, options.help.get(each.name))
-            for name, written in SPELLINGS[each.name][0].items():
-                default = False if written is bool else None
-                shown = written if get_origin(written) is Annotated else Annotated[written, info]
-                yield _parameter(name, default, shown)
-        else:
-            default = options.default.get(each.name, ... if each.default is MISSING else each.default)
-            if "help" in each.metadata:
-                written = str | None if kind == NUMBERS else kind
-                kind = Annotated[written, option_info(each, group, options.help.get(each.name))]
-            yield _parameter(each.name, default, kind)
+def _option(name: str, hint: Any, default: Any, info: Any = None) -> Argument:
+    """Return an argument that is one option; ``info`` is what typer is told of it where its type does not say that."""
+    if isinstance(default, Field):
+        default, info = default.default, option_info(default)
+    kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    form = next((each for each in about if isinstance(each, Written)), FORMS.get(kind))
+    infos = [each for each in about if each is not form] or [info]
+    shown = kind if form is None else form.kind
+    empty = inspect.Parameter.empty
+    if default in (..., empty):
+        # What is written in a form of its own may be left out.
+        default = empty if form is None else None
+    annotation = shown if infos == [None] else Annotated[shown, *infos]
+    parameter = inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+    def read(given: Given) -> Any:
+        value = given.get(name, default)
+        return value if form is None else form.read(name, value)
+
+    return Argument([parameter], read)
 
 
-def _parameter(name: str, default: Any, kind: Any) -> inspect.Parameter:
-    default = inspect.Parameter.empty if default is ... else default
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+def _spelled(each: Field[Any], options: Options, info: Any) -> Argument:
+    """Return an argument that is a field of an experiment, written in another form than it has."""
+    names, make = SPELLINGS[each.name]
+    parts = [_option(name, hint, False if hint is bool else None, info) for name, hint in names.items()]
+
+    def read(given: Given) -> Any:
+        method = given.get("method", options.fixed.get("method"))
+        return make(method, *(part.read(given) for part in parts))
+
+    return Argument([option for part in parts for option in part.options], read)
 
 
-def _instance(group: Any, options: Options, given: dict[str, Any]) -> Any:
-    """Return an instance of a data class from the options that were given, which are taken out; others have their default."""
-    hints = get_type_hints(group, include_extras=True)
-    values: dict[str, Any] = {}
-    for each in fields(group):
-        kind = hints[each.name]
-        if each.name in options.without:
+def _group(kind: Any, options: Options, own: Collection[str]) -> Argument:
+    """Return an argument that is a data class: an option for each field that is taken and is no option of the command's ``own``."""
+    hints = get_type_hints(kind, include_extras=True)
+    arguments: dict[str, Argument] = {}
+    for each in fields(kind):
+        name, help_text = each.name, options.help.get(each.name)
+        if name in options.without:
             continue
-        if inner := _group(kind, options.inside(each.name)):
-            values[each.name] = _instance(*inner, given)
-        elif each.name in options.fixed:
-            values[each.name] = options.fixed[each.name]
-        elif not options.take(each.name):
-            continue
-        elif group is Experiment and each.name in SPELLINGS:
-            names, read = SPELLINGS[each.name]
-            written = {name: given.pop(name) for name in names if name in given}
-            if len(written) == len(names):
-                values[each.name] = read(values["method"], **written)
-        elif each.name in given:
-            value = given.pop(each.name)
-            values[each.name] = parse_numbers(each.name, value) if kind == NUMBERS else value
-    made = group(**values)
-    return made.resolved() if isinstance(made, Experiment) else made
+        if inner := _data_class(hints[name], options.inside(name)):
+            arguments[name] = _group(*inner, own)
+        elif options.take(name) and name not in own:
+            info = option_info(each, kind, help_text) if "help" in each.metadata else None
+            if kind is Experiment and name in SPELLINGS:
+                arguments[name] = _spelled(each, options, info)
+            else:
+                default = options.default.get(name, ... if each.default is MISSING else each.default)
+                arguments[name] = _option(name, hints[name], default, info)
+    fixed = {name: value for name, value in options.fixed.items() if name in hints}
+
+    def read(given: Given) -> Any:
+        made = kind(**fixed, **{name: argument.read(given) for name, argument in arguments.items()})
+        return made.resolved() if isinstance(made, Experiment) else made
+
+    return Argument([each for argument in arguments.values() for each in argument.options], read)
+
+
+class CommandGroup(typer.Typer):
+    """A group of commands that take their options by `with_options`; alone it shows its help, unless it is told not to."""
+
+    def __init__(self, **told: Any) -> None:
+        super().__init__(**{"no_args_is_help": True, **told})
+
+    def command(self, name: str | None = None, **told: Any) -> Callable[..., Any]:
+        """Return what adds a command."""
+        add = super().command(name, **told)
+        return lambda function: add(with_options(function))
 
 
 @dataclass(frozen=True)

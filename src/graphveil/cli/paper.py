@@ -9,7 +9,7 @@ from typing import Annotated
 
 from graphveil.checks import check_whole
 from graphveil.cli.console import RUNS_KEPT, interrupted, one_bar, print_result, say
-from graphveil.cli.options import AllRuns, AsJson, Computing, Options, with_options
+from graphveil.cli.options import AllRuns, AsJson, Computing, Options
 from graphveil.cli.studies import run_options, section_parts, study_bars
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.experiment_file import Fields
@@ -23,7 +23,6 @@ from graphveil.methods.terms import option
 from graphveil.number_format import counted
 
 
-@with_options
 def paper(
     *,
     name: str | None = option(

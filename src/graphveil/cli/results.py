@@ -8,7 +8,7 @@ from pathlib import Path
 from graphveil.checks import check_whole
 from graphveil.cli.audit import progress
 from graphveil.cli.console import confirm, print_result, say, show_table, warn
-from graphveil.cli.options import AsJson, with_options
+from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare as compared
 from graphveil.experiments.report import (
@@ -43,7 +43,6 @@ LISTED_TITLE, COMPARED_TITLE = "graphveil: kept results", "graphveil: comparison
 Names = list[str] | None
 
 
-@with_options
 def results(
     *,
     numbers: list[int] | None = option(
@@ -151,7 +150,6 @@ def say_what_is_hidden(
             )
 
 
-@with_options
 def compare(
     *,
     names: list[str] = option(
@@ -192,7 +190,6 @@ def compare(
     print_result(whole, as_json, *tables, *comparison.sentences, *written)
 
 
-@with_options
 def report(
     *,
     results: list[Path] | None = option(

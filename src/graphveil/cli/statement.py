@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -18,26 +17,21 @@ from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.statement import statement_page
 from graphveil.files import PAGES, check_output, write_whole
+from graphveil.methods.terms import option
 from graphveil.privacy import Plan
 
 DOES_NOT_HOLD = 1
 
 
 def statement(
-    plans: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PLAN.json…", help="Plans as JSON files, as devices get them."),
-    ] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="The page to write, .html.")] = None,
-    collection: Annotated[
-        Path | None, typer.Option(help="The folder of a collection: state what its rounds have asked.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick/--full", help="Audit with 2·10^5 draws, or with 10^7.")
-    ] = True,
-    seed: Annotated[
-        int | None, typer.Option(help="Repeat the same draws of the audit; without it, as a client draws.")
-    ] = None,
+    *,
+    plans: list[Path] | None = option(
+        None, "Plans as JSON files, as devices get them.", positional=True, metavar="PLAN.json…"
+    ),
+    html: Path | None = option(None, "The page to write, .html.", "--html"),
+    collection: Path | None = option(None, "The folder of a collection: state what its rounds have asked."),
+    quick: bool = option(True, "Audit with 2·10^5 draws, or with 10^7.", "--quick/--full"),
+    seed: int | None = option(None, "Repeat the same draws of the audit; without it, as a client draws."),
     as_json: AsJson = False,
 ) -> None:
     """Say on one page who gets what, raw or reported, at which exact ε, in how many rounds; what is proved about it, and what is not.

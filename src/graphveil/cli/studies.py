@@ -20,15 +20,13 @@ from graphveil.cli.console import (
     say_reused,
 )
 from graphveil.cli.options import (
+    NUMBERS,
     AllRuns,
     AsJson,
     Computing,
     Options,
     SettingPairs,
     default_file,
-    parse_numbers,
-    parse_settings,
-    with_options,
 )
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
@@ -130,11 +128,10 @@ def show_analysis(
 EPSILON = "epsilon"
 
 
-@with_options
 def run(
     *,
     experiment: Annotated[Experiment, Options(default={"runs": 5})],
-    epsilon: str | None = option(
+    epsilon: NUMBERS = option(
         None, "The budget for features; several, with commas between them, give a table over ε and a curve."
     ),
     computing: Computing,
@@ -158,13 +155,12 @@ def run(
     Example: graphveil run lpgnn --data SHARDS --epsilon 4 --runs 1 --engine ray --workers 4
     """
     options = run_options(computing)
-    budgets = parse_numbers("epsilon", epsilon)
-    if budgets is not None and len(budgets) > 1:
-        run_budgets(experiment, budgets, options, out, as_json)
+    if epsilon is not None and len(epsilon) > 1:
+        run_budgets(experiment, epsilon, options, out, as_json)
         return
     if out is not None:
         raise InputError("--out draws a curve over several budgets: give some, for example --epsilon 0.5,1,2")
-    run_one(experiment if budgets is None else experiment.having(epsilon=budgets[0]), options, as_json)
+    run_one(experiment if epsilon is None else experiment.having(epsilon=epsilon[0]), options, as_json)
 
 
 def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
@@ -216,7 +212,6 @@ def budget_study(experiment: Experiment, budgets: Sequence[float]) -> Study:
     return Study("run", title, cells, (axis,), BUDGETS)
 
 
-@with_options
 def sweep(
     *,
     name: str | None = option(
@@ -236,7 +231,7 @@ def sweep(
     ),
     runs: int | None = option(None, "How many runs a cell; as the sweep says by default."),
     computing: Annotated[Computing, Options(without=("checkpoint_every",))],
-    setting: SettingPairs = None,
+    setting: SettingPairs,
     out: Path | None = option(
         None, "Where to draw the figure, .svg or .png; NAME.svg in this folder by default."
     ),
@@ -275,7 +270,7 @@ def sweep(
     chosen = find_sweep(name)
     if measure is not None:
         chosen = chosen.with_measure(measure)
-    given: Fields = {SETTINGS: parse_settings(setting)} if setting else {}
+    given: Fields = {SETTINGS: setting} if setting else {}
     given |= {} if runs is None else {"runs": runs}
     chosen = chosen.with_fields(experiment_fields(given, "the command")).on(data or [])
     study = chosen.prepare(everything=everything, quick=quick)
