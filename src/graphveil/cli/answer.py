@@ -91,11 +91,9 @@ def answer(
     if links is not None:
         held = replace(held, neighbour_ids=read_links(links))
     terms = _cap(cap, cap_delta, renew_days)
+    if not all(map(float.is_integer, exclude or ())):
+        raise InputError(f"--exclude takes numbers of attributes, counted from 0, got {exact_text(exclude)!r}")
     excluded = tuple(map(int, exclude or ()))
-    if excluded != (exclude or ()):
-        raise InputError(
-            f"--exclude takes numbers of attributes, counted from 0, got {exact_text(exclude)!r}"
-        )
     calls = Calls(Http(server))
     books = Device(device_file() if device is None else device)
     agreement = known_agreement(books, calls, server, token)
