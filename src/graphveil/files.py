@@ -19,7 +19,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -108,18 +107,15 @@ def _parsed(path: Path, form: str, parse: Callable[[str], Any], instead: str, mi
     try:
         return parse(text)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path} is not JSON (line {error.lineno}, column {error.colno}): {instead}"
-        ) from None
+        reason = f"line {error.lineno}, column {error.colno}"
     except tomllib.TOMLDecodeError as error:
         # The sentence of the parser names the place, and may quote a key.
-        raise InputError(f"{path} is not TOML ({error}): {instead}") from None
+        reason = str(error)
     except RecursionError:
-        raise InputError(f"{path} is not {form} that can be read, it is nested too deep: {instead}") from None
+        reason = "it is nested too deep"
     except ValueError:
-        raise InputError(
-            f"{path} is not {form} that can be read, it has a number that is too long: {instead}"
-        ) from None
+        reason = "it has a number that is too long"
+    raise InputError(f"{path} is not {form} ({reason}): {instead}")
 
 
 def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> Path:
@@ -222,28 +218,6 @@ DAMAGED = (
 )
 
 
-@dataclass(frozen=True)
-class Header:
-    """The header of a stored array. ``by_columns`` is True for column-major (Fortran) order."""
-
-    shape: tuple[int, ...]
-    by_columns: bool
-    dtype: np.dtype[Any]
-
-    @property
-    def size(self) -> int:
-        """The number of bytes that the values take."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    @property
-    def memory(self) -> int:
-        """The number of bytes that count against a limit, at least the largest dimension.
-
-        An array with a dimension of 0 has no bytes however many rows it claims, so its rows count instead.
-        """
-        return max(self.size, *self.shape) if self.shape else self.size
-
-
 def read_array(path: Path, what: str, instead: str, max_gigabytes: float = MAX_GIGABYTES) -> NDArray[Any]:
     """Return the array of an .npy file; reject a file that is damaged or too large.
 
@@ -257,8 +231,8 @@ def read_array(path: Path, what: str, instead: str, max_gigabytes: float = MAX_G
         The most memory that the array may take.
     """
     with readable(path, what, instead, ARRAY), open(regular(path), "rb") as stream:
-        header = read_header(stream, path, path.name, what, os.fstat(stream.fileno()).st_size)
-        check_gigabytes(path, header.memory, max_gigabytes, instead)
+        size = array_memory(stream, path, path.name, what, os.fstat(stream.fileno()).st_size)
+        check_gigabytes(path, size, max_gigabytes, instead)
         stream.seek(0)
         return _checked(npy.read_array(stream, allow_pickle=False))
 
@@ -350,46 +324,46 @@ def array_members(
                 f"{path}: {member.filename} is packed as numpy does not: write the file with numpy.savez_compressed"
             )
         with file.open(member) as stream:
-            header = read_header(stream, path, member.filename, what, member.file_size)
-        size += header.memory
+            size += array_memory(stream, path, member.filename, what, member.file_size)
         # One after the other: the sum of all that were read so far.
         check_gigabytes(path, size, max_gigabytes, instead)
         members[key] = member
     return members
 
 
-def read_header(stream: IO[bytes], path: Path, name: str, what: str, length: int) -> Header:
-    """Return the header of an array; reject one that does not fit the array's length.
+def array_memory(stream: IO[bytes], path: Path, name: str, what: str, length: int) -> int:
+    """Return how many bytes an array counts against a limit, by its header; reject a header that does not fit the array's length.
 
     Parameters
     ----------
+    stream
+        The array from its first byte.
     path, name, what
         The file, the array, and the content that the file should have, for errors.
     length
         The number of bytes of the array with its header.
     """
-    magic = stream.read(npy.MAGIC_LEN)
-    version = npy.read_magic(io.BytesIO(magic))
-    width = 2 if version == (1, 0) else 4
-    told = stream.read(width)
     # numpy would read a header of any length before it looks at the length.
-    if int.from_bytes(told, "little") > MAX_HEADER:
+    head = io.BytesIO(stream.read(npy.MAGIC_LEN + 4 + MAX_HEADER))
+    version = npy.read_magic(head)
+    width, read = (2, npy.read_array_header_1_0) if version == (1, 0) else (4, npy.read_array_header_2_0)
+    if int.from_bytes(head.read(width), "little") > MAX_HEADER:
         raise InputError(f"{path}: the header of {name} is too long: write the file with numpy")
-    text = told + stream.read(int.from_bytes(told, "little"))
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    header = Header(*read(io.BytesIO(text)))
-    if header.dtype.kind not in KINDS or header.dtype.itemsize == 0:
+    head.seek(npy.MAGIC_LEN)
+    shape, _, dtype = read(head)
+    if dtype.kind not in KINDS or dtype.itemsize == 0:
         raise InputError(
-            f"{path}: {name.removesuffix(ARRAY)} is not {what}'s array: it must hold numbers, booleans or words, "
-            f"got {header.dtype.name}"
+            f"{path}: {name.removesuffix(ARRAY)} is not {what}'s array: it must hold numbers, booleans or words, got {dtype.name}"
         )
-    if any(type(side) is not int or side < 0 for side in header.shape):
+    if any(type(side) is not int or side < 0 for side in shape):
         raise InputError(f"{path}: the shape of {name} must be of integers of at least 0")
-    if len(magic) + len(text) + header.size != length:
+    size = math.prod(shape) * dtype.itemsize
+    if head.tell() + size != length:
         raise InputError(
-            f"{path}: {name} should hold {short(header.size)} bytes and holds {length - len(magic) - len(text)}: it is damaged, get it again"
+            f"{path}: {name} should hold {short(size)} bytes and holds {length - head.tell()}: it is damaged, get it again"
         )
-    return header
+    # An array with a dimension of 0 has no bytes however many rows it claims, so its rows count instead.
+    return max(size, *shape) if shape else size
 
 
 def unpack(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:

@@ -92,7 +92,9 @@ def answer(
         held = replace(held, neighbour_ids=read_links(links))
     terms = _cap(cap, cap_delta, renew_days)
     if not all(map(float.is_integer, exclude or ())):
-        raise InputError(f"--exclude takes numbers of attributes, counted from 0, got {exact_text(exclude)!r}")
+        raise InputError(
+            f"--exclude takes numbers of attributes, counted from 0, got {exact_text(exclude)!r}"
+        )
     excluded = tuple(map(int, exclude or ()))
     calls = Calls(Http(server))
     books = Device(device_file() if device is None else device)
