@@ -104,11 +104,17 @@ def plain_name(name: str) -> str:
     return name.rpartition(":")[2] if is_reference(name) else name
 
 
-def digest(reference: str) -> str:
-    """Return the SHA-256 of the file of a reference, as it was run, or as it is now if it was not run yet."""
-    path, _ = divided(reference)
-    loaded = _files.get(path.resolve())
-    return _content(path)[1] if loaded is None else loaded.origin.digest
+def digest(name: str, group: str = "") -> str | None:
+    """Return the digest of code from outside: of its file, as it was run or as it is now, or of its package; None for other names.
+
+    >>> digest("gcn")
+    """
+    if is_reference(name):
+        path, _ = divided(name)
+        loaded = _files.get(path.resolve())
+        return _content(path)[1] if loaded is None else loaded.origin.digest
+    point = plugins(group).get(name)
+    return None if point is None else package(point).digest
 
 
 @contextmanager
@@ -380,13 +386,13 @@ class Registry(Mapping[str, T]):
         """Return what a file registers or defines under a name."""
         path, name = divided(reference, self.what)
         file = load_file(path)
+        registered = file.registered(self)
         # The same words may have named another file, in another folder.
-        if reference not in file.registered(self):
+        if reference not in registered:
             self.forget(reference)
-            if name in file.registered(self):
-                member: Any = self._items[name]
-            else:
-                member = find_in(file, name, file.registered(self), path, self.what)
+            member = (
+                self._items[name] if name in registered else find_in(file, name, registered, path, self.what)
+            )
             with running(file):
                 self.add(reference, self._adapted(reference, member))
         return self._items[reference]

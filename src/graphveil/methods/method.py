@@ -22,7 +22,7 @@ from graphveil.methods.job import STAGES, Job, Questions, feature_plan, question
 from graphveil.methods.private_links import LinkUse, link_plan, with_private_links
 from graphveil.methods.private_targets import with_norms, with_private_labels
 from graphveil.methods.tasks import TASKS, Outcome, Trained
-from graphveil.plugins import Registry, digest, is_reference, package, plugins, unknown_name
+from graphveil.plugins import Registry, digest, is_reference, plugins, unknown_name
 
 # Where installed packages offer theirs.
 GROUP = "graphveil.backbones"
@@ -40,12 +40,7 @@ def check_backbone(name: str) -> None:
 
 def backbone_digest(name: str) -> str | None:
     """Return a digest of the code of a backbone from outside; None for the library's own."""
-    if name in BACKBONE_NAMES:
-        return None
-    if is_reference(name):
-        return digest(name)
-    point = plugins(GROUP).get(name)
-    return None if point is None else package(point).digest
+    return None if name in BACKBONE_NAMES else digest(name, GROUP)
 
 
 # The values of each setting that are searched, and settings by task and data.
