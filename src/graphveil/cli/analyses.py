@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +13,17 @@ from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.checks import check_number
 from graphveil.cli.console import first_sentences, print_result
-from graphveil.cli.options import NUMBERS, AsJson, CommandGroup, DataName, Options, Pairs, RangePair
+from graphveil.cli.options import (
+    NUMBERS,
+    AsJson,
+    CommandGroup,
+    DataName,
+    FigureOrPage,
+    Options,
+    Page,
+    Pairs,
+    RangePair,
+)
 from graphveil.cli.studies import show_analysis
 from graphveil.errors import ClaimError, InputError, option_name
 from graphveil.experiments.advice import advise_budget, advise_levels, advise_poisoning
@@ -22,7 +31,6 @@ from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
-from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.job import Progress
 from graphveil.methods.terms import option
 
@@ -59,7 +67,7 @@ def attributes(
     setting: Pairs = option(
         None, "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism.", "--set"
     ),
-    out: Path | None = option(
+    out: FigureOrPage = option(
         None, "Draw the best attributes: .svg or .png, or .html for a page with the numbers."
     ),
     as_json: AsJson = False,
@@ -77,9 +85,8 @@ def attributes(
     check_ranking(spec, top)
     if spec.task == "link" and analysis not in (None, "fda"):
         raise InputError("attributes are scored by fda where links are predicted: leave --analysis out")
-    file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
     show_analysis(
-        lambda progress: compare_rankings(spec, top=top, progress=progress), as_json, file, drawn=True
+        lambda progress: compare_rankings(spec, top=top, progress=progress), as_json, out, drawn=True
     )
 
 
@@ -144,7 +151,7 @@ def budget_command(
     ],
     epsilon: NUMBERS = option("1,2,4,8", "Budgets to look at, with commas between them."),
     as_json: AsJson = False,
-    out: Path | None = option(None, "Also write a page, .html, with a chart over users and ε."),
+    out: Page = option(None, "Also write a page, .html, with a chart over users and ε."),
 ) -> None:
     """Say what veil would buy over structure at each budget, what +2 points would need, and when not to collect.
 
@@ -158,8 +165,6 @@ def budget_command(
     budgets = epsilon or ()
     for each in budgets:
         check_number(each, "--epsilon", above=0)
-    if out is not None:
-        check_output(out, PAGES, "--out")
     spec = experiment.having(epsilon=max(budgets))
     show_analysis(lambda progress: advise_budget(spec, budgets, progress), as_json, out)
 
@@ -264,7 +269,7 @@ class CampaignOptions:
     )
     runs: int = option(5, "How many runs; run i uses seed S + i for everything.")
     seed: int = option(0, "The seed S of the first run.")
-    out: Path | None = option(
+    out: FigureOrPage = option(
         None, "Draw attack, control, chance and bound: .svg or .png, or .html for a page with the numbers."
     )
     as_json: AsJson = False
@@ -366,12 +371,11 @@ def play(target: AttackTarget, terms: CampaignOptions) -> None:
     """Play, show, draw; a bound that is broken ends the command with status 1."""
     budgets = terms.budgets
     check_campaign(target, budgets, runs=terms.runs, seed=terms.seed)
-    file = None if terms.out is None else check_output(terms.out, (*FIGURES, *PAGES), "--out")
 
     def run(progress: Progress) -> CampaignReport:
         return CampaignReport(run_campaign(target, budgets, runs=terms.runs, seed=terms.seed, watch=progress))
 
-    report = show_analysis(run, terms.as_json, file, drawn=True)
+    report = show_analysis(run, terms.as_json, terms.out, drawn=True)
     for point in report.campaign.points:
         if not point.holds:
             raise ClaimError(f"{report.title}: {point.verdict}")

@@ -107,7 +107,14 @@ def audit(
     if subject is None:
         _audit_all(run, as_json)
         return
-    audited = _audit_one(subject, run)
+    title = subject.mechanism if isinstance(subject, Plan) else subject
+    candidate: Any = subject
+    if isinstance(subject, str) and (":" in subject or subject.endswith(".py")):
+        candidate = load_mechanism(subject)
+    elif isinstance(subject, str):
+        load_entry(subject)
+    with progress() as tell:
+        audited = run(candidate, lambda step: tell(f"{title}: {step}"))
     if as_json:
         say(audited.to_json())
     else:
@@ -119,17 +126,6 @@ def audit(
 
         open_collection(collection).keep_audit(subject, audited)
         say(f"{collection} may publish this plan.", err=True)
-
-
-def _audit_one(named: str | Plan, run: Callable[..., Audit]) -> Audit:
-    name = named if isinstance(named, str) else named.mechanism
-    subject: Any = named
-    if isinstance(named, str) and (":" in named or named.endswith(".py")):
-        subject = load_mechanism(named)
-    elif isinstance(named, str):
-        load_entry(named)
-    with progress() as tell:
-        return run(subject, lambda step: tell(f"{name}: {step}"))
 
 
 def _audit_all(run: Callable[..., Audit], as_json: bool) -> None:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphveil.checks import check_number, check_whole
-from graphveil.cli.console import Console, on_interrupt, one_bar, say, show_table, warn
+from graphveil.cli.console import on_interrupt, one_bar, print_result, say, warn
 from graphveil.cli.options import AsJson, CommandGroup, Options
 from graphveil.collect.card import BESIDE, check_folder, result_card, write_result
 from graphveil.collect.folder import CollectionSettings
@@ -78,28 +77,21 @@ def collect_export(
 
     With --shards: graphveil collect export survey --out shards --shards 4
     """
+    from graphveil.collect.export import export, export_shards
+
     collection = _opened(folder)
-    if shards is not None:
-        _export_shards(collection, out, shards)
+    if shards is None:
+        for name, count in export(collection, out).items():
+            say(f"{out / name}: {count}")
         return
-    from graphveil.collect.export import export
-
-    for name, count in export(collection, out).items():
-        say(f"{out / name}: {count}")
-
-
-def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
-    from graphveil.collect.export import export_shards
-
     with on_interrupt():
-        made = export_shards(collection, out, partitions)
+        made = export_shards(collection, out, shards)
     manifest = made.shards.manifest
     say(
-        f"{out}: {manifest.users} people in {partitions} partitions by {manifest.partitioner}, {manifest.cut:.1%} of the links are cut"
+        f"{out}: {manifest.users} people in {shards} partitions by {manifest.partitioner}, {manifest.cut:.1%} of the links are cut",
+        f"Rounds with reports: {', '.join(map(str, made.rounds)) or 'none'}",
+        *(f"Round {number} is left out: {reason}." for number, reason in made.left_out.items()),
     )
-    say(f"Rounds with reports: {', '.join(map(str, made.rounds)) or 'none'}")
-    for number, reason in made.left_out.items():
-        say(f"Round {number} is left out: {reason}.")
 
 
 @collect_app.command("demo")
@@ -130,11 +122,7 @@ def collect_demo(
 @contextmanager
 def _ending() -> Iterator[None]:
     """Clean up after SIGTERM as after Ctrl-C."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
@@ -244,20 +232,29 @@ def invite(
     """
     later = None if graph is None and labels is None else read_public_graph(graph, labels)
     collection = _opened(folder)
-    descriptor = None if out is None else _new_file(out)
-    if later is not None:
-        version = collection.add_graph(later)
-        say(f"The graph has version {version}.", err=True)
-    invited = collection.invite(again or [])
-    rows = [(each.external, Invitation(each.secret, collection.key.public).token()) for each in invited]
-    if descriptor is None:
+    with nullcontext(sys.stdout) if out is None else _new_file(out) as file:
+        if later is not None:
+            version = collection.add_graph(later)
+            say(f"The graph has version {version}.", err=True)
+        invited = collection.invite(again or [])
         # A terminal shows ids as they can be seen; a file has them as they are.
-        seen = [(visible(name), token) for name, token in rows] if sys.stdout.isatty() else rows
-        _write_tokens(sys.stdout, seen)
-    else:
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            _write_tokens(file, rows)
-    say(f"{len(rows)} people were invited. Send each person their token privately.", err=True)
+        shown = visible if file.isatty() else str
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("id", "token"))
+        for each in invited:
+            token = Invitation(each.secret, collection.key.public).token()
+            writer.writerow((shown(each.external), token))
+    say(f"{len(invited)} people were invited. Send each person their token privately.", err=True)
+
+
+def _new_file(file: Path) -> IO[str]:
+    """Make a file that only its owner may read, and that was not there: tokens are not written over others."""
+    try:
+        return open(file, "x", encoding="utf-8", newline="", opener=partial(os.open, mode=0o600))
+    except FileExistsError:
+        raise InputError(f"{file} exists and may hold the only copy of tokens: name another file") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be written ({error.strerror}): name another file") from None
 
 
 @collect_app.command("serve")
@@ -308,10 +305,45 @@ def status(
     if expire:
         collection.overwrite_deleted()
     told = {**collection.status(), "expired": expired}
-    if as_json:
-        say(json.dumps(told))
-    else:
-        _show(told)
+    print_result(told, as_json, *_status_parts(told))
+
+
+def _status_parts(told: dict[str, Any]) -> Iterator[Table | str]:
+    """Yield sentences about a collection, and a table of its rounds."""
+    cap, rounds, results = told["cap"], told["rounds"], told["results"]
+    delta = f", delta {cap['delta']:g}" if cap["delta"] else ""
+    yield f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})"
+    yield (
+        "{users:,} people in version {graph} of the graph, {invited:,} invited, {enrolled:,} enrolled ({volunteered:,} volunteers), "
+        "{forgotten:,} forgotten; {reports:,} reports, {rows:,} rows"
+    ).format(**told)
+    if told["unregistered"]:
+        yield (
+            f"{told['unregistered']:,} devices have a credential of an earlier graphveil: each registers its own at the next visit, unless you "
+            "rotate the key before"
+        )
+    if told["expired"]:
+        yield f"{told['expired']:,} reports and rows were deleted, their time was over"
+    if rounds:
+        yield Table.of(ROUND_HEAD, map(_round_row, rounds), text=("study", "asks by", "open until (UTC)"))
+    if results:
+        outdated = sum(each["outdated"] for each in results)
+        yield f"results: {len(results)}, of them learned with reports that were forgotten since: {outdated}"
+
+
+ROUND_HEAD = ("round", "study", "asks by", "ε", "asked", "answered", "read from", "open until (UTC)")
+
+
+def _round_row(told: dict[str, Any]) -> tuple[str, ...]:
+    expires = datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
+    return (
+        str(told["round"]),
+        told["study"],
+        told["mechanism"],
+        f"{told['epsilon']:g}",
+        *(f"{told[name]:,}" for name in ("asked", "answered", "least")),
+        "closed" if told["closed"] else expires,
+    )
 
 
 @collect_app.command("close")
@@ -397,53 +429,30 @@ def learn_collected(
         with one_bar() as inside:
             learned = learn_collection(collection, experiment, terms, inside)
     except RoundOpenError as waiting:
-        _tell_waiting(waiting, folder, as_json)
+        rounds = [
+            {"round": each.number, "digest": each.digest, "asked": len(each.asked), "answered": each.answered}
+            for each in waiting.rounds
+        ]
+        state = "published" if waiting.published else "open"
+        close = " and ".join(f"`graphveil collect close {folder} {each.number}`" for each in waiting.rounds)
+        then = f"When enough have answered, {close}, then run this command again."
+        print_result({"state": state, "rounds": rounds}, as_json, str(waiting), then)
         return
     card = result_card(learned, collection.settings)
     public = collection.public_graph()
     written = write_result(target, learned, card, public.ids, public.class_names)
     number = collection.keep_result(card, learned.contributors)
-    if as_json:
-        told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
-        say(json.dumps(told, ensure_ascii=False))
-    else:
-        _show_learned(card, target, written)
-
-
-def _tell_waiting(waiting: RoundOpenError, folder: Path, as_json: bool) -> None:
-    """Say which rounds people must answer first, and what to do then."""
-    if as_json:
-        rounds = [
-            {
-                "round": each.number,
-                "digest": each.digest,
-                "asked": len(each.asked),
-                "answered": each.answered,
-            }
-            for each in waiting.rounds
-        ]
-        state = "published" if waiting.published else "open"
-        say(json.dumps({"state": state, "rounds": rounds}))
-        return
-    say(str(waiting))
-    close = " and ".join(f"`graphveil collect close {folder} {each.number}`" for each in waiting.rounds)
-    say(f"When enough have answered, {close}, then run this command again.")
-
-
-def _show_learned(card: dict[str, Any], folder: Path, written: list[str]) -> None:
-    rows = []
-    for part in ("method", *BESIDE):
-        if part in card["scores"]:
-            score = card["scores"][part]
-            name = card["method"] if part == "method" else f"{part}: {BESIDE[part]}"
-            rows.append((name, "not known" if score is None else percent(score)))
-    show_table(
-        Table.of([f"{card['metric']} on {card['labels']['held_out']:,} held-out users", "score"], rows)
-    )
-    console = Console(soft_wrap=True, highlight=False)
-    for sentence in (card["verdict"], card["statement"]):
-        console.print(sentence, markup=False)
-    console.print(f"Written to {folder}: {', '.join(written)}.", markup=False)
+    told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
+    scores = card["scores"]
+    names = {"method": card["method"], **{part: f"{part}: {what}" for part, what in BESIDE.items()}}
+    rows = [
+        (name, "not known" if scores[part] is None else percent(scores[part]))
+        for part, name in names.items()
+        if part in scores
+    ]
+    table = Table.of([f"{card['metric']} on {card['labels']['held_out']:,} held-out users", "score"], rows)
+    files = f"Written to {target}: {', '.join(written)}."
+    print_result(told, as_json, table, card["verdict"], card["statement"], files)
 
 
 def _plain(name: str) -> str:
@@ -456,59 +465,3 @@ def _opened(folder: Path) -> Collection:
     from graphveil.collect.storage import open_collection
 
     return open_collection(folder)
-
-
-def _new_file(file: Path) -> int:
-    """A file that only its owner may read, and that was not there: tokens are not written over others."""
-    try:
-        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise InputError(f"{file} exists and may hold the only copy of tokens: name another file") from None
-    except OSError as error:
-        raise InputError(f"{file} cannot be written ({error.strerror}): name another file") from None
-
-
-def _write_tokens(file: Any, rows: Sequence[tuple[str, str]]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("id", "token"))
-    writer.writerows(rows)
-
-
-def _show(told: dict[str, Any]) -> None:
-    console, cap = Console(highlight=False), told["cap"]
-    delta = f", delta {cap['delta']:g}" if cap["delta"] else ""
-    console.print(f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})", markup=False)
-    console.print(
-        f"{told['users']:,} people in version {told['graph']} of the graph, {told['invited']:,} invited, {told['enrolled']:,} enrolled "
-        f"({told['volunteered']:,} volunteers), {told['forgotten']:,} forgotten; {told['reports']:,} reports, {told['rows']:,} rows"
-    )
-    if told["unregistered"]:
-        console.print(
-            f"{told['unregistered']:,} devices have a credential of an earlier graphveil: each registers its own at the next visit, unless you "
-            "rotate the key before"
-        )
-    if told["expired"]:
-        console.print(f"{told['expired']:,} reports and rows were deleted, their time was over")
-    if told["rounds"]:
-        text = ("study", "asks by", "open until (UTC)")
-        show_table(Table.of(ROUND_HEAD, map(_round_row, told["rounds"]), text=text))
-    if told["results"]:
-        outdated = sum(each["outdated"] for each in told["results"])
-        console.print(
-            f"results: {len(told['results'])}, of them learned with reports that were forgotten since: {outdated}"
-        )
-
-
-ROUND_HEAD = ("round", "study", "asks by", "ε", "asked", "answered", "read from", "open until (UTC)")
-
-
-def _round_row(told: dict[str, Any]) -> tuple[str, ...]:
-    expires = datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
-    return (
-        str(told["round"]),
-        told["study"],
-        told["mechanism"],
-        f"{told['epsilon']:g}",
-        *(f"{told[name]:,}" for name in ("asked", "answered", "least")),
-        "closed" if told["closed"] else expires,
-    )

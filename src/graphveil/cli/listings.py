@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 
 from graphveil.checks import check_number
 from graphveil.cli.console import Console, print_result, say, show_facts, show_table, warn
-from graphveil.cli.options import AsJson, CommandGroup
+from graphveil.cli.options import AsJson, CommandGroup, Figure
 from graphveil.errors import InputError
 from graphveil.experiments.drawings import EPSILON, mechanism_drawing
 from graphveil.experiments.table import Table
-from graphveil.files import FIGURES, check_output
 from graphveil.graphs.catalogue import Listing, catalogue, describe
 from graphveil.graphs.store import get
 from graphveil.mechanisms.registry import all_names, load_entry
@@ -135,7 +133,7 @@ def mechanisms(
     name: str | None = option(
         None, "One mechanism, by its name or as FILE.py:NAME; without it, all.", positional=True
     ),
-    plot: Path | None = option(
+    plot: Figure = option(
         None, "Draw what one answer can be, for a few inputs: a file that ends in .svg or .png."
     ),
     epsilon: float | None = option(None, "The budget to draw it at, 1 if none is given."),
@@ -150,7 +148,11 @@ def mechanisms(
     Example: graphveil mechanisms piecewise --plot piecewise.svg --epsilon 2
     """
     if plot is not None:
-        draw(name, plot, EPSILON if epsilon is None else epsilon)
+        if name is None:
+            raise InputError("--plot draws one mechanism: name it, as in `mechanisms krr --plot krr.svg`")
+        budget = EPSILON if epsilon is None else epsilon
+        mechanism_drawing(name, check_number(budget, "--epsilon", above=0)).write(plot)
+        say(f"The figure is in {plot}.")
         return
     if epsilon is not None:
         raise InputError("--epsilon is the budget to draw a mechanism at: give --plot FILE.svg too")
@@ -159,16 +161,6 @@ def mechanisms(
     listed = [{name: getattr(entry, name) for name in names} for entry in entries]
     table = Table(("mechanism", "reports", "trust", "how"), (tuple(each.values()) for each in listed))
     print_result({"mechanisms": listed}, as_json, table, wrapped=True)
-
-
-def draw(name: str | None, file: Path, epsilon: float) -> None:
-    """Draw one mechanism at a budget to a file."""
-    if name is None:
-        raise InputError("--plot draws one mechanism: name it, as in `mechanisms krr --plot krr.svg`")
-    check_number(epsilon, "--epsilon", above=0)
-    check_output(file, FIGURES, "--plot")
-    mechanism_drawing(name, epsilon).write(file)
-    say(f"The figure is in {file}.")
 
 
 data_app = CommandGroup(help="Graphs: which there are, what they hold, and how to get them.")

@@ -21,6 +21,7 @@ from graphveil.errors import InputError, option_name
 from graphveil.experiments.engine import CHECKPOINT_EVERY, Engine
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.experiment_file import read_settings
+from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.terms import option, record_fields
 from graphveil.number_format import exact_text
 from graphveil.plugins import plain_name
@@ -86,7 +87,7 @@ def parse_value(text: str) -> Any:
 def parse_numbers(name: str, text: str | None) -> tuple[float, ...] | None:
     """E1,E2,… behind an option as numbers.
 
-    >>> parse_numbers("budgets", "0.5,1,2")
+    >>> parse_numbers("--budgets", "0.5,1,2")
     (0.5, 1.0, 2.0)
     """
     if text is None:
@@ -94,9 +95,7 @@ def parse_numbers(name: str, text: str | None) -> tuple[float, ...] | None:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(
-            f"{option_name(name)} takes numbers with commas between them, like 1,2,4, got {text!r}"
-        ) from None
+        raise InputError(f"{name} takes numbers with commas between them, like 1,2,4, got {text!r}") from None
 
 
 def range_option(text: str | None) -> dict[str, Any]:
@@ -116,7 +115,7 @@ def range_option(text: str | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Written:
-    """The form in which an option is written: the type that typer reads, and what turns its name and that into a value."""
+    """The form in which an option is written: the type that typer reads, and what makes a value of that; it is told the option's name."""
 
     kind: Any
     read: Callable[[str, Any], Any]
@@ -128,6 +127,14 @@ FORMS = {
     NUMBERS: Written(str | None, parse_numbers),
     tuple[float, float] | None: Written(str | None, lambda name, text: range_option(text).get("range")),
 }
+
+
+def output(*formats: str) -> Written:
+    """Return the form of an option that names a file to write, which is refused at once if it could not be written.
+
+    Used as `out: Annotated[Path | None, output(*FIGURES)]`.
+    """
+    return Written(Path | None, lambda name, file: file and check_output(file, formats, name))
 
 
 @dataclass(frozen=True)
@@ -198,6 +205,9 @@ Pairs = Annotated[dict[str, Any], _PAIRS]
 SettingPairs = Annotated[Pairs, experiment_option("settings")]
 # What the loader is told of --range.
 RangePair = Annotated[dict[str, Any], _RANGE, experiment_option("data_options")]
+Figure = Annotated[Path | None, output(*FIGURES)]
+Page = Annotated[Path | None, output(*PAGES)]
+FigureOrPage = Annotated[Path | None, output(*FIGURES, *PAGES)]
 SettingsFile = Annotated[
     Path | None,
     typer.Option(
@@ -287,16 +297,20 @@ def _data_class(hint: Any, options: Options | None = None) -> tuple[Any, Options
 
 def _option(name: str, hint: Any, default: Any, info: Any = None) -> Argument:
     """Return an argument that is one option; ``info`` is what typer is told of it where its type does not say that."""
+    spelled = option_name(name)
     if isinstance(default, Field):
+        spelled = next(iter(default.metadata["names"]), spelled)
         default, info = default.default, option_info(default)
     kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     form = next((each for each in about if isinstance(each, Written)), FORMS.get(kind))
     infos = [each for each in about if each is not form] or [info]
     shown = kind if form is None else form.kind
     empty = inspect.Parameter.empty
-    if default in (..., empty):
+    if default is empty and form is not None:
         # What is written in a form of its own may be left out.
-        default = empty if form is None else None
+        default = None
+    elif default is ...:
+        default = empty
     annotation = shown if infos == [None] else Annotated[shown, *infos]
     parameter = inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
@@ -304,7 +318,7 @@ def _option(name: str, hint: Any, default: Any, info: Any = None) -> Argument:
 
     def read(given: Given) -> Any:
         value = given.get(name, default)
-        return value if form is None else form.read(name, value)
+        return value if form is None else form.read(spelled, value)
 
     return Argument([parameter], read)
 
@@ -336,7 +350,8 @@ def _group(kind: Any, options: Options, own: Collection[str]) -> Argument:
             if kind is Experiment and name in SPELLINGS:
                 arguments[name] = _spelled(each, options, info)
             else:
-                default = options.default.get(name, ... if each.default is MISSING else each.default)
+                own_default = inspect.Parameter.empty if each.default is MISSING else each.default
+                default = options.default.get(name, own_default)
                 arguments[name] = _option(name, hints[name], default, info)
     fixed = {name: value for name, value in options.fixed.items() if name in hints}
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from graphveil.checks import check_whole
 from graphveil.cli.console import RUNS_KEPT, interrupted, one_bar, print_result, say
-from graphveil.cli.options import AllRuns, AsJson, Computing, Options
+from graphveil.cli.options import AllRuns, AsJson, Computing, Options, Page
 from graphveil.cli.studies import run_options, section_parts, study_bars
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.experiment_file import Fields
@@ -18,7 +18,7 @@ from graphveil.experiments.papers import FigureInput, Paper, PaperFigure, papers
 from graphveil.experiments.runner import RunOptions, run_studies, run_study
 from graphveil.experiments.study_result import UNFINISHED, StudyResult
 from graphveil.experiments.table import Table
-from graphveil.files import FIGURES, PAGES, check_output, write_whole
+from graphveil.files import FIGURES, check_output, write_whole
 from graphveil.methods.terms import option
 from graphveil.number_format import counted
 
@@ -49,7 +49,7 @@ def paper(
         None,
         "Where to draw a figure, .svg or .png; NAME-FIGURE.svg in this folder by default, or on the page alone.",
     ),
-    page: Path | None = option(None, "Also write all tables and figures that ran to one page, .html."),
+    page: Page = option(None, "Also write all tables and figures that ran to one page, .html."),
     as_json: AsJson = False,
 ) -> None:
     """Run a printed table again: their number, ours with its 95% interval, and its control, side by side.
@@ -92,8 +92,6 @@ def paper(
         raise InputError("--out is for one figure: name it, or leave --out out")
     chosen = select_every(data or []) if name is None else [select(name, data or [], column or [])]
     files = [check_files(each, out, page is not None) for each in chosen]
-    if page is not None:
-        check_output(page, PAGES, "--page")
     options = run_options(computing, tolerant=True)
     options.engine.check_units("a table")
     check_whole(1 if runs is None else runs, "--runs", least=1)

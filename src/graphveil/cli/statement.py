@@ -13,10 +13,10 @@ from graphveil.audit.statement import CollectionFacts, PrivacyStatement, StatedP
 from graphveil.channels.sampling import SeededWords
 from graphveil.cli.audit import progress
 from graphveil.cli.console import print_result
-from graphveil.cli.options import AsJson
+from graphveil.cli.options import AsJson, Page
 from graphveil.errors import InputError
 from graphveil.experiments.statement import statement_page
-from graphveil.files import PAGES, check_output, write_whole
+from graphveil.files import write_whole
 from graphveil.methods.terms import option
 from graphveil.privacy import Plan
 
@@ -28,7 +28,7 @@ def statement(
     plans: list[Path] | None = option(
         None, "Plans as JSON files, as devices get them.", positional=True, metavar="PLAN.json…"
     ),
-    html: Path | None = option(None, "The page to write, .html.", "--html"),
+    html: Page = option(None, "The page to write, .html.", "--html"),
     collection: Path | None = option(None, "The folder of a collection: state what its rounds have asked."),
     quick: bool = option(True, "Audit with 2·10^5 draws, or with 10^7.", "--quick/--full"),
     seed: int | None = option(None, "Repeat the same draws of the audit; without it, as a client draws."),
@@ -46,8 +46,6 @@ def statement(
         raise InputError("give plans, or a collection by --collection DIR: one of the two")
     if html is None and not as_json:
         raise InputError("name the page to write with --html FILE.html, or print it with --json")
-    if html is not None:
-        check_output(html, PAGES, "--html")
     if collection is None:
         asked, facts = tuple(StatedPlan(path.name, read_plan(path)) for path in plans or []), None
     else:
