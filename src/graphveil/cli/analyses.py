@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import typer
@@ -350,10 +350,10 @@ def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: Campa
     if model.method:
         play(model.target("label", reporters), terms)
         return
-    for name, default in {"feature_epsilon": None, "backbone": "", "seen": "scores"}.items():
-        if getattr(model, name) != default:
+    for each in fields(model):
+        if getattr(model, each.name) != each.default:
             raise InputError(
-                f"{option_name(name)} is about a model, and reports are attacked: give --method too, such as base"
+                f"{option_name(each.name)} is about a model, and reports are attacked: give --method too, such as base"
             )
     play(reporters.target("label"), terms)
 

@@ -36,7 +36,7 @@ from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.result import result_sentences, result_table
 from graphveil.experiments.runner import RunOptions, StudyWatcher, run_experiment, run_study, unit_count
 from graphveil.experiments.study import FOLDER, Axis, Cell, Study, find_sweep, read_sweep
-from graphveil.experiments.study_result import BUDGETS, StudyResult
+from graphveil.experiments.study_result import BUDGETS
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import UnitResult
 from graphveil.files import FIGURES, PAGES, check_output
@@ -94,14 +94,44 @@ def section_parts(section: Section) -> list[Table | str]:
     return [section.title, *section.text, *table, *section.notes]
 
 
-def show_study(result: StudyResult, file: Path, as_json: bool, drawn: str = "figure") -> None:
-    """Draw a finished study to a file, and print all that came of it; ``drawn`` is what the picture is called."""
-    if not result.interrupted:
-        result.chart.write(file)
+def show_study(
+    study: Study,
+    options: RunOptions,
+    file: Path,
+    as_json: bool,
+    *,
+    drawn: str = "figure",
+    cells: str = "cells",
+) -> None:
+    """Run a study, draw it to a file, and print all that came of it; an interrupted one ends the command.
+
+    Parameters
+    ----------
+    study
+        The study, prepared.
+    options
+        How it is run.
+    file
+        Where it is drawn: .svg or .png.
+    as_json
+        Whether to print one JSON object.
+    drawn, cells
+        The words for the picture and for the cells.
+    """
+    with study_bars() as bars:
+        result = run_study(study, options, bars)
     figure = None if result.interrupted else str(file)
     shown = [part for section in result.sections for part in section_parts(section)]
-    shown += [] if result.interrupted else [f"The {drawn} is in {file}."]
-    print_result({**result.to_dict(), "figure": figure}, as_json, *shown, *result.study.remarks)
+    if figure:
+        result.chart.write(file)
+        shown.append(f"The {drawn} is in {file}.")
+    print_result({**result.to_dict(), "figure": figure}, as_json, *shown, *study.remarks)
+    if result.interrupted:
+        todo = sum(not cell.left_out for cell in study.cells)
+        kept = f"kept, {resume_words(options.fresh)} from there"
+        if study.measure.read is None:
+            kept = "computed anew by the same command"
+        raise interrupted(f"{len(result.finished)} of {todo} {cells} are finished and {kept}")
 
 
 def show_analysis(
@@ -109,7 +139,16 @@ def show_analysis(
 ) -> SomeAnalysis:
     """Run an analysis below a progress bar, write its page or figure where a file is named, and print it.
 
-    One that can be ``drawn`` says in its JSON where its figure and its page are.
+    Parameters
+    ----------
+    run
+        Runs it, and tells its progress.
+    as_json
+        Whether to print one JSON object.
+    out
+        Where to write its page (.html) or its figure.
+    drawn
+        Whether its JSON says where its figure and its page are.
     """
     with one_bar() as progress:
         result = run(progress)
@@ -164,7 +203,17 @@ def run(
 
 
 def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
-    """Run and show one experiment."""
+    """Run and show one experiment.
+
+    Parameters
+    ----------
+    experiment
+        The experiment, resolved.
+    options
+        How it is run.
+    as_json
+        Whether to print one JSON object.
+    """
     experiment.check()
     goes_on = resume_words(options.fresh)
     nothing = (
@@ -183,7 +232,21 @@ def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
 def run_budgets(
     experiment: Experiment, budgets: Sequence[float], options: RunOptions, out: Path | None, as_json: bool
 ) -> None:
-    """Run, draw and show an experiment at several budgets."""
+    """Run, draw and show an experiment at several budgets.
+
+    Parameters
+    ----------
+    experiment
+        The experiment, resolved.
+    budgets
+        Its budgets for features.
+    options
+        How it is run.
+    out
+        Where to draw the curve; by default a file that is named after the experiment.
+    as_json
+        Whether to print one JSON object.
+    """
     options.engine.check_units("a run at several budgets")
     if twice := [each for place, each in enumerate(budgets) if each in budgets[:place]]:
         raise InputError(f"--epsilon names {twice[0]:g} twice: leave one out")
@@ -192,13 +255,7 @@ def run_budgets(
         cell.experiment.check()
     default = default_file(study.cells[0].experiment, ".svg", budgets)
     file = check_output(out or default, FIGURES, "--out")
-    with study_bars() as bars:
-        result = run_study(study, options, bars)
-    show_study(result, file, as_json, "curve")
-    if result.interrupted:
-        state = f"{len(result.finished)} of {len(budgets)} budgets are finished"
-        goes_on = resume_words(options.fresh)
-        raise interrupted(f"{state}; every finished run is kept, and {goes_on} from there")
+    show_study(study, options, file, as_json, drawn="curve", cells="budgets")
 
 
 def budget_study(experiment: Experiment, budgets: Sequence[float]) -> Study:
@@ -280,12 +337,4 @@ def sweep(
     options.engine.check_units("a sweep")
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
     file = check_output(out or Path(f"{study.name}{besides}.svg"), FIGURES, "--out")
-    with study_bars() as bars:
-        result = run_study(study, options, bars)
-    show_study(result, file, as_json)
-    if result.interrupted:
-        todo = sum(not cell.left_out for cell in study.cells)
-        kept = f"kept, {resume_words(options.fresh)} from there"
-        if study.measure.read is None:
-            kept = "computed anew by the same command"
-        raise interrupted(f"{len(result.finished)} of {todo} cells are finished and {kept}")
+    show_study(study, options, file, as_json)
