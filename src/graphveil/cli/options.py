@@ -115,10 +115,14 @@ def range_option(text: str | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Written:
-    """The form in which an option is written: the type that typer reads, and what makes a value of that; it is told the option's name."""
+    """The form in which an option is written: the type that typer reads, what makes a value of the option's name and that.
+
+    ``default`` is what is read where a parameter of this form has no default of its own.
+    """
 
     kind: Any
     read: Callable[[str, Any], Any]
+    default: Any = None
 
 
 # Numbers with commas between them, and two of them as a range, wherever a field or an option has these types.
@@ -225,19 +229,13 @@ AllRuns = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-def _read_settings(method: str, setting: dict[str, Any], settings_file: Path | None) -> dict[str, Any]:
-    """The settings of a file, if one is given, and over them those of --set."""
-    stored = {} if settings_file is None else read_settings(settings_file, method)
-    return {**stored, **setting}
-
-
-# Fields of an experiment that are written in another form than they have: their options, and how they are read for a method.
-SPELLINGS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
-    "settings": ({"setting": SettingPairs, "settings_file": SettingsFile}, _read_settings),
-    "data_options": ({"public_range": RangePair}, lambda method, public_range: public_range),
-    "control": ({"no_control": bool}, lambda method, no_control: not no_control),
+# Fields of an experiment that are written in another form than they have, and the file of settings that --set overrides.
+FILE = "settings_file"
+SPELLINGS = {
+    "settings": _PAIRS,
+    "data_options": _RANGE,
+    "control": Written(bool, lambda name, skipped: not skipped, default=False),
 }
-
 Given = dict[str, Any]
 
 
@@ -307,8 +305,7 @@ def _option(name: str, hint: Any, default: Any, info: Any = None) -> Argument:
     shown = kind if form is None else form.kind
     empty = inspect.Parameter.empty
     if default is empty and form is not None:
-        # What is written in a form of its own may be left out.
-        default = None
+        default = form.default
     elif default is ...:
         default = empty
     annotation = shown if infos == [None] else Annotated[shown, *infos]
@@ -323,18 +320,6 @@ def _option(name: str, hint: Any, default: Any, info: Any = None) -> Argument:
     return Argument([parameter], read)
 
 
-def _spelled(each: Field[Any], options: Options, info: Any) -> Argument:
-    """Return an argument that is a field of an experiment, written in another form than it has."""
-    names, make = SPELLINGS[each.name]
-    parts = [_option(name, hint, False if hint is bool else None, info) for name, hint in names.items()]
-
-    def read(given: Given) -> Any:
-        method = given.get("method", options.fixed.get("method"))
-        return make(method, *(part.read(given) for part in parts))
-
-    return Argument([option for part in parts for option in part.options], read)
-
-
 def _group(kind: Any, options: Options, own: Collection[str]) -> Argument:
     """Return an argument that is a data class: an option for each field that is taken and is no option of the command's ``own``."""
     hints = get_type_hints(kind, include_extras=True)
@@ -347,16 +332,20 @@ def _group(kind: Any, options: Options, own: Collection[str]) -> Argument:
             arguments[name] = _group(*inner, own)
         elif options.take(name) and name not in own:
             info = option_info(each, kind, help_text) if "help" in each.metadata else None
-            if kind is Experiment and name in SPELLINGS:
-                arguments[name] = _spelled(each, options, info)
-            else:
-                own_default = inspect.Parameter.empty if each.default is MISSING else each.default
-                default = options.default.get(name, own_default)
-                arguments[name] = _option(name, hints[name], default, info)
+            form = SPELLINGS.get(name) if kind is Experiment else None
+            hint = hints[name] if form is None else Annotated[hints[name], form]
+            unset = form is not None or each.default is MISSING
+            default = options.default.get(name, inspect.Parameter.empty if unset else each.default)
+            arguments[name] = _option(name, hint, default, info)
+            if form is _PAIRS:
+                arguments[FILE] = _option(FILE, SettingsFile, None)
     fixed = {name: value for name, value in options.fixed.items() if name in hints}
 
     def read(given: Given) -> Any:
-        made = kind(**fixed, **{name: argument.read(given) for name, argument in arguments.items()})
+        values = {**fixed, **{name: argument.read(given) for name, argument in arguments.items()}}
+        if file := values.pop(FILE, None):
+            values["settings"] = {**read_settings(file, values["method"]), **values["settings"]}
+        made = kind(**values)
         return made.resolved() if isinstance(made, Experiment) else made
 
     return Argument([each for argument in arguments.values() for each in argument.options], read)
