@@ -70,12 +70,32 @@ def read_text(path: Path, instead: str, *, missing: str = "", errors: str = "str
 
 
 def read_json(path: Path, instead: str, missing: str = "") -> Any:
-    """Return the value in a JSON file."""
+    """Return the value in a JSON file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    instead
+        Advice that ends errors, such as "name a file of settings".
+    missing
+        The whole error for a file that does not exist.
+    """
     return _parsed(path, "JSON", json.loads, instead, missing)
 
 
 def read_toml(path: Path, instead: str, missing: str = "") -> dict[str, Any]:
-    """Return the table in a TOML file."""
+    """Return the table in a TOML file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    instead
+        Advice that ends errors.
+    missing
+        The whole error for a file that does not exist.
+    """
     table: dict[str, Any] = _parsed(path, "TOML", tomllib.loads, instead, missing)
     return table
 
@@ -98,7 +118,17 @@ def memory_limit(path: Path, least: float | None = None) -> float:
 
 
 def unreadable(path: Path, error: OSError, instead: str) -> InputError:
-    """Return the error for a file that the operating system cannot read; ``instead`` is advice."""
+    """Return the error for a file that the operating system cannot read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    error
+        The error of the operating system.
+    instead
+        Advice that ends the error.
+    """
     return InputError(f"{path} cannot be read ({error.strerror or type(error).__name__}): {instead}")
 
 
@@ -142,6 +172,16 @@ def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> P
 
 def check_format(file: Path, formats: Sequence[str], option: str = "") -> Path:
     """Return a file whose suffix is one of ``formats``; reject others, and Parquet if pyarrow is missing.
+
+    Parameters
+    ----------
+    file
+        The file.
+    formats
+        The suffixes it may have.
+    option
+        The command-line option that names the file, for errors.
+
     >>> check_format(Path("town.jpg"), FIGURES)
     Traceback (most recent call last):
     graphveil.errors.InputError: town.jpg has the unsupported format .jpg: use .svg or .png
@@ -284,7 +324,19 @@ def readable(path: Path, what: str = GRAPH, instead: str = AGAIN, form: str = AR
 
 
 def check_gigabytes(path: Path, size: float, max_gigabytes: float, instead: str = TRUST) -> None:
-    """Raise an error if ``size``, in bytes, is more than ``max_gigabytes``; ``instead`` is advice."""
+    """Raise an error if a file needs too much memory.
+
+    Parameters
+    ----------
+    path
+        The file, for the error.
+    size
+        The memory that it needs, in bytes.
+    max_gigabytes
+        The most that it may need.
+    instead
+        Advice that ends the error.
+    """
     if size > max_gigabytes * 1e9:
         raise InputError(
             f"{path} asks for {size / 1e9:.3g} GB of memory, more than the {max_gigabytes:.3g} GB that a file may take: "

@@ -416,7 +416,16 @@ class Registry(Mapping[str, T]):
 
 
 def unknown_name(what: str, name: str, names: Iterable[str]) -> UnknownNameError:
-    """Return the error for an unknown name; ``what`` is the noun, and ``names`` are the known names.
+    """Return the error for an unknown name.
+
+    Parameters
+    ----------
+    what
+        The noun for the kind of thing.
+    name
+        The unknown name.
+    names
+        The known names.
 
     >>> print(unknown_name("mechanism", "multibyte", ["onebit", "multibit"]))
     no mechanism is named 'multibyte': choose one of onebit, multibit; did you mean 'multibit'?

@@ -57,6 +57,15 @@ def exact_interval(right: int, guesses: int) -> Summary:
 def at_least(right: int, guesses: int, rate: float) -> float:
     """Return the probability that ``right`` or more of ``guesses`` are right, each with probability ``rate``.
 
+    Parameters
+    ----------
+    right
+        The number of right guesses.
+    guesses
+        The number of guesses.
+    rate
+        The probability of a right guess.
+
     >>> at_least(2, 2, 0.5)
     0.25
     """
@@ -168,7 +177,17 @@ def verdict(
 
 
 def link_verdict(gain: Summary, epsilon: float, without: str = "no edges at all") -> str:
-    """Return in words the gain of private links, at this budget per link, over the same method without them.
+    """Return in words the gain of private links over the same method without them.
+
+    Parameters
+    ----------
+    gain
+        The gain over the same method without private links, 0..1.
+    epsilon
+        The budget of a link.
+    without
+        The words for having no private links.
+
     >>> link_verdict(Summary(0.08, 0.06, 0.1), 10.0)
     'links at ε = 10 add 8.0 ± 2.0 points over no edges at all'
     """

@@ -194,7 +194,17 @@ class Bars:
     current: TaskID
 
     def count(self, done: int, total: int | None = None, what: str | None = None) -> None:
-        """Show that ``done`` of ``total`` is finished, with ``what`` as the description."""
+        """Show how many are finished.
+
+        Parameters
+        ----------
+        done
+            How many are finished.
+        total
+            Of how many; unchanged by default.
+        what
+            The description; unchanged by default.
+        """
         self.progress.update(self.counter, completed=done, total=total, description=what)
 
     def step(self, what: str, share: float) -> None:

@@ -70,7 +70,19 @@ def about(name: str, method: Method) -> dict[str, Any]:
 
 
 def show_page(name: str, method: Method, console: Console, *, settings_alone: bool = False) -> None:
-    """Print the description of a method, or only its settings."""
+    """Print the description of a method, or only its settings.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    method
+        The method.
+    console
+        Where to print.
+    settings_alone
+        Whether to print only its settings.
+    """
     console.print(f"[bold]{escape(name)}[/]: {escape(method.summary)}")
     console.print()
     if not settings_alone:
@@ -115,7 +127,17 @@ def asks(method: Method) -> list[str]:
 
 
 def show_settings(name: str, method: Method, console: Console) -> None:
-    """Print the settings of a method, and the graphs on which its defaults differ."""
+    """Print the settings of a method, and the graphs on which its defaults differ.
+
+    Parameters
+    ----------
+    name
+        The name of the method.
+    method
+        The method.
+    console
+        Where to print.
+    """
     say(f"--set for {name}")
     rows = [
         (key, exact_text(info.default), info.description or "")

@@ -422,7 +422,15 @@ NAMED = ("backbone", "task")
 def default_file(spec: Experiment, suffix: str = ".toml", budgets: Sequence[float] = ()) -> Path:
     """Return METHOD-DATA-epsE.toml in this folder, with everything that is not the default in its name.
 
-    ``budgets`` replace the experiment's ε if there are several.
+    Parameters
+    ----------
+    spec
+        The experiment.
+    suffix
+        The suffix of the file.
+    budgets
+        Several budgets, in place of the experiment's ε.
+
     >>> str(default_file(Experiment.of("base", "folder/my.npz", epsilon=0.5)))
     'base-my-eps0.5.toml'
     >>> str(default_file(Experiment.of("base", "town", epsilon=1.0), ".svg", (1.0, 2.5)))

@@ -114,7 +114,14 @@ def paper(
 def check_files(paper: Paper, out: Path | None, on_page: bool) -> dict[str, Path]:
     """Return the files of figures by their names; refused before anything is computed where one could not be written.
 
-    Figures that are ``on_page`` are drawn to a file only where one is named.
+    Parameters
+    ----------
+    paper
+        The paper, with the figures that are drawn.
+    out
+        The file that is named, for one figure.
+    on_page
+        Whether figures are on a page: they are drawn to a file only where one is named.
     """
     if out is not None and len(paper.figures) != 1:
         known = ", ".join(f"{paper.name}/{figure.name}" for figure in paper.figures) or "none here"
@@ -132,7 +139,23 @@ def run_paper(
     options: RunOptions,
     stopped: bool,
 ) -> PaperResult:
-    """Run tables and figures of a paper; nothing more where all was ``stopped``, and that is said of each part."""
+    """Run tables and figures of a paper.
+
+    Parameters
+    ----------
+    paper
+        The paper, with the parts that are run.
+    files
+        The files of its figures, by name.
+    given
+        How many runs, and whether few epochs are enough.
+    everything
+        Whether to run all of slow cells.
+    options
+        How studies are run.
+    stopped
+        Whether the command was interrupted before: nothing is run, and that is said of each part.
+    """
     runs = {} if given.runs is None else {"runs": given.runs}
     studies = [
         table.with_fields(runs).prepare(everything=everything, quick=given.quick) for table in paper.tables
@@ -164,7 +187,21 @@ def run_paper(
 def run_figure(
     figure: PaperFigure, given: FigureInput, runs: Fields, everything: bool, options: RunOptions
 ) -> FigureResult:
-    """Compute a figure, or run its sweep."""
+    """Compute a figure, or run its sweep.
+
+    Parameters
+    ----------
+    figure
+        The figure.
+    given
+        How many runs, and whether few epochs are enough.
+    runs
+        The number of runs as a field of a sweep.
+    everything
+        Whether to run all of slow cells.
+    options
+        How a sweep is run.
+    """
     if figure.study is None:
         with one_bar() as tell:
             given = replace(given, progress=lambda what, share: tell(f"{figure.name}: {what}", share))

@@ -116,7 +116,19 @@ def results(
 
 
 def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as_json: bool) -> None:
-    """Delete results, after asking."""
+    """Delete results, after asking.
+
+    Parameters
+    ----------
+    store
+        The store of results.
+    chosen
+        The results to delete.
+    yes
+        Whether to delete without asking.
+    as_json
+        Whether to print one JSON object.
+    """
     count = counted(len(chosen), "result")
     if chosen and not yes:
         show_table(results_table(chosen), err=True)
@@ -133,7 +145,19 @@ def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as
 def say_what_is_hidden(
     chosen: list[StoredResult], kept: list[StoredResult], selection: Selection, done: str = "listed"
 ) -> None:
-    """On stderr: why nothing fits, or that earlier results are not among them."""
+    """Say on stderr why nothing fits, or that earlier results are not among them.
+
+    Parameters
+    ----------
+    chosen
+        The results that were selected.
+    kept
+        All results.
+    selection
+        What was selected by.
+    done
+        What was done with those that were selected.
+    """
     if not kept:
         say(
             f"No run has left a result in {results_file()} yet: run a method first, as in "
