@@ -190,5 +190,5 @@ def _numbers_between(
     if above == 0:
         return f"a positive {kind}"
     bounds = {"of at least": least, "above": above, "of at most": most, "below": below}
-    said = [f" {words} {bound:g}" for words, bound in bounds.items() if bound is not None]
-    return f"a {kind}" + "".join(said)
+    parts = [f" {words} {bound:g}" for words, bound in bounds.items() if bound is not None]
+    return f"a {kind}" + "".join(parts)

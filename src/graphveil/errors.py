@@ -39,7 +39,7 @@ _OPTION = re.compile(
 
 
 def visible(text: str) -> str:
-    """A text in which everything can be seen: what could not is written as JSON escapes it, so that JSON stays the same JSON.
+    """Return a text in which everything can be seen: what could not is written as JSON escapes it, so that JSON stays the same JSON.
 
     Whatever somebody else wrote passes here before it is shown, in an error, on a terminal, on a page or in a log.
 

@@ -428,7 +428,7 @@ def unpack(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
 
 
 def _checked(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array; words of numbers that are no letters are a ValueError here, and would be a SystemError wherever they are used."""
+    """Return an array; raise ValueError for text whose numbers are no letters, which would be a SystemError wherever it is used."""
     if array.dtype.kind == "U":
         letters = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
         if ((letters > MAX_LETTER) | ((letters >= 0xD800) & (letters < 0xE000))).any():

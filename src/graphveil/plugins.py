@@ -188,7 +188,7 @@ def _content(path: Path) -> tuple[bytes, str]:
 
 
 def _module(path: Path) -> ModuleType:
-    """An empty module for a file, under a name of its own that is the same in every process."""
+    """Return an empty module for a file, under a name of its own that is the same in every process."""
     key = hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     spec = importlib.util.spec_from_file_location(f"{PREFIX}{key}", path)
     assert spec is not None
@@ -255,7 +255,7 @@ def plugins(group: str) -> dict[str, EntryPoint]:
 
 
 def package(point: EntryPoint) -> Origin:
-    """The package that offers something."""
+    """Return the package that offers something."""
     if point.dist is None:
         return Origin(f"the package of {point.value}", point.value)
     named = f"{point.dist.name} {point.dist.version}"
@@ -342,7 +342,7 @@ class Registry(Mapping[str, T]):
         return self._items[name]
 
     def load_all(self, warn: Callable[[str], None]) -> list[str]:
-        """Load what installed packages offer; the names of all there is. ``warn`` is told in a sentence of what is broken."""
+        """Load what installed packages offer, and return all names. ``warn`` gets a sentence for each that is broken."""
         for point in self._plugins().values():
             try:
                 self._from_package(point)

@@ -313,7 +313,7 @@ def attribute_command(
     ),
     terms: CampaignOptions,
 ) -> None:
-    """Guess one value of a user from the own report, and from those of neighbours.
+    """Guess one value of a user from their report, and from those of neighbours.
 
     Example: graphveil attack attribute --data town --mechanism piecewise --epsilon 2
     """
@@ -343,7 +343,7 @@ def link_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
 
 @attack_app.command("label")
 def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: CampaignOptions) -> None:
-    """Guess the class of a user from the own report and those of neighbours, or with --method from what it learned; --epsilon is a label's.
+    """Guess the class of a user from their report and those of neighbours, or with --method from what it learned; --epsilon is a label's.
 
     Example: graphveil attack label --data town --epsilon 1
     """

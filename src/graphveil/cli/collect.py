@@ -85,12 +85,12 @@ def collect_export(
             say(f"{out / name}: {count}")
         return
     with on_interrupt():
-        made = export_shards(collection, out, shards)
-    manifest = made.shards.manifest
+        exported = export_shards(collection, out, shards)
+    manifest = exported.shards.manifest
     say(
         f"{out}: {manifest.users} people in {shards} partitions by {manifest.partitioner}, {manifest.cut:.1%} of the links are cut",
-        f"Rounds with reports: {', '.join(map(str, made.rounds)) or 'none'}",
-        *(f"Round {number} is left out: {reason}." for number, reason in made.left_out.items()),
+        f"Rounds with reports: {', '.join(map(str, exported.rounds)) or 'none'}",
+        *(f"Round {number} is left out: {reason}." for number, reason in exported.left_out.items()),
     )
 
 
@@ -172,9 +172,9 @@ def collect_rotate(folder: CollectionFolder) -> None:
     from graphveil.collect.keys import SUCCESSIONS, key_file
 
     collection = _opened(folder)
-    told = collection.rotate()
-    say(f"Change {told.number} of the key: questions are now signed by {told.after.hex()}.")
-    kept = key_file(folder, told.number)
+    succession = collection.rotate()
+    say(f"Change {succession.number} of the key: questions are now signed by {succession.after.hex()}.")
+    kept = key_file(folder, succession.number)
     say(
         f"The old key was deleted here: delete its copies too, and keep a copy of {kept} and {folder / SUCCESSIONS} offline. "
         "Devices follow at their next visit; `serve` needs no restart."
@@ -204,8 +204,10 @@ def init(
     """
     from graphveil.collect.storage import create_collection
 
-    made = create_collection(folder, read_public_graph(graph, labels), settings)
-    say(f"{folder}: a collection of {made.public_graph().users} people, key {made.key.public.hex()}")
+    collection = create_collection(folder, read_public_graph(graph, labels), settings)
+    say(
+        f"{folder}: a collection of {collection.public_graph().users} people, key {collection.key.public.hex()}"
+    )
     say(f"Next: graphveil collect invite {folder} --out tokens.csv")
 
 
@@ -304,26 +306,26 @@ def status(
     expired = collection.delete_expired() if expire else 0
     if expire:
         collection.overwrite_deleted()
-    told = {**collection.status(), "expired": expired}
-    print_result(told, as_json, *_status_parts(told))
+    facts = {**collection.status(), "expired": expired}
+    print_result(facts, as_json, *_status_parts(facts))
 
 
-def _status_parts(told: dict[str, Any]) -> Iterator[Table | str]:
+def _status_parts(facts: dict[str, Any]) -> Iterator[Table | str]:
     """Yield sentences about a collection, and a table of its rounds."""
-    cap, rounds, results = told["cap"], told["rounds"], told["results"]
+    cap, rounds, results = facts["cap"], facts["rounds"], facts["results"]
     delta = f", delta {cap['delta']:g}" if cap["delta"] else ""
-    yield f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})"
+    yield f"{facts['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})"
     yield (
         "{users:,} people in version {graph} of the graph, {invited:,} invited, {enrolled:,} enrolled ({volunteered:,} volunteers), "
         "{forgotten:,} forgotten; {reports:,} reports, {rows:,} rows"
-    ).format(**told)
-    if told["unregistered"]:
+    ).format(**facts)
+    if facts["unregistered"]:
         yield (
-            f"{told['unregistered']:,} devices have a credential of an earlier graphveil: each registers its own at the next visit, unless you "
+            f"{facts['unregistered']:,} devices have a credential of an earlier graphveil: each registers its own at the next visit, unless you "
             "rotate the key before"
         )
-    if told["expired"]:
-        yield f"{told['expired']:,} reports and rows were deleted, their time was over"
+    if facts["expired"]:
+        yield f"{facts['expired']:,} reports and rows were deleted, their time was over"
     if rounds:
         yield Table.of(ROUND_HEAD, map(_round_row, rounds), text=("study", "asks by", "open until (UTC)"))
     if results:
@@ -334,15 +336,15 @@ def _status_parts(told: dict[str, Any]) -> Iterator[Table | str]:
 ROUND_HEAD = ("round", "study", "asks by", "ε", "asked", "answered", "read from", "open until (UTC)")
 
 
-def _round_row(told: dict[str, Any]) -> tuple[str, ...]:
-    expires = datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
+def _round_row(facts: dict[str, Any]) -> tuple[str, ...]:
+    expires = datetime.fromtimestamp(facts["expires"], UTC).strftime("%Y-%m-%d %H:%M")
     return (
-        str(told["round"]),
-        told["study"],
-        told["mechanism"],
-        f"{told['epsilon']:g}",
-        *(f"{told[name]:,}" for name in ("asked", "answered", "least")),
-        "closed" if told["closed"] else expires,
+        str(facts["round"]),
+        facts["study"],
+        facts["mechanism"],
+        f"{facts['epsilon']:g}",
+        *(f"{facts[name]:,}" for name in ("asked", "answered", "least")),
+        "closed" if facts["closed"] else expires,
     )
 
 
@@ -442,7 +444,7 @@ def learn_collected(
     public = collection.public_graph()
     written = write_result(target, learned, card, public.ids, public.class_names)
     number = collection.keep_result(card, learned.contributors)
-    told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
+    facts = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
     scores = card["scores"]
     names = {"method": card["method"], **{part: f"{part}: {what}" for part, what in BESIDE.items()}}
     rows = [
@@ -452,11 +454,11 @@ def learn_collected(
     ]
     table = Table.of([f"{card['metric']} on {card['labels']['held_out']:,} held-out users", "score"], rows)
     files = f"Written to {target}: {', '.join(written)}."
-    print_result(told, as_json, table, card["verdict"], card["statement"], files)
+    print_result(facts, as_json, table, card["verdict"], card["statement"], files)
 
 
 def _plain(name: str) -> str:
-    """A name as a folder can have it."""
+    """Return a name as a folder can have it."""
     plain = "".join(each if each.isalnum() or each in "-_." else "-" for each in name)
     return plain.strip(".") or "study"
 

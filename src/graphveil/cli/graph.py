@@ -65,7 +65,7 @@ def shard(
     common: dict[str, Any] = {"partitions": partitions, "partitioner": partition, "seed": seed}
     with on_interrupt():
         if _is_file(source) and set(options) <= {"split", "range"}:
-            made = scale.shard_files(
+            shards = scale.shard_files(
                 source,
                 out,
                 labels=labels,
@@ -82,9 +82,11 @@ def shard(
                     "--labels, --users, --ids and --max-memory are for files that are sharded as they are: name one, without --set"
                 )
             graph, held = load(source, seed, **options)
-            told = {"name": source, "options": _plain(options), "split_seed": seed}
-            made = scale.write_shards(graph, out, users=None if public else held, source=told, **common)
-    _say(made, as_json)
+            source_facts = {"name": source, "options": _plain(options), "split_seed": seed}
+            shards = scale.write_shards(
+                graph, out, users=None if public else held, source=source_facts, **common
+            )
+    _say(shards, as_json)
 
 
 @graph_app.command("town")
@@ -111,7 +113,7 @@ def town(
             raise InputError(f"town has no option {key!r}: it takes {known}, and --users")
     plan = Town(**{"users": users, **{accepted[key]: value for key, value in settings.items()}})
     with one_bar() as tell:
-        made = scale.write_town(
+        shards = scale.write_town(
             plan,
             out,
             partitions=partitions,
@@ -119,7 +121,7 @@ def town(
             simulated=not public,
             progress=lambda done, all: tell(f"{done} of {all} partitions", done / all),
         )
-    _say(made, as_json)
+    _say(shards, as_json)
 
 
 @graph_app.command("info")
@@ -129,30 +131,30 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
     Example: graphveil graph info shards
     """
     shards = scale.open_shards(folder)
-    told = scale.facts(shards)
+    facts = scale.facts(shards)
     if as_json:
-        print_result(told, as_json)
+        print_result(facts, as_json)
         return
     lines = {
-        "name": told["name"],
-        "users": f"{told['users']:,}",
-        "links": f"{told['links']:,}",
-        "features": f"{told['features']:,}",
-        "range": "-" if told["range"] is None else f"{told['range'][0]:g}..{told['range'][1]:g}",
-        "classes": f"{told['classes']:,}",
-        "split": "{train:,} train, {validation:,} validate, {test:,} test".format(**told["split"]),
-        "simulated": "has what users hold, for simulations" if told["simulated"] else "public alone",
-        "partitions": f"{len(told['partitions'])}, by {told['partitioner']}",
-        "cut": f"{told['cut']:.1%} of all links lead to another partition",
-        "balance": f"the largest partition has {told['balance']:.3f} times the mean",
+        "name": facts["name"],
+        "users": f"{facts['users']:,}",
+        "links": f"{facts['links']:,}",
+        "features": f"{facts['features']:,}",
+        "range": "-" if facts["range"] is None else f"{facts['range'][0]:g}..{facts['range'][1]:g}",
+        "classes": f"{facts['classes']:,}",
+        "split": "{train:,} train, {validation:,} validate, {test:,} test".format(**facts["split"]),
+        "simulated": "has what users hold, for simulations" if facts["simulated"] else "public alone",
+        "partitions": f"{len(facts['partitions'])}, by {facts['partitioner']}",
+        "cut": f"{facts['cut']:.1%} of all links lead to another partition",
+        "balance": f"the largest partition has {facts['balance']:.3f} times the mean",
         "reports": ", ".join(
-            f"{each['plan']} ({each['answered']:,} of {each['asked']:,})" for each in told["reports"]
+            f"{each['plan']} ({each['answered']:,} of {each['asked']:,})" for each in facts["reports"]
         ),
-        "size": f"{told['bytes'] / 1e9:.3g} GB",
+        "size": f"{facts['bytes'] / 1e9:.3g} GB",
     }
     show_facts(lines)
     rows = []
-    for place, part in enumerate(told["partitions"]):
+    for place, part in enumerate(facts["partitions"]):
         numbers = (part["first"], part["users"], part["entries"])
         share = f"{part['cut'] / part['entries']:.1%}" if part["entries"] else "-"
         rows.append((str(place), *(f"{number:,}" for number in numbers), share))
@@ -161,12 +163,12 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
 
 
 def _say(shards: scale.Shards, as_json: bool) -> None:
-    told = scale.facts(shards)
+    facts = scale.facts(shards)
     print_result(
-        told,
+        facts,
         as_json,
-        f"{shards.path}: {told['users']:,} users and {told['links']:,} links in {shards.partition_count} partitions by "
-        f"{told['partitioner']}; {told['cut']:.1%} of the links are cut, the largest partition has {told['balance']:.3f} times the mean",
+        f"{shards.path}: {facts['users']:,} users and {facts['links']:,} links in {shards.partition_count} partitions by "
+        f"{facts['partitioner']}; {facts['cut']:.1%} of the links are cut, the largest partition has {facts['balance']:.3f} times the mean",
     )
 
 

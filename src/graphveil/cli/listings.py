@@ -104,24 +104,26 @@ def show_page(name: str, method: Method, console: Console, *, settings_alone: bo
 
 def asks(method: Method) -> list[str]:
     """Return sentences about what a method asks users for, what it predicts, and with which options."""
-    said = ["It asks nobody about features."]
+    sentences = ["It asks nobody about features."]
     if method.can.features == "raw":
-        said = ["It reads raw features, and claims no privacy for them."]
+        sentences = ["It reads raw features, and claims no privacy for them."]
     elif method.can.asks:
         by = f"{method.mechanism} unless --mechanism names another one"
-        said = [f"It asks users about their features at --epsilon, by {by}."]
+        sentences = [f"It asks users about their features at --epsilon, by {by}."]
     if method.can.levels:
-        said.append(f"Users may choose one of {method.can.levels} privacy levels each (--levels, --budgets).")
+        sentences.append(
+            f"Users may choose one of {method.can.levels} privacy levels each (--levels, --budgets)."
+        )
     if method.can.panel:
-        said.append("It learns from the raw rows of volunteers too, where there are some (--panel).")
-    said.append(
+        sentences.append("It learns from the raw rows of volunteers too, where there are some (--panel).")
+    sentences.append(
         f"Labels are asked for with --label-epsilon, links with --link-epsilon (by {method.links.mechanism}); without, both are public."
     )
     if method.can.norms:
-        said.append("It can learn norms of features besides (--norm-epsilon).")
+        sentences.append("It can learn norms of features besides (--norm-epsilon).")
     predicted = " or ".join(f"{TASKS.find(name).summary} (--task {name})" for name in method.can.tasks)
     return [
-        *said,
+        *sentences,
         f"It predicts {predicted}; the network inside is {method.backbone} unless --backbone says otherwise.",
     ]
 
@@ -259,7 +261,7 @@ def _where(listing: Listing) -> str:
 
 
 def _range(listing: Listing) -> str:
-    """The public range, or what to do without one."""
+    """Return the public range, or what to do without one."""
     if listing.range is not None:
         return f"{listing.range[0]:g}..{listing.range[1]:g}"
     return "give one" if listing.features else "-"

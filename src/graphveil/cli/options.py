@@ -28,7 +28,7 @@ from graphveil.plugins import plain_name
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """KEY=VALUE pairs, values as numbers, true, false, none, lists or text.
+    """Parse KEY=VALUE pairs: values as numbers, true, false, none, lists or text.
 
     >>> parse_settings(["epochs=20", "lr=0.1", "activation=relu", "mechanism.shares=[0.5, 0.5]"])
     {'epochs': 20, 'lr': 0.1, 'activation': 'relu', 'mechanism.shares': [0.5, 0.5]}
@@ -44,7 +44,7 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
 
 
 def parse_list(key: str, text: str) -> list[Any]:
-    """A list, as TOML or JSON has it; single words need no quotes.
+    """Parse a list, as TOML or JSON has it; single words need no quotes.
 
     >>> parse_list("sizes", "[16, 8]"), parse_list("names", "[sage, 'g c n']"), parse_list("pairs", "[[0, 1], []]")
     ([16, 8], ['sage', 'g c n'], [[0, 1], []])
@@ -72,7 +72,7 @@ def _as_json(part: re.Match[str]) -> str:
 
 
 def parse_value(text: str) -> Any:
-    """A number, true, false, none, or the text itself."""
+    """Return a number, true, false, none, or the text itself."""
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
@@ -85,7 +85,7 @@ def parse_value(text: str) -> Any:
 
 
 def parse_numbers(name: str, text: str | None) -> tuple[float, ...] | None:
-    """E1,E2,… behind an option as numbers.
+    """Parse E1,E2,… of an option as numbers.
 
     >>> parse_numbers("--budgets", "0.5,1,2")
     (0.5, 1.0, 2.0)
@@ -99,7 +99,7 @@ def parse_numbers(name: str, text: str | None) -> tuple[float, ...] | None:
 
 
 def range_option(text: str | None) -> dict[str, Any]:
-    """LOW,HIGH as what the loader is told of --range: nothing, where it is not given.
+    """Parse LOW,HIGH of --range as an option of the loader; none where it is not given.
 
     >>> range_option("0,1")
     {'range': (0.0, 1.0)}
@@ -115,7 +115,7 @@ def range_option(text: str | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Written:
-    """The form in which an option is written: the type that typer reads, what makes a value of the option's name and that.
+    """The form in which an option is written: the type that typer reads, and the function from the option's name and that to a value.
 
     ``default`` is what is read where a parameter of this form has no default of its own.
     """
@@ -187,16 +187,16 @@ def option_info(each: Field[Any], group: Any = None, text: str | None = None) ->
         Replaces the field's help.
     """
     about = each.metadata
-    told = {"help": text or about["help"], **about.get("typer", {})}
+    shown_as = {"help": text or about["help"], **about.get("typer", {})}
     if about.get("positional"):
-        return typer.Argument(**told)
+        return typer.Argument(**shown_as)
     shown = each.default not in (MISSING, None, "")
     panel = getattr(group, "title", None)
-    return typer.Option(*about.get("names", ()), show_default=shown, rich_help_panel=panel, **told)
+    return typer.Option(*about.get("names", ()), show_default=shown, rich_help_panel=panel, **shown_as)
 
 
 def experiment_option(name: str) -> Any:
-    """Return what typer is told of one field of an experiment, for a command that takes it alone."""
+    """Return the typer option of one field of an experiment, for a command that takes it alone."""
     return option_info(_EXPERIMENT[name])
 
 
@@ -204,10 +204,10 @@ _EXPERIMENT = {each.name: each for each in fields(Experiment)}
 _PAIRS = Written(list[str] | None, lambda name, pairs: parse_settings(pairs or []))
 _RANGE = Written(str | None, lambda name, text: range_option(text))
 DataName = Annotated[str, experiment_option("data")]
-# KEY=VALUE pairs behind --set, those of the loader and the mechanism among them.
+# KEY=VALUE pairs of --set, those of the loader and the mechanism among them.
 Pairs = Annotated[dict[str, Any], _PAIRS]
 SettingPairs = Annotated[Pairs, experiment_option("settings")]
-# What the loader is told of --range.
+# The loader's option of --range.
 RangePair = Annotated[dict[str, Any], _RANGE, experiment_option("data_options")]
 Figure = Annotated[Path | None, output(*FIGURES)]
 Page = Annotated[Path | None, output(*PAGES)]
@@ -241,7 +241,7 @@ Given = dict[str, Any]
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a command: the options of which it is made, and what makes it of all that was given."""
+    """An argument of a command: its options, and the function that reads it from all values that were given."""
 
     options: list[inspect.Parameter]
     read: Callable[[Given], Any]
@@ -294,7 +294,7 @@ def _data_class(hint: Any, options: Options | None = None) -> tuple[Any, Options
 
 
 def _option(name: str, hint: Any, default: Any, info: Any = None) -> Argument:
-    """Return an argument that is one option; ``info`` is what typer is told of it where its type does not say that."""
+    """Return an argument that is one option; ``info`` is its typer option where its type has none."""
     spelled = option_name(name)
     if isinstance(default, Field):
         spelled = next(iter(default.metadata["names"]), spelled)
@@ -345,21 +345,21 @@ def _group(kind: Any, options: Options, own: Collection[str]) -> Argument:
         values = {**fixed, **{name: argument.read(given) for name, argument in arguments.items()}}
         if file := values.pop(FILE, None):
             values["settings"] = {**read_settings(file, values["method"]), **values["settings"]}
-        made = kind(**values)
-        return made.resolved() if isinstance(made, Experiment) else made
+        group = kind(**values)
+        return group.resolved() if isinstance(group, Experiment) else group
 
     return Argument([each for argument in arguments.values() for each in argument.options], read)
 
 
 class CommandGroup(typer.Typer):
-    """A group of commands that take their options by `with_options`; alone it shows its help, unless it is told not to."""
+    """A group of commands that take their options by `with_options`; without one, it shows its help unless ``no_args_is_help`` is False."""
 
-    def __init__(self, **told: Any) -> None:
-        super().__init__(**{"no_args_is_help": True, **told})
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"no_args_is_help": True, **settings})
 
-    def command(self, name: str | None = None, **told: Any) -> Callable[..., Any]:
-        """Return what adds a command."""
-        add = super().command(name, **told)
+    def command(self, name: str | None = None, **settings: Any) -> Callable[..., Any]:
+        """Return a decorator that adds a command."""
+        add = super().command(name, **settings)
         return lambda function: add(with_options(function))
 
 

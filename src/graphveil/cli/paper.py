@@ -222,10 +222,10 @@ def state_words(done: Sequence[PaperResult]) -> str:
     wanted = finished + sum(outcome.note == UNFINISHED for outcome in cells)
     figures = [figure for paper in done for figure in paper.figures]
     drawn = sum(figure.has_numbers and not figure.interrupted for figure in figures)
-    said = [f"{finished} of {wanted} cells of tables"] if cells else []
-    said += [f"{drawn} of {len(figures)} figures"] if figures else []
+    parts = [f"{finished} of {wanted} cells of tables"] if cells else []
+    parts += [f"{drawn} of {len(figures)} figures"] if figures else []
     learned = cells or any(figure.figure.study is not None for figure in figures)
-    return f"{' and '.join(said)} are finished; {RUNS_KEPT if learned else 'figures are computed anew'}"
+    return f"{' and '.join(parts)} are finished; {RUNS_KEPT if learned else 'figures are computed anew'}"
 
 
 def list_papers(as_json: bool) -> None:

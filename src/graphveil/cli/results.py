@@ -138,8 +138,8 @@ def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as
     numbers = [each.number for each in chosen]
     if numbers:
         store.delete(numbers)
-    said = f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted."
-    print_result({"deleted": numbers}, as_json, said)
+    sentence = f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted."
+    print_result({"deleted": numbers}, as_json, sentence)
 
 
 def say_what_is_hidden(

@@ -56,11 +56,11 @@ def statement(
             tell(f"auditing {plan.mechanism}")
             return audit_mechanism(plan, quick=quick, words=None if seed is None else SeededWords(seed))
 
-        made = PrivacyStatement.of(asked, audited, facts)
+        stated = PrivacyStatement.of(asked, audited, facts)
     if html is not None:
-        write_whole(html, statement_page(made))
-    print_result(made.to_dict(), as_json, f"The statement is in {html}. {made.headline}")
-    if not made.holds:
+        write_whole(html, statement_page(stated))
+    print_result(stated.to_dict(), as_json, f"The statement is in {html}. {stated.headline}")
+    if not stated.holds:
         raise typer.Exit(DOES_NOT_HOLD)
 
 
