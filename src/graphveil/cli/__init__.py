@@ -18,7 +18,7 @@ from graphveil.cli.analyses import advise_app, attack_app, attributes
 from graphveil.cli.answer import answer
 from graphveil.cli.audit import audit
 from graphveil.cli.collect import collect_app
-from graphveil.cli.console import INTERRUPTED, first_example, on_interrupt, plain_help, say
+from graphveil.cli.console import FAILED, INTERRUPTED, MISTAKEN, first_example, on_interrupt, plain_help, say
 from graphveil.cli.demo import demo
 from graphveil.cli.graph import graph_app
 from graphveil.cli.listings import data_app, mechanisms, methods
@@ -34,8 +34,6 @@ from graphveil.extras import install_sentence
 from graphveil.version import __version__
 
 __all__ = ["app", "main"]
-
-FAILED, MISTAKEN = 1, 2
 
 
 class _Commands(TyperGroup):

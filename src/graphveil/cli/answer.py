@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from graphveil.cli.console import confirm, print_result, quote, say
+from graphveil.cli.console import FAILED, MISTAKEN, confirm, print_result, quote, say
 from graphveil.cli.options import NUMBERS, AsJson
 from graphveil.client import Agreement, Calls, Cap, Device, Http, Inquiry, Offer, enrol, give_row, visit
 from graphveil.client.agreement import cost_text, question_text, terms_text
@@ -23,8 +23,6 @@ from graphveil.errors import InputError
 from graphveil.methods.terms import option
 from graphveil.number_format import exact_text
 from graphveil.settings import device_file
-
-FAILED, MISTAKEN = 1, 2
 
 
 def answer(

@@ -15,7 +15,7 @@ from graphveil.audit.candidate import load_mechanism, read_plan
 from graphveil.audit.examine import Audit
 from graphveil.audit.findings import exact_epsilon
 from graphveil.channels.sampling import SeededWords
-from graphveil.cli.console import Console, print_result, say, show_table
+from graphveil.cli.console import FAILED, Console, print_result, say, show_table
 from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
@@ -24,8 +24,6 @@ from graphveil.mechanisms.registry import entry, load_entry, names
 from graphveil.methods.terms import option
 from graphveil.number_format import rounded_up
 from graphveil.privacy.plan import Plan
-
-DOES_NOT_HOLD = 1
 
 
 def audit(
@@ -120,7 +118,7 @@ def audit(
     else:
         show(audited)
     if not audited.holds:
-        raise typer.Exit(DOES_NOT_HOLD)
+        raise typer.Exit(FAILED)
     if collection is not None and isinstance(subject, Plan):
         from graphveil.collect.storage import open_collection
 
@@ -151,7 +149,7 @@ def _audit_all(run: Callable[..., Audit], as_json: bool) -> None:
     if not audits:
         raise InputError("no mechanism could be audited with these settings")
     if not all(audited.holds for audited in audits if entry(audited.name).sound):
-        raise typer.Exit(DOES_NOT_HOLD)
+        raise typer.Exit(FAILED)
 
 
 @contextmanager

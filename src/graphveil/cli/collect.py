@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphveil.checks import check_number, check_whole
-from graphveil.cli.console import on_interrupt, one_bar, print_result, say, warn
+from graphveil.cli.console import FAILED, on_interrupt, one_bar, print_result, say, warn
 from graphveil.cli.options import AsJson, CommandGroup, Options
 from graphveil.collect.card import BESIDE, check_folder, result_card, write_result
 from graphveil.collect.folder import CollectionSettings
@@ -34,7 +34,6 @@ from graphveil.privacy.invitation import Invitation
 if TYPE_CHECKING:
     from graphveil.collect.storage import Collection
 
-FAILED = 1
 DAY = 24 * 60 * 60
 # A hundred years.
 MAX_DAYS = 36_600

@@ -154,7 +154,8 @@ def print_result(content: Any, as_json: bool, *shown: Table | str, wrapped: bool
             say(each)
 
 
-INTERRUPTED = 130
+# Exit statuses: a claim does not hold, something that was asked is a mistake, Ctrl-C.
+FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130
 # What an interrupt leaves of commands that keep nothing before they are done, and of those whose runs are kept one by one.
 NOTHING_KEPT = "nothing was written, and the same command begins anew"
 RUNS_KEPT = "every finished run is kept, and the same command goes on from there"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import interrupted, progress_bars, say, show_table
+from graphveil.cli.console import FAILED, interrupted, progress_bars, say, show_table
 from graphveil.cli.options import output
 from graphveil.errors import InputError
 from graphveil.experiments.demo import SMALL, Demo, run_demo, scored
@@ -15,7 +15,6 @@ from graphveil.experiments.table import Table
 from graphveil.files import write_whole
 from graphveil.methods.terms import option
 
-FAILED = 1
 MEANING = (
     "veil     half of the users report bits of interests, which a small public model is learned from; every other device",
     "         evaluates it and reports the kind that comes out",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,14 +21,27 @@ from graphveil.scale.partitioners import PARTITIONERS, check_partitions
 graph_app = CommandGroup(help="Graphs too large for one machine: shards of a graph, and towns of any size.")
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a sharded graph.")]
-Out = Annotated[Path, typer.Option("--out", help="A new folder for the shards.")]
-Partitions = Annotated[int, typer.Option("--partitions", help="Into how many partitions users are divided.")]
-Seed = Annotated[
-    int, typer.Option("--seed", help="Draws the split, and partitions where chance plays a part.")
-]
-Public = Annotated[
-    bool, typer.Option("--public", help="Leave out what users hold: nobody can be simulated then.")
-]
+
+
+@dataclass(frozen=True)
+class ShardOptions:
+    """Options of commands that write shards."""
+
+    out: Path = option(..., "A new folder for the shards.")
+    partitions: int = option(..., "Into how many partitions users are divided.")
+    seed: int = option(0, "Draws the split, and partitions where chance plays a part.")
+    public: bool = option(False, "Leave out what users hold: nobody can be simulated then.", "--public")
+    as_json: AsJson = False
+
+    def show(self, shards: scale.Shards) -> None:
+        """Print what was written."""
+        facts = scale.facts(shards)
+        print_result(
+            facts,
+            self.as_json,
+            f"{shards.path}: {facts['users']:,} users and {facts['links']:,} links in {shards.partition_count} partitions by "
+            f"{facts['partitioner']}; {facts['cut']:.1%} of the links are cut, the largest partition has {facts['balance']:.3f} times the mean",
+        )
 
 
 @graph_app.command("shard")
@@ -39,12 +52,10 @@ def shard(
         "An .npz file, a table of links (.csv, .parquet), a name from `graphveil data list`, or FILE.py:NAME.",
         positional=True,
     ),
-    out: Out,
-    partitions: Partitions,
+    sharding: ShardOptions,
     partition: str = option(
         "auto", f"How users are divided: {', '.join(PARTITIONERS)}; auto is METIS where it fits."
     ),
-    seed: Seed = 0,
     public_range: RangePair,
     labels: Path | None = option(None, "Beside a table of links, one of users and labels."),
     users: int | None = option(None, "How many users there are, where a table of links does not say."),
@@ -53,16 +64,19 @@ def shard(
         None, "Gigabytes that links and rows of a file may take at a time; 1 by default."
     ),
     settings: Pairs = option(None, "KEY=VALUE, an option of the loader, like split=few.", "--set"),
-    public: Public = False,
-    as_json: AsJson = False,
 ) -> None:
     """Divide a graph into shards. Files are sorted on disk and never held as a whole; other graphs are loaded first.
 
     Example: graphveil graph shard links.parquet --out shards --partitions 16
     """
-    check_partitions(partitions, partition)
+    check_partitions(sharding.partitions, partition)
     options = {**settings, **public_range}
-    common: dict[str, Any] = {"partitions": partitions, "partitioner": partition, "seed": seed}
+    out, public = sharding.out, sharding.public
+    common: dict[str, Any] = {
+        "partitions": sharding.partitions,
+        "partitioner": partition,
+        "seed": sharding.seed,
+    }
     with on_interrupt():
         if _is_file(source) and set(options) <= {"split", "range"}:
             shards = scale.shard_files(
@@ -81,26 +95,22 @@ def shard(
                 raise InputError(
                     "--labels, --users, --ids and --max-memory are for files that are sharded as they are: name one, without --set"
                 )
-            graph, held = load(source, seed, **options)
-            source_facts = {"name": source, "options": _plain(options), "split_seed": seed}
+            graph, held = load(source, sharding.seed, **options)
+            source_facts = {"name": source, "options": _plain(options), "split_seed": sharding.seed}
             shards = scale.write_shards(
                 graph, out, users=None if public else held, source=source_facts, **common
             )
-    _say(shards, as_json)
+    sharding.show(shards)
 
 
 @graph_app.command("town")
 def town(
     *,
-    out: Out,
     users: int = option(..., "How many users live in it."),
-    partitions: Partitions,
-    seed: Seed = 0,
+    sharding: ShardOptions,
     settings: Pairs = option(
         None, "KEY=VALUE, an option of the town: degree, nearby, features, town_seed, …", "--set"
     ),
-    public: Public = False,
-    as_json: AsJson = False,
 ) -> None:
     """Generate a town of any size, shard by shard: all of its links are never in memory.
 
@@ -115,13 +125,13 @@ def town(
     with one_bar() as tell:
         shards = scale.write_town(
             plan,
-            out,
-            partitions=partitions,
-            seed=seed,
-            simulated=not public,
+            sharding.out,
+            partitions=sharding.partitions,
+            seed=sharding.seed,
+            simulated=not sharding.public,
             progress=lambda done, all: tell(f"{done} of {all} partitions", done / all),
         )
-    _say(shards, as_json)
+    sharding.show(shards)
 
 
 @graph_app.command("info")
@@ -160,16 +170,6 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
         rows.append((str(place), *(f"{number:,}" for number in numbers), share))
     head = ("partition", "first", "users", "links' ends", "cut")
     show_table(Table(head, tuple(rows), frozenset(head)))
-
-
-def _say(shards: scale.Shards, as_json: bool) -> None:
-    facts = scale.facts(shards)
-    print_result(
-        facts,
-        as_json,
-        f"{shards.path}: {facts['users']:,} users and {facts['links']:,} links in {shards.partition_count} partitions by "
-        f"{facts['partitioner']}; {facts['cut']:.1%} of the links are cut, the largest partition has {facts['balance']:.3f} times the mean",
-    )
 
 
 def _is_file(source: str) -> bool:

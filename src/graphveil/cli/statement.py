@@ -12,15 +12,13 @@ from graphveil.audit.examine import Audit
 from graphveil.audit.statement import CollectionFacts, PrivacyStatement, StatedPlan
 from graphveil.channels.sampling import SeededWords
 from graphveil.cli.audit import progress
-from graphveil.cli.console import print_result
+from graphveil.cli.console import FAILED, print_result
 from graphveil.cli.options import AsJson, Page
 from graphveil.errors import InputError
 from graphveil.experiments.statement import statement_page
 from graphveil.files import write_whole
 from graphveil.methods.terms import option
 from graphveil.privacy import Plan
-
-DOES_NOT_HOLD = 1
 
 
 def statement(
@@ -61,7 +59,7 @@ def statement(
         write_whole(html, statement_page(stated))
     print_result(stated.to_dict(), as_json, f"The statement is in {html}. {stated.headline}")
     if not stated.holds:
-        raise typer.Exit(DOES_NOT_HOLD)
+        raise typer.Exit(FAILED)
 
 
 def _stated(folder: Path) -> tuple[tuple[StatedPlan, ...], CollectionFacts]:
