@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
+from graphveil.lazy import registered_names
 from graphveil.methods.job import STAGES, Job, Questions, feature_plan, questions_of
 from graphveil.methods.private_links import LinkUse, link_plan, with_private_links
 from graphveil.methods.private_targets import with_norms, with_private_labels
@@ -48,8 +49,8 @@ Grid = dict[str, tuple[Any, ...]]
 Tuned = dict[str, dict[str, dict[str, Any]]]
 # What a setting says that leaves the choice open.
 AUTO: Final = "auto"
-# The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
-BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
+# The backbones that a method can be asked for by name: those of graphveil.learn.BACKBONES, which needs torch.
+BACKBONE_NAMES = registered_names(Path(learn.__file__).with_name("backbones.py"), "BACKBONES")
 # All that UPGNET, PPGNN and TOGL search in training, put together: each has powers of ten of its own, PPGNN the larger
 # dropouts, PPGNN and TOGL no dropout and no weight decay. PPGNN's learning rate of 0 is left out: it learns nothing.
 TRAINING_GRID: Grid = {
