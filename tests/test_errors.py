@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 import graphveil as gv
-from graphveil.errors import InputError
+from graphveil.errors import InputError, RefusalError, ServerError
 
 
 def test_an_error_names_the_argument_and_keeps_the_option():
@@ -22,3 +22,13 @@ def test_a_name_with_dashes_is_no_option():
 def test_a_missing_budget_is_an_argument_in_python():
     with pytest.raises(InputError, match="base reports features and needs a budget: give epsilon, like 1"):
         gv.run("base", "town")
+
+
+@pytest.mark.parametrize(
+    ("error", "mark"),
+    [(RefusalError("cap", "it costs too much"), "reason"), (ServerError(503, "it is full"), "status")],
+)
+def test_an_error_with_a_mark_shows_its_sentence_and_survives_pickling(error, mark):
+    copy = pickle.loads(pickle.dumps(error))
+    assert str(copy) == str(error) == error.args[1]
+    assert getattr(copy, mark) == getattr(error, mark) == error.args[0]

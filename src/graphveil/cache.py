@@ -42,15 +42,15 @@ class SizedCache:
                 self._held.move_to_end(key)
                 found: T = self._held[key][0]
                 return found
-        made = make()
-        size = max(1, measure(made))
+        value = make()
+        size = max(1, measure(value))
         with self._lock:
             if size <= self.most and key not in self._held:
-                self._held[key] = made, size
+                self._held[key] = value, size
                 self.size += size
                 while self.size > self.most:
                     self.size -= self._held.popitem(last=False)[1][1]
-        return made
+        return value
 
     def clear(self) -> None:
         """Remove everything."""

@@ -7,6 +7,7 @@ must never be checked here. What a client holds is clipped and not refused.
 from __future__ import annotations
 
 import math
+import operator
 import reprlib
 from typing import Any
 
@@ -92,15 +93,9 @@ def check_number(
     0.5
     """
     converted = _as_float(value)
-    fits = (
-        not math.isnan(converted)
-        and (infinite or math.isfinite(converted))
-        and (least is None or converted >= least)
-        and (above is None or converted > above)
-        and (most is None or converted <= most)
-        and (below is None or converted < below)
-    )
-    if not fits:
+    bounds = ((operator.ge, least), (operator.gt, above), (operator.le, most), (operator.lt, below))
+    fits = all(bound is None or holds(converted, bound) for holds, bound in bounds)
+    if not fits or math.isnan(converted) or not (infinite or math.isfinite(converted)):
         raise _refusal(value, name, _numbers_between(least, above, most, below, infinite), why)
     return converted
 
@@ -195,5 +190,5 @@ def _numbers_between(
     if above == 0:
         return f"a positive {kind}"
     bounds = {"of at least": least, "above": above, "of at most": most, "below": below}
-    said = [f" {words} {bound:g}" for words, bound in bounds.items() if bound is not None]
-    return f"a {kind}" + "".join(said)
+    parts = [f" {words} {bound:g}" for words, bound in bounds.items() if bound is not None]
+    return f"a {kind}" + "".join(parts)

@@ -39,7 +39,7 @@ _OPTION = re.compile(
 
 
 def visible(text: str) -> str:
-    """A text in which everything can be seen: what could not is written as JSON escapes it, so that JSON stays the same JSON.
+    """Return a text in which everything can be seen: what could not is written as JSON escapes it, so that JSON stays the same JSON.
 
     Whatever somebody else wrote passes here before it is shown, in an error, on a terminal, on a page or in a log.
 
@@ -92,7 +92,7 @@ class GraphveilError(Exception):
     @property
     def as_written(self) -> str:
         """The message in one line, with the options of the command line."""
-        return visible(super().__str__())
+        return visible(str(self.args[-1])) if self.args else ""
 
 
 class InputError(GraphveilError, ValueError):
@@ -123,11 +123,8 @@ class RefusalError(GraphveilError):
     """A device does not answer what it is asked: ``reason`` is one word, which the plan and public books alone decide."""
 
     def __init__(self, reason: str, sentence: str) -> None:
-        super().__init__(sentence)
+        super().__init__(reason, sentence)
         self.reason = reason
-
-    def __reduce__(self) -> tuple[type[RefusalError], tuple[str, str]]:
-        return type(self), (self.reason, str(self))
 
 
 class EngineError(GraphveilError):
@@ -138,11 +135,8 @@ class ServerError(GraphveilError):
     """A collector cannot be reached (status 0), or does not do what it was asked."""
 
     def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
+        super().__init__(status, sentence)
         self.status = status
-
-    def __reduce__(self) -> tuple[type[ServerError], tuple[int, str]]:
-        return type(self), (self.status, str(self))
 
 
 class StoreError(GraphveilError):

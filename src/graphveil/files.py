@@ -19,7 +19,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -71,12 +70,32 @@ def read_text(path: Path, instead: str, *, missing: str = "", errors: str = "str
 
 
 def read_json(path: Path, instead: str, missing: str = "") -> Any:
-    """Return the value in a JSON file."""
+    """Return the value in a JSON file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    instead
+        Advice that ends errors, such as "name a file of settings".
+    missing
+        The whole error for a file that does not exist.
+    """
     return _parsed(path, "JSON", json.loads, instead, missing)
 
 
 def read_toml(path: Path, instead: str, missing: str = "") -> dict[str, Any]:
-    """Return the table in a TOML file."""
+    """Return the table in a TOML file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    instead
+        Advice that ends errors.
+    missing
+        The whole error for a file that does not exist.
+    """
     table: dict[str, Any] = _parsed(path, "TOML", tomllib.loads, instead, missing)
     return table
 
@@ -99,7 +118,17 @@ def memory_limit(path: Path, least: float | None = None) -> float:
 
 
 def unreadable(path: Path, error: OSError, instead: str) -> InputError:
-    """Return the error for a file that the operating system cannot read; ``instead`` is advice."""
+    """Return the error for a file that the operating system cannot read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    error
+        The error of the operating system.
+    instead
+        Advice that ends the error.
+    """
     return InputError(f"{path} cannot be read ({error.strerror or type(error).__name__}): {instead}")
 
 
@@ -108,18 +137,15 @@ def _parsed(path: Path, form: str, parse: Callable[[str], Any], instead: str, mi
     try:
         return parse(text)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path} is not JSON (line {error.lineno}, column {error.colno}): {instead}"
-        ) from None
+        reason = f"line {error.lineno}, column {error.colno}"
     except tomllib.TOMLDecodeError as error:
         # The sentence of the parser names the place, and may quote a key.
-        raise InputError(f"{path} is not TOML ({error}): {instead}") from None
+        reason = str(error)
     except RecursionError:
-        raise InputError(f"{path} is not {form} that can be read, it is nested too deep: {instead}") from None
+        reason = "it is nested too deep"
     except ValueError:
-        raise InputError(
-            f"{path} is not {form} that can be read, it has a number that is too long: {instead}"
-        ) from None
+        reason = "it has a number that is too long"
+    raise InputError(f"{path} is not {form} ({reason}): {instead}")
 
 
 def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> Path:
@@ -146,6 +172,16 @@ def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> P
 
 def check_format(file: Path, formats: Sequence[str], option: str = "") -> Path:
     """Return a file whose suffix is one of ``formats``; reject others, and Parquet if pyarrow is missing.
+
+    Parameters
+    ----------
+    file
+        The file.
+    formats
+        The suffixes it may have.
+    option
+        The command-line option that names the file, for errors.
+
     >>> check_format(Path("town.jpg"), FIGURES)
     Traceback (most recent call last):
     graphveil.errors.InputError: town.jpg has the unsupported format .jpg: use .svg or .png
@@ -222,28 +258,6 @@ DAMAGED = (
 )
 
 
-@dataclass(frozen=True)
-class Header:
-    """The header of a stored array. ``by_columns`` is True for column-major (Fortran) order."""
-
-    shape: tuple[int, ...]
-    by_columns: bool
-    dtype: np.dtype[Any]
-
-    @property
-    def size(self) -> int:
-        """The number of bytes that the values take."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    @property
-    def memory(self) -> int:
-        """The number of bytes that count against a limit, at least the largest dimension.
-
-        An array with a dimension of 0 has no bytes however many rows it claims, so its rows count instead.
-        """
-        return max(self.size, *self.shape) if self.shape else self.size
-
-
 def read_array(path: Path, what: str, instead: str, max_gigabytes: float = MAX_GIGABYTES) -> NDArray[Any]:
     """Return the array of an .npy file; reject a file that is damaged or too large.
 
@@ -257,8 +271,8 @@ def read_array(path: Path, what: str, instead: str, max_gigabytes: float = MAX_G
         The most memory that the array may take.
     """
     with readable(path, what, instead, ARRAY), open(regular(path), "rb") as stream:
-        header = read_header(stream, path, path.name, what, os.fstat(stream.fileno()).st_size)
-        check_gigabytes(path, header.memory, max_gigabytes, instead)
+        size = array_memory(stream, path, path.name, what, os.fstat(stream.fileno()).st_size)
+        check_gigabytes(path, size, max_gigabytes, instead)
         stream.seek(0)
         return _checked(npy.read_array(stream, allow_pickle=False))
 
@@ -310,7 +324,19 @@ def readable(path: Path, what: str = GRAPH, instead: str = AGAIN, form: str = AR
 
 
 def check_gigabytes(path: Path, size: float, max_gigabytes: float, instead: str = TRUST) -> None:
-    """Raise an error if ``size``, in bytes, is more than ``max_gigabytes``; ``instead`` is advice."""
+    """Raise an error if a file needs too much memory.
+
+    Parameters
+    ----------
+    path
+        The file, for the error.
+    size
+        The memory that it needs, in bytes.
+    max_gigabytes
+        The most that it may need.
+    instead
+        Advice that ends the error.
+    """
     if size > max_gigabytes * 1e9:
         raise InputError(
             f"{path} asks for {size / 1e9:.3g} GB of memory, more than the {max_gigabytes:.3g} GB that a file may take: "
@@ -350,46 +376,46 @@ def array_members(
                 f"{path}: {member.filename} is packed as numpy does not: write the file with numpy.savez_compressed"
             )
         with file.open(member) as stream:
-            header = read_header(stream, path, member.filename, what, member.file_size)
-        size += header.memory
+            size += array_memory(stream, path, member.filename, what, member.file_size)
         # One after the other: the sum of all that were read so far.
         check_gigabytes(path, size, max_gigabytes, instead)
         members[key] = member
     return members
 
 
-def read_header(stream: IO[bytes], path: Path, name: str, what: str, length: int) -> Header:
-    """Return the header of an array; reject one that does not fit the array's length.
+def array_memory(stream: IO[bytes], path: Path, name: str, what: str, length: int) -> int:
+    """Return how many bytes an array counts against a limit, by its header; reject a header that does not fit the array's length.
 
     Parameters
     ----------
+    stream
+        The array from its first byte.
     path, name, what
         The file, the array, and the content that the file should have, for errors.
     length
         The number of bytes of the array with its header.
     """
-    magic = stream.read(npy.MAGIC_LEN)
-    version = npy.read_magic(io.BytesIO(magic))
-    width = 2 if version == (1, 0) else 4
-    told = stream.read(width)
     # numpy would read a header of any length before it looks at the length.
-    if int.from_bytes(told, "little") > MAX_HEADER:
+    head = io.BytesIO(stream.read(npy.MAGIC_LEN + 4 + MAX_HEADER))
+    version = npy.read_magic(head)
+    width, read = (2, npy.read_array_header_1_0) if version == (1, 0) else (4, npy.read_array_header_2_0)
+    if int.from_bytes(head.read(width), "little") > MAX_HEADER:
         raise InputError(f"{path}: the header of {name} is too long: write the file with numpy")
-    text = told + stream.read(int.from_bytes(told, "little"))
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    header = Header(*read(io.BytesIO(text)))
-    if header.dtype.kind not in KINDS or header.dtype.itemsize == 0:
+    head.seek(npy.MAGIC_LEN)
+    shape, _, dtype = read(head)
+    if dtype.kind not in KINDS or dtype.itemsize == 0:
         raise InputError(
-            f"{path}: {name.removesuffix(ARRAY)} is not {what}'s array: it must hold numbers, booleans or words, "
-            f"got {header.dtype.name}"
+            f"{path}: {name.removesuffix(ARRAY)} is not {what}'s array: it must hold numbers, booleans or words, got {dtype.name}"
         )
-    if any(type(side) is not int or side < 0 for side in header.shape):
+    if any(type(side) is not int or side < 0 for side in shape):
         raise InputError(f"{path}: the shape of {name} must be of integers of at least 0")
-    if len(magic) + len(text) + header.size != length:
+    size = math.prod(shape) * dtype.itemsize
+    if head.tell() + size != length:
         raise InputError(
-            f"{path}: {name} should hold {short(header.size)} bytes and holds {length - len(magic) - len(text)}: it is damaged, get it again"
+            f"{path}: {name} should hold {short(size)} bytes and holds {length - head.tell()}: it is damaged, get it again"
         )
-    return header
+    # An array with a dimension of 0 has no bytes however many rows it claims, so its rows count instead.
+    return max(size, *shape) if shape else size
 
 
 def unpack(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
@@ -402,7 +428,7 @@ def unpack(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
 
 
 def _checked(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array; words of numbers that are no letters are a ValueError here, and would be a SystemError wherever they are used."""
+    """Return an array; raise ValueError for text whose numbers are no letters, which would be a SystemError wherever it is used."""
     if array.dtype.kind == "U":
         letters = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
         if ((letters > MAX_LETTER) | ((letters >= 0xD800) & (letters < 0xE000))).any():

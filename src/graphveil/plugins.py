@@ -104,11 +104,17 @@ def plain_name(name: str) -> str:
     return name.rpartition(":")[2] if is_reference(name) else name
 
 
-def digest(reference: str) -> str:
-    """Return the SHA-256 of the file of a reference, as it was run, or as it is now if it was not run yet."""
-    path, _ = divided(reference)
-    loaded = _files.get(path.resolve())
-    return _content(path)[1] if loaded is None else loaded.origin.digest
+def digest(name: str, group: str = "") -> str | None:
+    """Return the digest of code from outside: of its file, as it was run or as it is now, or of its package; None for other names.
+
+    >>> digest("gcn")
+    """
+    if is_reference(name):
+        path, _ = divided(name)
+        loaded = _files.get(path.resolve())
+        return _content(path)[1] if loaded is None else loaded.origin.digest
+    point = plugins(group).get(name)
+    return None if point is None else package(point).digest
 
 
 @contextmanager
@@ -182,7 +188,7 @@ def _content(path: Path) -> tuple[bytes, str]:
 
 
 def _module(path: Path) -> ModuleType:
-    """An empty module for a file, under a name of its own that is the same in every process."""
+    """Return an empty module for a file, under a name of its own that is the same in every process."""
     key = hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     spec = importlib.util.spec_from_file_location(f"{PREFIX}{key}", path)
     assert spec is not None
@@ -249,7 +255,7 @@ def plugins(group: str) -> dict[str, EntryPoint]:
 
 
 def package(point: EntryPoint) -> Origin:
-    """The package that offers something."""
+    """Return the package that offers something."""
     if point.dist is None:
         return Origin(f"the package of {point.value}", point.value)
     named = f"{point.dist.name} {point.dist.version}"
@@ -336,7 +342,7 @@ class Registry(Mapping[str, T]):
         return self._items[name]
 
     def load_all(self, warn: Callable[[str], None]) -> list[str]:
-        """Load what installed packages offer; the names of all there is. ``warn`` is told in a sentence of what is broken."""
+        """Load what installed packages offer, and return all names. ``warn`` gets a sentence for each that is broken."""
         for point in self._plugins().values():
             try:
                 self._from_package(point)
@@ -380,13 +386,13 @@ class Registry(Mapping[str, T]):
         """Return what a file registers or defines under a name."""
         path, name = divided(reference, self.what)
         file = load_file(path)
+        registered = file.registered(self)
         # The same words may have named another file, in another folder.
-        if reference not in file.registered(self):
+        if reference not in registered:
             self.forget(reference)
-            if name in file.registered(self):
-                member: Any = self._items[name]
-            else:
-                member = find_in(file, name, file.registered(self), path, self.what)
+            member = (
+                self._items[name] if name in registered else find_in(file, name, registered, path, self.what)
+            )
             with running(file):
                 self.add(reference, self._adapted(reference, member))
         return self._items[reference]
@@ -410,7 +416,16 @@ class Registry(Mapping[str, T]):
 
 
 def unknown_name(what: str, name: str, names: Iterable[str]) -> UnknownNameError:
-    """Return the error for an unknown name; ``what`` is the noun, and ``names`` are the known names.
+    """Return the error for an unknown name.
+
+    Parameters
+    ----------
+    what
+        The noun for the kind of thing.
+    name
+        The unknown name.
+    names
+        The known names.
 
     >>> print(unknown_name("mechanism", "multibyte", ["onebit", "multibit"]))
     no mechanism is named 'multibyte': choose one of onebit, multibit; did you mean 'multibit'?

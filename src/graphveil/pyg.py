@@ -76,7 +76,7 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         self.name, self.epsilon, self.range = name, epsilon, range
         self.scaled, self.blind, self.seed, self.settings = scaled, blind, seed, settings
         self._graphs = check_whole(graphs, "graphs", least=1)
-        self._answered = _Answered()
+        self._answered = _Answered(os.getpid())
 
     @property
     def graphs(self) -> int:
@@ -90,12 +90,13 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         if data.x.dim() != 2:
             raise InputError(f"data.x must be nodes x features, got {data.x.dim()} dimensions")
         with self._answered.lock:
-            stored = self._answered.find(data.x)
-            if stored is None:
+            place = _place(data.x)
+            if place not in self._answered:
                 self._check_new()
-                stored = self._answer(data.x)
-                self._answered.keep(data.x, *stored)
-        x, privacy = stored
+                x, privacy = self._answer(data.x)
+                # An alias: `data.x = ...` or a resize of the caller's tensor does not let go of the numbers.
+                self._answered[place] = data.x.detach(), x, privacy
+        _, x, privacy = self._answered[place]
         data.x, data.privacy = x.clone(), dict(privacy)
         return data
 
@@ -107,7 +108,7 @@ class Privatize(BaseTransform):  # type: ignore[misc]
                 "the same people asked again. Use it as pre_transform=, make a Privatize of its own for other people, or say "
                 "how many Data of different people there are with graphs="
             )
-        if self.seed is None and not self._answered.at_home:
+        if self.seed is None and self._answered.process != os.getpid():
             raise PrivacyError(
                 "this Privatize was pickled or is in another process than it was made in, where it would draw another answer "
                 "for the same people: access the Data once before workers start, or use it as pre_transform="
@@ -143,32 +144,17 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         return f"Privatize({self.name}, epsilon={self.epsilon:g})"
 
 
-class _Answered:
-    """The answers by tensor. The tensors are kept, so that no other one can take the same place in memory."""
+class _Answered(dict[Place, tuple[Tensor, Tensor, dict[str, Any]]]):
+    """The tensors that were answered for, by their place, with the answers; kept, no other tensor can take the same place in memory.
 
-    def __init__(self) -> None:
-        self._by_place: dict[Place, tuple[Tensor, Tensor, dict[str, Any]]] = {}
+    ``process`` is the one in which all answers were given: None after unpickling, which cannot know whether there were any.
+    """
+
+    def __init__(self, process: int | None) -> None:
+        super().__init__()
+        self.process = process
         # Held from the look for an answer to its being kept: two threads must not both draw.
         self.lock = Lock()
-        self._process: int | None = os.getpid()
-
-    def find(self, private: Tensor) -> tuple[Tensor, dict[str, Any]] | None:
-        """Return the answer that was given for this very tensor."""
-        kept = self._by_place.get(_place(private))
-        return None if kept is None else kept[1:]
-
-    def keep(self, private: Tensor, x: Tensor, privacy: dict[str, Any]) -> None:
-        """Remember an answer."""
-        # An alias: `data.x = ...` or a resize of the caller's tensor does not let go of the numbers.
-        self._by_place[_place(private)] = (private.detach(), x.clone(), privacy)
-
-    @property
-    def at_home(self) -> bool:
-        """Whether this is the process in which it was made."""
-        return self._process == os.getpid()
-
-    def __len__(self) -> int:
-        return len(self._by_place)
 
     def __copy__(self) -> _Answered:
         return self
@@ -178,14 +164,7 @@ class _Answered:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _answered_elsewhere, ()
-
-
-def _answered_elsewhere() -> _Answered:
-    """Return the answers of an unpickled transform, which cannot know whether there were any."""
-    unknown = _Answered()
-    unknown._process = None
-    return unknown
+        return _Answered, (None,)
 
 
 def _place(tensor: Tensor) -> Place:

@@ -57,6 +57,15 @@ def exact_interval(right: int, guesses: int) -> Summary:
 def at_least(right: int, guesses: int, rate: float) -> float:
     """Return the probability that ``right`` or more of ``guesses`` are right, each with probability ``rate``.
 
+    Parameters
+    ----------
+    right
+        The number of right guesses.
+    guesses
+        The number of guesses.
+    rate
+        The probability of a right guess.
+
     >>> at_least(2, 2, 0.5)
     0.25
     """
@@ -108,7 +117,7 @@ def paired_gain(values: Sequence[float], others: Sequence[float]) -> Summary:
 
 
 def paired_p(values: Sequence[float], others: Sequence[float]) -> float:
-    """The p value of a paired two-sided t-test: how likely a mean difference as large is where there is none.
+    """Return the p value of a paired two-sided t-test: how likely a mean difference as large is where there is none.
 
     Its 5% are where the interval of `paired_gain` ends. Differences that are all the same leave nothing to chance.
 
@@ -163,12 +172,22 @@ def verdict(
     >>> verdict(Summary(0.08, 0.06, 0.1), 1.0, Summary(-0.004, -0.006, -0.002))
     'features at ε = 1 add 8.0 ± 2.0 points over the control; 0.4 ± 0.2 below asking nobody'
     """
-    said = f"features at {budget(epsilon)} {_added(gain)}"
-    return said if over_structure is None else f"{said}; {beside(over_structure, nobody)}"
+    sentence = f"features at {budget(epsilon)} {_added(gain)}"
+    return sentence if over_structure is None else f"{sentence}; {beside(over_structure, nobody)}"
 
 
 def link_verdict(gain: Summary, epsilon: float, without: str = "no edges at all") -> str:
-    """Return in words the gain of private links, at this budget per link, over the same method without them.
+    """Return in words the gain of private links over the same method without them.
+
+    Parameters
+    ----------
+    gain
+        The gain over the same method without private links, 0..1.
+    epsilon
+        The budget of a link.
+    without
+        The words for having no private links.
+
     >>> link_verdict(Summary(0.08, 0.06, 0.1), 10.0)
     'links at ε = 10 add 8.0 ± 2.0 points over no edges at all'
     """
@@ -191,6 +210,6 @@ def beside(over: Summary, other: str) -> str:
     '2.0 ± 1.0 above volunteers alone'
     """
     where = "above" if over.mean > 0 else "below"
-    told = f"{points(abs(over.mean))}{reach(over)} {where} {other}"
+    distance = f"{points(abs(over.mean))}{reach(over)} {where} {other}"
     sure = over.low is None or over.high is None or over.low > 0 or over.high < 0
-    return told if sure else f"{told}, which is no difference"
+    return distance if sure else f"{distance}, which is no difference"

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from graphveil.cli import status
-from graphveil.cli.options import SPELLINGS, with_options
+from graphveil.cli.options import with_options
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.methods.terms import RECORDS, record_fields
@@ -66,9 +66,8 @@ def test_every_field_is_an_option_of_a_command_that_takes_an_experiment():
     @with_options
     def command(*, experiment: Experiment) -> None: ...
 
-    own = {each.name for each in fields(Experiment)} - set(RECORDS) - set(SPELLINGS)
-    written = {name for names, _ in SPELLINGS.values() for name in names}
-    assert set(inspect.signature(command).parameters) == own | written | set(TOLD)
+    own = {each.name for each in fields(Experiment)} - set(RECORDS)
+    assert set(inspect.signature(command).parameters) == own | {"settings_file"} | set(TOLD)
 
 
 def test_settings_and_range_are_read(tmp_path):

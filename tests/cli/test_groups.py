@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,7 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from graphveil.cli.options import Options, with_options
+from graphveil.cli.options import NUMBERS, CommandGroup, Options, Page, Pairs, with_options
+from graphveil.errors import InputError
 from graphveil.methods.terms import option
 
 
@@ -74,3 +76,54 @@ def test_a_command_says_which_options_of_a_group_it_takes():
     made.command()(go)
     assert CliRunner().invoke(made, []).exit_code == 2
     assert CliRunner().invoke(made, ["--number", "7"]).stdout == "Place(street='Here', number=7)\n"
+
+
+@pytest.fixture
+def shown():
+    """A group of one command, which prints what it was given."""
+    made = CommandGroup(add_completion=False)
+    made.callback()(lambda: None)
+
+    @made.command("show")
+    def show(
+        *,
+        numbers: NUMBERS = option("1,2", "Numbers."),
+        pairs: Pairs = option(None, "Settings.", "--set"),
+        page: Page = option(None, "A page.", "--map"),
+    ) -> None:
+        """Show what was given."""
+        typer.echo(f"{numbers} {pairs} {page}")
+
+    return lambda *words: CommandGroup.__call__(made, list(words), standalone_mode=False)
+
+
+def test_options_reach_a_command_as_values(shown, capsys, tmp_path):
+    shown("show")
+    shown(
+        "show", "--numbers", "0.5", "--set", "lr=0.1", "--set", "sizes=[1, 2,]", "--map", f"{tmp_path}/x.html"
+    )
+    told = capsys.readouterr().out.splitlines()
+    assert told == ["(1.0, 2.0) {} None", f"(0.5,) {{'lr': 0.1, 'sizes': [1, 2]}} {tmp_path}/x.html"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--numbers", "1,x"), "--numbers takes numbers with commas between them"),
+        (("--map", "x.svg"), "x.svg has the unsupported format .svg: use .html with --map"),
+        (
+            ("--map", "nowhere/x.html"),
+            "nowhere is not a folder: name a file in an existing folder with --map",
+        ),
+    ],
+)
+def test_an_option_that_cannot_be_read_is_refused_by_its_name(shown, words, said):
+    with pytest.raises(InputError) as refused:
+        shown("show", *words)
+    assert said in refused.value.as_written
+
+
+def test_a_group_alone_shows_its_help(shown, capsys):
+    with suppress(Exception):
+        shown()
+    assert "Show what was given." in capsys.readouterr().out

@@ -108,7 +108,10 @@ def test_what_is_no_method_is_not_taken():
 
 @pytest.mark.parametrize(
     ("member", "instead"),
-    [("takes_panel = True", "can = Capabilities"), ("def feature_plans(self, job): return ()", r"questions\(job\)")],
+    [
+        ("takes_panel = True", "can = Capabilities"),
+        ("def feature_plans(self, job): return ()", r"questions\(job\)"),
+    ],
 )
 def test_a_member_of_earlier_versions_is_refused_and_not_ignored(tmp_path, member, instead):
     file = tmp_path / "old.py"

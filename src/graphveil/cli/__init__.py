@@ -18,11 +18,12 @@ from graphveil.cli.analyses import advise_app, attack_app, attributes
 from graphveil.cli.answer import answer
 from graphveil.cli.audit import audit
 from graphveil.cli.collect import collect_app
-from graphveil.cli.console import INTERRUPTED, first_example, on_interrupt, plain_help, say
+from graphveil.cli.console import FAILED, INTERRUPTED, MISTAKEN, first_example, on_interrupt, plain_help, say
 from graphveil.cli.demo import demo
 from graphveil.cli.graph import graph_app
 from graphveil.cli.listings import data_app, mechanisms, methods
 from graphveil.cli.one_run import embed, plot, predict
+from graphveil.cli.options import CommandGroup
 from graphveil.cli.paper import paper
 from graphveil.cli.results import compare, report, results
 from graphveil.cli.statement import statement
@@ -34,8 +35,6 @@ from graphveil.version import __version__
 
 __all__ = ["app", "main"]
 
-FAILED, MISTAKEN = 1, 2
-
 
 class _Commands(TyperGroup):
     """All commands; one that has nothing of its own to say about an interrupt says this."""
@@ -45,12 +44,16 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
 
 
-app = typer.Typer(
+app = CommandGroup(
     name="graphveil",
-    cls=_Commands,
     help="Learn from a social graph without ever collecting a feature vector.",
+    cls=_Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
+)
+COMMANDS = (
+    *(answer, audit, attributes, mechanisms, methods, run, tune, sweep, paper, predict, embed, plot, demo),
+    *(results, compare, report, statement),
 )
 GROUPS = {
     "advise": advise_app,
@@ -59,23 +62,7 @@ GROUPS = {
     "data": data_app,
     "graph": graph_app,
 }
-for command in (
-    answer,
-    audit,
-    attributes,
-    mechanisms,
-    methods,
-    run,
-    tune,
-    sweep,
-    paper,
-    predict,
-    embed,
-    plot,
-    demo,
-):
-    app.command()(command)
-for command in (results, compare, report, statement):
+for command in COMMANDS:
     app.command()(command)
 for name, group in GROUPS.items():
     app.add_typer(group, name=name)
@@ -87,15 +74,13 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
+@app.callback()
 def _root(
-    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    if context.invoked_subcommand is None:
-        say(*context.get_help().splitlines())
+    """Take the options that stand before a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import typer
@@ -15,14 +14,15 @@ from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.checks import check_number
 from graphveil.cli.console import first_sentences, print_result
 from graphveil.cli.options import (
+    NUMBERS,
     AsJson,
+    CommandGroup,
     DataName,
+    FigureOrPage,
     Options,
+    Page,
+    Pairs,
     RangePair,
-    parse_numbers,
-    parse_settings,
-    range_option,
-    with_options,
 )
 from graphveil.cli.studies import show_analysis
 from graphveil.errors import ClaimError, InputError, option_name
@@ -31,12 +31,10 @@ from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
-from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.job import Progress
 from graphveil.methods.terms import option
 
 
-@with_options
 def attributes(
     *,
     experiment: Annotated[
@@ -66,10 +64,10 @@ def attributes(
         None, "K, hops of averaging before the analysis; by default 3, and 1 for the task link."
     ),
     top: int = option(5, "How many attributes count as the best."),
-    setting: list[str] | None = option(
+    setting: Pairs = option(
         None, "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism.", "--set"
     ),
-    out: Path | None = option(
+    out: FigureOrPage = option(
         None, "Draw the best attributes: .svg or .png, or .html for a page with the numbers."
     ),
     as_json: AsJson = False,
@@ -83,23 +81,17 @@ def attributes(
     """
     given = {"analysis": analysis, "analysis_hops": hops}
     chosen = {key: value for key, value in given.items() if value is not None}
-    spec = experiment.having(settings={**chosen, **outer_settings(setting or [])})
+    spec = experiment.having(settings={**chosen, **outer_settings(setting)})
     check_ranking(spec, top)
     if spec.task == "link" and analysis not in (None, "fda"):
         raise InputError("attributes are scored by fda where links are predicted: leave --analysis out")
-    file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
     show_analysis(
-        lambda progress: compare_rankings(spec, top=top, progress=progress), as_json, file, drawn=True
+        lambda progress: compare_rankings(spec, top=top, progress=progress), as_json, out, drawn=True
     )
 
 
-def outer_settings(pairs: list[str]) -> dict[str, Any]:
-    """Options of the loader and of the mechanism.
-
-    >>> outer_settings(["data.users=400"])
-    {'data.users': 400}
-    """
-    settings = parse_settings(pairs)
+def outer_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings of the loader and of the mechanism; refuse others."""
     for key in settings:
         if not key.startswith((DATA_PREFIX, MECHANISM_PREFIX)):
             raise InputError(
@@ -108,36 +100,7 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
     return settings
 
 
-@with_options
-def poisoning_command(
-    *,
-    experiment: Annotated[
-        Experiment,
-        Options(
-            only=("method", "data", "runs", "seed", "settings", "data_options", "epsilon", "mechanism"),
-            default={"method": "base", "epsilon": ...},
-            help={"runs": "How many runs.", "seed": "The seed of the first run."},
-        ),
-    ],
-    share: str = option("0.01,0.05,0.1", "Shares of malicious users, with commas between them."),
-    target: int | None = option(None, "The class that they want others taken for; the rarest by default."),
-    as_json: AsJson = False,
-) -> None:
-    """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
-
-    What one report adds to an estimate is bounded by its alphabet: a server refuses everything else. Malicious users collude: all send what speaks
-    most for a target class. The table says how well the method does with them, and how many honest test users are taken for that class;
-    beside it, if as many people sent reports that say nothing, and if the liars were those who weigh most among their neighbours.
-
-    Example: graphveil advise poisoning --data town --epsilon 2
-
-    Example: graphveil advise poisoning veil --data town --epsilon 2 --share 0.05,0.2
-    """
-    shares = parse_numbers("share", share) or ()
-    show_analysis(lambda progress: advise_poisoning(experiment, shares, target, progress), as_json)
-
-
-advise_app = typer.Typer()
+advise_app = CommandGroup(no_args_is_help=False)
 
 
 @advise_app.callback(invoke_without_command=True)
@@ -153,7 +116,6 @@ def _advise(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @advise_app.command("levels")
-@with_options
 def levels_command(
     *,
     experiment: Annotated[
@@ -177,7 +139,6 @@ def levels_command(
 
 
 @advise_app.command("budget")
-@with_options
 def budget_command(
     *,
     experiment: Annotated[
@@ -188,9 +149,9 @@ def budget_command(
             help={"seed": "The seed of the split, and of who volunteers."},
         ),
     ],
-    epsilon: str = option("1,2,4,8", "Budgets to look at, with commas between them."),
+    epsilon: NUMBERS = option("1,2,4,8", "Budgets to look at, with commas between them."),
     as_json: AsJson = False,
-    out: Path | None = option(None, "Also write a page, .html, with a chart over users and ε."),
+    out: Page = option(None, "Also write a page, .html, with a chart over users and ε."),
 ) -> None:
     """Say what veil would buy over structure at each budget, what +2 points would need, and when not to collect.
 
@@ -201,24 +162,47 @@ def budget_command(
 
     Example: graphveil advise budget --data citeseer --panel 300 --out advice.html
     """
-    budgets = parse_numbers("epsilon", epsilon) or ()
+    budgets = epsilon or ()
     for each in budgets:
         check_number(each, "--epsilon", above=0)
-    if out is not None:
-        check_output(out, PAGES, "--out")
     spec = experiment.having(epsilon=max(budgets))
     show_analysis(lambda progress: advise_budget(spec, budgets, progress), as_json, out)
 
 
-advise_app.command("poisoning")(poisoning_command)
+@advise_app.command("poisoning")
+def poisoning_command(
+    *,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("method", "data", "runs", "seed", "settings", "data_options", "epsilon", "mechanism"),
+            default={"method": "base", "epsilon": ...},
+            help={"runs": "How many runs.", "seed": "The seed of the first run."},
+        ),
+    ],
+    share: NUMBERS = option("0.01,0.05,0.1", "Shares of malicious users, with commas between them."),
+    target: int | None = option(None, "The class that they want others taken for; the rarest by default."),
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
+
+    What one report adds to an estimate is bounded by its alphabet: a server refuses everything else. Malicious users collude: all send what speaks
+    most for a target class. The table says how well the method does with them, and how many honest test users are taken for that class;
+    beside it, if as many people sent reports that say nothing, and if the liars were those who weigh most among their neighbours.
+
+    Example: graphveil advise poisoning --data town --epsilon 2
+
+    Example: graphveil advise poisoning veil --data town --epsilon 2 --share 0.05,0.2
+    """
+    show_analysis(lambda progress: advise_poisoning(experiment, share or (), target, progress), as_json)
 
 
-attack_app = typer.Typer()
+attack_app = CommandGroup(no_args_is_help=False)
 # What is attacked where a method is needed and none is named.
 METHOD = "base"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     """Options of reports: who reports what by which mechanism."""
 
@@ -226,21 +210,21 @@ class ReportOptions:
     mechanism: str = option(
         "", "A mechanism from `graphveil mechanisms`, or FILE.py:NAME; the attack's own by default."
     )
-    setting: list[str] | None = option(
+    setting: Pairs = option(
         None,
         "data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism; with --method also its settings.",
         "--set",
     )
-    public_range: RangePair = None
+    public_range: RangePair
 
     def target(self, attack: str | MechanismAttack) -> MechanismTarget:
         """Return the reports as what is attacked."""
-        settings = outer_settings(self.setting or [])
+        settings = outer_settings(self.setting)
 
         def below(prefix: str) -> dict[str, Any]:
             return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
 
-        loader = {**range_option(self.public_range), **below(DATA_PREFIX)}
+        loader = {**self.public_range, **below(DATA_PREFIX)}
         return MechanismTarget.of(
             attack, self.data, self.mechanism, options=below(MECHANISM_PREFIX), data_options=loader
         )
@@ -265,8 +249,8 @@ class ModelOptions:
             epsilon=self.feature_epsilon,
             mechanism=reporters.mechanism,
             backbone=self.backbone,
-            settings=parse_settings(reporters.setting or []),
-            data_options=range_option(reporters.public_range),
+            settings=reporters.setting,
+            data_options=reporters.public_range,
         )
         if spec.resolved_method.can.asks and self.feature_epsilon is None:
             raise InputError(
@@ -280,12 +264,12 @@ class CampaignOptions:
     """Options of a campaign: how often and at which budgets an attack is played, and what becomes of it."""
 
     epsilon: float | None = option(None, "The budget that is attacked.")
-    epsilons: tuple[float, ...] | None = option(
+    epsilons: NUMBERS = option(
         None, "Several budgets, with commas between them; with --out a figure or a page over them."
     )
     runs: int = option(5, "How many runs; run i uses seed S + i for everything.")
     seed: int = option(0, "The seed S of the first run.")
-    out: Path | None = option(
+    out: FigureOrPage = option(
         None, "Draw attack, control, chance and bound: .svg or .png, or .html for a page with the numbers."
     )
     as_json: AsJson = False
@@ -301,10 +285,7 @@ class CampaignOptions:
 
 
 @attack_app.callback(invoke_without_command=True)
-def _attacks(
-    context: typer.Context,
-    as_json: AsJson = False,
-) -> None:
+def _attacks(context: typer.Context, as_json: AsJson = False) -> None:
     """What somebody who sees reports, a published graph or a model finds out. Without a name: list the attacks.
 
     Example: graphveil attack level --data town --mechanism ppm-printed --epsilon 0.5
@@ -324,7 +305,6 @@ def _attacks(
 
 
 @attack_app.command("attribute")
-@with_options
 def attribute_command(
     *,
     reporters: ReportOptions,
@@ -333,7 +313,7 @@ def attribute_command(
     ),
     terms: CampaignOptions,
 ) -> None:
-    """Guess one value of a user from the own report, and from those of neighbours.
+    """Guess one value of a user from their report, and from those of neighbours.
 
     Example: graphveil attack attribute --data town --mechanism piecewise --epsilon 2
     """
@@ -344,7 +324,6 @@ def attribute_command(
 
 
 @attack_app.command("level")
-@with_options
 def level_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
     """Guess which privacy level a user chose; --epsilon is the strictest level's budget. Mechanisms: ppm, ppm-printed, esw.
 
@@ -354,7 +333,6 @@ def level_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
 
 
 @attack_app.command("link")
-@with_options
 def link_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
     """Guess whether two users are linked, from reported lists (link-rr, blink, dprr) or from a curator's graph (lapgraph, privhrg, edgerr).
 
@@ -364,25 +342,23 @@ def link_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
 
 
 @attack_app.command("label")
-@with_options
 def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: CampaignOptions) -> None:
-    """Guess the class of a user from the own report and those of neighbours, or with --method from what it learned; --epsilon is a label's.
+    """Guess the class of a user from their report and those of neighbours, or with --method from what it learned; --epsilon is a label's.
 
     Example: graphveil attack label --data town --epsilon 1
     """
     if model.method:
         play(model.target("label", reporters), terms)
         return
-    for name, default in {"feature_epsilon": None, "backbone": "", "seen": "scores"}.items():
-        if getattr(model, name) != default:
+    for each in fields(model):
+        if getattr(model, each.name) != each.default:
             raise InputError(
-                f"{option_name(name)} is about a model, and reports are attacked: give --method too, such as base"
+                f"{option_name(each.name)} is about a model, and reports are attacked: give --method too, such as base"
             )
     play(reporters.target("label"), terms)
 
 
 @attack_app.command("membership")
-@with_options
 def membership_command(*, reporters: ReportOptions, model: ModelOptions, terms: CampaignOptions) -> None:
     """Guess whether a method (base by default) learned from a user's own label; --epsilon is a label's, without it labels are public.
 
@@ -395,12 +371,11 @@ def play(target: AttackTarget, terms: CampaignOptions) -> None:
     """Play, show, draw; a bound that is broken ends the command with status 1."""
     budgets = terms.budgets
     check_campaign(target, budgets, runs=terms.runs, seed=terms.seed)
-    file = None if terms.out is None else check_output(terms.out, (*FIGURES, *PAGES), "--out")
 
     def run(progress: Progress) -> CampaignReport:
         return CampaignReport(run_campaign(target, budgets, runs=terms.runs, seed=terms.seed, watch=progress))
 
-    report = show_analysis(run, terms.as_json, file, drawn=True)
+    report = show_analysis(run, terms.as_json, terms.out, drawn=True)
     for point in report.campaign.points:
         if not point.holds:
             raise ClaimError(f"{report.title}: {point.verdict}")

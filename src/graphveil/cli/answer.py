@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import confirm, print_result, quote, say
-from graphveil.cli.options import AsJson, parse_numbers
+from graphveil.cli.console import FAILED, MISTAKEN, confirm, print_result, quote, say
+from graphveil.cli.options import NUMBERS, AsJson
 from graphveil.client import Agreement, Calls, Cap, Device, Http, Inquiry, Offer, enrol, give_row, visit
 from graphveil.client.agreement import cost_text, question_text, terms_text
 from graphveil.client.held import read_held, read_links
@@ -21,71 +20,55 @@ from graphveil.client.visit import (
     recover_books,
 )
 from graphveil.errors import InputError
+from graphveil.methods.terms import option
+from graphveil.number_format import exact_text
 from graphveil.settings import device_file
-
-FAILED, MISTAKEN = 1, 2
 
 
 def answer(
-    server: Annotated[str, typer.Option(help="The collector's address, as in https://collect.example.org.")],
-    row: Annotated[
-        Path,
-        typer.Option(
-            help="Your own row: a line of numbers (.csv), a list or an object (.json), an array (.npy)."
-        ),
-    ],
-    token: Annotated[
-        str | None,
-        typer.Option(help="The invitation that you were given; needed the first time, and after a new one."),
-    ] = None,
-    device: Annotated[
-        Path | None,
-        typer.Option(
-            help="The file of your books; unless given, in $GRAPHVEIL_STATE or your own data folder. A second record that notices restored "
-            "backups is kept elsewhere: in $GRAPHVEIL_WITNESS or another folder of yours."
-        ),
-    ] = None,
-    cap: Annotated[
-        float | None,
-        typer.Option(
-            help="The most that you spend in this collection, as ε, for life; what it offers unless given."
-        ),
-    ] = None,
-    cap_delta: Annotated[float, typer.Option(help="The same for δ; used with --cap.")] = 0.0,
-    renew_days: Annotated[
-        int | None,
-        typer.Option(help="Grant the cap anew after so many days. Budgets add up: n periods cost n caps."),
-    ] = None,
-    exclude: Annotated[
-        str | None,
-        typer.Option(help="Attributes that no answer may depend on, by their numbers from 0: 3,17."),
-    ] = None,
-    links: Annotated[
-        Path | None,
-        typer.Option(
-            help="Whom you are linked to, where the collection asks for links: a text file with an id a line, which stays here. Give it "
-            "at enrolment, and an empty one if there is nobody: who answers tells then nothing.",
-        ),
-    ] = None,
-    level: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="The privacy level that you choose where a question has levels, 1: the strictest, which is taken unless given. It stays "
-            "here; the cap counts what the least strict one costs.",
-        ),
-    ] = None,
-    volunteer: Annotated[
-        bool, typer.Option("--volunteer", help="Give the collection your row as it is, without any noise.")
-    ] = False,
-    spent: Annotated[
-        float | None,
-        typer.Option(
-            help="After a backup was restored: the ε that you have spent in this collection. In others of this device all of it "
-            "counts as spent."
-        ),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to everything without being asked.")] = False,
+    *,
+    server: str = option(..., "The collector's address, as in https://collect.example.org."),
+    row: Path = option(
+        ..., "Your own row: a line of numbers (.csv), a list or an object (.json), an array (.npy)."
+    ),
+    token: str | None = option(
+        None, "The invitation that you were given; needed the first time, and after a new one."
+    ),
+    device: Path | None = option(
+        None,
+        "The file of your books; unless given, in $GRAPHVEIL_STATE or your own data folder. A second record that notices restored "
+        "backups is kept elsewhere: in $GRAPHVEIL_WITNESS or another folder of yours.",
+    ),
+    cap: float | None = option(
+        None, "The most that you spend in this collection, as ε, for life; what it offers unless given."
+    ),
+    cap_delta: float = option(0.0, "The same for δ; used with --cap."),
+    renew_days: int | None = option(
+        None, "Grant the cap anew after so many days. Budgets add up: n periods cost n caps."
+    ),
+    exclude: NUMBERS = option(
+        None, "Attributes that no answer may depend on, by their numbers from 0: 3,17."
+    ),
+    links: Path | None = option(
+        None,
+        "Whom you are linked to, where the collection asks for links: a text file with an id a line, which stays here. Give it "
+        "at enrolment, and an empty one if there is nobody: who answers tells then nothing.",
+    ),
+    level: int | None = option(
+        None,
+        "The privacy level that you choose where a question has levels, 1: the strictest, which is taken unless given. It stays "
+        "here; the cap counts what the least strict one costs.",
+        min=1,
+    ),
+    volunteer: bool = option(
+        False, "Give the collection your row as it is, without any noise.", "--volunteer"
+    ),
+    spent: float | None = option(
+        None,
+        "After a backup was restored: the ε that you have spent in this collection. In others of this device all of it "
+        "counts as spent.",
+    ),
+    yes: bool = option(False, "Agree to everything without being asked.", "--yes"),
     as_json: AsJson = False,
 ) -> None:
     """Look at what a collection asks of you, and answer it, randomized on this machine.
@@ -106,7 +89,11 @@ def answer(
     if links is not None:
         held = replace(held, neighbour_ids=read_links(links))
     terms = _cap(cap, cap_delta, renew_days)
-    excluded = _attribute_numbers(exclude)
+    if not all(map(float.is_integer, exclude or ())):
+        raise InputError(
+            f"--exclude takes numbers of attributes, counted from 0, got {exact_text(exclude)!r}"
+        )
+    excluded = tuple(map(int, exclude or ()))
     calls = Calls(Http(server))
     books = Device(device_file() if device is None else device)
     agreement = known_agreement(books, calls, server, token)
@@ -152,13 +139,6 @@ def _cap(cap: float | None, delta: float, renew_days: int | None) -> Cap | None:
             raise InputError("--cap-delta and --renew-days say more of a cap: give --cap too")
         return None
     return Cap(cap, delta, renewal_days=renew_days)
-
-
-def _attribute_numbers(text: str | None) -> tuple[int, ...]:
-    numbers = parse_numbers("exclude", text) or ()
-    if not all(number.is_integer() for number in numbers):
-        raise InputError(f"--exclude takes numbers of attributes, counted from 0, got {text!r}")
-    return tuple(map(int, numbers))
 
 
 def _takes_part(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer: bool, yes: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.markup import escape
@@ -15,8 +15,8 @@ from graphveil.audit.candidate import load_mechanism, read_plan
 from graphveil.audit.examine import Audit
 from graphveil.audit.findings import exact_epsilon
 from graphveil.channels.sampling import SeededWords
-from graphveil.cli.console import Console, print_result, say, show_table
-from graphveil.cli.options import AsJson, with_options
+from graphveil.cli.console import FAILED, Console, print_result, say, show_table
+from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
 from graphveil.mechanisms.limits import check_budget, check_dims
@@ -25,10 +25,7 @@ from graphveil.methods.terms import option
 from graphveil.number_format import rounded_up
 from graphveil.privacy.plan import Plan
 
-DOES_NOT_HOLD = 1
 
-
-@with_options
 def audit(
     *,
     name: str | None = option(
@@ -40,13 +37,11 @@ def audit(
     ),
     sampled: int | None = option(None, "How many of them a report is about."),
     plan: Path | None = option(None, "A plan as a JSON file: audit what it asks, with its own options."),
-    collection: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="With --plan: let this collection publish the plan if its audit holds. Name the mechanism too, whose code is run.",
-        ),
-    ] = None,
+    collection: Path | None = option(
+        None,
+        "With --plan: let this collection publish the plan if its audit holds. Name the mechanism too, whose code is run.",
+        metavar="DIR",
+    ),
     quick: bool | None = option(
         None,
         "2·10^5 draws (10^7 of what is cheap) and some sizes, or 10^7 and all sizes. Full for one mechanism, quick for "
@@ -110,29 +105,25 @@ def audit(
     if subject is None:
         _audit_all(run, as_json)
         return
-    audited = _audit_one(subject, run)
+    title = subject.mechanism if isinstance(subject, Plan) else subject
+    candidate: Any = subject
+    if isinstance(subject, str) and (":" in subject or subject.endswith(".py")):
+        candidate = load_mechanism(subject)
+    elif isinstance(subject, str):
+        load_entry(subject)
+    with progress() as tell:
+        audited = run(candidate, lambda step: tell(f"{title}: {step}"))
     if as_json:
         say(audited.to_json())
     else:
         show(audited)
     if not audited.holds:
-        raise typer.Exit(DOES_NOT_HOLD)
+        raise typer.Exit(FAILED)
     if collection is not None and isinstance(subject, Plan):
         from graphveil.collect.storage import open_collection
 
         open_collection(collection).keep_audit(subject, audited)
         say(f"{collection} may publish this plan.", err=True)
-
-
-def _audit_one(named: str | Plan, run: Callable[..., Audit]) -> Audit:
-    name = named if isinstance(named, str) else named.mechanism
-    subject: Any = named
-    if isinstance(named, str) and (":" in named or named.endswith(".py")):
-        subject = load_mechanism(named)
-    elif isinstance(named, str):
-        load_entry(named)
-    with progress() as tell:
-        return run(subject, lambda step: tell(f"{name}: {step}"))
 
 
 def _audit_all(run: Callable[..., Audit], as_json: bool) -> None:
@@ -158,7 +149,7 @@ def _audit_all(run: Callable[..., Audit], as_json: bool) -> None:
     if not audits:
         raise InputError("no mechanism could be audited with these settings")
     if not all(audited.holds for audited in audits if entry(audited.name).sound):
-        raise typer.Exit(DOES_NOT_HOLD)
+        raise typer.Exit(FAILED)
 
 
 @contextmanager

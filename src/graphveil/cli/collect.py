@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphveil.checks import check_number, check_whole
-from graphveil.cli.console import Console, on_interrupt, one_bar, say, show_table, warn
-from graphveil.cli.options import AsJson, Options, RangePair, range_option, with_options
+from graphveil.cli.console import FAILED, on_interrupt, one_bar, print_result, say, warn
+from graphveil.cli.options import AsJson, CommandGroup, Options
 from graphveil.collect.card import BESIDE, result_card, write_result
 from graphveil.collect.folder import CollectionSettings, check_folder
 from graphveil.collect.learning import RoundOpenError, StudyTerms
@@ -29,21 +27,20 @@ from graphveil.collect.study import check_collected, learn_collection
 from graphveil.errors import InputError, visible
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
+from graphveil.methods.terms import option
 from graphveil.number_format import percent
 from graphveil.privacy.invitation import Invitation
 
 if TYPE_CHECKING:
     from graphveil.collect.storage import Collection
 
-FAILED = 1
 DAY = 24 * 60 * 60
 # A hundred years.
 MAX_DAYS = 36_600
 STOPPED = "all processes and folders of it are gone, and the same command begins anew"
 
-collect_app = typer.Typer(
+collect_app = CommandGroup(
     help="A real collection: devices answer, a server stores what they send, methods learn from it.",
-    no_args_is_help=True,
 )
 
 CollectionFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
@@ -66,12 +63,12 @@ LabelFile = Annotated[
 
 @collect_app.command("export")
 def collect_export(
+    *,
     folder: CollectionFolder,
-    out: Annotated[Path, typer.Option(help="The folder for the tables.")],
-    shards: Annotated[
-        int | None,
-        typer.Option(help="Write a sharded graph of so many partitions instead, with the reports beside it."),
-    ] = None,
+    out: Path = option(..., "The folder for the tables."),
+    shards: int | None = option(
+        None, "Write a sharded graph of so many partitions instead, with the reports beside it."
+    ),
 ) -> None:
     """Write reports of closed rounds, the graph and the roster (by pseudonyms) as Parquet files.
 
@@ -79,34 +76,28 @@ def collect_export(
 
     With --shards: graphveil collect export survey --out shards --shards 4
     """
+    from graphveil.collect.export import export, export_shards
+
     collection = _opened(folder)
-    if shards is not None:
-        _export_shards(collection, out, shards)
+    if shards is None:
+        for name, count in export(collection, out).items():
+            say(f"{out / name}: {count}")
         return
-    from graphveil.collect.export import export
-
-    for name, count in export(collection, out).items():
-        say(f"{out / name}: {count}")
-
-
-def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
-    from graphveil.collect.export import export_shards
-
     with on_interrupt():
-        made = export_shards(collection, out, partitions)
-    manifest = made.shards.manifest
+        exported = export_shards(collection, out, shards)
+    manifest = exported.shards.manifest
     say(
-        f"{out}: {manifest.users} people in {partitions} partitions by {manifest.partitioner}, {manifest.cut:.1%} of the links are cut"
+        f"{out}: {manifest.users} people in {shards} partitions by {manifest.partitioner}, {manifest.cut:.1%} of the links are cut",
+        f"Rounds with reports: {', '.join(map(str, exported.rounds)) or 'none'}",
+        *(f"Round {number} is left out: {reason}." for number, reason in exported.left_out.items()),
     )
-    say(f"Rounds with reports: {', '.join(map(str, made.rounds)) or 'none'}")
-    for number, reason in made.left_out.items():
-        say(f"Round {number} is left out: {reason}.")
 
 
 @collect_app.command("demo")
 def collect_demo(
-    devices: Annotated[int, typer.Option(help="How many people have a device.")] = 1000,
-    processes: Annotated[int, typer.Option(help="How many processes hold devices.")] = 4,
+    *,
+    devices: int = option(1000, "How many people have a device."),
+    processes: int = option(4, "How many processes hold devices."),
 ) -> None:
     """Show a collection on this machine: a collector, devices in several processes, two rounds of togl, and veil with volunteers.
 
@@ -130,11 +121,7 @@ def collect_demo(
 @contextmanager
 def _ending() -> Iterator[None]:
     """Clean up after SIGTERM as after Ctrl-C."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
@@ -143,9 +130,10 @@ def _ending() -> Iterator[None]:
 
 @collect_app.command("operator")
 def collect_operator(
+    *,
     folder: CollectionFolder,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the operator is called here.")],
-    revoke: Annotated[bool, typer.Option("--revoke", help="Take the token of this operator back.")] = False,
+    name: str = option(..., "What the operator is called here.", positional=True, metavar="NAME"),
+    revoke: bool = option(False, "Take the token of this operator back.", "--revoke"),
 ) -> None:
     """Make a token by which an operator sees the status of a collection, and closes rounds, over HTTP.
 
@@ -183,9 +171,9 @@ def collect_rotate(folder: CollectionFolder) -> None:
     from graphveil.collect.keys import SUCCESSIONS, key_file
 
     collection = _opened(folder)
-    told = collection.rotate()
-    say(f"Change {told.number} of the key: questions are now signed by {told.after.hex()}.")
-    kept = key_file(folder, told.number)
+    succession = collection.rotate()
+    say(f"Change {succession.number} of the key: questions are now signed by {succession.after.hex()}.")
+    kept = key_file(folder, succession.number)
     say(
         f"The old key was deleted here: delete its copies too, and keep a copy of {kept} and {folder / SUCCESSIONS} offline. "
         "Devices follow at their next visit; `serve` needs no restart."
@@ -199,48 +187,13 @@ def collect_rotate(folder: CollectionFolder) -> None:
         )
 
 
-@dataclass(frozen=True)
-class RowOptions:
-    """The shape of people's rows, as in `CollectionSettings`."""
-
-    dims: int = field(default=0, metadata={"help": "How many attributes a person's row has."})
-    range: RangePair = None
-    binary: bool = field(default=False, metadata={"help": "Values are only ever the two ends of the range."})
-    classes: int = field(
-        default=0, metadata={"help": "How many classes there are, where labels do not say it."}
-    )
-    volunteers: bool = field(
-        default=False, metadata={"help": "Take the raw rows of people who volunteer when they enrol."}
-    )
-    private_links: bool = field(
-        default=False,
-        metadata={
-            "help": "People are asked for their links, which nobody else knows: the graph has none. Whoever enrols may look up the numbers "
-            "of people whose ids they know."
-        },
-    )
-
-
 @collect_app.command("init")
-@with_options
 def init(
     *,
     folder: CollectionFolder,
     graph: GraphFile = None,
     labels: LabelFile = None,
-    purpose: Annotated[str, typer.Option(help="What people are told that it is for.")],
-    epsilon: Annotated[
-        float, typer.Option(help="The cap: the most of anybody's budget that all rounds may spend.")
-    ],
-    delta: Annotated[float, typer.Option(help="The same for delta.")] = 0.0,
-    rows: RowOptions,
-    database: Annotated[
-        str | None,
-        typer.Option(help="postgresql://USER@HOST/NAME; a file of SQLite in the folder by default."),
-    ] = None,
-    retention: Annotated[
-        int | None, typer.Option(help="After how many days reports are deleted; never by default.")
-    ] = None,
+    settings: Annotated[CollectionSettings, Options(fixed={"id": ""})],
 ) -> None:
     """Make a collection: its folder, its key, its database.
 
@@ -250,40 +203,28 @@ def init(
     """
     from graphveil.collect.storage import create_collection
 
-    limits = range_option(rows.range).get("range")
-    settings = CollectionSettings(
-        id="",
-        purpose=purpose,
-        epsilon=epsilon,
-        delta=delta,
-        retention=retention,
-        database=database,
-        **{**vars(rows), "range": limits},
+    collection = create_collection(folder, read_public_graph(graph, labels), settings)
+    say(
+        f"{folder}: a collection of {collection.public_graph().users} people, key {collection.key.public.hex()}"
     )
-    made = create_collection(folder, read_public_graph(graph, labels), settings)
-    say(f"{folder}: a collection of {made.public_graph().users} people, key {made.key.public.hex()}")
     say(f"Next: graphveil collect invite {folder} --out tokens.csv")
 
 
 @collect_app.command("invite")
 def invite(
+    *,
     folder: CollectionFolder,
-    out: Annotated[
-        Path | None, typer.Option(help="A new .csv file for ids and tokens; they are printed by default.")
-    ] = None,
-    again: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--again",
-            metavar="ID",
-            help="A new token for a person; the old one is void. Somebody who is enrolled keeps name, terms and reports, and uses it to "
-            "register a device again.",
-        ),
-    ] = None,
-    graph: Annotated[
-        Path | None,
-        typer.Option("--graph", help="A later version of the public graph, with new people or links."),
-    ] = None,
+    out: Path | None = option(None, "A new .csv file for ids and tokens; they are printed by default."),
+    again: list[str] | None = option(
+        None,
+        "A new token for a person; the old one is void. Somebody who is enrolled keeps name, terms and reports, and uses it to "
+        "register a device again.",
+        "--again",
+        metavar="ID",
+    ),
+    graph: Path | None = option(
+        None, "A later version of the public graph, with new people or links.", "--graph"
+    ),
     labels: LabelFile = None,
 ) -> None:
     """Make a token for everybody who has none. Tokens are shown once: only their hashes are stored.
@@ -292,33 +233,40 @@ def invite(
     """
     later = None if graph is None and labels is None else read_public_graph(graph, labels)
     collection = _opened(folder)
-    descriptor = None if out is None else _new_file(out)
-    if later is not None:
-        version = collection.add_graph(later)
-        say(f"The graph has version {version}.", err=True)
-    invited = collection.invite(again or [])
-    rows = [(each.external, Invitation(each.secret, collection.key.public).token()) for each in invited]
-    if descriptor is None:
+    with nullcontext(sys.stdout) if out is None else _new_file(out) as file:
+        if later is not None:
+            version = collection.add_graph(later)
+            say(f"The graph has version {version}.", err=True)
+        invited = collection.invite(again or [])
         # A terminal shows ids as they can be seen; a file has them as they are.
-        seen = [(visible(name), token) for name, token in rows] if sys.stdout.isatty() else rows
-        _write_tokens(sys.stdout, seen)
-    else:
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            _write_tokens(file, rows)
-    say(f"{len(rows)} people were invited. Send each person their token privately.", err=True)
+        shown = visible if file.isatty() else str
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("id", "token"))
+        for each in invited:
+            token = Invitation(each.secret, collection.key.public).token()
+            writer.writerow((shown(each.external), token))
+    say(f"{len(invited)} people were invited. Send each person their token privately.", err=True)
+
+
+def _new_file(file: Path) -> IO[str]:
+    """Make a file that only its owner may read, and that was not there: tokens are not written over others."""
+    try:
+        return open(file, "x", encoding="utf-8", newline="", opener=partial(os.open, mode=0o600))
+    except FileExistsError:
+        raise InputError(f"{file} exists and may hold the only copy of tokens: name another file") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be written ({error.strerror}): name another file") from None
 
 
 @collect_app.command("serve")
 def serve_collection(
+    *,
     folder: CollectionFolder,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any free one.")
-    ] = 8765,
-    origin: Annotated[
-        list[str] | None,
-        typer.Option("--origin", metavar="URL", help="A web page's origin that may call; none by default."),
-    ] = None,
+    host: str = option("127.0.0.1", "The address to listen at."),
+    port: int = option(8765, "The port to listen at; 0: any free one.", min=0, max=65535),
+    origin: list[str] | None = option(
+        None, "A web page's origin that may call; none by default.", "--origin", metavar="URL"
+    ),
 ) -> None:
     """Take what devices send, until interrupted. TLS is a reverse proxy's: this speaks plain HTTP.
 
@@ -339,13 +287,10 @@ def serve_collection(
 
 @collect_app.command("status")
 def status(
+    *,
     folder: CollectionFolder,
-    expire: Annotated[
-        bool, typer.Option("--expire", help="Delete reports that are older than the collection keeps them.")
-    ] = False,
-    migrate: Annotated[
-        bool, typer.Option("--migrate", help="Bring the database up to date with this graphveil first.")
-    ] = False,
+    expire: bool = option(False, "Delete reports that are older than the collection keeps them.", "--expire"),
+    migrate: bool = option(False, "Bring the database up to date with this graphveil first.", "--migrate"),
     as_json: AsJson = False,
 ) -> None:
     """Show who takes part, which rounds there are, and what was learned.
@@ -360,20 +305,54 @@ def status(
     expired = collection.delete_expired() if expire else 0
     if expire:
         collection.overwrite_deleted()
-    told = {**collection.status(), "expired": expired}
-    if as_json:
-        say(json.dumps(told))
-    else:
-        _show(told)
+    facts = {**collection.status(), "expired": expired}
+    print_result(facts, as_json, *_status_parts(facts))
+
+
+def _status_parts(facts: dict[str, Any]) -> Iterator[Table | str]:
+    """Yield sentences about a collection, and a table of its rounds."""
+    cap, rounds, results = facts["cap"], facts["rounds"], facts["results"]
+    delta = f", delta {cap['delta']:g}" if cap["delta"] else ""
+    yield f"{facts['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})"
+    yield (
+        "{users:,} people in version {graph} of the graph, {invited:,} invited, {enrolled:,} enrolled ({volunteered:,} volunteers), "
+        "{forgotten:,} forgotten; {reports:,} reports, {rows:,} rows"
+    ).format(**facts)
+    if facts["unregistered"]:
+        yield (
+            f"{facts['unregistered']:,} devices have a credential of an earlier graphveil: each registers its own at the next visit, unless you "
+            "rotate the key before"
+        )
+    if facts["expired"]:
+        yield f"{facts['expired']:,} reports and rows were deleted, their time was over"
+    if rounds:
+        yield Table.of(ROUND_HEAD, map(_round_row, rounds), text=("study", "asks by", "open until (UTC)"))
+    if results:
+        outdated = sum(each["outdated"] for each in results)
+        yield f"results: {len(results)}, of them learned with reports that were forgotten since: {outdated}"
+
+
+ROUND_HEAD = ("round", "study", "asks by", "ε", "asked", "answered", "read from", "open until (UTC)")
+
+
+def _round_row(facts: dict[str, Any]) -> tuple[str, ...]:
+    expires = datetime.fromtimestamp(facts["expires"], UTC).strftime("%Y-%m-%d %H:%M")
+    return (
+        str(facts["round"]),
+        facts["study"],
+        facts["mechanism"],
+        f"{facts['epsilon']:g}",
+        *(f"{facts[name]:,}" for name in ("asked", "answered", "least")),
+        "closed" if facts["closed"] else expires,
+    )
 
 
 @collect_app.command("close")
 def close(
+    *,
     folder: CollectionFolder,
     round_number: RoundNumber,
-    force: Annotated[
-        bool, typer.Option("--force", help="Even if fewer have answered than a round is read from.")
-    ] = False,
+    force: bool = option(False, "Even if fewer have answered than a round is read from.", "--force"),
 ) -> None:
     """Close a round: it takes no more reports, and can be learned from.
 
@@ -387,8 +366,9 @@ def close(
 
 @collect_app.command("forget")
 def forget(
+    *,
     folder: CollectionFolder,
-    person: Annotated[str, typer.Argument(metavar="ID", help="The id that the graph has for the person.")],
+    person: str = option(..., "The id that the graph has for the person.", positional=True, metavar="ID"),
 ) -> None:
     """Delete all that a person has sent, and mark what was learned with it. Nobody is asked again for it.
 
@@ -405,7 +385,6 @@ def forget(
 
 
 @collect_app.command("learn")
-@with_options
 def learn_collected(
     *,
     folder: CollectionFolder,
@@ -420,25 +399,16 @@ def learn_collected(
             },
         ),
     ],
-    study: Annotated[
-        str | None,
-        typer.Option(help="A name for these rounds; the method's by default. Another study asks anew."),
-    ] = None,
-    days: Annotated[
-        float, typer.Option(help="For how many days devices may answer a published round.")
-    ] = 14.0,
-    as_published: Annotated[
-        bool,
-        typer.Option(
-            "--as-published", help="Go on with published questions where the method would now ask others."
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The folder for predictions, embeddings, model and card; DIR/results/STUDY by default."
-        ),
-    ] = None,
+    study: str | None = option(
+        None, "A name for these rounds; the method's by default. Another study asks anew."
+    ),
+    days: float = option(14.0, "For how many days devices may answer a published round."),
+    as_published: bool = option(
+        False, "Go on with published questions where the method would now ask others.", "--as-published"
+    ),
+    out: Path | None = option(
+        None, "The folder for predictions, embeddings, model and card; DIR/results/STUDY by default."
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Run a method on what a collection has gathered: closed rounds are read, the next question is published, and people are waited for.
@@ -460,57 +430,34 @@ def learn_collected(
         with one_bar() as inside:
             learned = learn_collection(collection, experiment, terms, inside)
     except RoundOpenError as waiting:
-        _tell_waiting(waiting, folder, as_json)
+        rounds = [
+            {"round": each.number, "digest": each.digest, "asked": len(each.asked), "answered": each.answered}
+            for each in waiting.rounds
+        ]
+        state = "published" if waiting.published else "open"
+        close = " and ".join(f"`graphveil collect close {folder} {each.number}`" for each in waiting.rounds)
+        then = f"When enough have answered, {close}, then run this command again."
+        print_result({"state": state, "rounds": rounds}, as_json, str(waiting), then)
         return
     card = result_card(learned, collection.settings)
     public = collection.public_graph()
     written = write_result(target, learned, card, public.ids, public.class_names)
     number = collection.keep_result(card, learned.contributors)
-    if as_json:
-        told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
-        say(json.dumps(told, ensure_ascii=False))
-    else:
-        _show_learned(card, target, written)
-
-
-def _tell_waiting(waiting: RoundOpenError, folder: Path, as_json: bool) -> None:
-    """Say which rounds people must answer first, and what to do then."""
-    if as_json:
-        rounds = [
-            {
-                "round": each.number,
-                "digest": each.digest,
-                "asked": len(each.asked),
-                "answered": each.answered,
-            }
-            for each in waiting.rounds
-        ]
-        state = "published" if waiting.published else "open"
-        say(json.dumps({"state": state, "rounds": rounds}))
-        return
-    say(str(waiting))
-    close = " and ".join(f"`graphveil collect close {folder} {each.number}`" for each in waiting.rounds)
-    say(f"When enough have answered, {close}, then run this command again.")
-
-
-def _show_learned(card: dict[str, Any], folder: Path, written: list[str]) -> None:
-    rows = []
-    for part in ("method", *BESIDE):
-        if part in card["scores"]:
-            score = card["scores"][part]
-            name = card["method"] if part == "method" else f"{part}: {BESIDE[part]}"
-            rows.append((name, "not known" if score is None else percent(score)))
-    show_table(
-        Table.of([f"{card['metric']} on {card['labels']['held_out']:,} held-out users", "score"], rows)
-    )
-    console = Console(soft_wrap=True, highlight=False)
-    for sentence in (card["verdict"], card["statement"]):
-        console.print(sentence, markup=False)
-    console.print(f"Written to {folder}: {', '.join(written)}.", markup=False)
+    facts = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
+    scores = card["scores"]
+    names = {"method": card["method"], **{part: f"{part}: {what}" for part, what in BESIDE.items()}}
+    rows = [
+        (name, "not known" if scores[part] is None else percent(scores[part]))
+        for part, name in names.items()
+        if part in scores
+    ]
+    table = Table.of([f"{card['metric']} on {card['labels']['held_out']:,} held-out users", "score"], rows)
+    files = f"Written to {target}: {', '.join(written)}."
+    print_result(facts, as_json, table, card["verdict"], card["statement"], files)
 
 
 def _plain(name: str) -> str:
-    """A name as a folder can have it."""
+    """Return a name as a folder can have it."""
     plain = "".join(each if each.isalnum() or each in "-_." else "-" for each in name)
     return plain.strip(".") or "study"
 
@@ -519,59 +466,3 @@ def _opened(folder: Path) -> Collection:
     from graphveil.collect.storage import open_collection
 
     return open_collection(folder)
-
-
-def _new_file(file: Path) -> int:
-    """A file that only its owner may read, and that was not there: tokens are not written over others."""
-    try:
-        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise InputError(f"{file} exists and may hold the only copy of tokens: name another file") from None
-    except OSError as error:
-        raise InputError(f"{file} cannot be written ({error.strerror}): name another file") from None
-
-
-def _write_tokens(file: Any, rows: Sequence[tuple[str, str]]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("id", "token"))
-    writer.writerows(rows)
-
-
-def _show(told: dict[str, Any]) -> None:
-    console, cap = Console(highlight=False), told["cap"]
-    delta = f", delta {cap['delta']:g}" if cap["delta"] else ""
-    console.print(f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})", markup=False)
-    console.print(
-        f"{told['users']:,} people in version {told['graph']} of the graph, {told['invited']:,} invited, {told['enrolled']:,} enrolled "
-        f"({told['volunteered']:,} volunteers), {told['forgotten']:,} forgotten; {told['reports']:,} reports, {told['rows']:,} rows"
-    )
-    if told["unregistered"]:
-        console.print(
-            f"{told['unregistered']:,} devices have a credential of an earlier graphveil: each registers its own at the next visit, unless you "
-            "rotate the key before"
-        )
-    if told["expired"]:
-        console.print(f"{told['expired']:,} reports and rows were deleted, their time was over")
-    if told["rounds"]:
-        text = ("study", "asks by", "open until (UTC)")
-        show_table(Table.of(ROUND_HEAD, map(_round_row, told["rounds"]), text=text))
-    if told["results"]:
-        outdated = sum(each["outdated"] for each in told["results"])
-        console.print(
-            f"results: {len(told['results'])}, of them learned with reports that were forgotten since: {outdated}"
-        )
-
-
-ROUND_HEAD = ("round", "study", "asks by", "ε", "asked", "answered", "read from", "open until (UTC)")
-
-
-def _round_row(told: dict[str, Any]) -> tuple[str, ...]:
-    expires = datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
-    return (
-        str(told["round"]),
-        told["study"],
-        told["mechanism"],
-        f"{told['epsilon']:g}",
-        *(f"{told[name]:,}" for name in ("asked", "answered", "least")),
-        "closed" if told["closed"] else expires,
-    )

@@ -52,11 +52,11 @@ def warn(sentence: str) -> None:
 def confirm(question: str, otherwise: str) -> bool:
     """Ask for a yes. Nothing of it goes to stdout, where JSON may be; where nobody is there, ``otherwise`` says what follows."""
     say(f"{question} [y/N]: ", err=True, nl=False)
-    said = sys.stdin.readline()
-    if not said:
+    reply = sys.stdin.readline()
+    if not reply:
         say(err=True)
         raise InputError(f"nobody is there to answer, so {otherwise}")
-    return said.strip().lower() in ("y", "yes")
+    return reply.strip().lower() in ("y", "yes")
 
 
 def quote(text: str) -> list[str]:
@@ -84,7 +84,7 @@ class Console(RichConsole):
     """Rich's console. Its styles and its cursor work as ever, and no text that is printed on it can add any."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """A text in one line, made visible before it is measured."""
+        """Return a text in one line, made visible before it is measured."""
         return super().render_str(visible(text), **options)
 
     def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
@@ -154,7 +154,8 @@ def print_result(content: Any, as_json: bool, *shown: Table | str, wrapped: bool
             say(each)
 
 
-INTERRUPTED = 130
+# Exit statuses: a claim does not hold, something that was asked is a mistake, Ctrl-C.
+FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130
 # What an interrupt leaves of commands that keep nothing before they are done, and of those whose runs are kept one by one.
 NOTHING_KEPT = "nothing was written, and the same command begins anew"
 RUNS_KEPT = "every finished run is kept, and the same command goes on from there"
@@ -194,7 +195,17 @@ class Bars:
     current: TaskID
 
     def count(self, done: int, total: int | None = None, what: str | None = None) -> None:
-        """Show that ``done`` of ``total`` is finished, with ``what`` as the description."""
+        """Show how many are finished.
+
+        Parameters
+        ----------
+        done
+            How many are finished.
+        total
+            Of how many; unchanged by default.
+        what
+            The description; unchanged by default.
+        """
         self.progress.update(self.counter, completed=done, total=total, description=what)
 
     def step(self, what: str, share: float) -> None:
@@ -247,24 +258,24 @@ def say_reused(sentences: Callable[[], Iterable[str]]) -> Iterator[None]:
 
 
 def first_sentences(context: typer.Context) -> dict[str, str]:
-    """The commands below one, each with the first paragraph of its text."""
+    """Return the commands below one, each with the first paragraph of its text."""
     below: dict[str, Any] = getattr(context.command, "commands", {})
     return {name: " ".join(_text(command).split("\n\n")[0].split()) for name, command in below.items()}
 
 
 def first_example(command: Any) -> str:
-    """The first example in the text of a command; empty where it has none."""
+    """Return the first example in the text of a command; empty where it has none."""
     examples = [line for line in _text(command).splitlines() if line.startswith("Example: ")]
     return examples[0].removeprefix("Example: ") if examples else ""
 
 
 def _text(command: Any) -> str:
-    """The text of a command as it is written in its file."""
+    """Return the text of a command as it is written in its file."""
     return inspect.getdoc(command.callback) or ""
 
 
 def plain_help(command: Any) -> Any:
-    """A command of typer's, with all below it, whose texts keep their square brackets."""
+    """Return a command of typer's, with all below it, whose texts keep their square brackets."""
     for name in ("help", "short_help", "epilog"):
         _keep_brackets(command, name)
     for parameter in command.params:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import interrupted, progress_bars, say, show_table
-from graphveil.cli.options import with_options
+from graphveil.cli.console import FAILED, interrupted, progress_bars, say, show_table
+from graphveil.cli.options import output
 from graphveil.errors import InputError
 from graphveil.experiments.demo import SMALL, Demo, run_demo, scored
 from graphveil.experiments.table import Table
-from graphveil.files import check_output, write_whole
+from graphveil.files import write_whole
 from graphveil.methods.terms import option
 
-FAILED = 1
 MEANING = (
     "veil     half of the users report bits of interests, which a small public model is learned from; every other device",
     "         evaluates it and reports the kind that comes out",
@@ -23,10 +23,9 @@ MEANING = (
 )
 
 
-@with_options
 def demo(
     *,
-    out: Path = option(Path("graphveil-demo.html"), "Where to write the report."),
+    out: Annotated[Path, output()] = option(Path("graphveil-demo.html"), "Where to write the report."),
     runs: int = option(5, "How many runs for each budget."),
     jobs: int = option(2, "How many processes; it changes no number."),
 ) -> None:
@@ -36,7 +35,6 @@ def demo(
     """
     if runs < 1 or jobs < 1:
         raise InputError(f"runs and jobs must be at least 1, got {runs} and {jobs}")
-    check_output(out, option="--out")
     kept, stopped = Demo(), False
     with progress_bars(steps=False) as bars:
         try:

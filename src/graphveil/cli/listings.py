@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-import typer
 from rich.markup import escape
 
 from graphveil.checks import check_number
 from graphveil.cli.console import Console, print_result, say, show_facts, show_table, warn
-from graphveil.cli.options import AsJson, with_options
+from graphveil.cli.options import AsJson, CommandGroup, Figure
 from graphveil.errors import InputError
 from graphveil.experiments.drawings import EPSILON, mechanism_drawing
 from graphveil.experiments.table import Table
-from graphveil.files import FIGURES, check_output
 from graphveil.graphs.catalogue import Listing, catalogue, describe
 from graphveil.graphs.store import get
 from graphveil.mechanisms.registry import all_names, load_entry
@@ -26,7 +23,6 @@ from graphveil.methods.terms import option
 from graphveil.number_format import exact_text
 
 
-@with_options
 def methods(
     *,
     name: str | None = option(
@@ -74,7 +70,19 @@ def about(name: str, method: Method) -> dict[str, Any]:
 
 
 def show_page(name: str, method: Method, console: Console, *, settings_alone: bool = False) -> None:
-    """Print the description of a method, or only its settings."""
+    """Print the description of a method, or only its settings.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    method
+        The method.
+    console
+        Where to print.
+    settings_alone
+        Whether to print only its settings.
+    """
     console.print(f"[bold]{escape(name)}[/]: {escape(method.summary)}")
     console.print()
     if not settings_alone:
@@ -96,30 +104,42 @@ def show_page(name: str, method: Method, console: Console, *, settings_alone: bo
 
 def asks(method: Method) -> list[str]:
     """Return sentences about what a method asks users for, what it predicts, and with which options."""
-    said = ["It asks nobody about features."]
+    sentences = ["It asks nobody about features."]
     if method.can.features == "raw":
-        said = ["It reads raw features, and claims no privacy for them."]
+        sentences = ["It reads raw features, and claims no privacy for them."]
     elif method.can.asks:
         by = f"{method.mechanism} unless --mechanism names another one"
-        said = [f"It asks users about their features at --epsilon, by {by}."]
+        sentences = [f"It asks users about their features at --epsilon, by {by}."]
     if method.can.levels:
-        said.append(f"Users may choose one of {method.can.levels} privacy levels each (--levels, --budgets).")
+        sentences.append(
+            f"Users may choose one of {method.can.levels} privacy levels each (--levels, --budgets)."
+        )
     if method.can.panel:
-        said.append("It learns from the raw rows of volunteers too, where there are some (--panel).")
-    said.append(
+        sentences.append("It learns from the raw rows of volunteers too, where there are some (--panel).")
+    sentences.append(
         f"Labels are asked for with --label-epsilon, links with --link-epsilon (by {method.links.mechanism}); without, both are public."
     )
     if method.can.norms:
-        said.append("It can learn norms of features besides (--norm-epsilon).")
+        sentences.append("It can learn norms of features besides (--norm-epsilon).")
     predicted = " or ".join(f"{TASKS.find(name).summary} (--task {name})" for name in method.can.tasks)
     return [
-        *said,
+        *sentences,
         f"It predicts {predicted}; the network inside is {method.backbone} unless --backbone says otherwise.",
     ]
 
 
 def show_settings(name: str, method: Method, console: Console) -> None:
-    """Print the settings of a method, and the graphs on which its defaults differ."""
+    """Print the settings of a method, and the graphs on which its defaults differ.
+
+    Parameters
+    ----------
+    name
+        The name of the method.
+    method
+        The method.
+    console
+        Where to print.
+    """
     say(f"--set for {name}")
     rows = [
         (key, exact_text(info.default), info.description or "")
@@ -132,13 +152,12 @@ def show_settings(name: str, method: Method, console: Console) -> None:
             console.print(f"defaults on {data}, task {task}: {escape(words)}")
 
 
-@with_options
 def mechanisms(
     *,
     name: str | None = option(
         None, "One mechanism, by its name or as FILE.py:NAME; without it, all.", positional=True
     ),
-    plot: Path | None = option(
+    plot: Figure = option(
         None, "Draw what one answer can be, for a few inputs: a file that ends in .svg or .png."
     ),
     epsilon: float | None = option(None, "The budget to draw it at, 1 if none is given."),
@@ -153,7 +172,11 @@ def mechanisms(
     Example: graphveil mechanisms piecewise --plot piecewise.svg --epsilon 2
     """
     if plot is not None:
-        draw(name, plot, EPSILON if epsilon is None else epsilon)
+        if name is None:
+            raise InputError("--plot draws one mechanism: name it, as in `mechanisms krr --plot krr.svg`")
+        budget = EPSILON if epsilon is None else epsilon
+        mechanism_drawing(name, check_number(budget, "--epsilon", above=0)).write(plot)
+        say(f"The figure is in {plot}.")
         return
     if epsilon is not None:
         raise InputError("--epsilon is the budget to draw a mechanism at: give --plot FILE.svg too")
@@ -164,23 +187,7 @@ def mechanisms(
     print_result({"mechanisms": listed}, as_json, table, wrapped=True)
 
 
-def draw(name: str | None, file: Path, epsilon: float) -> None:
-    """Draw one mechanism at a budget to a file."""
-    if name is None:
-        raise InputError("--plot draws one mechanism: name it, as in `mechanisms krr --plot krr.svg`")
-    check_number(epsilon, "--epsilon", above=0)
-    check_output(file, FIGURES, "--plot")
-    mechanism_drawing(name, epsilon).write(file)
-    say(f"The figure is in {file}.")
-
-
-data_app = typer.Typer(help="Graphs: which there are, what they hold, and how to get them.")
-
-
-@data_app.callback(invoke_without_command=True)
-def _root(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        say(*context.get_help().splitlines())
+data_app = CommandGroup(help="Graphs: which there are, what they hold, and how to get them.")
 
 
 @data_app.command("list")
@@ -205,7 +212,6 @@ def list_graphs(as_json: AsJson = False) -> None:
 
 
 @data_app.command("info")
-@with_options
 def show_info(
     *,
     name: str = option(
@@ -233,7 +239,6 @@ def show_info(
 
 
 @data_app.command("get")
-@with_options
 def get_graph(
     *,
     name: str = option(..., "A name from `graphveil data list`.", positional=True),
@@ -256,7 +261,7 @@ def _where(listing: Listing) -> str:
 
 
 def _range(listing: Listing) -> str:
-    """The public range, or what to do without one."""
+    """Return the public range, or what to do without one."""
     if listing.range is not None:
         return f"{listing.range[0]:g}..{listing.range[1]:g}"
     return "give one" if listing.features else "-"

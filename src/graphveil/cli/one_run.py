@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from graphveil import scale
 from graphveil.cli.console import on_interrupt, one_bar, print_result, say
-from graphveil.cli.options import AsJson, Computing, Options, with_options
+from graphveil.cli.options import AsJson, Computing, Figure, Options, output
 from graphveil.errors import InputError
 from graphveil.experiments.artefacts import (
     FORMATS,
@@ -85,7 +85,6 @@ class RunOfRows:
         return True
 
 
-@with_options
 def predict(
     *,
     out: Path = option(
@@ -126,7 +125,6 @@ def predict(
     )
 
 
-@with_options
 def embed(
     *,
     out: Path = option(
@@ -134,7 +132,7 @@ def embed(
     ),
     options: RunOfRows,
     dims: int | None = option(None, "Reduce the columns to so many by a truncated SVD; it costs nothing."),
-    map_file: Path | None = option(
+    map_file: Figure = option(
         None, "Also draw a map of the rows by t-SNE, with the classes that are known: .svg or .png.", "--map"
     ),
 ) -> None:
@@ -153,8 +151,6 @@ def embed(
     if options.write_in_shards("embeddings", out):
         return
     check_output(out, FORMATS, "--out")
-    if map_file is not None:
-        check_output(map_file, FIGURES, "--map")
     check_embedding(spec, dims)
     start = time.perf_counter()
     with one_bar() as inside:
@@ -173,11 +169,12 @@ def embed(
     )
 
 
-@with_options
 def plot(
     *,
     kind: str = option("confusion", f"What to draw: {', '.join(RUN_FIGURES)}."),
-    out: Path = option(..., "The file to write: .svg, which follows dark mode, or .png."),
+    out: Annotated[Path, output(*FIGURES)] = option(
+        ..., "The file to write: .svg, which follows dark mode, or .png."
+    ),
     experiment: OneRun,
 ) -> None:
     """Draw one run: which classes are taken for which, scores of each class, users with truth and prediction, a map, training.
@@ -189,7 +186,6 @@ def plot(
     """
     if kind not in RUN_FIGURES:
         raise InputError(f"kind must be one of {', '.join(RUN_FIGURES)}, got {kind!r}")
-    check_output(out, FIGURES, "--out")
     check_predictions(experiment)
     with one_bar() as inside:
         learned = learn_unit(RunUnit(experiment), inside)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
@@ -18,17 +17,18 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 import typer
 
 from graphveil.checks import check_whole, short
-from graphveil.errors import InputError
+from graphveil.errors import InputError, option_name
 from graphveil.experiments.engine import CHECKPOINT_EVERY, Engine
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.experiment_file import NONE, read_settings
+from graphveil.experiments.experiment_file import read_settings
+from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.terms import option, record_fields
 from graphveil.number_format import exact_text
 from graphveil.plugins import plain_name
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """KEY=VALUE pairs, values as numbers, true, false, none, lists or text.
+    """Parse KEY=VALUE pairs: values as numbers, true, false, none, lists or text.
 
     >>> parse_settings(["epochs=20", "lr=0.1", "activation=relu", "mechanism.shares=[0.5, 0.5]"])
     {'epochs': 20, 'lr': 0.1, 'activation': 'relu', 'mechanism.shares': [0.5, 0.5]}
@@ -44,42 +44,35 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
 
 
 def parse_list(key: str, text: str) -> list[Any]:
-    """A list, as TOML or JSON has it; single words need no quotes.
+    """Parse a list, as TOML or JSON has it; single words need no quotes.
 
     >>> parse_list("sizes", "[16, 8]"), parse_list("names", "[sage, 'g c n']"), parse_list("pairs", "[[0, 1], []]")
     ([16, 8], ['sage', 'g c n'], [[0, 1], []])
     """
-    # Bare words get quotes; numbers, and what has quotes, stay as they are.
-    quoted = re.sub(QUOTED_OR_BARE, lambda found: found[1] or _written(found[2]), text)
     try:
-        (value,) = tomllib.loads(f"value = {quoted}").values()
-        return _without_none(value)
-    except (ValueError, TypeError, RecursionError):
+        value: list[Any] = json.loads(LIST_PART.sub(_as_json, text))
+        return value
+    except (ValueError, RecursionError):
         raise InputError(
             f"--set {key} takes a list in brackets with commas between its values, got {short(text)}: for example --set "
             f"'{key}=[0.5,0.5]'"
         ) from None
 
 
-# A text in quotes, or a word without.
-QUOTED_OR_BARE = re.compile(r"""("[^"]*"|'[^']*')|([^\s,\[\]"'=#]+)""")
+# A text in quotes, which stays as it is or changes its quotes; a word without; a last comma.
+LIST_PART = re.compile(
+    r"""(?P<text>"[^"]*")|'(?P<literal>[^']*)'|(?P<word>[^\s,\[\]"'=#]+)|(?<=[^\[,\s]),(?=\s*\])"""
+)
 
 
-def _written(word: str) -> str:
-    """A bare word as TOML has it."""
-    value = parse_value(word)
-    return json.dumps(NONE if value is None else value)
-
-
-def _without_none(values: list[Any]) -> list[Any]:
-    return [
-        _without_none(value) if isinstance(value, list) else None if value == NONE else value
-        for value in values
-    ]
+def _as_json(part: re.Match[str]) -> str:
+    if part["word"] is not None:
+        return json.dumps(parse_value(part["word"]), allow_nan=False)
+    return part["text"] or ("" if part["literal"] is None else json.dumps(part["literal"]))
 
 
 def parse_value(text: str) -> Any:
-    """A number, true, false, none, or the text itself."""
+    """Return a number, true, false, none, or the text itself."""
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
@@ -91,10 +84,10 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
-    """E1,E2,… behind an option as numbers.
+def parse_numbers(name: str, text: str | None) -> tuple[float, ...] | None:
+    """Parse E1,E2,… of an option as numbers.
 
-    >>> parse_numbers("budgets", "0.5,1,2")
+    >>> parse_numbers("--budgets", "0.5,1,2")
     (0.5, 1.0, 2.0)
     """
     if text is None:
@@ -102,13 +95,11 @@ def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(
-            f"--{option} takes numbers with commas between them, like 1,2,4, got {text!r}"
-        ) from None
+        raise InputError(f"{name} takes numbers with commas between them, like 1,2,4, got {text!r}") from None
 
 
 def range_option(text: str | None) -> dict[str, Any]:
-    """LOW,HIGH as what the loader is told of --range: nothing, where it is not given.
+    """Parse LOW,HIGH of --range as an option of the loader; none where it is not given.
 
     >>> range_option("0,1")
     {'range': (0.0, 1.0)}
@@ -122,8 +113,32 @@ def range_option(text: str | None) -> dict[str, Any]:
     return {"range": (low, high)}
 
 
-# The type of an option that takes several numbers: it is written as text, with commas between them.
+@dataclass(frozen=True)
+class Written:
+    """The form in which an option is written: the type that typer reads, and the function from the option's name and that to a value.
+
+    ``default`` is what is read where a parameter of this form has no default of its own.
+    """
+
+    kind: Any
+    read: Callable[[str, Any], Any]
+    default: Any = None
+
+
+# Numbers with commas between them, and two of them as a range, wherever a field or an option has these types.
 NUMBERS = tuple[float, ...] | None
+FORMS = {
+    NUMBERS: Written(str | None, parse_numbers),
+    tuple[float, float] | None: Written(str | None, lambda name, text: range_option(text).get("range")),
+}
+
+
+def output(*formats: str) -> Written:
+    """Return the form of an option that names a file to write, which is refused at once if it could not be written.
+
+    Used as `out: Annotated[Path | None, output(*FIGURES)]`.
+    """
+    return Written(Path | None, lambda name, file: file and check_output(file, formats, name))
 
 
 @dataclass(frozen=True)
@@ -162,27 +177,41 @@ class Options:
 def option_info(each: Field[Any], group: Any = None, text: str | None = None) -> Any:
     """Return the typer option or argument of a field: its names, its help, and the panel of its group.
 
-    ``text`` replaces the field's help.
+    Parameters
+    ----------
+    each
+        The field, whose metadata is that of `graphveil.methods.terms.option`.
+    group
+        The data class whose ``title`` is the panel in `--help`.
+    text
+        Replaces the field's help.
     """
     about = each.metadata
+    shown_as = {"help": text or about["help"], **about.get("typer", {})}
     if about.get("positional"):
-        return typer.Argument(help=text or about["help"])
+        return typer.Argument(**shown_as)
     shown = each.default not in (MISSING, None, "")
     panel = getattr(group, "title", None)
-    return typer.Option(
-        *about.get("names", ()), help=text or about["help"], show_default=shown, rich_help_panel=panel
-    )
+    return typer.Option(*about.get("names", ()), show_default=shown, rich_help_panel=panel, **shown_as)
 
 
 def experiment_option(name: str) -> Any:
-    """Return what typer is told of one field of an experiment, for a command that takes it alone."""
+    """Return the typer option of one field of an experiment, for a command that takes it alone."""
     return option_info(_EXPERIMENT[name])
 
 
 _EXPERIMENT = {each.name: each for each in fields(Experiment)}
+_PAIRS = Written(list[str] | None, lambda name, pairs: parse_settings(pairs or []))
+_RANGE = Written(str | None, lambda name, text: range_option(text))
 DataName = Annotated[str, experiment_option("data")]
-SettingPairs = Annotated[list[str] | None, experiment_option("settings")]
-RangePair = Annotated[str | None, experiment_option("data_options")]
+# KEY=VALUE pairs of --set, those of the loader and the mechanism among them.
+Pairs = Annotated[dict[str, Any], _PAIRS]
+SettingPairs = Annotated[Pairs, experiment_option("settings")]
+# The loader's option of --range.
+RangePair = Annotated[dict[str, Any], _RANGE, experiment_option("data_options")]
+Figure = Annotated[Path | None, output(*FIGURES)]
+Page = Annotated[Path | None, output(*PAGES)]
+FigureOrPage = Annotated[Path | None, output(*FIGURES, *PAGES)]
 SettingsFile = Annotated[
     Path | None,
     typer.Option(
@@ -200,18 +229,22 @@ AllRuns = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-def _read_settings(method: str, setting: list[str] | None, settings_file: Path | None) -> dict[str, Any]:
-    """The settings of a file, if one is given, and over them those of --set."""
-    stored = {} if settings_file is None else read_settings(settings_file, method)
-    return {**stored, **parse_settings(setting or [])}
-
-
-# Fields of an experiment that are written in another form than they have: their parameters, and how they are read for a method.
-SPELLINGS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
-    "settings": ({"setting": list[str] | None, "settings_file": SettingsFile}, _read_settings),
-    "data_options": ({"public_range": str | None}, lambda method, public_range: range_option(public_range)),
-    "control": ({"no_control": bool}, lambda method, no_control: not no_control),
+# Fields of an experiment that are written in another form than they have, and the file of settings that --set overrides.
+FILE = "settings_file"
+SPELLINGS = {
+    "settings": _PAIRS,
+    "data_options": _RANGE,
+    "control": Written(bool, lambda name, skipped: not skipped, default=False),
 }
+Given = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a command: its options, and the function that reads it from all values that were given."""
+
+    options: list[inspect.Parameter]
+    read: Callable[[Given], Any]
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -219,8 +252,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
     A parameter of the command may be a data class, or `Annotated` with `Options` that say which of its fields are taken; its own
     options are parameters whose default is an `option`. What `--help` says of a field stands in its metadata, or in its type as typer
-    has it. Where the command has a parameter of the same
-    name, that one is the option, and the field has its default. An experiment comes resolved.
+    has it. Where the command has a parameter of the same name, that one is the option, and the field has its default. An option
+    of type `NUMBERS`, or `Annotated` with how it is `Written`, reaches the command as its value. An experiment comes resolved.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -234,33 +267,25 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     Ada Place(street='Long Lane', number=2)
     """
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: group for name, hint in hints.items() if (group := _group(hint))}
     taken = inspect.signature(command).parameters
+    groups = {name: group for name in taken if (group := _data_class(hints[name]))}
     # A group may be called like one of its fields.
-    own = [name for name in taken if name not in groups]
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in taken.items():
-        default: Any = parameter.default
-        if name in groups:
-            parameters += [each for each in _parameters(*groups[name]) if each.name not in own]
-        elif isinstance(default, Field):
-            parameters.append(_parameter(name, default.default, Annotated[hints[name], option_info(default)]))
-        else:
-            parameters.append(_parameter(name, default, hints[name]))
-    defaults = {each.name: each.default for each in parameters}
+    own = taken.keys() - groups.keys()
+    arguments = {
+        name: _group(*groups[name], own) if name in groups else _option(name, hints[name], parameter.default)
+        for name, parameter in taken.items()
+    }
 
     @wraps(command)
     def call(**given: Any) -> None:
-        values = {name: given.pop(name, defaults[name]) for name in own}
-        for name, (group, options) in groups.items():
-            values[name] = _instance(group, options, given)
-        command(**values)
+        command(**{name: argument.read(given) for name, argument in arguments.items()})
 
+    parameters = [each for argument in arguments.values() for each in argument.options]
     call.__dict__["__signature__"] = inspect.Signature(parameters)
     return call
 
 
-def _group(hint: Any, options: Options | None = None) -> tuple[Any, Options] | None:
+def _data_class(hint: Any, options: Options | None = None) -> tuple[Any, Options] | None:
     """Return the data class of a parameter or field and the options that are taken of it; None where it is something else."""
     kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     if not is_dataclass(kind):
@@ -268,60 +293,74 @@ def _group(hint: Any, options: Options | None = None) -> tuple[Any, Options] | N
     return kind, next((each for each in about if isinstance(each, Options)), options or Options())
 
 
-def _parameters(group: Any, options: Options) -> Iterator[inspect.Parameter]:
-    """Yield the options of a data class, those of data classes inside it in their place."""
-    hints = get_type_hints(group, include_extras=True)
-    for each in fields(group):
-        kind = hints[each.name]
-        if each.name in options.without:
-            continue
-        if inner := _group(kind, options.inside(each.name)):
-            yield from _parameters(*inner)
-        elif not options.take(each.name):
-            continue
-        elif group is Experiment and each.name in SPELLINGS:
-            info = option_info(each, group, options.help.get(each.name))
-            for name, written in SPELLINGS[each.name][0].items():
-                default = False if written is bool else None
-                shown = written if get_origin(written) is Annotated else Annotated[written, info]
-                yield _parameter(name, default, shown)
-        else:
-            default = options.default.get(each.name, ... if each.default is MISSING else each.default)
-            if "help" in each.metadata:
-                written = str | None if kind == NUMBERS else kind
-                kind = Annotated[written, option_info(each, group, options.help.get(each.name))]
-            yield _parameter(each.name, default, kind)
+def _option(name: str, hint: Any, default: Any, info: Any = None) -> Argument:
+    """Return an argument that is one option; ``info`` is its typer option where its type has none."""
+    spelled = option_name(name)
+    if isinstance(default, Field):
+        spelled = next(iter(default.metadata["names"]), spelled)
+        default, info = default.default, option_info(default)
+    kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    form = next((each for each in about if isinstance(each, Written)), FORMS.get(kind))
+    infos = [each for each in about if each is not form] or [info]
+    shown = kind if form is None else form.kind
+    empty = inspect.Parameter.empty
+    if default is empty and form is not None:
+        default = form.default
+    elif default is ...:
+        default = empty
+    annotation = shown if infos == [None] else Annotated[shown, *infos]
+    parameter = inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+    def read(given: Given) -> Any:
+        value = given.get(name, default)
+        return value if form is None else form.read(spelled, value)
+
+    return Argument([parameter], read)
 
 
-def _parameter(name: str, default: Any, kind: Any) -> inspect.Parameter:
-    default = inspect.Parameter.empty if default is ... else default
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+def _group(kind: Any, options: Options, own: Collection[str]) -> Argument:
+    """Return an argument that is a data class: an option for each field that is taken and is no option of the command's ``own``."""
+    hints = get_type_hints(kind, include_extras=True)
+    arguments: dict[str, Argument] = {}
+    for each in fields(kind):
+        name, help_text = each.name, options.help.get(each.name)
+        if name in options.without:
+            continue
+        if inner := _data_class(hints[name], options.inside(name)):
+            arguments[name] = _group(*inner, own)
+        elif options.take(name) and name not in own:
+            info = option_info(each, kind, help_text) if "help" in each.metadata else None
+            form = SPELLINGS.get(name) if kind is Experiment else None
+            hint = hints[name] if form is None else Annotated[hints[name], form]
+            unset = form is not None or each.default is MISSING
+            default = options.default.get(name, inspect.Parameter.empty if unset else each.default)
+            arguments[name] = _option(name, hint, default, info)
+            if form is _PAIRS:
+                arguments[FILE] = _option(FILE, SettingsFile, None)
+    fixed = {name: value for name, value in options.fixed.items() if name in hints}
+
+    def read(given: Given) -> Any:
+        values = {**fixed, **{name: argument.read(given) for name, argument in arguments.items()}}
+        if file := values.pop(FILE, None):
+            values["settings"] = {**read_settings(file, values["method"]), **values["settings"]}
+        group = kind(**values)
+        return group.resolved() if isinstance(group, Experiment) else group
+
+    return Argument([each for argument in arguments.values() for each in argument.options], read)
 
 
-def _instance(group: Any, options: Options, given: dict[str, Any]) -> Any:
-    """Return an instance of a data class from the options that were given, which are taken out; others have their default."""
-    hints = get_type_hints(group, include_extras=True)
-    values: dict[str, Any] = {}
-    for each in fields(group):
-        kind = hints[each.name]
-        if each.name in options.without:
-            continue
-        if inner := _group(kind, options.inside(each.name)):
-            values[each.name] = _instance(*inner, given)
-        elif each.name in options.fixed:
-            values[each.name] = options.fixed[each.name]
-        elif not options.take(each.name):
-            continue
-        elif group is Experiment and each.name in SPELLINGS:
-            names, read = SPELLINGS[each.name]
-            written = {name: given.pop(name) for name in names if name in given}
-            if len(written) == len(names):
-                values[each.name] = read(values["method"], **written)
-        elif each.name in given:
-            value = given.pop(each.name)
-            values[each.name] = parse_numbers(each.name, value) if kind == NUMBERS else value
-    made = group(**values)
-    return made.resolved() if isinstance(made, Experiment) else made
+class CommandGroup(typer.Typer):
+    """A group of commands that take their options by `with_options`; without one, it shows its help unless ``no_args_is_help`` is False."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"no_args_is_help": True, **settings})
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[..., Any]:
+        """Return a decorator that adds a command."""
+        add = super().command(name, **settings)
+        return lambda function: add(with_options(function))
 
 
 @dataclass(frozen=True)
@@ -383,7 +422,15 @@ NAMED = ("backbone", "task")
 def default_file(spec: Experiment, suffix: str = ".toml", budgets: Sequence[float] = ()) -> Path:
     """Return METHOD-DATA-epsE.toml in this folder, with everything that is not the default in its name.
 
-    ``budgets`` replace the experiment's ε if there are several.
+    Parameters
+    ----------
+    spec
+        The experiment.
+    suffix
+        The suffix of the file.
+    budgets
+        Several budgets, in place of the experiment's ε.
+
     >>> str(default_file(Experiment.of("base", "folder/my.npz", epsilon=0.5)))
     'base-my-eps0.5.toml'
     >>> str(default_file(Experiment.of("base", "town", epsilon=1.0), ".svg", (1.0, 2.5)))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from graphveil.checks import check_whole
 from graphveil.cli.console import RUNS_KEPT, interrupted, one_bar, print_result, say
-from graphveil.cli.options import AllRuns, AsJson, Computing, Options, with_options
+from graphveil.cli.options import AllRuns, AsJson, Computing, Options, Page
 from graphveil.cli.studies import run_options, section_parts, study_bars
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.experiment_file import Fields
@@ -18,12 +18,11 @@ from graphveil.experiments.papers import FigureInput, Paper, PaperFigure, papers
 from graphveil.experiments.runner import RunOptions, run_studies, run_study
 from graphveil.experiments.study_result import UNFINISHED, StudyResult
 from graphveil.experiments.table import Table
-from graphveil.files import FIGURES, PAGES, check_output, write_whole
+from graphveil.files import FIGURES, check_output, write_whole
 from graphveil.methods.terms import option
 from graphveil.number_format import counted
 
 
-@with_options
 def paper(
     *,
     name: str | None = option(
@@ -50,7 +49,7 @@ def paper(
         None,
         "Where to draw a figure, .svg or .png; NAME-FIGURE.svg in this folder by default, or on the page alone.",
     ),
-    page: Path | None = option(None, "Also write all tables and figures that ran to one page, .html."),
+    page: Page = option(None, "Also write all tables and figures that ran to one page, .html."),
     as_json: AsJson = False,
 ) -> None:
     """Run a printed table again: their number, ours with its 95% interval, and its control, side by side.
@@ -93,8 +92,6 @@ def paper(
         raise InputError("--out is for one figure: name it, or leave --out out")
     chosen = select_every(data or []) if name is None else [select(name, data or [], column or [])]
     files = [check_files(each, out, page is not None) for each in chosen]
-    if page is not None:
-        check_output(page, PAGES, "--page")
     options = run_options(computing, tolerant=True)
     options.engine.check_units("a table")
     check_whole(1 if runs is None else runs, "--runs", least=1)
@@ -117,7 +114,14 @@ def paper(
 def check_files(paper: Paper, out: Path | None, on_page: bool) -> dict[str, Path]:
     """Return the files of figures by their names; refused before anything is computed where one could not be written.
 
-    Figures that are ``on_page`` are drawn to a file only where one is named.
+    Parameters
+    ----------
+    paper
+        The paper, with the figures that are drawn.
+    out
+        The file that is named, for one figure.
+    on_page
+        Whether figures are on a page: they are drawn to a file only where one is named.
     """
     if out is not None and len(paper.figures) != 1:
         known = ", ".join(f"{paper.name}/{figure.name}" for figure in paper.figures) or "none here"
@@ -135,7 +139,23 @@ def run_paper(
     options: RunOptions,
     stopped: bool,
 ) -> PaperResult:
-    """Run tables and figures of a paper; nothing more where all was ``stopped``, and that is said of each part."""
+    """Run tables and figures of a paper.
+
+    Parameters
+    ----------
+    paper
+        The paper, with the parts that are run.
+    files
+        The files of its figures, by name.
+    given
+        How many runs, and whether few epochs are enough.
+    everything
+        Whether to run all of slow cells.
+    options
+        How studies are run.
+    stopped
+        Whether the command was interrupted before: nothing is run, and that is said of each part.
+    """
     runs = {} if given.runs is None else {"runs": given.runs}
     studies = [
         table.with_fields(runs).prepare(everything=everything, quick=given.quick) for table in paper.tables
@@ -167,7 +187,21 @@ def run_paper(
 def run_figure(
     figure: PaperFigure, given: FigureInput, runs: Fields, everything: bool, options: RunOptions
 ) -> FigureResult:
-    """Compute a figure, or run its sweep."""
+    """Compute a figure, or run its sweep.
+
+    Parameters
+    ----------
+    figure
+        The figure.
+    given
+        How many runs, and whether few epochs are enough.
+    runs
+        The number of runs as a field of a sweep.
+    everything
+        Whether to run all of slow cells.
+    options
+        How a sweep is run.
+    """
     if figure.study is None:
         with one_bar() as tell:
             given = replace(given, progress=lambda what, share: tell(f"{figure.name}: {what}", share))
@@ -188,10 +222,10 @@ def state_words(done: Sequence[PaperResult]) -> str:
     wanted = finished + sum(outcome.note == UNFINISHED for outcome in cells)
     figures = [figure for paper in done for figure in paper.figures]
     drawn = sum(figure.has_numbers and not figure.interrupted for figure in figures)
-    said = [f"{finished} of {wanted} cells of tables"] if cells else []
-    said += [f"{drawn} of {len(figures)} figures"] if figures else []
+    parts = [f"{finished} of {wanted} cells of tables"] if cells else []
+    parts += [f"{drawn} of {len(figures)} figures"] if figures else []
     learned = cells or any(figure.figure.study is not None for figure in figures)
-    return f"{' and '.join(said)} are finished; {RUNS_KEPT if learned else 'figures are computed anew'}"
+    return f"{' and '.join(parts)} are finished; {RUNS_KEPT if learned else 'figures are computed anew'}"
 
 
 def list_papers(as_json: bool) -> None:

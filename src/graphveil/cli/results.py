@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from graphveil.checks import check_whole
 from graphveil.cli.audit import progress
 from graphveil.cli.console import confirm, print_result, say, show_table, warn
-from graphveil.cli.options import AsJson, with_options
+from graphveil.cli.options import AsJson, Page, output
 from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare as compared
 from graphveil.experiments.report import (
@@ -34,7 +35,7 @@ from graphveil.experiments.results import (
     write_export,
 )
 from graphveil.experiments.store import ResultStore, results_file
-from graphveil.files import PAGES, check_output, write_whole
+from graphveil.files import PAGES, write_whole
 from graphveil.methods.terms import option
 from graphveil.number_format import counted
 from graphveil.plugins import unknown_name
@@ -43,7 +44,6 @@ LISTED_TITLE, COMPARED_TITLE = "graphveil: kept results", "graphveil: comparison
 Names = list[str] | None
 
 
-@with_options
 def results(
     *,
     numbers: list[int] | None = option(
@@ -58,7 +58,9 @@ def results(
     remove_tag: Names = option(None, "Take this tag from them; may be repeated."),
     delete: bool = option(False, "Delete the selected results, after asking.", "--delete"),
     yes: bool = option(False, "Delete without asking.", "--yes"),
-    out: Path | None = option(None, "Write them to a file instead: .csv, .parquet, .json, or a page, .html."),
+    out: Annotated[Path | None, output(*EXPORTS, *PAGES)] = option(
+        None, "Write them to a file instead: .csv, .parquet, .json, or a page, .html."
+    ),
     as_json: AsJson = False,
 ) -> None:
     """List what earlier runs have kept: scores with 95% intervals, beside control and structure, and the gain.
@@ -75,8 +77,6 @@ def results(
     """
     if sort not in ORDERS:
         raise unknown_name("order", sort, ORDERS)
-    if out is not None:
-        check_output(out, (*EXPORTS, *PAGES), "--out")
     # A number names a result, be there a later one or not.
     selection = replace(selection, earlier=selection.earlier or bool(numbers))
     tagging = bool(add_tag or remove_tag)
@@ -116,7 +116,19 @@ def results(
 
 
 def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as_json: bool) -> None:
-    """Delete results, after asking."""
+    """Delete results, after asking.
+
+    Parameters
+    ----------
+    store
+        The store of results.
+    chosen
+        The results to delete.
+    yes
+        Whether to delete without asking.
+    as_json
+        Whether to print one JSON object.
+    """
     count = counted(len(chosen), "result")
     if chosen and not yes:
         show_table(results_table(chosen), err=True)
@@ -126,14 +138,26 @@ def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as
     numbers = [each.number for each in chosen]
     if numbers:
         store.delete(numbers)
-    said = f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted."
-    print_result({"deleted": numbers}, as_json, said)
+    sentence = f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted."
+    print_result({"deleted": numbers}, as_json, sentence)
 
 
 def say_what_is_hidden(
     chosen: list[StoredResult], kept: list[StoredResult], selection: Selection, done: str = "listed"
 ) -> None:
-    """On stderr: why nothing fits, or that earlier results are not among them."""
+    """Say on stderr why nothing fits, or that earlier results are not among them.
+
+    Parameters
+    ----------
+    chosen
+        The results that were selected.
+    kept
+        All results.
+    selection
+        What was selected by.
+    done
+        What was done with those that were selected.
+    """
     if not kept:
         say(
             f"No run has left a result in {results_file()} yet: run a method first, as in "
@@ -151,7 +175,6 @@ def say_what_is_hidden(
             )
 
 
-@with_options
 def compare(
     *,
     names: list[str] = option(
@@ -160,7 +183,7 @@ def compare(
         positional=True,
     ),
     selection: Selection,
-    out: Path | None = option(None, "Also write results and comparison to one page, .html."),
+    out: Page = option(None, "Also write results and comparison to one page, .html."),
     as_json: AsJson = False,
 ) -> None:
     """Compare kept results, paired over seeds: mean difference, 95% t-interval and p value.
@@ -175,8 +198,6 @@ def compare(
     """
     if len(names) < 2:
         raise InputError(f"a comparison needs at least 2 results, got {len(names)}: name another one")
-    if out is not None:
-        check_output(out, PAGES, "--out")
     kept = kept_results(warn)
     comparison = compared([find_result(name, kept, selection) for name in names])
     if out is not None:
@@ -192,7 +213,6 @@ def compare(
     print_result(whole, as_json, *tables, *comparison.sentences, *written)
 
 
-@with_options
 def report(
     *,
     results: list[Path] | None = option(
@@ -201,7 +221,7 @@ def report(
         "without any, the results of all earlier runs.",
         positional=True,
     ),
-    out: Path = option(Path("graphveil-report.html"), "Where to write the page."),
+    out: Annotated[Path, output()] = option(Path("graphveil-report.html"), "Where to write the page."),
     title: str = option(TITLE, "The title of the page."),
     energy: bool = option(
         True, "Also simulate collections, and show what hops do to them.", "--energy/--no-energy"
@@ -215,7 +235,6 @@ def report(
     Example: graphveil report results/ --out report.html --title "Cora, ten runs" --no-energy
     """
     check_whole(hops, "--hops", least=1)
-    check_output(out, option="--out")
     found = read_results(results, warn) if results else kept_results(warn, ", or name files with results")
     with progress() as tell:
         write_report(out, found, title=title, energy=energy, hops=hops, tell=tell)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -13,31 +12,24 @@ from graphveil.audit.examine import Audit
 from graphveil.audit.statement import CollectionFacts, PrivacyStatement, StatedPlan
 from graphveil.channels.sampling import SeededWords
 from graphveil.cli.audit import progress
-from graphveil.cli.console import print_result
-from graphveil.cli.options import AsJson
+from graphveil.cli.console import FAILED, print_result
+from graphveil.cli.options import AsJson, Page
 from graphveil.errors import InputError
 from graphveil.experiments.statement import statement_page
-from graphveil.files import PAGES, check_output, write_whole
+from graphveil.files import write_whole
+from graphveil.methods.terms import option
 from graphveil.privacy import Plan
-
-DOES_NOT_HOLD = 1
 
 
 def statement(
-    plans: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PLAN.json…", help="Plans as JSON files, as devices get them."),
-    ] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="The page to write, .html.")] = None,
-    collection: Annotated[
-        Path | None, typer.Option(help="The folder of a collection: state what its rounds have asked.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick/--full", help="Audit with 2·10^5 draws, or with 10^7.")
-    ] = True,
-    seed: Annotated[
-        int | None, typer.Option(help="Repeat the same draws of the audit; without it, as a client draws.")
-    ] = None,
+    *,
+    plans: list[Path] | None = option(
+        None, "Plans as JSON files, as devices get them.", positional=True, metavar="PLAN.json…"
+    ),
+    html: Page = option(None, "The page to write, .html.", "--html"),
+    collection: Path | None = option(None, "The folder of a collection: state what its rounds have asked."),
+    quick: bool = option(True, "Audit with 2·10^5 draws, or with 10^7.", "--quick/--full"),
+    seed: int | None = option(None, "Repeat the same draws of the audit; without it, as a client draws."),
     as_json: AsJson = False,
 ) -> None:
     """Say on one page who gets what, raw or reported, at which exact ε, in how many rounds; what is proved about it, and what is not.
@@ -52,8 +44,6 @@ def statement(
         raise InputError("give plans, or a collection by --collection DIR: one of the two")
     if html is None and not as_json:
         raise InputError("name the page to write with --html FILE.html, or print it with --json")
-    if html is not None:
-        check_output(html, PAGES, "--html")
     if collection is None:
         asked, facts = tuple(StatedPlan(path.name, read_plan(path)) for path in plans or []), None
     else:
@@ -64,12 +54,12 @@ def statement(
             tell(f"auditing {plan.mechanism}")
             return audit_mechanism(plan, quick=quick, words=None if seed is None else SeededWords(seed))
 
-        made = PrivacyStatement.of(asked, audited, facts)
+        stated = PrivacyStatement.of(asked, audited, facts)
     if html is not None:
-        write_whole(html, statement_page(made))
-    print_result(made.to_dict(), as_json, f"The statement is in {html}. {made.headline}")
-    if not made.holds:
-        raise typer.Exit(DOES_NOT_HOLD)
+        write_whole(html, statement_page(stated))
+    print_result(stated.to_dict(), as_json, f"The statement is in {html}. {stated.headline}")
+    if not stated.holds:
+        raise typer.Exit(FAILED)
 
 
 def _stated(folder: Path) -> tuple[tuple[StatedPlan, ...], CollectionFacts]:

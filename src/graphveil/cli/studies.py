@@ -20,15 +20,13 @@ from graphveil.cli.console import (
     say_reused,
 )
 from graphveil.cli.options import (
+    NUMBERS,
     AllRuns,
     AsJson,
     Computing,
     Options,
     SettingPairs,
     default_file,
-    parse_numbers,
-    parse_settings,
-    with_options,
 )
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
@@ -38,7 +36,7 @@ from graphveil.experiments.page import Analysis, Section
 from graphveil.experiments.result import result_sentences, result_table
 from graphveil.experiments.runner import RunOptions, StudyWatcher, run_experiment, run_study, unit_count
 from graphveil.experiments.study import FOLDER, Axis, Cell, Study, find_sweep, read_sweep
-from graphveil.experiments.study_result import BUDGETS, StudyResult
+from graphveil.experiments.study_result import BUDGETS
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import UnitResult
 from graphveil.files import FIGURES, PAGES, check_output
@@ -96,14 +94,44 @@ def section_parts(section: Section) -> list[Table | str]:
     return [section.title, *section.text, *table, *section.notes]
 
 
-def show_study(result: StudyResult, file: Path, as_json: bool, drawn: str = "figure") -> None:
-    """Draw a finished study to a file, and print all that came of it; ``drawn`` is what the picture is called."""
-    if not result.interrupted:
-        result.chart.write(file)
+def show_study(
+    study: Study,
+    options: RunOptions,
+    file: Path,
+    as_json: bool,
+    *,
+    drawn: str = "figure",
+    cells: str = "cells",
+) -> None:
+    """Run a study, draw it to a file, and print all that came of it; an interrupted one ends the command.
+
+    Parameters
+    ----------
+    study
+        The study, prepared.
+    options
+        How it is run.
+    file
+        Where it is drawn: .svg or .png.
+    as_json
+        Whether to print one JSON object.
+    drawn, cells
+        The words for the picture and for the cells.
+    """
+    with study_bars() as bars:
+        result = run_study(study, options, bars)
     figure = None if result.interrupted else str(file)
     shown = [part for section in result.sections for part in section_parts(section)]
-    shown += [] if result.interrupted else [f"The {drawn} is in {file}."]
-    print_result({**result.to_dict(), "figure": figure}, as_json, *shown, *result.study.remarks)
+    if figure:
+        result.chart.write(file)
+        shown.append(f"The {drawn} is in {file}.")
+    print_result({**result.to_dict(), "figure": figure}, as_json, *shown, *study.remarks)
+    if result.interrupted:
+        todo = sum(not cell.left_out for cell in study.cells)
+        kept = f"kept, {resume_words(options.fresh)} from there"
+        if study.measure.read is None:
+            kept = "computed anew by the same command"
+        raise interrupted(f"{len(result.finished)} of {todo} {cells} are finished and {kept}")
 
 
 def show_analysis(
@@ -111,7 +139,16 @@ def show_analysis(
 ) -> SomeAnalysis:
     """Run an analysis below a progress bar, write its page or figure where a file is named, and print it.
 
-    One that can be ``drawn`` says in its JSON where its figure and its page are.
+    Parameters
+    ----------
+    run
+        Runs it, and tells its progress.
+    as_json
+        Whether to print one JSON object.
+    out
+        Where to write its page (.html) or its figure.
+    drawn
+        Whether its JSON says where its figure and its page are.
     """
     with one_bar() as progress:
         result = run(progress)
@@ -130,11 +167,10 @@ def show_analysis(
 EPSILON = "epsilon"
 
 
-@with_options
 def run(
     *,
     experiment: Annotated[Experiment, Options(default={"runs": 5})],
-    epsilon: str | None = option(
+    epsilon: NUMBERS = option(
         None, "The budget for features; several, with commas between them, give a table over ε and a curve."
     ),
     computing: Computing,
@@ -158,17 +194,26 @@ def run(
     Example: graphveil run lpgnn --data SHARDS --epsilon 4 --runs 1 --engine ray --workers 4
     """
     options = run_options(computing)
-    budgets = parse_numbers("epsilon", epsilon)
-    if budgets is not None and len(budgets) > 1:
-        run_budgets(experiment, budgets, options, out, as_json)
+    if epsilon is not None and len(epsilon) > 1:
+        run_budgets(experiment, epsilon, options, out, as_json)
         return
     if out is not None:
         raise InputError("--out draws a curve over several budgets: give some, for example --epsilon 0.5,1,2")
-    run_one(experiment if budgets is None else experiment.having(epsilon=budgets[0]), options, as_json)
+    run_one(experiment if epsilon is None else experiment.having(epsilon=epsilon[0]), options, as_json)
 
 
 def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
-    """Run and show one experiment."""
+    """Run and show one experiment.
+
+    Parameters
+    ----------
+    experiment
+        The experiment, resolved.
+    options
+        How it is run.
+    as_json
+        Whether to print one JSON object.
+    """
     experiment.check()
     goes_on = resume_words(options.fresh)
     nothing = (
@@ -187,7 +232,21 @@ def run_one(experiment: Experiment, options: RunOptions, as_json: bool) -> None:
 def run_budgets(
     experiment: Experiment, budgets: Sequence[float], options: RunOptions, out: Path | None, as_json: bool
 ) -> None:
-    """Run, draw and show an experiment at several budgets."""
+    """Run, draw and show an experiment at several budgets.
+
+    Parameters
+    ----------
+    experiment
+        The experiment, resolved.
+    budgets
+        Its budgets for features.
+    options
+        How it is run.
+    out
+        Where to draw the curve; by default a file that is named after the experiment.
+    as_json
+        Whether to print one JSON object.
+    """
     options.engine.check_units("a run at several budgets")
     if twice := [each for place, each in enumerate(budgets) if each in budgets[:place]]:
         raise InputError(f"--epsilon names {twice[0]:g} twice: leave one out")
@@ -196,13 +255,7 @@ def run_budgets(
         cell.experiment.check()
     default = default_file(study.cells[0].experiment, ".svg", budgets)
     file = check_output(out or default, FIGURES, "--out")
-    with study_bars() as bars:
-        result = run_study(study, options, bars)
-    show_study(result, file, as_json, "curve")
-    if result.interrupted:
-        state = f"{len(result.finished)} of {len(budgets)} budgets are finished"
-        goes_on = resume_words(options.fresh)
-        raise interrupted(f"{state}; every finished run is kept, and {goes_on} from there")
+    show_study(study, options, file, as_json, drawn="curve", cells="budgets")
 
 
 def budget_study(experiment: Experiment, budgets: Sequence[float]) -> Study:
@@ -216,7 +269,6 @@ def budget_study(experiment: Experiment, budgets: Sequence[float]) -> Study:
     return Study("run", title, cells, (axis,), BUDGETS)
 
 
-@with_options
 def sweep(
     *,
     name: str | None = option(
@@ -236,7 +288,7 @@ def sweep(
     ),
     runs: int | None = option(None, "How many runs a cell; as the sweep says by default."),
     computing: Annotated[Computing, Options(without=("checkpoint_every",))],
-    setting: SettingPairs = None,
+    setting: SettingPairs,
     out: Path | None = option(
         None, "Where to draw the figure, .svg or .png; NAME.svg in this folder by default."
     ),
@@ -275,7 +327,7 @@ def sweep(
     chosen = find_sweep(name)
     if measure is not None:
         chosen = chosen.with_measure(measure)
-    given: Fields = {SETTINGS: parse_settings(setting)} if setting else {}
+    given: Fields = {SETTINGS: setting} if setting else {}
     given |= {} if runs is None else {"runs": runs}
     chosen = chosen.with_fields(experiment_fields(given, "the command")).on(data or [])
     study = chosen.prepare(everything=everything, quick=quick)
@@ -285,12 +337,4 @@ def sweep(
     options.engine.check_units("a sweep")
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
     file = check_output(out or Path(f"{study.name}{besides}.svg"), FIGURES, "--out")
-    with study_bars() as bars:
-        result = run_study(study, options, bars)
-    show_study(result, file, as_json)
-    if result.interrupted:
-        todo = sum(not cell.left_out for cell in study.cells)
-        kept = f"kept, {resume_words(options.fresh)} from there"
-        if study.measure.read is None:
-            kept = "computed anew by the same command"
-        raise interrupted(f"{len(result.finished)} of {todo} cells are finished and {kept}")
+    show_study(study, options, file, as_json)

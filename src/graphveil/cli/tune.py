@@ -13,7 +13,7 @@ from graphveil.cli.console import (
     progress_bars,
     say_reused,
 )
-from graphveil.cli.options import AsJson, Computing, Options, default_file, with_options
+from graphveil.cli.options import AsJson, Computing, Options, default_file
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.store import ResultStore
 from graphveil.experiments.table import Table
@@ -28,7 +28,6 @@ from graphveil.methods.terms import option
 from graphveil.number_format import counted, exact_text, points
 
 
-@with_options
 def tune(
     *,
     experiment: Annotated[

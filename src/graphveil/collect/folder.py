@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from graphveil.errors import InputError
 from graphveil.files import read_toml, toml_value
 from graphveil.mechanisms.limits import MAX_DIMS
 from graphveil.mechanisms.rows import PublicRange
+from graphveil.methods.terms import described, option
 from graphveil.privacy.envelope import MAX_PURPOSE
 
 SETTINGS, KEY, DATABASE = "collection.toml", "key", "collection.sqlite"
@@ -28,18 +29,26 @@ class CollectionSettings:
     """
 
     id: str
-    purpose: str
-    epsilon: float
-    delta: float = 0.0
-    dims: int = 0
-    range: tuple[float, float] | None = None
-    binary: bool = False
-    classes: int = 0
-    volunteers: bool = False
-    # Whether people are asked for their links: the graph then has none.
-    private_links: bool = False
-    retention: int | None = None
-    database: str | None = None
+    purpose: str = field(metadata=described("What people are told that it is for."))
+    epsilon: float = field(
+        metadata=described("The cap: the most of anybody's budget that all rounds may spend.")
+    )
+    delta: float = option(0.0, "The same for delta.")
+    dims: int = option(0, "How many attributes a person's row has.")
+    range: tuple[float, float] | None = option(None, "LOW,HIGH: the public range, where the data names none.")
+    binary: bool = option(False, "Values are only ever the two ends of the range.")
+    classes: int = option(0, "How many classes there are, where labels do not say it.")
+    volunteers: bool = option(False, "Take the raw rows of people who volunteer when they enrol.")
+    # The graph has no links then.
+    private_links: bool = option(
+        False,
+        "People are asked for their links, which nobody else knows: the graph has none. Whoever enrols may look up the numbers "
+        "of people whose ids they know.",
+    )
+    retention: int | None = option(None, "After how many days reports are deleted; never by default.")
+    database: str | None = option(
+        None, "postgresql://USER@HOST/NAME; a file of SQLite in the folder by default."
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.purpose, str) or not 0 < len(self.purpose.strip()) <= MAX_PURPOSE:

@@ -24,7 +24,7 @@ from graphveil.graphs.town import LabelTown, Town
 from graphveil.graphs.users import Users
 from graphveil.lazy import scale
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.plugins import Registry, digest, is_reference, package, plugins
+from graphveil.plugins import Registry, digest, is_reference, plugins
 
 # Graphs that are generated, and what they are planned by.
 TOWN = "town"
@@ -273,12 +273,7 @@ def data_digest(source: str, options: Mapping[str, Any]) -> str:
 
 def outside_digest(source: str) -> str | None:
     """The digest of a graph from outside; None for those that graphveil knows and for files of data."""
-    if not is_outside(source):
-        return None
-    if is_reference(source):
-        return digest(source)
-    point = plugins(GROUP).get(source)
-    return None if point is None else package(point).digest
+    return digest(source, GROUP) if is_outside(source) else None
 
 
 def content_digest(graph: Graph, users: Users) -> str:

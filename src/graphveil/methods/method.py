@@ -18,11 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from graphveil import denoise, learn, linear
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
+from graphveil.lazy import registered_names
 from graphveil.methods.job import STAGES, Job, Questions, epoch_progress, feature_plan, questions_of
 from graphveil.methods.private_links import LinkUse, link_plan, with_private_links
 from graphveil.methods.private_targets import with_norms, with_private_labels
 from graphveil.methods.tasks import TASKS, Outcome, TrainedBackbone
-from graphveil.plugins import Registry, digest, is_reference, package, plugins, unknown_name
+from graphveil.plugins import Registry, digest, is_reference, plugins, unknown_name
 
 # Where installed packages offer theirs.
 GROUP = "graphveil.backbones"
@@ -40,12 +41,7 @@ def check_backbone(name: str) -> None:
 
 def backbone_digest(name: str) -> str | None:
     """Return a digest of the code of a backbone from outside; None for the library's own."""
-    if name in BACKBONE_NAMES:
-        return None
-    if is_reference(name):
-        return digest(name)
-    point = plugins(GROUP).get(name)
-    return None if point is None else package(point).digest
+    return None if name in BACKBONE_NAMES else digest(name, GROUP)
 
 
 # The values of each setting that are searched, and settings by task and data.
@@ -53,8 +49,8 @@ Grid = dict[str, tuple[Any, ...]]
 Tuned = dict[str, dict[str, dict[str, Any]]]
 # What a setting says that leaves the choice open.
 AUTO: Final = "auto"
-# The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
-BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
+# The backbones that a method can be asked for by name: those of graphveil.learn.BACKBONES, which needs torch.
+BACKBONE_NAMES = registered_names(Path(learn.__file__).with_name("backbones.py"), "BACKBONES")
 # All that UPGNET, PPGNN and TOGL search in training, put together: each has powers of ten of its own, PPGNN the larger
 # dropouts, PPGNN and TOGL no dropout and no weight decay. PPGNN's learning rate of 0 is left out: it learns nothing.
 TRAINING_GRID: Grid = {

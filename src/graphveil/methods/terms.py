@@ -23,7 +23,7 @@ DEVICES = ("auto", "cpu", "cuda")
 NORM_BOUNDS = (1e-100, 1e100)
 
 
-def described(sentence: str, *names: str, positional: bool = False) -> dict[str, Any]:
+def described(sentence: str, *names: str, positional: bool = False, **typer: Any) -> dict[str, Any]:
     """Return the metadata of a field that is an option of commands.
 
     Parameters
@@ -34,11 +34,13 @@ def described(sentence: str, *names: str, positional: bool = False) -> dict[str,
         How it is spelled where that is not the field's own name.
     positional
         Whether it is given by its place among the words of a command.
+    typer
+        What else typer takes: metavar, min, max.
     """
-    return {"help": sentence, "names": names, "positional": positional}
+    return {"help": sentence, "names": names, "positional": positional, "typer": typer}
 
 
-def option(default: Any, sentence: str, *names: str, positional: bool = False) -> Any:
+def option(default: Any, sentence: str, *names: str, positional: bool = False, **typer: Any) -> Any:
     """Return a field that is an option of commands, with its default (``...`` where it must be given); see `described`.
 
     It stands in a data class, or as the default of a command's own parameter.
@@ -50,7 +52,7 @@ def option(default: Any, sentence: str, *names: str, positional: bool = False) -
     sentence, names, positional
         As `described` takes them.
     """
-    return field(default=default, metadata=described(sentence, *names, positional=positional))
+    return field(default=default, metadata=described(sentence, *names, positional=positional, **typer))
 
 
 @dataclass(frozen=True)
