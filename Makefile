@@ -24,8 +24,8 @@ demo-collect: $(INSTALLED)  ## a collector, 1,000 devices and two studies over H
 	$(BIN)/graphveil collect demo
 
 test: lint  ## linters, types, tests and the examples in docstrings
-	$(BIN)/python -m pytest -q $(PARALLEL)
 	$(BIN)/python -m pytest -q --doctest-modules src
+	$(BIN)/python -m pytest -q $(PARALLEL)
 
 test-slow: $(INSTALLED)  ## the tests that take minutes
 	$(BIN)/python -m pytest -q tests/slow
