@@ -40,12 +40,13 @@ def started(tmp_path, ending, database=False):
     file, said = tmp_path / "test_killed.py", tmp_path / "said.json"
     file.write_text(KILLED.format(said=str(said), ending=ending, database=database))
     plugins = ["-p", "tests.conftest", *(["-p", "tests.collect.conftest"] if database else [])]
-    words = [*plugins, "-p", "no:cacheprovider", "-p", "no:xdist", "--import-mode=importlib", "-q", str(file)]
+    words = [*plugins, "-p", "no:cacheprovider", "--import-mode=importlib", "-q", str(file)]
     command = [sys.executable, "-m", "pytest", f"--rootdir={tmp_path}", f"--confcutdir={tmp_path}", *words]
     subprocess.run(
         command,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # Plugins take long to load.
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         check=False,
