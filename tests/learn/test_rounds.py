@@ -10,7 +10,7 @@ import torch
 from scipy.stats import norm
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.learn.inputs import answer_square, precisions, report_input, rounds_input
+from graphveil.learn.inputs import precisions, report_input, rounds_input
 from graphveil.mechanisms import mechanism
 
 D = 12
@@ -49,7 +49,7 @@ PAIRS = {
 def test_it_is_the_weighted_sum_of_all_estimates(case, columns):
     mechanisms = PAIRS[case]
     reports = asked(mechanisms, rows_of())
-    weights = np.array([each.asking.inclusion / answer_square(each) for each in mechanisms])
+    weights = np.array([each.asking.inclusion / each.answer_square for each in mechanisms])
     if columns == "unbiased":
         sums = weights.sum(axis=0)
         weights = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
@@ -120,7 +120,7 @@ def test_rows_have_the_norm_that_is_asked_for(case, columns):
     if columns == "unbiased":
         weights = weights / np.maximum(weights.sum(axis=0), 1e-300)
     apart = sum(
-        weight**2 * each.asking.factors * each.scale * answer_square(each)
+        weight**2 * each.asking.factors * each.scale * each.answer_square
         for weight, each in zip(weights, PAIRS[case], strict=True)
     ).sum()
     together = (weights.sum(axis=0) ** 2 - (weights**2).sum(axis=0)).sum() * ((rows - 0.5) ** 2).mean()
@@ -170,4 +170,4 @@ def test_squares_of_levels_are_those_of_an_answer():
     levels = np.random.default_rng(1).integers(1, 4, len(rows))
     drawn = found.randomize(np.concatenate([rows, levels[:, None]], axis=1), SeededWords(2))
     square = ((drawn.estimate().dense() - 0.5) ** 2).mean()
-    assert answer_square(found) / (found.asking.count / D) == pytest.approx(square, rel=0.05)
+    assert found.answer_square / (found.asking.count / D) == pytest.approx(square, rel=0.05)

@@ -17,7 +17,6 @@ from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms import labels as builders
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.labels import amplified
-from graphveil.mechanisms.rows import Rows
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
 
 
@@ -64,15 +63,15 @@ def test_amplification_is_undone_by_the_draw(epsilon, length):
 
 
 def test_a_place_holds_its_item_or_its_own_blank():
-    rows = Rows(np.array([[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]] * 2), 4)
+    rows = np.array([[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]] * 2)
     # Words 0 and 1 give place 0 and place 1 of two.
-    drawn = item().draw_items(rows, GivenWords([0, 0, 0, 1, 1, 1]))
+    drawn = item().encode(rows, GivenWords([0, 0, 0, 1, 1, 1]))[0]
     assert drawn.tolist() == [1, 2, 4, 3, 5, 5]
 
 
 def test_the_draw_takes_one_word_a_user_whatever_the_row_holds():
     words = GivenWords([3, 3])
-    item().draw_items(Rows(np.array([[1, 1, 0, 0], [0, 0, 0, 0]]), 4), words)
+    item().encode(np.array([[1, 1, 0, 0], [0, 0, 0, 0]]), words)
     assert words.words == []
 
 
@@ -111,7 +110,7 @@ def test_rows_with_other_values_than_zero_and_one_are_altered(value):
 def test_a_row_with_too_many_items_draws_each_of_them_alike():
     """Three equal chances of 1/3 in 3,000 draws; 155 is 6 standard deviations, false alarm below 1e-8, seed fixed."""
     rows = np.tile([1, 1, 1, 0], (3000, 1))
-    drawn = item().draw_items(Rows(rows, 4), SeededWords(0))
+    drawn = item().encode(rows, SeededWords(0))[0]
     # Each chance is less than the 1/2 that an item of a row of two has.
     assert np.abs(np.bincount(drawn, minlength=6) - [1000, 1000, 1000, 0, 0, 0]).max() < 155
 

@@ -16,7 +16,6 @@ import numpy as np
 from graphveil.channels.kary import MAX_SYMBOLS
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError, StoreError
-from graphveil.mechanisms import FeatureMechanism
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.limits import MAX_DIMS, MAX_LEVELS
 from graphveil.mechanisms.rows import PublicRange
@@ -269,6 +268,6 @@ def what_is_asked(plan: Plan) -> str:
         return f"which of {plan.levels} privacy levels you chose, randomized"
     if plan.subject == "links":
         return f"whom you are linked to, among {plan.dims} users, each link randomized"
-    if isinstance(mechanism, FeatureMechanism):
-        return f"{mechanism.sampled} of the {mechanism.shape.dimensions} values of your row, randomized"
+    if mechanism.asking is not None and not mechanism.budgets:
+        return f"{mechanism.asking.count} of the {mechanism.shape.dimensions} values of your row, randomized"
     return f"your row of {mechanism.shape.row_length} values, randomized"

@@ -32,7 +32,6 @@ from graphveil.client.agreement import Agreement, Offer
 from graphveil.client.keys import verified
 from graphveil.errors import InputError, RefusalError
 from graphveil.mechanisms import Mechanism, entry
-from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy import Plan, Question, SignedQuestion, attributes_in_reach
 
 # A range of norms is a root, which other languages may compute a bit differently.
@@ -95,8 +94,8 @@ def _check_shape(plan: Plan, mechanism: Mechanism, agreement: Agreement) -> None
         asked = f"{_shown(plan.range)}, agreed was {_shown(offer.range)}{binary}"
         raise RefusalError("range", f"it counts on the range {asked}: with another, answers differ")
     # Books that have a column for each level need to know what each costs.
-    costs = level_budgets(mechanism)
-    if levels is not None and costs is not None and len(levels) not in (1, len(costs)):
+    costs = mechanism.budgets
+    if levels is not None and costs and len(levels) not in (1, len(costs)):
         raise RefusalError("levels", f"it counts on {len(costs)} privacy levels, agreed were {len(levels)}")
 
 

@@ -53,11 +53,7 @@ class BlindedUsers:
         assert plan.range is not None
         # Any rows will do; these are one number, seen as often as needed.
         nothing = np.broadcast_to(plan.range[0], (len(asked), mechanism.shape.row_length))
-        held = (
-            PersonalRows(self._levels(len(asked)), nothing)
-            if isinstance(mechanism, PersonalMechanism)
-            else nothing
-        )
+        held = PersonalRows(self._levels(len(asked)), nothing) if mechanism.budgets else nothing
         drawn = mechanism.randomize(held, self._words)
         who = self._answering(self._asked)[asked]
         self._asked += 1

@@ -46,7 +46,7 @@ class ReportAcceptance:
 
     def __init__(self, mechanism: Mechanism) -> None:
         # Of a pool, how many of its values may be named is checked besides.
-        pooled = isinstance(mechanism, FeatureMechanism) and bool(mechanism.asking.pool)
+        pooled = mechanism.asking is not None and bool(mechanism.asking.pool)
         self.plain = type(mechanism) in PLAIN and not mechanism.shape.uneven and not pooled
         if not self.plain:
             return

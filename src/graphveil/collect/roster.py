@@ -30,7 +30,6 @@ from graphveil.collect.schema import (
     SECONDS_A_DAY,
 )
 from graphveil.errors import InputError
-from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy import Plan
 from graphveil.privacy.ledger import DUST
 
@@ -320,8 +319,8 @@ def _cost(plan: Plan, level: int, by_level: tuple[float, ...] | None) -> float:
 
     It is infinite for a plan with other levels than were agreed to.
     """
-    budgets = level_budgets(plan.build())
-    if by_level is None or budgets is None or len(by_level) == 1:
+    budgets = plan.build().budgets
+    if by_level is None or not budgets or len(by_level) == 1:
         return plan.claim.epsilon
     return float(budgets[level]) if len(budgets) == len(by_level) else np.inf
 

@@ -21,7 +21,7 @@ from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.collect.roster import NODE, Member, Roster, can_afford, note
 from graphveil.collect.schema import ACTIONS, REPORTS, ROUNDS
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports, entry
+from graphveil.mechanisms import Mechanism, Reports, entry
 from graphveil.mechanisms.registry import is_own, is_own_builder
 from graphveil.mechanisms.reports import message_limit
 from graphveil.plugins import is_reference
@@ -127,8 +127,7 @@ class AskedRound:
         reports = Reports.from_bytes(message, self._mechanism_of(node))
         if reports.users != 1:
             raise MessageError(f"a device sends its own report alone, got those of {reports.users} users")
-        if isinstance(self._mechanism, LinkMechanism):
-            self._mechanism.check_owners(reports, np.array([node]))
+        self._mechanism.check_owners(reports, np.array([node]))
         return message
 
     def _refusal(self, body: bytes, report: str, member: Member) -> MessageError:
@@ -171,9 +170,7 @@ class AskedRound:
 
     def _mechanism_of(self, node: int) -> Mechanism:
         """The mechanism of the user's part; where a class is asked it has the user's own list."""
-        if isinstance(self._mechanism, ClassMechanism):
-            return self._mechanism.of_users([int(self._places[node])])
-        return self._mechanism
+        return self._mechanism.of_users([int(self._places[node])])
 
 
 @dataclass(frozen=True, eq=False)

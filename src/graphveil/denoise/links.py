@@ -13,7 +13,8 @@ from scipy.optimize import isotonic_regression
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import symmetric_csr
-from graphveil.mechanisms import LinkMechanism, Mechanism, Reports
+from graphveil.mechanisms import Mechanism, Reports
+from graphveil.mechanisms.links import link_mechanism
 from graphveil.settings import available_gigabytes
 
 # What a pair takes at most while its weight is learned: 150 to 200 bytes, measured on facebook with 3 and 8 million pairs.
@@ -51,9 +52,7 @@ class ReportedLinks:
     @classmethod
     def of(cls, reports: Reports) -> ReportedLinks:
         """From the reports of all users, in their order; some may not have answered."""
-        mechanism = reports.mechanism
-        if not isinstance(mechanism, LinkMechanism):
-            raise InputError(f"links are read from reports of links, these are of {mechanism.subject}")
+        mechanism = link_mechanism(reports.mechanism)
         if reports.asked != mechanism.size:
             raise InputError(f"a graph takes reports of all {mechanism.size} users, not {reports.asked}")
         both = mechanism.ends == "both"
@@ -227,7 +226,8 @@ def refuse_too_many(mechanism: Mechanism, max_memory: float | None, *, dense: bo
     dense
         Whether a graph that is nearly complete is allowed.
     """
-    if not isinstance(mechanism, LinkMechanism) or mechanism.as_many_as_links:
+    mechanism = link_mechanism(mechanism)
+    if mechanism.as_many_as_links:
         return
     pairs = mechanism.size * (mechanism.size - 1) // 2
     # All that can be known before anybody has answered.

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
         with_answers,
     )
     from graphveil.learn.inputs import (
-        answer_square,
         divided_input,
         estimate_input,
         joined_input,

@@ -15,8 +15,9 @@ from torch.nn import functional
 
 from graphveil.errors import InputError
 from graphveil.linear.sparse import Composition, Device, Input, Scaled, SparseMatrix
-from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
+from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, Reports
 from graphveil.mechanisms.base import row_mechanism
+from graphveil.mechanisms.features import ValueMechanism, value_mechanism
 from graphveil.settings import available_gigabytes
 
 Floats = NDArray[np.float64]
@@ -137,22 +138,11 @@ def refuse_above(
 
 # precision: an attribute's column is as large as it is precise. unbiased: all columns are estimates in the same unit.
 Columns = Literal["precision", "unbiased"]
-Targetable = FeatureMechanism | PersonalMechanism
 
 
-def answer_square(mechanism: Targetable) -> float:
-    """v: the mean square of an answer before it counts 1/π, in the units of a value; public."""
-    asking = mechanism.asking
-    if isinstance(mechanism, FeatureMechanism):
-        square = (mechanism.spread / mechanism.scale) ** 2
-    else:
-        square = mechanism.spread**2 * mechanism.shape.length * asking.count / asking.size**2
-    return square / asking.mean_square_factor
-
-
-def precisions(mechanisms: Sequence[Targetable]) -> list[Floats]:
+def precisions(mechanisms: Sequence[ValueMechanism]) -> list[Floats]:
     """For each round the inverse variance of every attribute's estimate, up to one factor: π_j/v."""
-    return [mechanism.asking.inclusion / answer_square(mechanism) for mechanism in mechanisms]
+    return [mechanism.asking.inclusion / mechanism.answer_square for mechanism in mechanisms]
 
 
 def rounds_input(
@@ -174,8 +164,7 @@ def rounds_input(
         With "precision" the columns stay multiplied by Σ_r a_rj: each answer then counts 1/v_r, however
         rarely it was asked for.
     """
-    mechanisms = [reports.mechanism for reports in rounds]
-    targets = [each for each in mechanisms if isinstance(each, (FeatureMechanism, PersonalMechanism))]
+    targets = [value_mechanism(reports.mechanism) for reports in rounds]
     weights = precisions(targets)
     if columns == "unbiased":
         total = np.sum(weights, axis=0)
@@ -189,7 +178,7 @@ def rounds_input(
     return SparseMatrix.from_scipy(whole, device=device)
 
 
-def _norm_square(mechanism: Targetable, weights: Floats) -> float:
+def _norm_square(mechanism: ValueMechanism, weights: Floats) -> float:
     """The expected square of the norm of a row of estimates, whose attributes are multiplied by these weights."""
     asking = mechanism.asking
     squares = asking.inclusion * asking.factors**2
@@ -257,8 +246,8 @@ def joined_input(
     share
         Rows have the norm ``share``·√d in expectation.
     """
-    mechanism, before = reports.mechanism, first.mechanism
-    assert isinstance(mechanism, FeatureMechanism) and isinstance(before, FeatureMechanism)
+    mechanism, before = reports.mechanism, value_mechanism(first.mechanism)
+    assert isinstance(mechanism, FeatureMechanism)
     squares, weights = answer_squares(mechanism)[places], precisions([before])[0]
     kept = _weighed_columns(mechanism.only(reports, places).estimate(), 1 / squares)
     named = np.tile(places.astype(np.int32), len(kept.values) // len(places))

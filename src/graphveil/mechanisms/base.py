@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from graphveil.channels.sampling import Words, code_type
 from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import Rows
+
+if TYPE_CHECKING:
+    from graphveil.mechanisms.features import Asking
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +153,8 @@ class Mechanism(ABC):
     finite: ClassVar[bool] = True
     # Who adds the noise.
     trust: ClassVar[Trust] = "local"
+    # The budgets of the privacy levels that users choose from, rising; empty where they choose none and all pay the claim.
+    budgets: tuple[float, ...] = ()
 
     @property
     @abstractmethod
@@ -183,6 +188,24 @@ class Mechanism(ABC):
         """
         return 0
 
+    def costs(self, private: Any) -> NDArray[np.float64]:
+        """Return the ε that each of these users spends; private where users choose a level."""
+        return np.full(self.count(private), self.claim.epsilon)
+
+    @property
+    def asking(self) -> Asking | None:
+        """The choice of the values that are asked; None where values are not answered one by one."""
+        return None
+
+    def of_users(self, places: Any) -> Mechanism:
+        """Return the same question for some of those who are asked, by their places among them."""
+        return self
+
+    @property
+    def beyond_audit(self) -> tuple[str, ...]:
+        """The limits of an audit of this mechanism, in sentences."""
+        return ()
+
     @abstractmethod
     def estimate(self, reports: Reports) -> Estimate:
         """Decode reports."""
@@ -197,6 +220,10 @@ class Mechanism(ABC):
 
     def check_reports(self, reports: Reports) -> None:
         """Refuse, with a MessageError, reports that fit the format but that no client can have sent."""
+        return
+
+    def check_owners(self, reports: Reports, owners: NDArray[np.int64]) -> None:
+        """Refuse reports that answer for what their owners, given by number, were not asked about."""
         return
 
     @property

@@ -19,13 +19,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.channel import digest
+from graphveil.channels.channel import FiniteChannel, digest
 from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import Words
 from graphveil.checks import check_whole, short
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Enumerable, Estimate, ReportShape, Subject
-from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.base import Estimate, ReportShape, Subject
+from graphveil.mechanisms.labels import LabelMechanism, SingleAnswerMechanism
 from graphveil.mechanisms.limits import MAX_DIMS, MAX_MODEL
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import Floats, PublicRange, Rows
@@ -170,7 +170,7 @@ MAX_OPEN = 1 << 24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassMechanism(Enumerable):
+class ClassMechanism(SingleAnswerMechanism):
     """The class that ``model`` scores highest on a user's row, reported as its place in the user's list.
 
     ``lists`` has a row of different classes for each user, or one row for everybody; ``offsets`` are added to
@@ -220,13 +220,14 @@ class ClassMechanism(Enumerable):
         return self.label.claim
 
     @property
-    def places_open(self) -> int:
-        """K: the number of classes left open for each user."""
-        return self.label.channel.input_count
+    def channel(self) -> FiniteChannel:  # type: ignore[override]
+        """The channel that places are answered by."""
+        return self.label.channel
 
     @property
-    def answers(self) -> tuple[Answer, ...]:
-        return self.label.answers
+    def places_open(self) -> int:
+        """K: the number of classes left open for each user."""
+        return self.channel.input_count
 
     @cached_property
     def shape(self) -> ReportShape:
@@ -246,8 +247,8 @@ class ClassMechanism(Enumerable):
             places[start:stop] = own.argmax(axis=1)
         return places
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        return replace(self.label.randomize(self.places_of(private), words), mechanism=self)
+    def encode(self, private: Any, words: Words) -> tuple[NDArray[np.int64], None]:
+        return self.places_of(private), None
 
     def count(self, private: Any) -> int:
         return Rows(private, self.model.dims).users
@@ -260,9 +261,7 @@ class ClassMechanism(Enumerable):
         return self.label.estimate(reports)
 
     def blind(self) -> ClassMechanism:
-        blind = self.label.blind()
-        assert isinstance(blind, LabelMechanism)
-        return replace(self, label=blind)
+        return replace(self, label=self.label.blind())
 
     def of_users(self, places: Any) -> ClassMechanism:
         """Return the same question for some of its users, given their places in the plan."""
@@ -277,8 +276,7 @@ class ClassMechanism(Enumerable):
         return [rows[0], rows[other if other else 1]]
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        place = int(self.of_users([0]).places_of(np.asarray(private)[None])[0])
-        return self.label.joint_counts(place)
+        return self.counts_of(self.of_users([0]).places_of(np.asarray(private)[None]).tolist())
 
     def described(self) -> dict[str, Any]:
         return {

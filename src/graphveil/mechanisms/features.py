@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import combinations
@@ -24,6 +25,7 @@ from graphveil.mechanisms.base import (
     Answer,
     Enumerable,
     Estimate,
+    Mechanism,
     ReportShape,
     RowMechanism,
     Subject,
@@ -210,38 +212,80 @@ class Asking:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureMechanism(RowMechanism, Enumerable):
-    """Sample m of d values without regard to them, randomize each by a channel, report nothing else.
+class ValueMechanism(RowMechanism, Enumerable):
+    """Answer ``count`` of ``size`` values of a row one by one, chosen without regard to them.
 
-    With m = d all values are answered and no dimensions are named. ``scale`` multiplies what a channel decodes to: d/m
-    makes the estimate unbiased. ``channels`` holds one channel for all dimensions, or one a dimension (m = d only).
-    ``favoured`` says that some values are asked more often than others; each answer then counts as much as keeps the
-    estimate unbiased.
+    ``favoured`` says that some values are asked more often than others; each answer then counts as much as makes up for it.
     """
 
     name: str
     claim: Claim
     public: PublicRange
     size: int
+    binary: bool = field(default=False, kw_only=True)
+    favoured: Asking | None = field(default=None, kw_only=True)
+    subject: Subject = field(default="features", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if (self.asking.size, self.asking.count) != (self.size, self.most):
+            raise InputError(f"favoured must be about {self.most} of {self.size} values")
+
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """m, the largest number of values that anybody answers."""
+
+    @property
+    @abstractmethod
+    def answer_square(self) -> float:
+        """v: the mean square of an answer before it counts 1/π, in the units of a value; public."""
+
+    @cached_property
+    def asking(self) -> Asking:
+        return Asking(self.size, self.most) if self.favoured is None else self.favoured
+
+    def described(self) -> dict[str, Any]:
+        return {
+            "dims": self.size,
+            "range": [self.public.low, self.public.high],
+            "encoding": "threshold" if self.binary else "rounding",
+            **self.asking.described(),
+        }
+
+
+def value_mechanism(mechanism: Mechanism) -> ValueMechanism:
+    """Return the mechanism if it answers values of a row one by one; refuse it otherwise."""
+    if not isinstance(mechanism, ValueMechanism):
+        raise InputError(f"{mechanism.name} does not answer the values of a row one by one")
+    return mechanism
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureMechanism(ValueMechanism):
+    """Sample m of d values without regard to them, randomize each by a channel, report nothing else.
+
+    With m = d all values are answered and no dimensions are named. ``scale`` multiplies what a channel decodes to: d/m
+    makes the estimate unbiased. ``channels`` holds one channel for all dimensions, or one a dimension (m = d only).
+    """
+
     sampled: int
     channels: tuple[FiniteChannel, ...]
     scale: float
     unbiased: bool = True
-    binary: bool = False
     binned: bool = False
-    favoured: Asking | None = None
-    subject: Subject = "features"
 
     def __post_init__(self) -> None:
-        if (self.asking.size, self.asking.count) != (self.size, self.sampled):
-            raise InputError(f"favoured must be about {self.sampled} of {self.size} values")
+        super().__post_init__()
         if len(self.channels) != 1 and not (len(self.channels) == self.size == self.sampled):
             raise InputError("channels must be one for all dimensions, or one each where all are answered")
 
-    @cached_property
-    def asking(self) -> Asking:
-        """The choice of values that are asked."""
-        return Asking(self.size, self.sampled) if self.favoured is None else self.favoured
+    @property
+    def most(self) -> int:
+        return self.sampled
+
+    @property
+    def answer_square(self) -> float:
+        return (self.spread / self.scale) ** 2 / self.asking.mean_square_factor
 
     @cached_property
     def shape(self) -> ReportShape:
@@ -439,13 +483,11 @@ class FeatureMechanism(RowMechanism, Enumerable):
 
     def described(self) -> dict[str, Any]:
         return {
-            "dims": self.size,
+            **super().described(),
+            **({"encoding": "bins"} if self.binned else {}),
             "sampled": self.sampled,
-            "range": [self.public.low, self.public.high],
             "scale": self.scale,
-            "encoding": "threshold" if self.binary else "bins" if self.binned else "rounding",
             "channels": [channel.fingerprint for channel in self.channels],
-            **self.asking.described(),
         }
 
     def __repr__(self) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +34,58 @@ from graphveil.mechanisms.reports import Reports, even_pointers, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows, listed
 
 
+class SingleAnswerMechanism(Enumerable):
+    """A mechanism whose report is one code: the answer of ``channel`` to one symbol."""
+
+    channel: FiniteChannel
+    # What an answer adds to the estimate of the symbol that it names, and what every estimate starts from.
+    entry: float = 1.0
+    offset: float = 0.0
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return (Answer(self.channel, 1),)
+
+    @abstractmethod
+    def encode(self, private: Any, words: Words) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+        """Return the symbol of each user, and whether they hold one; None where everybody does."""
+
+    def randomize(self, private: Any, words: Words | None = None) -> Reports:
+        source = SystemWords() if words is None else words
+        symbols, fits = self.encode(private, source)
+        if fits is None:
+            codes = self.channel.respond(symbols, source)
+        else:
+            drawn = source.take(symbols.size)
+            codes = self.channel.respond(symbols, DrawnWords(drawn.copy()))
+            # Whoever holds none of the symbols answers at random, from the same words.
+            at_random = self._blind_channel.respond(symbols, DrawnWords(drawn))
+            codes = np.where(fits, codes, at_random)
+        return Reports(self, even_pointers(codes.size, 1), None, codes)
+
+    @cached_property
+    def _blind_channel(self) -> FiniteChannel:
+        return self.channel.blind()
+
+    def estimate(self, reports: Reports) -> Estimate:
+        """Estimate the indicators of the first symbols, as many as there are dimensions."""
+        shape = (reports.users, self.shape.dimensions)
+        named = reports.codes < shape[1]
+        values = np.full(int(named.sum()), self.entry)
+        pointers = row_pointers(named.astype(np.int64))
+        indices = reports.codes[named].astype(np.int32)
+        return Estimate(shape, pointers, indices, values, self.offset, self.unbiased)
+
+    def counts_of(self, symbols: Iterable[int]) -> tuple[NDArray[np.object_], int]:
+        """Return how often each code occurs where one of these symbols is answered, and the total; exact."""
+        rows = [np.array(self.channel.row(symbol), dtype=object) for symbol in symbols]
+        counts: NDArray[np.object_] = np.sum(rows, axis=0)
+        return counts, len(rows) * self.channel.total
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SymbolMechanism(Enumerable):
-    """A mechanism for one of the channel's input symbols, counted from ``first``; every user sends one code.
+class SymbolMechanism(SingleAnswerMechanism):
+    """A mechanism for one of the channel's input symbols, counted from ``first``.
 
     Users who hold none of them (a label beyond the last class, or no label) send a code of the blinded
     channel: whether somebody answers tells nothing about a symbol.
@@ -47,22 +98,8 @@ class SymbolMechanism(Enumerable):
     first: int = 0
     unbiased: bool = True
 
-    @property
-    def answers(self) -> tuple[Answer, ...]:
-        return (Answer(self.channel, 1),)
-
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
-        symbols, fits = self._symbols(private)
-        drawn = source.take(symbols.size)
-        codes = self.channel.respond(symbols, DrawnWords(drawn.copy()))
-        # Whoever holds none of the symbols answers at random, from the same words.
-        at_random = self._blind_channel.respond(symbols, DrawnWords(drawn))
-        return Reports(self, even_pointers(symbols.size, 1), None, np.where(fits, codes, at_random))
-
-    @cached_property
-    def _blind_channel(self) -> FiniteChannel:
-        return self.channel.blind()
+    def encode(self, private: Any, words: Words) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        return self._symbols(private)
 
     def count(self, private: Any) -> int:
         return len(self._symbols(private)[0])
@@ -84,9 +121,9 @@ class SymbolMechanism(Enumerable):
         return [self.first + worst.likelier, self.first + worst.rarer]
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        return np.array(self.channel.row(int(private) - self.first), dtype=object), self.channel.total
+        return self.counts_of([int(private) - self.first])
 
-    def blind(self) -> SymbolMechanism:
+    def blind(self) -> Self:
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), channel=self.channel.blind())
 
     def __repr__(self) -> str:
@@ -97,7 +134,7 @@ class SymbolMechanism(Enumerable):
 class LabelMechanism(SymbolMechanism):
     """A label by k-ary response; the estimate is of its indicator: (1[answer = j] - q)/(p - q) for each class j.
 
-    ``entry`` = 1/(p-q) is what an answer adds to its class, ``offset`` = -q/(p-q) what every class starts from.
+    So ``entry`` = 1/(p-q) and ``offset`` = -q/(p-q).
     """
 
     entry: float = 1.0
@@ -111,13 +148,6 @@ class LabelMechanism(SymbolMechanism):
     def transition(self) -> NDArray[np.float64]:
         """The probability of reporting class j (column) for the true class i (row)."""
         return self.channel.probabilities
-
-    def estimate(self, reports: Reports) -> Estimate:
-        shape = (reports.users, self.shape.dimensions)
-        values = np.full(reports.codes.size, self.entry)
-        return Estimate(
-            shape, reports.indptr, reports.codes.astype(np.int32), values, self.offset, self.unbiased
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,7 +182,7 @@ def build_esw(epsilon: float, levels: int) -> LevelMechanism:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemMechanism(RowMechanism, Enumerable):
+class ItemMechanism(RowMechanism, SingleAnswerMechanism):
     """A row as a set of items, padded with L different blanks to a public length L; one of the L is drawn and answered.
 
     The answer is a k-ary response over the d items and the L blanks, so one code is sent, whatever the row holds. An
@@ -170,14 +200,10 @@ class ItemMechanism(RowMechanism, Enumerable):
     size: int
     length: int
     channel: KaryChannel
-    entry: float
-    offset: float
+    entry: float = 1.0
+    offset: float = 0.0
     subject: Subject = "features"
     unbiased: bool = True
-
-    @property
-    def answers(self) -> tuple[Answer, ...]:
-        return (Answer(self.channel, 1),)
 
     @cached_property
     def shape(self) -> ReportShape:
@@ -203,13 +229,9 @@ class ItemMechanism(RowMechanism, Enumerable):
         """The root mean square of an entry of an estimate (offset aside): all entries are alike; public."""
         return self.entry
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
-        codes = self.channel.respond(self.draw_items(Rows(private, self.size), source), source)
-        return Reports(self, even_pointers(codes.size, 1), None, codes)
-
-    def draw_items(self, rows: Rows, words: Words) -> NDArray[np.int64]:
+    def encode(self, private: Any, words: Words) -> tuple[NDArray[np.int64], None]:
         """Draw one of L places for every user: the item there, or the place's own blank if there is none."""
+        rows = Rows(private, self.size)
         owners, items = rows.nonzero()
         counts = np.bincount(owners, minlength=rows.users)
         # A longer row draws from all its items: each is then drawn more rarely than 1/L, which costs no privacy.
@@ -217,21 +239,13 @@ class ItemMechanism(RowMechanism, Enumerable):
         symbols = self.size + place
         has = place < counts
         symbols[has] = items[row_pointers(counts)[:-1][has] + place[has]]
-        return symbols
+        return symbols, None
 
     def altered(self, private: Any) -> int:
         """Return the number of rows with more items than the public length, or values besides 0 and 1."""
         rows = Rows(private, self.size)
         long = np.bincount(rows.nonzero()[0], minlength=rows.users) > self.length
         return int((long | rows.outside(PublicRange(0.0, 1.0), binary=True)).sum())
-
-    def estimate(self, reports: Reports) -> Estimate:
-        codes = reports.codes.astype(np.int64)
-        real = codes < self.size
-        values = np.full(int(real.sum()), self.entry)
-        indptr = row_pointers(real.astype(np.int64))
-        shape = (reports.users, self.size)
-        return Estimate(shape, indptr, codes[real].astype(np.int32), values, self.offset, self.unbiased)
 
     def extremes(self) -> list[NDArray[np.int64]]:
         """Return no item against as many as fit, and one item against another."""
@@ -245,12 +259,9 @@ class ItemMechanism(RowMechanism, Enumerable):
         items = Rows(np.asarray(private)[None, :], self.size).nonzero()[1]
         if items.size > self.length:
             raise InputError(f"only rows of at most {self.length} items are enumerated, got {items.size}")
-        drawn = [*items.tolist(), *range(self.size + len(items), self.size + self.length)]
-        rows = [np.array(self.channel.row(symbol), dtype=object) for symbol in drawn]
-        counts: NDArray[np.object_] = np.sum(rows, axis=0)
-        return counts, self.length * self.channel.total
+        return self.counts_of([*items.tolist(), *range(self.size + len(items), self.size + self.length)])
 
-    def blind(self) -> ItemMechanism:
+    def blind(self) -> Self:
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), channel=self.channel.blind())
 
     def described(self) -> dict[str, Any]:

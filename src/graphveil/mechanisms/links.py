@@ -81,6 +81,13 @@ class AskedPairs:
         return rows, others + (others >= self.left_out[rows])
 
 
+def link_mechanism(mechanism: Mechanism) -> LinkMechanism:
+    """Return the mechanism if it is a `LinkMechanism`, whose reports can be read as lists; refuse it otherwise."""
+    if not isinstance(mechanism, LinkMechanism):
+        raise InputError(f"links are read from reports of links, these are of {mechanism.subject}")
+    return mechanism
+
+
 def told_by_both_ends(mechanism: Mechanism) -> Claim:
     """Return the most that one link costs if both its users answer for it, though only one was meant to.
 
@@ -153,11 +160,6 @@ class LinkMechanism(Enumerable):
         return int((np.asarray(one) != np.asarray(other)).sum()) == 1
 
     @property
-    def beyond_audit(self) -> tuple[str, ...]:
-        """The limits of an audit of this mechanism, in sentences."""
-        return ()
-
-    @property
     def ends(self) -> Ends:
         """The users of a pair who answer for it: the one with the larger number, or both."""
         return "one"
@@ -217,10 +219,6 @@ class LinkMechanism(Enumerable):
         return counts, np.concatenate(codes)
 
     def check_owners(self, reports: Reports, owners: NDArray[np.int64]) -> None:
-        """Refuse reports that name somebody whom their owner was not asked about.
-
-        ``owners`` are the numbers of those who report.
-        """
         pointers, codes = self.neighbours(reports)
         users, others = np.repeat(owners, np.diff(pointers)), codes.astype(np.int64)
         if (others == users).any() or (self.ends == "one" and (others > users).any()):

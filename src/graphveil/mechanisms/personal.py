@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,14 +22,11 @@ from graphveil.checks import check_shares
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import (
     Answer,
-    Enumerable,
     Estimate,
     Mechanism,
     ReportShape,
-    RowMechanism,
-    Subject,
 )
-from graphveil.mechanisms.features import Asking
+from graphveil.mechanisms.features import ValueMechanism
 from graphveil.mechanisms.personal_losses import (
     Way,
     WholeReports,
@@ -42,7 +39,6 @@ from graphveil.mechanisms.personal_losses import (
 )
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import (
-    PublicRange,
     Rows,
     binary_symbols,
     choose_some,
@@ -102,7 +98,7 @@ def level_of(private: Any) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PersonalMechanism(RowMechanism, Enumerable):
+class PersonalMechanism(ValueMechanism):
     """A level and m' of d values, both randomized: τ' by ``level_channel``, each value by the channel of ``ways[τ-1][τ']``.
 
     Everybody names as many dimensions as anybody answers, chosen without looking; m' of them are answered, the others get
@@ -124,26 +120,18 @@ class PersonalMechanism(RowMechanism, Enumerable):
     the largest budget, which holds for any two.
     """
 
-    name: str
-    claim: Claim
-    public: PublicRange
-    size: int
-    budgets: tuple[float, ...]
+    budgets: tuple[float, ...] = field()
     level_channel: Channel
     ways: tuple[tuple[Way, ...], ...]
     unbiased: bool = False
-    binary: bool = False
     shares: tuple[float, ...] | None = None
-    favoured: Asking | None = None
     blinded: bool = False
-    subject: Subject = "features"
 
     def __post_init__(self) -> None:
         if self.shares is not None:
             fixed = self._checked(self.shares)
             object.__setattr__(self, "shares", tuple(fixed.tolist()))
-        if (self.asking.size, self.asking.count) != (self.size, self.most):
-            raise InputError(f"favoured must be about {self.most} of {self.size} values")
+        super().__post_init__()
         for ways in zip(*self.ways, strict=True):
             for group in groups(ways).values():
                 first = ways[group[0]].channel
@@ -158,13 +146,12 @@ class PersonalMechanism(RowMechanism, Enumerable):
 
     @cached_property
     def most(self) -> int:
-        """The largest number of values that anybody answers."""
         return max(way.count for ways in self.ways for way in ways)
 
-    @cached_property
-    def asking(self) -> Asking:
-        """The choice of values that are named."""
-        return Asking(self.size, self.most) if self.favoured is None else self.favoured
+    @property
+    def answer_square(self) -> float:
+        square = self.spread**2 * self.shape.length * self.most / self.size**2
+        return square / self.asking.mean_square_factor
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -266,7 +253,6 @@ class PersonalMechanism(RowMechanism, Enumerable):
         return Reports(self, pointers, places.ravel(), codes.ravel())
 
     def costs(self, private: Any) -> Floats:
-        """Return the ε that each of these users spends: the budget of their level."""
         levels = PersonalRows.of(private, self.size).clipped_levels(len(self.budgets))
         return np.array(self.budgets)[levels - 1]
 
@@ -556,34 +542,17 @@ class PersonalMechanism(RowMechanism, Enumerable):
 
     def described(self) -> dict[str, Any]:
         ways = [[[way.count, way.first, way.channel.fingerprint] for way in beside] for beside in self.ways]
-        return {
-            "dims": self.size,
-            "range": [self.public.low, self.public.high],
-            "budgets": self.budgets,
-            "encoding": "threshold" if self.binary else "rounding",
-            "level": self.level_channel.fingerprint,
-            "ways": ways,
-            **self.asking.described(),
-        }
+        level = self.level_channel.fingerprint
+        return {**super().described(), "budgets": self.budgets, "level": level, "ways": ways}
 
     def __repr__(self) -> str:
         budgets = ", ".join(f"{budget:g}" for budget in self.budgets)
         return f"{type(self).__name__}({self.name}, budgets {budgets}, at most {self.most} of {self.size} values)"
 
 
-def level_budgets(mechanism: Mechanism) -> tuple[float, ...] | None:
-    """Return the cost of a report for a user of each level.
-
-    None if users choose no level, and everybody pays the claim.
-    """
-    return mechanism.budgets if isinstance(mechanism, PersonalMechanism) else None
-
-
 def strictest_budget(mechanism: Mechanism) -> float:
     """Return the ε that a mechanism was asked for: the claim, or the smallest budget users can choose."""
-    if isinstance(mechanism, PersonalMechanism) and not mechanism.blinded:
-        return mechanism.budgets[0]
-    return mechanism.claim.epsilon
+    return mechanism.budgets[0] if mechanism.budgets and mechanism.claim.epsilon else mechanism.claim.epsilon
 
 
 def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 
 from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms.base import Estimate, Mechanism
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import is_own_class, load_entry
 from graphveil.mechanisms.reports import Reports
 from graphveil.plugins import PREFIX, load_file
@@ -282,9 +281,7 @@ def _sent(built: Any, watch: Watch, rows: Any, seed: int) -> SentReports:
     message = error = None
     with watch.during():
         try:
-            for look in (
-                (built.count, built.costs) if isinstance(built, PersonalMechanism) else (built.count,)
-            ):
+            for look in (built.count, built.costs):
                 with suppress(Exception):  # whether they fail is judged elsewhere
                     look(rows)
             message = Reports.to_bytes(built.randomize(rows, SeededWords(seed)))

@@ -21,7 +21,6 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports, entry
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.mechanisms.labels import LabelMechanism
-from graphveil.mechanisms.personal import level_budgets
 from graphveil.methods.private_links import PrivateLinks, link_plan
 from graphveil.methods.private_targets import ReportedNorms, label_plan, norm_plan
 from graphveil.methods.tasks import Task, Trained, task_of
@@ -86,8 +85,7 @@ class Questions:
     @property
     def level_budgets(self) -> tuple[float, ...] | None:
         """The cost of the features for a user of each level, where users choose one: all rounds added up."""
-        rounds = [level_budgets(mechanism) for mechanism in self.mechanisms]
-        budgets = [by_level for by_level in rounds if by_level is not None]
+        budgets = [mechanism.budgets for mechanism in self.mechanisms if mechanism.budgets]
         return tuple(sum(spent) for spent in zip(*budgets, strict=True)) if budgets else None
 
     def open_ledger(self, users: Users) -> Ledger:

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from graphveil import denoise, learn
 from graphveil.channels.sampling import SeededWords
-from graphveil.mechanisms import Estimate, FeatureMechanism, PersonalMechanism, Reports
+from graphveil.mechanisms import Estimate, PersonalMechanism, Reports
+from graphveil.mechanisms.features import value_mechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.tasks import LINK, graph_targets
@@ -89,8 +90,7 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     reports
         The reports of the round that is imitated.
     """
-    mechanism, users = reports.mechanism.blind(), reports.users
-    assert isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
+    mechanism, users = value_mechanism(reports.mechanism.blind()), reports.users
     # Any rows will do; these are one number, seen as often as needed.
     nothing: Any = np.broadcast_to(mechanism.public.low, (users, mechanism.shape.dimensions))
     if isinstance(mechanism, PersonalMechanism):

@@ -12,7 +12,8 @@ from pydantic import Field
 from graphveil import denoise, learn, linear
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.mechanisms import FeatureMechanism, Mechanism, PersonalMechanism, Reports
+from graphveil.mechanisms import Mechanism, Reports
+from graphveil.mechanisms.features import ValueMechanism, value_mechanism
 from graphveil.mechanisms.registry import takes_levels
 from graphveil.methods.job import Job, Questions, feature_plan, questions_of, with_options
 from graphveil.methods.method import AUTO, TRAINING_GRID, Capabilities, Grid, Method, Tuned, train_backbone
@@ -127,7 +128,7 @@ class Togl(Method):
     def _target(self, job: Job, topology: Topology, first: Reports, second: Plan) -> Target:
         """Return the attributes that round 2 asks for, from the reports of round 1."""
         settings: ToglSettings = job.settings
-        asked = _targetable(second).asking.count
+        asked = _targetable(second).most
         scores = attribute_scores(job, topology, first.estimate())
         if settings.pool == "top":
             return learn.printed_target(scores, asked, 0.5 if settings.rho == AUTO else float(settings.rho))
@@ -151,9 +152,7 @@ def split_of(job: Job) -> float:
         mechanism = feature_plan(job, share * job.epsilon, **_asked(job)).build()
         if not _can_target(mechanism):
             return None
-        return learn.TargetRound(
-            mechanism.asking.count, learn.answer_square(mechanism) / mechanism.public.half_width**2
-        )
+        return learn.TargetRound(mechanism.most, mechanism.answer_square / mechanism.public.half_width**2)
 
     # Private links are not known before they are asked for.
     spread = settings.analysis_hops > 0 and not job.budgets.private_links
@@ -176,24 +175,18 @@ def _known_before(first: Reports, second: Plan) -> float:
 
     Asked with that probability, an attribute would be known as well.
     """
-    asked_before, next_one = first.mechanism, _targetable(second)
-    assert _can_target(asked_before)
-    return (
-        asked_before.asking.count
-        / asked_before.size
-        * learn.answer_square(next_one)
-        / learn.answer_square(asked_before)
-    )
+    asked_before, next_one = value_mechanism(first.mechanism), _targetable(second)
+    return asked_before.most / asked_before.size * next_one.answer_square / asked_before.answer_square
 
 
 def _asked(job: Job) -> dict[str, Any]:
     """Return the number of values that a round asks for, where it follows from the whole budget."""
     if job.settings.m_from == "round":
         return {}
-    return {"sampled": _targetable(feature_plan(job)).asking.count}
+    return {"sampled": _targetable(feature_plan(job)).most}
 
 
-def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
+def _targetable(plan: Plan) -> ValueMechanism:
     """The mechanism of a plan, if it can ask some attributes more often than others."""
     mechanism = plan.build()
     if not _can_target(mechanism):
@@ -204,9 +197,9 @@ def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
     return mechanism
 
 
-def _can_target(mechanism: Mechanism) -> TypeGuard[FeatureMechanism | PersonalMechanism]:
+def _can_target(mechanism: Mechanism) -> TypeGuard[ValueMechanism]:
     """Return whether a mechanism asks for some of the values, and can ask for some of them more often."""
-    return isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) and mechanism.shape.names_dimensions
+    return isinstance(mechanism, ValueMechanism) and mechanism.shape.names_dimensions
 
 
 class FirstRound(Togl):

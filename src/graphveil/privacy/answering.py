@@ -10,7 +10,6 @@ import numpy as np
 from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import ClaimError, ClippedWarning, InputError, PrivacyError
 from graphveil.mechanisms import Mechanism, NeighbourLists, Reports, entry
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.rows import row_norms
 from graphveil.privacy.ledger import Ledger
 from graphveil.privacy.plan import Plan
@@ -112,7 +111,7 @@ def answer(
     if plan.of == "norm":
         private = row_norms(private)
     _check_fit(plan, mechanism, private, ledger)
-    costs = mechanism.costs(private) if isinstance(mechanism, PersonalMechanism) else None
+    costs = mechanism.costs(private) if mechanism.budgets else None
     ledger.charge(plan, _spent(costs, plan, len(ledger.asked(plan))))
     if blind and plan.subject == "features":
         mechanism = mechanism.blind()

@@ -15,7 +15,6 @@ from graphveil.channels.exact import MARGIN, Claim
 from graphveil.checks import check_whole
 from graphveil.errors import BudgetError, InputError, PrivacyError
 from graphveil.mechanisms.base import Mechanism, Subject
-from graphveil.mechanisms.personal import level_budgets
 from graphveil.privacy.plan import Plan
 
 # Every channel leaves 2^-40 of its claim unspent, so claims whose sum passes a budget by less have not overdrawn it.
@@ -212,9 +211,9 @@ class Ledger:
 
     def costs_by_level(self, plan: Plan) -> Floats:
         """Return the cost of a plan for a user of each level that was declared."""
-        budgets = level_budgets(plan.build())
+        budgets = plan.build().budgets
         count = len(self._by_level)
-        if budgets is None or count == 1:
+        if not budgets or count == 1:
             return np.full(count, plan.claim.epsilon)
         if len(budgets) != count:
             raise InputError(f"the plan has budgets for {len(budgets)} levels, {count} were declared")

@@ -31,7 +31,6 @@ from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism, ClassModel, Integers
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_NAMED_USERS, MAX_WORD
-from graphveil.mechanisms.personal import PersonalMechanism
 from graphveil.mechanisms.registry import Entry
 from graphveil.mechanisms.rows import PublicRange
 
@@ -167,9 +166,7 @@ class Plan(BaseModel):
                 raise ValueError(f"options must not hold {key!r}, which the plan says itself")
         self._check_class()
         mechanism = self.build()
-        if self.of == "norm" and (
-            self.subject != "features" or self.dims != 1 or isinstance(mechanism, PersonalMechanism)
-        ):
+        if self.of == "norm" and (self.subject != "features" or self.dims != 1 or mechanism.budgets):
             raise ValueError("a norm is one value: ask by a mechanism for features without levels, dims = 1")
         if mechanism.trust == "curator" and self.users != "all":
             raise ValueError(f"{self.mechanism} is a curator's mechanism: ask 'all' users")

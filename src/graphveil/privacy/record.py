@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.base import Trust
-from graphveil.mechanisms.links import LinkMechanism, told_by_both_ends
+from graphveil.mechanisms.links import told_by_both_ends
 from graphveil.mechanisms.personal import level_loss
 from graphveil.mechanisms.registry import origin
 from graphveil.number_format import counted, rounded_up
@@ -388,7 +388,7 @@ def _is_ideal(charge: Charge) -> bool:
 
 
 def _beyond_audit(charge: Charge) -> tuple[str, ...]:
-    return charge.built.beyond_audit if isinstance(charge.built, LinkMechanism) else ()
+    return () if charge.built is None else charge.built.beyond_audit
 
 
 def _trust(charges: Sequence[Charge]) -> Trust:

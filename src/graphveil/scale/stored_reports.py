@@ -23,7 +23,6 @@ from graphveil.errors import InputError, MessageError
 from graphveil.files import read_json
 from graphveil.graphs.tables import Column, Lists, TableFile, write_table
 from graphveil.mechanisms import Mechanism, Reports
-from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan
 from graphveil.privacy.plan import plan_digest
@@ -198,7 +197,7 @@ def write_reports(
 def mechanism_of(plan: Plan, users: NDArray[np.int64]) -> Mechanism:
     """Return the mechanism of a plan for these users, given by original numbers in the order of the part."""
     mechanism = plan.build()
-    if not isinstance(mechanism, ClassMechanism) or plan.users == "all" or not users.size:
+    if plan.of != "class" or not users.size:
         return mechanism
     asked = np.array(plan.users, dtype=np.int64)
     order = np.argsort(asked)
