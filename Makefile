@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+MUTANTS ?= .mutants
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 # Tests of one file stay in one process, which shares what they set up.
@@ -12,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-collect test test-slow lint bench clean
+.PHONY: help demo demo-collect test test-quick test-slow test-mutations lint bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -24,11 +25,17 @@ demo-collect: $(INSTALLED)  ## a collector, 1,000 devices and two studies over H
 	$(BIN)/graphveil collect demo
 
 test: lint  ## linters, types, tests and the examples in docstrings
-	$(BIN)/python -m pytest -q $(PARALLEL)
 	$(BIN)/python -m pytest -q --doctest-modules src
+	$(BIN)/python -m pytest -q $(PARALLEL)
 
-test-slow: $(INSTALLED)  ## the tests that take minutes
-	$(BIN)/python -m pytest -q tests/slow
+test-quick: $(INSTALLED)  ## the core promises of every room, in 90 seconds
+	$(BIN)/python -m pytest -q $(PARALLEL) @tests/quick.txt
+
+test-slow: $(INSTALLED)  ## the tests that take minutes; PART=audits runs one part, AGAIN=1 what has passed too
+	$(BIN)/python -m pytest -q tests/slow --part "$(PART)" $(if $(AGAIN),--again)
+
+test-mutations: $(INSTALLED)  ## how many of 300 small mistakes the tests see; kept in MUTANTS=folder
+	$(BIN)/python -m tests.mutation $(MUTANTS)
 
 lint: $(INSTALLED)  ## ruff and mypy
 	$(BIN)/ruff check
@@ -39,7 +46,7 @@ bench: $(INSTALLED)  ## speed and memory, as ratios to a reference in the same r
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove the virtual environment, builds and caches
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .slow .mutants build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installs again only when a dependency has changed; the stamp is written last, so a failed install is repeated.

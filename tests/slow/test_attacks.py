@@ -13,8 +13,11 @@ POINTS = len(CASES) * len(EPSILONS)
 
 @pytest.mark.statistical  # RATE / POINTS each: one in a million for all of them
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_no_attack_is_above_its_bound(case):
-    assert broken(case.campaign().points, RATE, POINTS) == []
+def test_no_attack_is_above_its_bound(case, shows):
+    points = case.campaign().points
+    found = broken(points, RATE, POINTS)
+    shows(f"{len(points)} budgets, {len(found)} above their bound")
+    assert found == []
 
 
 def test_printed_levels_are_always_guessed():

@@ -13,7 +13,7 @@ __all__ = ["database", "postgresql"]
 MOST_MEGABYTES = 30
 
 
-def test_a_hundred_thousand_uploads_and_ten_kills(tmp_path, database):
+def test_a_hundred_thousand_uploads_and_ten_kills(tmp_path, database, shows):
     seen = run_campaign(
         tmp_path / "c",
         database,
@@ -24,21 +24,23 @@ def test_a_hundred_thousand_uploads_and_ten_kills(tmp_path, database):
         kills=10,
         fork=False,
     )
+    shows(seen)
     assert seen.broken > 0
 
 
 @pytest.mark.parametrize("requests", [1_000_000])
-def test_a_million_fuzzed_requests_find_no_fault_and_no_leak(tmp_path, requests):
+def test_a_million_fuzzed_requests_find_no_fault_and_no_leak(tmp_path, requests, shows):
     seen = fuzz_for(tmp_path / "c", requests, log=str(tmp_path / "log"))
+    shows(f"{requests} requests, {len(seen.faults)} faults, megabytes {seen.megabytes}")
     assert not seen.faults
     assert "Traceback" not in (tmp_path / "log").read_text()
     # It has allocated what it keeps after the first tenth.
     assert seen.megabytes[requests] - seen.megabytes[requests // 10] < MOST_MEGABYTES
 
 
-def test_what_the_description_allows_is_never_a_fault_however_often(tmp_path):
+def test_what_the_description_allows_is_never_a_fault_however_often(tmp_path, shows):
     tried = described_requests(tmp_path / "c", 2000)
-    print(sorted(tried.items()))
+    shows(*(f"{status}: {count}" for status, count in sorted(tried.items())))
     assert tried.total() > 5000
 
 

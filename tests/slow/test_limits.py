@@ -12,7 +12,8 @@ def campaign():
 
 
 @pytest.mark.parametrize("name", names())
-def test_hostile_settings_are_refused_or_served(campaign, name):
+def test_hostile_settings_are_refused_or_served(campaign, name, shows):
     *wrong, whole = campaign[name]
+    shows(f"{whole['tried']} settings, {len(wrong)} wrong")
     assert wrong == []
     assert whole["tried"] > 1000

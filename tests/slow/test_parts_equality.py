@@ -16,10 +16,11 @@ def is_there(data):
 
 
 @pytest.mark.parametrize("data", GRAPHS)
-def test_workers_learn_what_one_process_learns(data):
+def test_workers_learn_what_one_process_learns(data, shows):
     if not is_there(data):
         pytest.skip(f"{data}.npz is not in $GRAPHVEIL_DATA")
     found = list(compare(graphs=(data,)))
     assert len(found) == len(METHODS) * len(WORKERS) * 2
     apart = [" ".join(each.cells()) for each in found if not each.met]
+    shows(f"{len(found)} comparisons, {len(apart)} apart")
     assert not apart, apart
