@@ -30,7 +30,7 @@ from starlette.responses import Response
 
 from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.collect.app import UNTRACED
 from graphveil.collect.database import Database
 from graphveil.collect.folder import CollectionSettings
@@ -176,7 +176,7 @@ def prepared(folder: Path, users: int) -> tuple[Collection, Any, Reports]:
                 ROSTER.update().where(ROSTER.c.node == each.node).values(credential=credential, **told)
             )
     rows = np.random.default_rng(SEED).random((users, PLAN.dims or 0))
-    return collection, collection.publish(PLAN, EXPIRES), PLAN.build().randomize(rows, SeededWords(SEED))
+    return collection, collection.publish(PLAN, EXPIRES), PLAN.build().randomize(rows, SeededBits(SEED))
 
 
 def credential_of(node: int) -> str:

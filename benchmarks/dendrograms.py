@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from benchmarks.result import Result, Sizes
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import dendrogram
 
 USERS, LINKS, SEED = 2_708, 5_278, 0
@@ -48,10 +48,10 @@ def seconds(users: int, share: float, steps: int) -> float:
     who[pairs[private]] = True
     known = np.where(who[pairs].all(axis=1), dendrogram.KNOWN, dendrogram.PUBLIC)
     kinds = np.where(private, dendrogram.PRIVATE, known).astype(np.int8)
-    graph, words = dendrogram.links_of(users, pairs, kinds), SeededWords(SEED)
-    tree = dendrogram.random_tree(users, who, words.take(users))
+    graph, random_bits = dendrogram.links_of(users, pairs, kinds), SeededBits(SEED)
+    tree = dendrogram.random_tree(users, who, random_bits.take(users))
     dendrogram.count_links(tree, graph)
-    drawn = words.take(dendrogram.WORDS_A_STEP * steps)
+    drawn = random_bits.take(dendrogram.WORDS_A_STEP * steps)
     start = time.perf_counter()
     dendrogram.walk(tree, graph, drawn, TILT)
     return time.perf_counter() - start

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
-from graphveil.channels import FiniteChannel, SeededWords, SystemWords, Words, kary, onebit, piecewise
+from graphveil.channels import FiniteChannel, RandomBits, SeededBits, SystemBits, kary, onebit, piecewise
 from graphveil.channels.sampling import BLOCK
 
 # At most this many times as long as the raw words.
@@ -55,12 +55,12 @@ def in_blocks(take: Take, count: int) -> int:
 
 def run(sizes: Sizes) -> list[Result]:
     """All channels with both kinds of words."""
-    seeded = _compare("Philox words", philox_words(), SeededWords(SEED), sizes)
-    system = _compare("system words", system_words(), SystemWords(), sizes)
+    seeded = _compare("Philox words", philox_words(), SeededBits(SEED), sizes)
+    system = _compare("system words", system_words(), SystemBits(), sizes)
     return seeded + system
 
 
-def _compare(reference: str, take: Take, words: Words, sizes: Sizes) -> list[Result]:
+def _compare(reference: str, take: Take, random_bits: RandomBits, sizes: Sizes) -> list[Result]:
     found = channels()
     generator = np.random.default_rng(SEED)
     calls: dict[str, Call] = {
@@ -69,7 +69,7 @@ def _compare(reference: str, take: Take, words: Words, sizes: Sizes) -> list[Res
     }
     for case, channel in found.items():
         symbols = generator.integers(0, channel.input_count, sizes.draws)
-        calls[case] = lambda channel=channel, symbols=symbols: channel.respond(symbols, words)  # type: ignore[misc]
+        calls[case] = lambda channel=channel, symbols=symbols: channel.respond(symbols, random_bits)  # type: ignore[misc]
     timings = interleaved(calls, sizes.repetitions)
     return [
         Result(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.result import Result, Sizes
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.denoise import private_graph
 from graphveil.graphs import symmetric_csr
 from graphveil.mechanisms import NeighbourLists, mechanism
@@ -52,7 +52,7 @@ def run(sizes: Sizes) -> list[Result]:
 def sparse(lists: NeighbourLists, users: int, epsilon: float) -> Any:
     """What a run does with lists of neighbours."""
     built = mechanism("blink", epsilon=epsilon, dims=users, share=SHARE)
-    return private_graph(built.randomize(lists, SeededWords(SEED)), "hybrid", SEED)
+    return private_graph(built.randomize(lists, SeededBits(SEED)), "hybrid", SEED)
 
 
 def dense(lists: NeighbourLists, users: int, epsilon: float) -> Any:

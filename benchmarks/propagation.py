@@ -24,7 +24,7 @@ from scipy.sparse import csr_array, diags_array
 from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from benchmarks.whole import _data, _peak
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.denoise import PageRankDenoiser
 from graphveil.graphs import Graph, Users
 from graphveil.mechanisms import Estimate, mechanism
@@ -174,7 +174,7 @@ def reported(users: Users, sampled: int) -> Estimate:
     rows = users.raw.features
     dims = rows.shape[1]
     built = mechanism("hds", epsilon=EPSILON, dims=dims, range=(0, 1), sampled=min(sampled, dims))
-    return built.randomize(rows, SeededWords(SEED)).estimate()
+    return built.randomize(rows, SeededBits(SEED)).estimate()
 
 
 def some_columns(estimate: Estimate, count: int) -> Estimate:

@@ -12,7 +12,7 @@ from benchmarks.dense import dense_multibit
 from benchmarks.measure import Call, interleaved, peak_megabytes
 from benchmarks.result import Result, Sizes
 from benchmarks.rows import sparse_rows
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.mechanisms import Mechanism, mechanism
 
 # At least 100 times as fast, and a hundredth of the memory.
@@ -38,7 +38,7 @@ def run(sizes: Sizes) -> list[Result]:
 
 
 def _compare(case: str, ours: Mechanism, rows: object, dense: np.ndarray, repetitions: int) -> list[Result]:
-    words, generator = SeededWords(SEED), np.random.default_rng(SEED)
+    words, generator = SeededBits(SEED), np.random.default_rng(SEED)
 
     def sparse_way() -> object:
         return ours.randomize(rows, words)
@@ -79,7 +79,7 @@ def width(name: str, rows: object, users: int = 50) -> Result:
     some = rows[:users]  # type: ignore[index]
     dimensions = some.shape[1]
     ours = mechanism(name, epsilon=EPSILON, dims=dimensions, range=RANGE)
-    reports = ours.randomize(some, SeededWords(SEED))
+    reports = ours.randomize(some, SeededBits(SEED))
     named = 0 if reports.dims is None else reports.dims.nbytes
     return Result(
         "reports",

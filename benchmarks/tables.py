@@ -17,7 +17,7 @@ from benchmarks.draws import in_blocks, philox_words
 from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from graphveil import channels
-from graphveil.channels import FiniteChannel, SeededWords
+from graphveil.channels import FiniteChannel, SeededBits
 from graphveil.channels.channel import verified
 
 EPSILONS = (0.01, 1.0, 6.0)
@@ -36,7 +36,7 @@ class Family:
     def first_code(self, epsilon: float) -> FiniteChannel:
         """Build the channel without the cache of the process, and draw once."""
         channel = verified(inspect.unwrap(self.build)(epsilon, **self.settings))
-        channel.respond(np.zeros(1, dtype=np.int64), SeededWords(0))
+        channel.respond(np.zeros(1, dtype=np.int64), SeededBits(0))
         return channel
 
 

@@ -15,7 +15,7 @@ from torch_geometric.nn import GCNConv
 from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from benchmarks.rows import sparse_rows
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.graphs import Graph, from_arrays
 from graphveil.learn import Schedule, Targets, Topology, build_backbone, fit
 from graphveil.learn.inputs import report_input
@@ -48,7 +48,7 @@ def run(sizes: Sizes) -> list[Result]:
     source, rows = sparse_rows(sizes.users, sizes.dimensions)
     graph = random_graph(rows.shape[0])
     built = mechanism("multibit", epsilon=1.0, dims=rows.shape[1], range=(0, 1))
-    reports = built.randomize(rows, SeededWords(SEED))
+    reports = built.randomize(rows, SeededBits(SEED))
     labels, train, validation = (
         torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)
     )

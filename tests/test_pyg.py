@@ -38,7 +38,7 @@ def test_rows_have_the_norm_that_inputs_have():
 def test_unscaled_features_are_the_mechanism_s_estimate():
     private = Privatize("piecewise", epsilon=1.0, range=(0, 1), scaled=False, seed=3)(data())
     built = gv.mechanism("piecewise", epsilon=1.0, dims=12, range=(0, 1))
-    expected = built.randomize(ROWS.numpy(), gv.SeededWords(3)).estimate().dense()
+    expected = built.randomize(ROWS.numpy(), gv.SeededBits(3)).estimate().dense()
     np.testing.assert_allclose(private.x.numpy(), expected, rtol=1e-6)
 
 
@@ -234,7 +234,7 @@ def test_nfr_says_which_threshold_selects():
 
 def test_no_threshold_selects_any_report_of_multibit():
     reports = gv.mechanism("multibit", epsilon=1.0, dims=12, range=(0, 1)).randomize(
-        ROWS.numpy(), gv.SeededWords(0)
+        ROWS.numpy(), gv.SeededBits(0)
     )
     largest = reports.mechanism.largest
     effect = gv.pyg.NFR(0.25 * largest).effective(reports.estimate())

@@ -19,7 +19,8 @@ with quiet_interrupt():
     from graphveil import channels as channels, errors as errors, mechanisms as mechanisms, privacy as privacy
     from graphveil.audit import audit as audit
     from graphveil.channels import Channel as Channel, Claim as Claim
-    from graphveil.channels import SeededWords as SeededWords, SystemWords as SystemWords
+    from graphveil.channels import SeededBits as SeededBits, SystemBits as SystemBits
+    from graphveil.channels.sampling import SeededWords as SeededWords, SystemWords as SystemWords
     from graphveil.errors import BudgetError as BudgetError, ClaimError as ClaimError
     from graphveil.errors import ClippedWarning as ClippedWarning, GraphveilError as GraphveilError
     from graphveil.errors import InputError as InputError, MessageError as MessageError

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from graphveil import denoise
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.checks import check_whole
 from graphveil.denoise import HOA, NFR, AdaptiveResidual, GroupLasso, KProp, Residual
 from graphveil.errors import InputError, PrivacyError
@@ -121,9 +121,9 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         plan = self._plan(rows.shape[1])
         # Each Data has noise of its own: the difference of two that share it would be free of noise.
         stream = (len(self._answered),) if len(self._answered) else ()
-        words = None if self.seed is None else SeededWords(self.seed, *stream)
+        random_bits = None if self.seed is None else SeededBits(self.seed, *stream)
         ledger = Ledger(len(rows), plan.claim.epsilon, plan.claim.delta)
-        reports = answer(plan, rows, ledger, words, blind=self.blind)
+        reports = answer(plan, rows, ledger, random_bits, blind=self.blind)
         if self.scaled:
             inputs = report_input(reports)
             x = inputs.to_dense() if isinstance(inputs, SparseMatrix) else inputs

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import BudgetError, ClaimError, InputError, PrivacyError
 
 ROW = np.array([[0.0, 1.0, 1.0, 0.0]])
@@ -167,11 +167,11 @@ def test_there_is_one_ledger_and_one_set_of_declared_users(copied):
 def test_a_mechanism_that_does_not_keep_its_claim_is_answered_by_nobody():
     asked = gv.Plan(mechanism="ppm-printed", epsilon=1.0, dims=4, range=(0, 1), levels=2)
     ledger = gv.Ledger(users=1, epsilon=9.0)
-    for more in ({}, {"unsound": True}, {"words": SeededWords(0)}):
+    for more in ({}, {"unsound": True}, {"words": SeededBits(0)}):
         with pytest.raises(ClaimError, match="ppm-printed does not keep"):
             gv.answer(asked, ([1], ROW), ledger, **more)
     assert not ledger.charges
-    assert gv.answer(asked, ([1], ROW), ledger, SeededWords(0), unsound=True).users == 1
+    assert gv.answer(asked, ([1], ROW), ledger, SeededBits(0), unsound=True).users == 1
     sound = gv.Plan(mechanism="ppm", epsilon=1.0, dims=4, range=(0, 1), levels=2)
     assert gv.answer(sound, ([1], ROW), ledger).users == 1
 

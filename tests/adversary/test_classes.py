@@ -61,7 +61,7 @@ def test_a_model_that_looks_never_sees_a_row(seen):
         vars(table)["array"] = np.array(table.array).view(Seeing)
         vars(table)["anew"] = lambda table=table: table
     vars(plan.model)["anew"] = lambda: plan.model
-    expected = gv.Plan(**{**ASK, "epsilon": 0.75}).build().randomize(ROWS[[3, 11]], gv.SeededWords(1))
+    expected = gv.Plan(**{**ASK, "epsilon": 0.75}).build().randomize(ROWS[[3, 11]], gv.SeededBits(1))
     for _ in range(2):
         assert people().declare(1.0, seed=1).report(plan) == expected
         # As if the plan had been changed before it was first built.

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphveil import InputError, Plan, SeededWords
+from graphveil import InputError, Plan, SeededBits
 from graphveil.mechanisms import NeighbourLists, mechanism, names
 from graphveil.mechanisms.limits import MAX_DIMS, MAX_LEVELS, MAX_MEMORY, MAX_REPORT, MAX_TABLES
 
@@ -142,7 +142,7 @@ def test_what_a_plan_makes_a_client_hold_and_send_is_bounded(fields):
         plan = Plan(**fields, users=(owner,))
         lists = NeighbourLists(np.array([owner]), np.array([0, 1]), np.array([3]))
         held = {"links": lists, "features": np.zeros((1, plan.dims or 1)), "level": [1]}[plan.subject]
-        sent.append(plan.build().randomize(held, SeededWords(0)).to_bytes())
+        sent.append(plan.build().randomize(held, SeededBits(0)).to_bytes())
 
     assert peak_of(respond) < MAX_MEMORY
     assert len(sent[0]) <= MAX_REPORT

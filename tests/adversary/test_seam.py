@@ -43,7 +43,7 @@ class Free:
     def count(self, rows):
         return len(rows)
 
-    def randomize(self, rows, words):
+    def randomize(self, rows, random_bits):
         return rows
 
 
@@ -194,7 +194,7 @@ def test_a_masked_value_is_answered_like_one_that_is_missing():
     hidden = np.ma.masked_array([[0.0, 1.0, 1.0, 0.0]], mask=[[0, 1, 0, 0]])
     missing = np.array([[0.0, np.nan, 1.0, 0.0]])
     mechanism = gv.mechanism("onebit", epsilon=1.0, dims=4, range=(0, 1))
-    assert mechanism.randomize(hidden, gv.SeededWords(0)) == mechanism.randomize(missing, gv.SeededWords(0))
+    assert mechanism.randomize(hidden, gv.SeededBits(0)) == mechanism.randomize(missing, gv.SeededBits(0))
 
 
 @pytest.mark.parametrize("name", ["multibit", "laplace", "privunit", "item"])
@@ -203,8 +203,8 @@ def test_columns_that_are_not_there_are_passed_over(name):
     sparse.indices[1] = 9
     more = {"length": 2} if name == "item" else {}
     mechanism = gv.mechanism(name, epsilon=1.0, dims=4, range=(0, 1), **more)
-    expected = mechanism.randomize(np.array([[1.0, 0, 0, 0], [0, 0, 0, 0]]), gv.SeededWords(0))
-    assert mechanism.randomize(sparse, gv.SeededWords(0)) == expected
+    expected = mechanism.randomize(np.array([[1.0, 0, 0, 0], [0, 0, 0, 0]]), gv.SeededBits(0))
+    assert mechanism.randomize(sparse, gv.SeededBits(0)) == expected
 
 
 @pytest.mark.parametrize("pointers", [[0, 3], [1, 2], [0, 1, 2], [0, -1], [0]])

@@ -3,7 +3,7 @@
 import pytest
 
 import graphveil as gv
-from graphveil import InputError, SeededWords
+from graphveil import InputError, SeededBits
 from graphveil.channels.sampling import MAX_SEED
 from graphveil.cli import status
 from graphveil.graphs.splits import check_seed
@@ -25,7 +25,7 @@ def own_cache(monkeypatch, tmp_path):
     "take",
     [
         check_seed,
-        SeededWords,
+        SeededBits,
         lambda seed: Town(seed=seed),
         lambda seed: gv.load("town", seed, users=400),
         lambda seed: gv.run("base", "town", epsilon=1.0, seed=seed),
@@ -39,7 +39,7 @@ def test_a_seed_of_more_than_64_bits_is_refused(take, seed):
 
 def test_the_largest_seed_is_taken():
     assert check_seed(MAX_SEED) == MAX_SEED
-    assert SeededWords(MAX_SEED).take(1).size == 1
+    assert SeededBits(MAX_SEED).take(1).size == 1
     assert Town(seed=MAX_SEED).seed == MAX_SEED
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import graphveil as gv
-from graphveil.channels.sampling import SeededWords, Words
+from graphveil.channels.sampling import RandomBits, SeededBits
 from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import Users
 from graphveil.mechanisms.limits import MAX_DIMS
@@ -27,11 +27,11 @@ ODD = [0.0, 1.0, 0.5, -0.0, -3.0, 7.0, 1e-320, -1e308, 1e308, 1.7e308, math.nan,
 RANGES = [(0.0, 1.0), (-8e307, 8e307), (0.0, 1.7e308), (0.0, 1e-300), (1e15, 1e15 + 2)]
 
 
-class Counting(Words):
+class Counting(RandomBits):
     """Seeded words that are counted."""
 
     def __init__(self, seed=1):
-        self.source, self.taken = SeededWords(seed), []
+        self.source, self.taken = SeededBits(seed), []
 
     def take(self, count):
         self.taken.append(count)
@@ -65,9 +65,9 @@ def test_every_row_is_answered_in_silence_with_the_same_words_and_charged_alike(
     for value in ODD:
         for row in rows_of(value):
             for kind in (np.asarray, csr_array, lambda rows: rows.astype(object)):
-                words, ledger = Counting(), gv.Ledger(users=1, epsilon=9.0)
-                reports = gv.answer(plan, kind(row), ledger, words)
-                seen.add((tuple(words.taken), len(reports.to_bytes()), tuple(ledger.spent)))
+                random_bits, ledger = Counting(), gv.Ledger(users=1, epsilon=9.0)
+                reports = gv.answer(plan, kind(row), ledger, random_bits)
+                seen.add((tuple(random_bits.taken), len(reports.to_bytes()), tuple(ledger.spent)))
     assert len(seen) == 1
 
 
@@ -75,7 +75,7 @@ def test_explicit_zeros_of_a_sparse_row_are_not_seen():
     row = np.array([[0, 1, 0, 0, 0.5, 0]])
     explicit = csr_array((row.ravel(), np.arange(INPUTS), [0, INPUTS]), shape=row.shape)
     answered = [
-        gv.answer(asking(), each, gv.Ledger(1, 1.0), SeededWords(2)).to_bytes()
+        gv.answer(asking(), each, gv.Ledger(1, 1.0), SeededBits(2)).to_bytes()
         for each in (row, csr_array(row), explicit)
     ]
     assert len(set(answered)) == 1
@@ -86,18 +86,18 @@ def test_what_is_no_number_is_answered_too(value):
     row = np.empty((1, INPUTS), dtype=object)
     row[:] = 1
     row[0, 2] = value
-    words = Counting()
-    assert gv.answer(asking(), row, gv.Ledger(users=1, epsilon=1.0), words).users == 1
+    random_bits = Counting()
+    assert gv.answer(asking(), row, gv.Ledger(users=1, epsilon=1.0), random_bits).users == 1
     usual = Counting()
     gv.answer(asking(), np.zeros((1, INPUTS)), gv.Ledger(users=1, epsilon=1.0), usual)
-    assert words.taken == usual.taken
+    assert random_bits.taken == usual.taken
 
 
 def test_no_report_of_an_odd_row_is_out_of_the_ordinary():
     """Infinities and huge values are drawn like all others: their codes lie around the middle as everybody's do."""
     plan = ranged((0.0, 1.7e308), dims=1, centre=0.0)
     rows = np.repeat(np.full((1, INPUTS), math.inf), 500, axis=0)
-    codes = gv.answer(plan, rows, gv.Ledger(500, 1.0), SeededWords(1)).codes.astype(int)
+    codes = gv.answer(plan, rows, gv.Ledger(500, 1.0), SeededBits(1)).codes.astype(int)
     # Ten standard deviations of 2^10 codes each, around 2^15.
     assert np.abs(codes - 2**15).max() < 10 * 2**10
     assert len(np.unique(codes)) > 400
@@ -133,7 +133,7 @@ def test_a_report_follows_from_the_sketch_alone_so_that_no_seed_can_raise_its_ep
         row = np.random.default_rng(seed).random((1, INPUTS))
         # Moved towards the centre, sums shrink together, and their direction stays.
         nearer = 0.5 + (row - 0.5) / 4
-        first, second = (built.randomize(each, SeededWords(seed)).codes for each in (row, nearer))
+        first, second = (built.randomize(each, SeededBits(seed)).codes for each in (row, nearer))
         assert first.tolist() == second.tolist()
         assert (
             built.epsilon
@@ -146,10 +146,10 @@ def test_a_seed_that_makes_values_cancel_hides_them_and_tells_nothing_more():
     plan = asking(dims=1, options={"inputs": 2, "hash_seed": 0, "centre": 0.0})
     signs = plan.build().sketch.signs
     row = np.array([[0.5, 0.5 if signs[0] != signs[1] else 0.0]]) * (signs[0] != signs[1])
-    words, usual = Counting(), Counting()
-    first = gv.answer(plan, row, gv.Ledger(1, 1.0), words)
+    random_bits, usual = Counting(), Counting()
+    first = gv.answer(plan, row, gv.Ledger(1, 1.0), random_bits)
     second = gv.answer(plan, np.zeros((1, 2)), gv.Ledger(1, 1.0), usual)
-    assert (first.codes.tolist(), words.taken) == (second.codes.tolist(), usual.taken)
+    assert (first.codes.tolist(), random_bits.taken) == (second.codes.tolist(), usual.taken)
 
 
 # What is refused
@@ -206,7 +206,7 @@ def test_the_largest_sketch_is_served_within_some_megabytes():
     row = csr_array(([1.0], ([0], [MAX_DIMS - 1])), shape=(1, MAX_DIMS))
     tracemalloc.start()
     try:
-        gv.answer(plan, row, gv.Ledger(1, 1.0), SeededWords(0))
+        gv.answer(plan, row, gv.Ledger(1, 1.0), SeededBits(0))
         assert tracemalloc.get_traced_memory()[1] < 300 << 20
     finally:
         tracemalloc.stop()

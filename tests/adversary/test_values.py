@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import graphveil as gv
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import PersonalMechanism, names
 
 DIMS = 6
@@ -54,7 +54,7 @@ def test_every_row_is_answered_in_silence_and_charged_alike(plan):
                 with np.errstate(all="ignore"):
                     private = kind(row)
                 ledger = gv.Ledger(users=1, epsilon=9.0, delta=0.1)
-                reports = gv.answer(plan, held(plan, private), ledger, SeededWords(1))
+                reports = gv.answer(plan, held(plan, private), ledger, SeededBits(1))
                 assert reports.lengths.tolist() == [plan.build().shape.length]
                 assert [charge.claim for charge in ledger.charges] == [plan.claim]
 
@@ -74,7 +74,7 @@ def test_a_symbol_beyond_the_plan_is_answered_like_any_other(name, label):
     fields = {"classes": 2} if name == "krr" else {"levels": 2}
     plan = gv.Plan(mechanism=name, epsilon=1.0, **fields)
     ledger = gv.Ledger(users=2, epsilon=1.0)
-    reports = gv.answer(plan, [label, 1], ledger, SeededWords(0))
+    reports = gv.answer(plan, [label, 1], ledger, SeededBits(0))
     assert reports.users == 2
     assert ledger.spent.tolist() == [1.0, 1.0]
 
@@ -84,7 +84,7 @@ def test_a_label_beyond_the_classes_is_answered_at_random():
     """200,000 draws of a fair answer among three: each share is off by 6 deviations in one of 10^8 runs."""
     plan = gv.Plan(mechanism="krr", epsilon=3.0, classes=3)
     count = 200_000
-    reports = gv.answer(plan, np.full(count, 7), gv.Ledger(users=count, epsilon=3.0), SeededWords(3))
+    reports = gv.answer(plan, np.full(count, 7), gv.Ledger(users=count, epsilon=3.0), SeededBits(3))
     shares = np.bincount(reports.codes, minlength=3) / count
     assert np.abs(shares - 1 / 3).max() < 6 * math.sqrt(2 / 9 / count)
 
@@ -110,7 +110,7 @@ def test_bisection_by_refusals_reads_nothing():
         (secret - 1e-9, secret + 1e-9),
     ]:
         plan = gv.Plan(mechanism="multibit", epsilon=1e-7, dims=1, range=(low, high), binary=True)
-        answered.append(gv.answer(plan, [[secret]], gv.Ledger(users=1, epsilon=1.0), SeededWords(0)).users)
+        answered.append(gv.answer(plan, [[secret]], gv.Ledger(users=1, epsilon=1.0), SeededBits(0)).users)
     assert answered == [1] * 6
 
 

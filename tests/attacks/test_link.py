@@ -18,7 +18,7 @@ from graphveil.attacks.link import (
     pair_ratios,
     paired_off,
 )
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import NeighbourLists, names
 from tests.attacks.small import EPSILONS, FALSE_ALARM, control_is_off_by, how_likely, people, played
@@ -68,7 +68,7 @@ def test_ratios_are_those_of_whole_reports(name, more):
     for seed in range(40):
         starts, neighbours = LISTS[seed % 2 == 0]
         lists = NeighbourLists(np.arange(3), np.array(starts), np.array(neighbours))
-        reports = mechanism.randomize(lists, SeededWords(seed))
+        reports = mechanism.randomize(lists, SeededBits(seed))
         expected = math.log(chance(mechanism, reports, True) / chance(mechanism, reports, False))
         found = pair_ratios(mechanism, PublishedLinks(mechanism, reports), TARGET, AROUND)
         assert found == pytest.approx([expected], abs=1e-9)
@@ -156,7 +156,7 @@ def test_no_pair_tells_more_than_the_budget(name):
     mechanism = gv.mechanism(name, epsilon=2.0, dims=80, **({} if name == "lapgraph" else COUNTS))
     dice = dice_of(3)
     planted = Planted.of(Reporting(mechanism, graph, users), paired_off(mechanism, dice)[:TOGETHER], dice)
-    ratios = link_ratios(mechanism, mechanism, planted, SeededWords(0, REPORTS))
+    ratios = link_ratios(mechanism, mechanism, planted, SeededBits(0, REPORTS))
     assert len(ratios) == TOGETHER
     assert np.abs(ratios).max() <= 2.0 + 1e-9
 

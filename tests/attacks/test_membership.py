@@ -9,7 +9,7 @@ from scipy.stats import binom
 import graphveil as gv
 from graphveil.attacks import Learned, MembershipAttack, guess_bound
 from graphveil.attacks.model import best_threshold, class_scores
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.errors import InputError
 from graphveil.methods.tasks import Outcome
 from tests.attacks.small import EPSILONS, FALSE_ALARM, people
@@ -30,7 +30,7 @@ class Rememberer:
         labels = users.raw.labels
         if self.heard_at is not None:
             mechanism = gv.mechanism("krr", epsilon=self.heard_at, classes=graph.class_count)
-            labels = mechanism.randomize(labels, SeededWords(label_seed, 7)).codes
+            labels = mechanism.randomize(labels, SeededBits(label_seed, 7)).codes
         rows = 5.0 * np.eye(graph.class_count)[labels] * graph.train[:, None]
         assert (graph.labels[~(graph.train | graph.validation)] == -1).all()
         return Outcome(rows, 0.0, 0.0, {}, embedding=rows)

@@ -9,7 +9,7 @@ from graphveil.audit.answers import ReportRanges, check_decoys, shares_of
 from graphveil.audit.candidate import claims_independence, has_decoys
 from graphveil.audit.findings import LeakError
 from graphveil.audit.reports import Version
-from graphveil.channels import TOTAL, Channel, Claim, SeededWords
+from graphveil.channels import TOTAL, Channel, Claim, SeededBits
 from graphveil.mechanisms import LevelMechanism, PublicRange, mechanism
 
 LIMIT = math.log(1e-9)
@@ -60,7 +60,7 @@ def test_rare_codes_count_together():
 )
 def test_right_answers_stay_inside(name, settings, private):
     ranges = _hull(name, **settings)
-    assert ranges.outside(ranges.count(ranges.mechanism.randomize(private, SeededWords(1))), LIMIT) is None
+    assert ranges.outside(ranges.count(ranges.mechanism.randomize(private, SeededBits(1))), LIMIT) is None
 
 
 def test_a_product_has_the_shares_of_its_rows():
@@ -91,16 +91,16 @@ def test_only_answers_that_somebody_else_calls_blind_are_decoys():
 @pytest.mark.parametrize("fault", ["decoys_in_name_only", "decoys_sighted", "padding_from_others"])
 def test_blind_decoys_pass(fault):
     sound = _made_with_decoys(fault, "sound")
-    check_decoys(Version(sound, UNIT, SeededWords(1)), VALUES)
+    check_decoys(Version(sound, UNIT, SeededBits(1)), VALUES)
 
 
 def test_decoys_that_are_answers_give_a_code_too_often():
     faulty = _made_with_decoys("decoys_in_name_only", "build")
     with pytest.raises(LeakError, match="decoys are not blind"):
-        check_decoys(Version(faulty, UNIT, SeededWords(1)), VALUES)
+        check_decoys(Version(faulty, UNIT, SeededBits(1)), VALUES)
 
 
 def test_decoys_that_tell_something_together_are_found():
     faulty = _made_with_decoys("decoys_of_one_coin", "build")
     with pytest.raises(LeakError, match="tell more together"):
-        check_decoys(Version(faulty, UNIT, SeededWords(1)), VALUES)
+        check_decoys(Version(faulty, UNIT, SeededBits(1)), VALUES)

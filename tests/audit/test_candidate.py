@@ -315,7 +315,7 @@ def test_without_a_curator_nobody_is():
 def test_that_answers_depend_on_each_other_is_believed_of_the_package_alone():
     class OutsideEvent(LinkMechanism):
         independent = False
-        words_by_reports = True
+        bits_by_reports = True
 
     channel = mechanism("link-rr", epsilon=1.0, dims=3).channel
     outside = OutsideEvent("outside", Claim(1.0), 3, channel)
@@ -326,7 +326,7 @@ def test_that_answers_depend_on_each_other_is_believed_of_the_package_alone():
 
 def test_what_is_set_on_an_object_alone_is_not_believed():
     boasting = _boasting()
-    for name in ("compares", "independent", "words_by_reports"):
+    for name in ("compares", "independent", "bits_by_reports"):
         object.__setattr__(boasting, name, lambda *_: False)
     assert is_compared(boasting, np.zeros(3), np.ones(3))
     assert claims_independence(boasting) and not draws_by_reports(boasting)

@@ -8,7 +8,7 @@ import pytest
 
 from graphveil.audit import audit
 from graphveil.audit.check import check_mechanism, mechanism_checks
-from graphveil.channels import Claim, SeededWords, SystemWords, onebit, three_output
+from graphveil.channels import Claim, SeededBits, SystemBits, onebit, three_output
 from graphveil.mechanisms import FeatureMechanism, PublicRange, entry, mechanism, names, register, unregister
 
 EPSILONS = (0.1, 1.0, 4.0)
@@ -62,7 +62,7 @@ def test_ppm_as_printed_claims_too_little(epsilon):
 
 
 def test_ppm_as_printed_fails_about_the_level_alone():
-    found = audit("ppm-printed", epsilon=AUDITED, quick=True, words=SeededWords(3))
+    found = audit("ppm-printed", epsilon=AUDITED, quick=True, random_bits=SeededBits(3))
     assert not found.holds
     assert all(leak.startswith("the level is not protected") for leak in found.leaks)
     assert any("the report (" in leak and "epsilon is infinite" in leak for leak in found.leaks)
@@ -104,24 +104,24 @@ class _Shrinking(FeatureMechanism):
 class _Strict(FeatureMechanism):
     """It refuses gaps instead of answering them."""
 
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         if np.isnan(np.asarray(private, dtype=float)).any():
             raise ValueError("a gap")
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 class _Shapeless(FeatureMechanism):
     """It answers rows of any length."""
 
-    def randomize(self, private, words=None):
-        return super().randomize(np.resize(np.asarray(private), (len(private), self.size)), words)
+    def randomize(self, private, random_bits=None):
+        return super().randomize(np.resize(np.asarray(private), (len(private), self.size)), random_bits)
 
 
 class _Noisier(FeatureMechanism):
     """It never answers the middle: its estimates have the right mean and the wrong variance."""
 
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         reports = super().randomize(private, source)
         ends = (2 * source.below(2, reports.codes.size)).astype(reports.codes.dtype)
         return replace(reports, codes=np.where(reports.codes == 1, ends, reports.codes))
@@ -154,8 +154,8 @@ class _Miscounting(FeatureMechanism):
 class _Drifting(FeatureMechanism):
     """Its drawn reports favour one end; its tables do not."""
 
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         last = self.shape.alphabet - 1
         turned = np.where(np.arange(reports.codes.size) % 2 == 0, last, reports.codes)
         return replace(reports, codes=turned.astype(reports.codes.dtype))
@@ -164,8 +164,8 @@ class _Drifting(FeatureMechanism):
 class _Hasty(FeatureMechanism):
     """Everybody's answers are drawn with the same seed."""
 
-    def randomize(self, private, words=None):
-        return super().randomize(private, SeededWords(1))
+    def randomize(self, private, random_bits=None):
+        return super().randomize(private, SeededBits(1))
 
 
 class _Lavish(FeatureMechanism):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil import Plan, SeededWords
+from graphveil import Plan, SeededBits
 from graphveil.audit import audit
 from graphveil.audit.recomputation import classes_step, graded, hostile_rows, place_of
 from graphveil.mechanisms import ClassMechanism
@@ -119,9 +119,9 @@ def test_a_tie_that_goes_to_the_last_is_found():
 
 def test_a_row_that_takes_more_words_is_found():
     class Dear(ClassMechanism):
-        def encode(self, private, words):
-            places, _ = super().encode(private, words)
-            words.take(int(places.sum()))
+        def encode(self, private, random_bits):
+            places, _ = super().encode(private, random_bits)
+            random_bits.take(int(places.sum()))
             return places, None
 
     asked = class_plan().build()
@@ -153,7 +153,7 @@ def test_a_class_is_computed_again_from_the_plan_alone():
     ids=["a model", "one that gives everybody the same"],
 )
 def test_epsilon_is_the_channel_s_whatever_the_model_is(model):
-    found = audit(class_plan(model, epsilon=2.0), quick=True, words=SeededWords(1))
+    found = audit(class_plan(model, epsilon=2.0), quick=True, random_bits=SeededBits(1))
     krr = Plan(mechanism="krr", epsilon=2.0, classes=3).build()
     assert found.leaks == [] and found.exact.epsilon == krr.epsilon
     assert any("whatever it is, and whatever it leaves open" in told for told in found.protects)

@@ -23,7 +23,7 @@ from graphveil.audit.enumeration import (
 )
 from graphveil.audit.findings import Title
 from graphveil.audit.reports import distinct
-from graphveil.channels import TOTAL, Channel, Claim, SeededWords, counting, kary
+from graphveil.channels import TOTAL, Channel, Claim, SeededBits, counting, kary
 from graphveil.channels.exact import Loss
 from graphveil.mechanisms import DegreeLinkMechanism, LevelMechanism, mechanism, names
 from graphveil.mechanisms.links import told_by_both_ends
@@ -86,8 +86,8 @@ def test_a_mechanism_that_is_not_finite_is_not_enumerated():
 def test_places_name_the_reports_that_were_drawn():
     joint = JointDistribution.of(mechanism("multibit", epsilon=1.0, dims=3, range=(0, 1), sampled=2))
     users = np.zeros((50, 3))
-    reports = joint.mechanism.randomize(users, SeededWords(5))
-    for user, place in enumerate(joint.places(users, SeededWords(5))):
+    reports = joint.mechanism.randomize(users, SeededBits(5))
+    for user, place in enumerate(joint.places(users, SeededBits(5))):
         told = [
             f"dimension {dim} = code {code}"
             for dim, code in zip(reports.row(user).dims, reports.row(user).codes, strict=True)
@@ -97,7 +97,7 @@ def test_places_name_the_reports_that_were_drawn():
 
 def test_counts_of_draws_sum_to_the_draws():
     joint = JointDistribution.of(mechanism("krr", epsilon=1.0, classes=5))
-    assert joint.draw(0, 100_000, SeededWords(0)).sum() == 100_000
+    assert joint.draw(0, 100_000, SeededBits(0)).sum() == 100_000
 
 
 def test_shares_sum_to_one_even_where_integers_are_longer_than_floats():
@@ -183,7 +183,7 @@ def test_the_audit_names_a_link_that_both_ends_pay_for():
 @pytest.mark.parametrize("name", ["link-rr", "blink", "dprr"])
 def test_an_audit_of_links_tells_of_whole_graphs(name, monkeypatch):
     leave_out_draws(monkeypatch)
-    found = audit(name, epsilon=1.0, quick=True, words=SeededWords(1))
+    found = audit(name, epsilon=1.0, quick=True, random_bits=SeededBits(1))
     step = next(step for step in found.steps if step.title == Title.GRAPHS)
     assert found.holds
     assert "the largest ratio is e^1 = 2.71829, claimed e^1" in step.seen
@@ -191,7 +191,7 @@ def test_an_audit_of_links_tells_of_whole_graphs(name, monkeypatch):
 
 def test_other_mechanisms_have_no_such_step(monkeypatch):
     leave_out_draws(monkeypatch)
-    found = audit("krr", epsilon=1.0, quick=True, words=SeededWords(1))
+    found = audit("krr", epsilon=1.0, quick=True, random_bits=SeededBits(1))
     assert Title.GRAPHS not in [step.title for step in found.steps]
 
 
@@ -247,7 +247,7 @@ def _joint(**settings):
 
 @pytest.mark.statistical  # a false alarm in a million; the seed is fixed
 def test_a_right_sampler_passes_and_proves_most_of_its_epsilon():
-    step = sampler_step(_joint(), 200_000, SeededWords(3))
+    step = sampler_step(_joint(), 200_000, SeededBits(3))
     assert step.leaks == ()
     assert 0.9 < float(step.seen.rpartition(" ")[2]) <= 1.0
 
@@ -255,7 +255,7 @@ def test_a_right_sampler_passes_and_proves_most_of_its_epsilon():
 @pytest.mark.statistical  # under one in a million in 30 samplers; the seeds are fixed
 def test_right_samplers_are_not_accused():
     joint = JointDistribution.of(mechanism("krr", epsilon=1.0, classes=4))
-    assert not any(sampler_step(joint, 2_000, SeededWords(seed)).leaks for seed in range(30))
+    assert not any(sampler_step(joint, 2_000, SeededBits(seed)).leaks for seed in range(30))
 
 
 def test_a_small_bias_is_found():
@@ -272,7 +272,7 @@ def test_a_small_bias_is_found():
         )
 
     object.__setattr__(joint, "draw", biased)
-    leaks = sampler_step(joint, 1_000_000, SeededWords(3)).leaks
+    leaks = sampler_step(joint, 1_000_000, SeededBits(3)).leaks
     assert any("the sampler does not draw what the table says" in leak for leak in leaks)
 
 
@@ -287,5 +287,5 @@ def test_an_impossible_report_is_found():
         return counts + (np.array([-1, 1]) if joint.shares[index][1] == 0 and not block else 0)
 
     object.__setattr__(joint, "draw", impossible)
-    (leak,) = sampler_step(joint, 100_000, SeededWords(3)).leaks
+    (leak,) = sampler_step(joint, 100_000, SeededBits(3)).leaks
     assert "came 1 times in 100,000" in leak

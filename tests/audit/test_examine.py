@@ -10,7 +10,7 @@ from graphveil.audit import audit, examine
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.examine import Audit, StatedPrivacy
 from graphveil.audit.findings import Deadline, Step, Title
-from graphveil.channels import Claim, SeededWords, onebit
+from graphveil.channels import Claim, SeededBits, onebit
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism
 from graphveil.privacy.plan import Plan
@@ -34,7 +34,7 @@ def _good(epsilon, dims, range, sampled=2):
 
 @pytest.fixture(scope="module")
 def sound():
-    return audit("multibit", epsilon=1.0, dims=20, sampled=4, quick=True, words=SeededWords(2))
+    return audit("multibit", epsilon=1.0, dims=20, sampled=4, quick=True, random_bits=SeededBits(2))
 
 
 def test_a_sound_mechanism_holds(sound):
@@ -84,7 +84,7 @@ def test_the_sizes_that_it_covers_are_said(sound):
 
 def test_a_plan_is_audited_in_its_own_size_alone():
     plan = Plan(mechanism="onebit", epsilon=2.0, dims=5, range=(0, 1))
-    found = audit(plan, quick=True, words=SeededWords(2))
+    found = audit(plan, quick=True, random_bits=SeededBits(2))
     assert found.holds
     assert found.covers.startswith("the plan's own size alone, all 5 values at epsilon 2 in full; ")
     assert "sizes from" not in found.covers and "budgets" not in found.covers
@@ -94,7 +94,7 @@ def test_a_step_that_does_not_finish_holds_nothing_and_leaks_nothing():
     ticks = itertools.count()
     # Every look at the clock takes a second: the last steps find no time left.
     late = Deadline(2000.0, lambda: float(next(ticks)))
-    found = examine.examine(Candidate.of(_good), quick=True, words=SeededWords(2), deadline=late)
+    found = examine.examine(Candidate.of(_good), quick=True, random_bits=SeededBits(2), deadline=late)
     assert found.leaks == [] and not found.finished and not found.holds
     assert any("its time was over" in step.seen for step in found.steps if step.unfinished)
     assert "its time was over. Give the audit more (--minutes N)" in found.not_covered[1]
@@ -108,7 +108,7 @@ def test_an_infinite_epsilon_is_null_in_json():
 
 
 def test_delta_is_part_of_the_findings():
-    found = audit("analytic-gaussian", epsilon=1.0, dims=4, quick=True, words=SeededWords(2))
+    found = audit("analytic-gaussian", epsilon=1.0, dims=4, quick=True, random_bits=SeededBits(2))
     assert found.holds
     assert found.claimed.delta == 1e-5
     assert 0.9e-5 < found.exact.delta <= 1e-5
@@ -116,20 +116,20 @@ def test_delta_is_part_of_the_findings():
 
 
 def test_a_function_of_ones_own_holds():
-    found = audit(_good, epsilon=1.0, quick=True, words=SeededWords(2))
+    found = audit(_good, epsilon=1.0, quick=True, random_bits=SeededBits(2))
     assert found.holds
     assert found.name == "good"
 
 
 def test_a_built_mechanism_holds_and_is_not_built_again():
     built = mechanism("featurerr", epsilon=2.0, dims=3, range=(-5, 5), shares=[1, 2, 1], bins=5)
-    found = audit(built, quick=True, words=SeededWords(2))
+    found = audit(built, quick=True, random_bits=SeededBits(2))
     assert found.holds
     assert found.claimed.epsilon == 2.0
 
 
 def test_a_mechanism_that_is_not_finite_says_so_and_holds():
-    found = audit("privunit", epsilon=1.0, quick=True, words=SeededWords(2))
+    found = audit("privunit", epsilon=1.0, quick=True, random_bits=SeededBits(2))
     assert found.holds
     skipped = [step for step in found.steps if step.skipped]
     assert len(skipped) == 1
@@ -137,7 +137,7 @@ def test_a_mechanism_that_is_not_finite_says_so_and_holds():
 
 
 def test_a_large_mechanism_is_audited_as_it_is():
-    assert audit("multibit", epsilon=1.0, dims=1433, quick=True, words=SeededWords(2)).holds
+    assert audit("multibit", epsilon=1.0, dims=1433, quick=True, random_bits=SeededBits(2)).holds
 
 
 def test_a_claim_above_the_tables_tells_what_is_protected_instead():
@@ -145,7 +145,7 @@ def test_a_claim_above_the_tables_tells_what_is_protected_instead():
         channel = onebit(2 * epsilon / dims)
         return FeatureMechanism("twice", Claim(epsilon), PublicRange.of(range), dims, dims, (channel,), 1.0)
 
-    found = audit(build, quick=True, words=SeededWords(2))
+    found = audit(build, quick=True, random_bits=SeededBits(2))
     assert not found.holds
     assert "more than the claimed 1" in found.protects[0]
 
@@ -155,10 +155,10 @@ def test_whatever_a_mechanism_does_wrong_is_a_finding():
         def joint_counts(self, private):
             raise IndexError("out of range")
 
-        def randomize(self, private, words=None):
+        def randomize(self, private, random_bits=None):
             if np.asarray(private).max() > 0.5:
                 raise RuntimeError("no such value")
-            return super().randomize(private, words)
+            return super().randomize(private, random_bits)
 
     def build(epsilon, dims, range):
         return Careless(
@@ -179,7 +179,7 @@ def test_progress_is_told(monkeypatch):
 
 
 def test_the_same_words_give_the_same_findings():
-    steps = [audit("multibit", dims=4, quick=True, words=SeededWords(7)).steps for _ in range(2)]
+    steps = [audit("multibit", dims=4, quick=True, random_bits=SeededBits(7)).steps for _ in range(2)]
     assert steps[0] == steps[1]
 
 
@@ -190,7 +190,7 @@ def test_what_is_not_covered_is_said(sound):
 
 
 def test_nothing_is_called_exact_where_there_is_no_table():
-    found = audit("privunit", epsilon=1.0, dims=4, quick=True, words=SeededWords(2))
+    found = audit("privunit", epsilon=1.0, dims=4, quick=True, random_bits=SeededBits(2))
     said = [*found.protects, *found.leaks, *found.not_covered]
     said += [f"{step.title} {step.seen}" for step in found.steps]
     assert not found.finite
@@ -207,7 +207,7 @@ def test_a_plan_is_audited_with_its_own_options():
         binary=True,
         options={"pool": [2, 9], "from_pool": 1.5},
     )
-    found = audit(plan, quick=True, words=SeededWords(2))
+    found = audit(plan, quick=True, random_bits=SeededBits(2))
     assert found.holds
     assert found.claimed.epsilon == 2.0
     assert "3 of 12 values" in found.protects[0]
@@ -229,7 +229,7 @@ def test_overrides_that_are_computed_again_are_told():
         channel = onebit(epsilon / dims)
         return Sure("sure", Claim(epsilon), PublicRange.of(range), dims, dims, (channel,), 1.0)
 
-    found = audit(build, quick=True, words=SeededWords(2))
+    found = audit(build, quick=True, random_bits=SeededBits(2))
     assert found.holds
     assert any("`holds` is not believed" in sentence for sentence in found.trusts)
 

@@ -11,7 +11,7 @@ import pytest
 
 from graphveil.audit import audit
 from graphveil.audit.candidate import load_mechanism
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.cli import status
 from tests.audits import end_when_found, leave_out_draws
 
@@ -34,7 +34,7 @@ def test_audit_catches_and_names_the_fault(path, monkeypatch):
         leave_out_draws(monkeypatch)
     end_when_found(fault["CAUSE"], monkeypatch)
     found = audit(
-        load_mechanism(f"{path}:build"), quick=True, words=SeededWords(1), **fault.get("SETTINGS", {})
+        load_mechanism(f"{path}:build"), quick=True, random_bits=SeededBits(1), **fault.get("SETTINGS", {})
     )
     assert not found.holds
     assert fault["CAUSE"] in found.leaks[0], found.leaks
@@ -44,7 +44,7 @@ def test_audit_catches_and_names_the_fault(path, monkeypatch):
 @pytest.mark.parametrize("path", TWINS[::4], ids=lambda path: path.stem)
 def test_audit_leaves_the_sound_twin_alone(path):
     settings = runpy.run_path(str(path)).get("SETTINGS", {})
-    found = audit(load_mechanism(f"{path}:sound"), quick=True, words=SeededWords(1), **settings)
+    found = audit(load_mechanism(f"{path}:sound"), quick=True, random_bits=SeededBits(1), **settings)
     assert found.leaks == []
 
 

@@ -19,7 +19,7 @@ from graphveil.audit.independence import (
     window_hashes,
 )
 from graphveil.audit.reports import Version
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.mechanisms import mechanism
 
 CHANCE = np.random.default_rng(2)
@@ -72,12 +72,12 @@ def test_halves_see_what_no_pair_shows():
 @pytest.mark.parametrize("sampled", [2, 3])
 def test_values_that_were_not_asked_do_not_matter(sampled):
     built = mechanism("multibit", epsilon=2.0, dims=6, range=(0, 1), sampled=sampled)
-    check_answers(Version(built, built.public, SeededWords(5)), 1 << 14)
+    check_answers(Version(built, built.public, SeededBits(5)), 1 << 14)
 
 
 def test_reports_of_one_answer_have_nothing_to_compare():
     built = mechanism("multibit", epsilon=2.0, dims=6, range=(0, 1), sampled=1)
-    check_answers(Version(replace(built), built.public, SeededWords(5)), 1 << 14)
+    check_answers(Version(replace(built), built.public, SeededBits(5)), 1 << 14)
 
 
 @pytest.mark.statistical  # a false alarm in a million
@@ -130,5 +130,5 @@ def test_a_block_that_is_drawn_differently_is_no_period():
 @pytest.mark.parametrize("name", ["onebit", "multibit", "laplace", "privunit"])
 def test_right_mechanisms_are_left_alone(name):
     built = mechanism(name, epsilon=1.0, dims=4, range=(0, 1))
-    version = Version(built, words=SeededWords(3))
-    check_noise(version, np.zeros(4), built.randomize(np.zeros((20_000, 4)), version.words))
+    version = Version(built, random_bits=SeededBits(3))
+    check_noise(version, np.zeros(4), built.randomize(np.zeros((20_000, 4)), version.random_bits))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.reports import USERS, CountedWords, Probe
+from graphveil.audit.reports import USERS, CountedBits, Probe
 from graphveil.mechanisms import names
 
 
@@ -23,7 +23,7 @@ def test_rows_between_grid_points_are_tried():
 
 
 def test_words_are_counted():
-    words = CountedWords(1)
-    assert np.array_equal(words.take(3), CountedWords(1).take(3))
-    words.below(10, 5)
-    assert words.taken == 8
+    random_bits = CountedBits(1)
+    assert np.array_equal(random_bits.take(3), CountedBits(1).take(3))
+    random_bits.below(10, 5)
+    assert random_bits.taken == 8

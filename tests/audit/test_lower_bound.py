@@ -20,7 +20,7 @@ from graphveil.audit.lower_bound import (
     unlikely,
 )
 from graphveil.audit.reports import Version
-from graphveil.channels import TOTAL, Channel, Claim, SeededWords, onebit
+from graphveil.channels import TOTAL, Channel, Claim, SeededBits, onebit
 from graphveil.mechanisms import FeatureMechanism, LevelMechanism, PublicRange, mechanism, names
 
 
@@ -65,19 +65,19 @@ def test_most_separated_inputs_differ_most_often():
 def test_no_mechanism_tells_more_than_it_claims(name):
     settings = {"length": 3} if name == "item" else {}
     built = mechanism(name, epsilon=2.0, dims=6, range=(0, 1), **settings)
-    assert bound_step(Version(built, words=SeededWords(4)), 20_000).leaks == ()
+    assert bound_step(Version(built, random_bits=SeededBits(4)), 20_000).leaks == ()
 
 
 def test_a_mechanism_that_tells_more_is_found():
     class Lying(FeatureMechanism):
-        def randomize(self, private, words=None):
+        def randomize(self, private, random_bits=None):
             loud = replace(self, channels=(onebit(3.0),))
-            return replace(FeatureMechanism.randomize(loud, private, words), mechanism=self)
+            return replace(FeatureMechanism.randomize(loud, private, random_bits), mechanism=self)
 
     def build():
         return Lying("lying", Claim(1.0), PublicRange(0, 1), 6, 1, (onebit(1.0),), 6.0)
 
-    (leak,) = bound_step(Version(build(), words=SeededWords(4)), 50_000).leaks
+    (leak,) = bound_step(Version(build(), random_bits=SeededBits(4)), 50_000).leaks
     assert "reports tell more than claimed" in leak
     assert "claimed 1" in leak
 
@@ -86,7 +86,7 @@ def test_what_the_tables_admit_is_not_told_again():
     def build():
         return FeatureMechanism("open", Claim(1.0), PublicRange(0, 1), 6, 1, (onebit(3.0),), 6.0)
 
-    assert bound_step(Version(build(), words=SeededWords(4)), 50_000).leaks == ()
+    assert bound_step(Version(build(), random_bits=SeededBits(4)), 50_000).leaks == ()
 
 
 @pytest.mark.parametrize("name", ["multibit", "onebit", "item", "link-rr"])
@@ -94,7 +94,7 @@ def test_sums_of_codes_are_those_of_each_report(name):
     settings = {"length": 3} if name == "item" else {}
     settings |= {} if name == "link-rr" else {"range": (0, 1)}
     built = mechanism(name, epsilon=2.0, dims=6, **settings)
-    reports = built.randomize(np.eye(6), SeededWords(1))
+    reports = built.randomize(np.eye(6), SeededBits(1))
     sums, seen = place_sums(reports)
     for place, found in enumerate(zip(sums, seen, strict=True)):
         each = [reports.row(user) for user in range(6)]
@@ -111,7 +111,7 @@ def test_sums_of_codes_are_those_of_each_report(name):
 @pytest.mark.statistical  # a false alarm in a million; the seed is fixed
 def test_codes_that_are_too_many_to_count_leave_the_direction():
     built = mechanism("privunit", epsilon=2.0, dims=300, range=(0, 1))
-    step = bound_step(Version(built, words=SeededWords(4)), 20_000)
+    step = bound_step(Version(built, random_bits=SeededBits(4)), 20_000)
     assert step.leaks == ()
     assert "epsilon is at least 1." in step.seen
 
@@ -120,19 +120,19 @@ def test_codes_that_are_too_many_to_count_leave_the_direction():
 @pytest.mark.parametrize("name", ["onebit", "laplace", "multibit", "privunit"])
 def test_whole_reports_of_a_right_mechanism_tell_no_more_than_claimed(name):
     built = mechanism(name, epsilon=1.0, dims=300, range=(0, 1))
-    check_contrast(Version(built, getattr(built, "public", None), SeededWords(1)))
+    check_contrast(Version(built, getattr(built, "public", None), SeededBits(1)))
 
 
 def test_halves_of_a_row_lie_at_opposite_ends():
     built = mechanism("onebit", epsilon=1.0, dims=10, range=(-1, 3))
-    (low, high), (one, other) = opposite_inputs(Version(built, built.public, SeededWords(1)))
+    (low, high), (one, other) = opposite_inputs(Version(built, built.public, SeededBits(1)))
     assert set(low) == {-1.0} and set(high) == {3.0}
     assert (one + other == 2.0).all() and (one == 3.0).sum() == 5
 
 
 def test_a_bound_comes_near_to_what_a_report_tells():
     built = mechanism("onebit", epsilon=3.0, dims=1, range=(0, 1))
-    version = Version(built, words=SeededWords(1))
+    version = Version(built, random_bits=SeededBits(1))
     pilots = [version.draw(private, 1000) for private in ([0.0], [1.0])]
     contrast = CodeContrast.of(([0.0], [1.0]), [place_sums(each) for each in pilots], pilots)
     assert 2.7 < contrast.bound(version, 100_000).epsilon < 3.0
@@ -141,7 +141,7 @@ def test_a_bound_comes_near_to_what_a_report_tells():
 def test_a_single_level_has_nothing_to_tell_it_from():
     channel = Channel("single", [[TOTAL]], [1.0], [1.0], Claim(1.0))
     single = LevelMechanism("single", Claim(1.0), channel, "level", first=1, unbiased=False)
-    assert opposite_inputs(Version(single, words=SeededWords(1))) == []
+    assert opposite_inputs(Version(single, random_bits=SeededBits(1))) == []
 
 
 CASES = [(0, 10), (3, 10), (10, 10), (1, 10**7), (123_456, 10**7), (5 * 10**6, 10**7), (10**7 - 1, 10**7)]

@@ -16,7 +16,7 @@ from graphveil.audit.many_users import (
 )
 from graphveil.audit.reports import Version
 from graphveil.audit.versions import AuditSchedule
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.mechanisms import FeatureMechanism, mechanism
 
 
@@ -26,8 +26,8 @@ def _onebit(kind=FeatureMechanism):
 
 
 def _step(mechanism):
-    version = Version(mechanism, words=SeededWords(1))
-    return many_users_step(version, AuditSchedule.of(True, version.words), mechanism)
+    version = Version(mechanism, random_bits=SeededBits(1))
+    return many_users_step(version, AuditSchedule.of(True, version.random_bits), mechanism)
 
 
 @pytest.mark.statistical  # a false alarm in 10^8; the seed is fixed
@@ -39,21 +39,21 @@ def test_a_right_crowd_is_left_alone():
 
 def test_a_block_of_users_without_noise_is_found():
     class Block(FeatureMechanism):
-        def randomize(self, private, words=None):
-            reports = super().randomize(private, words)
+        def randomize(self, private, random_bits=None):
+            reports = super().randomize(private, random_bits)
             codes = reports.codes.copy()
             codes[9000:12000] = 0
             return replace(reports, codes=codes)
 
-    version = Version(_onebit(Block), words=SeededWords(1))
+    version = Version(_onebit(Block), random_bits=SeededBits(1))
     with pytest.raises(LeakError, match="users in block 3 of 1,000"):
         check_everybody(version, ReportRanges.of(version.mechanism), np.zeros(3), 10_000)
 
 
 def test_words_that_are_stretched_over_many_users_are_found():
     class Stretched(FeatureMechanism):
-        def randomize(self, private, words=None):
-            reports = super().randomize(np.asarray(private)[:1500], words)
+        def randomize(self, private, random_bits=None):
+            reports = super().randomize(np.asarray(private)[:1500], random_bits)
             codes = np.resize(reports.codes, 3 * len(private))
             return replace(reports, indptr=np.arange(len(private) + 1) * 3, codes=codes)
 
@@ -72,7 +72,7 @@ def test_users_with_rows_of_their_own_are_few_where_rows_are_wide(monkeypatch):
     assert asked == [many_users.MAX_HELD // 4096]
 
 
-SMALL = replace(AuditSchedule.of(True, SeededWords(1)), calls=(1, 2, 3, 64, 65, 1000))
+SMALL = replace(AuditSchedule.of(True, SeededBits(1)), calls=(1, 2, 3, 64, 65, 1000))
 
 
 @pytest.mark.statistical  # a false alarm in 10^8; the seed is fixed
@@ -81,7 +81,7 @@ def test_right_calls_are_left_alone(name):
     candidate = Candidate.of(name)
     built = walked_candidate(candidate)
     row = np.asarray(built.extremes()[0])
-    walk = walk_calls(Version(built, words=SeededWords(3)), row, SMALL)
+    walk = walk_calls(Version(built, random_bits=SeededBits(3)), row, SMALL)
     assert walk.leaks == [] and walk.finished
     assert list(walk.sums) == [1, 2, 3, 64, 65, 1000]
 
@@ -104,6 +104,6 @@ def test_calls_end_when_time_is_over_and_keep_what_was_seen():
 
     built = walked_candidate(Candidate.of("onebit"))
     with within(Deadline(40.0, Clock())):
-        walk = walk_calls(Version(built, words=SeededWords(3)), np.zeros(8), SMALL)
+        walk = walk_calls(Version(built, random_bits=SeededBits(3)), np.zeros(8), SMALL)
     assert not walk.finished and walk.leaks == []
     assert 0 < len(walk.sums) < len(SMALL.calls)

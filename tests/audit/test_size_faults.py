@@ -14,7 +14,7 @@ from graphveil.audit.findings import BrokenError, leaks_of
 from graphveil.audit.many_users import walk_calls, walked_candidate, walked_row
 from graphveil.audit.reports import Version, public_range
 from graphveil.audit.versions import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, AuditSchedule, check_version
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from tests.audit.test_faults import ALL, of_size
 
 SIZED = [path for path in ALL if of_size(path)]
@@ -22,17 +22,17 @@ SIZED = [path for path in ALL if of_size(path)]
 
 @pytest.mark.parametrize("path", SIZED, ids=lambda path: path.stem)
 def test_the_look_at_its_size_finds_the_fault(path):
-    fault, words = runpy.run_path(str(path)), SeededWords(1)
+    fault, random_bits = runpy.run_path(str(path)), SeededBits(1)
     candidate = Candidate.of(load_mechanism(f"{path}:build"), 1.0)
     if "SIZE" in fault:
         built = candidate.build(**fault["SIZE"])
         epsilon = fault["SIZE"].get("epsilon", 1.0)
-        version = Version(built, public_range(candidate, built), words)
+        version = Version(built, public_range(candidate, built), random_bits)
         leaks = leaks_of(check_version, version, epsilon, False, kind=BrokenError)
     else:
         built = walked_candidate(candidate)
-        version = Version(built, public_range(candidate, built), words)
-        schedule = replace(AuditSchedule.of(False, words), calls=fault["CALLS"])
+        version = Version(built, public_range(candidate, built), random_bits)
+        schedule = replace(AuditSchedule.of(False, random_bits), calls=fault["CALLS"])
         leaks = walk_calls(version, walked_row(version), schedule).leaks
     assert leaks and fault["CAUSE"] in leaks[0], leaks
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil import Plan, SeededWords
+from graphveil import Plan, SeededBits
 from graphveil.audit import audit
 
 
@@ -22,7 +22,7 @@ def sketch_plan(inputs=7, dims=3, epsilon=1.0):
 
 @pytest.mark.parametrize("dims", [1, 3, 7])
 def test_a_sound_sketch_holds(dims):
-    found = audit(sketch_plan(dims=dims), quick=True, words=SeededWords(2))
+    found = audit(sketch_plan(dims=dims), quick=True, random_bits=SeededBits(2))
     assert found.holds, found.leaks
     assert not found.finite
 
@@ -32,8 +32,8 @@ def test_a_sketch_that_adds_a_value_to_what_is_drawn_is_caught():
     built = sketch_plan().build()
 
     class Leaking(type(built)):
-        def randomize(self, private, words=None):
-            reports = super().randomize(private, words)
+        def randomize(self, private, random_bits=None):
+            reports = super().randomize(private, random_bits)
             first = (
                 np.asarray(private, dtype=float)[:, 0]
                 if not hasattr(private, "tocsr")
@@ -43,4 +43,4 @@ def test_a_sketch_that_adds_a_value_to_what_is_drawn_is_caught():
             return replace(reports, codes=(reports.codes & ~np.uint16(1)) | odd.astype(np.uint16))
 
     fields = {name: getattr(built, name) for name in (field.name for field in fields_of(built))}
-    assert not audit(Leaking(**fields), quick=True, words=SeededWords(2)).holds
+    assert not audit(Leaking(**fields), quick=True, random_bits=SeededBits(2)).holds

@@ -15,7 +15,7 @@ from graphveil.audit.tables import (
     personal_cause,
     tables_step,
 )
-from graphveil.channels import TOTAL, Channel, Claim, SeededWords, onebit
+from graphveil.channels import TOTAL, Channel, Claim, SeededBits, onebit
 from graphveil.channels.exact import Loss
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism
 
@@ -164,7 +164,7 @@ def small():
 
 
 def test_the_audit_says_what_every_level_and_the_level_itself_get():
-    found = audit("ppm", epsilon=0.5, quick=True, words=SeededWords(1))
+    found = audit("ppm", epsilon=0.5, quick=True, random_bits=SeededBits(1))
     assert found.holds
     assert (found.claimed.epsilon, found.exact.epsilon <= 4.0) == (4.0, True)
     told = " ".join(found.protects)
@@ -214,6 +214,6 @@ def test_a_loss_that_is_stated_too_small_is_found(small):
 
 def test_a_mechanism_that_is_built_already_is_audited_as_it_is():
     built = mechanism("ppm", epsilon=2.0, dims=2, range=(-1, 1), budgets=[2.0, 3.0], gamma=0.3)
-    found = audit(built, quick=True, words=SeededWords(1))
+    found = audit(built, quick=True, random_bits=SeededBits(1))
     assert "it was asked for" not in " ".join(found.leaks)
     assert found.holds

@@ -20,7 +20,7 @@ from graphveil.audit.versions import (
     users_needed,
     versions_step,
 )
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.mechanisms import mechanism, names
 from graphveil.privacy import Plan
 
@@ -33,10 +33,10 @@ def test_time_that_is_over_leaves_what_was_seen():
             self.now += 1.0
             return self.now
 
-    candidate, words = Candidate.of("krr"), SeededWords(1)
+    candidate, random_bits = Candidate.of("krr"), SeededBits(1)
     with within(Deadline(100.0, Clock())):
-        version = Version(candidate.build(), words=words)
-        step, _ = versions_step(candidate, version, AuditSchedule.of(True, words))
+        version = Version(candidate.build(), random_bits=random_bits)
+        step, _ = versions_step(candidate, version, AuditSchedule.of(True, random_bits))
     assert step.unfinished and step.leaks == ()
     assert "2 classes" in step.seen
 
@@ -47,7 +47,7 @@ def test_rare_noise_is_drawn_until_it_shows_as_far_as_that_can_be():
         assert (users_needed(built) <= users_affordable(built, quick=False)) is shows
 
 
-FULL = AuditSchedule.of(False, SeededWords(1))
+FULL = AuditSchedule.of(False, SeededBits(1))
 
 
 def test_sizes_go_up_to_4096_values_and_to_the_largest_budget():
@@ -78,7 +78,7 @@ def test_budgets_that_are_refused_end_the_walk():
 
 
 def test_a_full_schedule_has_all_landmarks_and_others_that_nobody_knows():
-    one, other = (AuditSchedule.of(False, SeededWords(seed)) for seed in (1, 2))
+    one, other = (AuditSchedule.of(False, SeededBits(seed)) for seed in (1, 2))
     assert set(DIMS) < set(one.dims) and set(EPSILONS) < set(one.epsilons) and set(CALLS) < set(one.calls)
     assert one.dims != other.dims and one.calls != other.calls and one.mixed != other.mixed
     assert (one.dims[0], one.dims[-1]) == (1, LARGEST_DIMS)
@@ -87,7 +87,7 @@ def test_a_full_schedule_has_all_landmarks_and_others_that_nobody_knows():
 
 
 def test_a_quick_schedule_is_smaller_and_says_so():
-    quick, full = (AuditSchedule.of(quick, SeededWords(1)) for quick in (True, False))
+    quick, full = (AuditSchedule.of(quick, SeededBits(1)) for quick in (True, False))
     assert quick.quick and not full.quick
     assert len(quick.dims) < len(full.dims) / 2 and quick.calls[-1] < full.calls[-1]
 

@@ -10,13 +10,13 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from graphveil.channels import TOTAL, Words
+from graphveil.channels import TOTAL, RandomBits
 
 # 200 digits: far more than the code under test uses to decide.
 PRECISE = Context(prec=200)
 
 
-class FakeWords(Words):
+class FakeBits(RandomBits):
     """A source that gives out these words, in this order."""
 
     def __init__(self, words: Sequence[int]) -> None:

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphveil.channels import TOTAL, Channel, Claim, Loss, SeededWords, kary, latent, onebit, piecewise
+from graphveil.channels import TOTAL, Channel, Claim, Loss, SeededBits, kary, latent, onebit, piecewise
 from graphveil.channels import channel as channel_module
 from graphveil.channels.channel import verified
 from graphveil.channels.exact import exp_below
 from graphveil.channels.sampling import BLOCK
 from graphveil.errors import ClaimError, InputError
-from tests.channels.reference import FakeWords, tables, whole_row
+from tests.channels.reference import FakeBits, tables, whole_row
 
 WORDS = 1 << 64
 
@@ -275,22 +275,22 @@ SAMPLERS = {
 def test_two_outputs_are_cut_exactly_at_four_times_the_count(count: int) -> None:
     channel = channel_of([[TOTAL - count, count]])
     cut = 4 * count
-    words = FakeWords([0, cut - 1, cut, cut + 1, WORDS - 1])
-    assert channel.respond(np.zeros(5, dtype=int), words).tolist() == [1, 1, 0, 0, 0]
+    random_bits = FakeBits([0, cut - 1, cut, cut + 1, WORDS - 1])
+    assert channel.respond(np.zeros(5, dtype=int), random_bits).tolist() == [1, 1, 0, 0, 0]
 
 
 def test_two_outputs_of_which_the_second_is_empty() -> None:
     channel = channel_of([[TOTAL, 0]])
-    assert channel.respond(np.zeros(2, dtype=int), FakeWords([0, WORDS - 1])).tolist() == [0, 0]
+    assert channel.respond(np.zeros(2, dtype=int), FakeBits([0, WORDS - 1])).tolist() == [0, 0]
 
 
 def test_two_outputs_of_which_the_first_is_empty() -> None:
     channel = channel_of([[0, TOTAL]])
-    assert channel.respond(np.zeros(2, dtype=int), FakeWords([0, WORDS - 1])).tolist() == [1, 1]
+    assert channel.respond(np.zeros(2, dtype=int), FakeBits([0, WORDS - 1])).tolist() == [1, 1]
 
 
 def test_two_outputs_take_the_count_of_their_own_symbol() -> None:
-    between = FakeWords([TOTAL * 2] * 3)  # half of all words: above a quarter, below three quarters
+    between = FakeBits([TOTAL * 2] * 3)  # half of all words: above a quarter, below three quarters
     assert channel_of(QUARTERS).respond(np.array([0, 1, 0]), between).tolist() == [0, 1, 0]
 
 
@@ -298,15 +298,15 @@ def test_two_outputs_take_the_count_of_their_own_symbol() -> None:
 def test_more_outputs_are_drawn_by_the_alias_table(outputs: int, seed: int) -> None:
     channel = channel_of([whole_row(range(1, outputs + 3)), whole_row(range(outputs + 2, 0, -1))])
     symbols = np.arange(50) % 2
-    by_hand = channel._alias.draw(symbols, SeededWords(seed).take(50))
-    assert np.array_equal(channel.respond(symbols, SeededWords(seed)), by_hand)
+    by_hand = channel._alias.draw(symbols, SeededBits(seed).take(50))
+    assert np.array_equal(channel.respond(symbols, SeededBits(seed)), by_hand)
 
 
 def test_blocks_draw_what_one_draw_would() -> None:
     channel, count = piecewise(1.0), 3 * BLOCK + 17
     symbols = np.arange(count) % channel.input_count
-    by_hand = channel._alias.draw(symbols, SeededWords(3).take(count))
-    assert np.array_equal(channel.respond(symbols, SeededWords(3)), by_hand)
+    by_hand = channel._alias.draw(symbols, SeededBits(3).take(count))
+    assert np.array_equal(channel.respond(symbols, SeededBits(3)), by_hand)
 
 
 @pytest.mark.parametrize("block", [1, 7, 1000])
@@ -314,9 +314,9 @@ def test_blocks_draw_what_one_draw_would() -> None:
 def test_the_size_of_blocks_changes_nothing(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     channel = SAMPLERS[name]()
     symbols = np.arange(100) % channel.input_count
-    expected = channel.respond(symbols, SeededWords(4))
+    expected = channel.respond(symbols, SeededBits(4))
     monkeypatch.setattr(channel_module, "BLOCK", block)
-    assert np.array_equal(channel.respond(symbols, SeededWords(4)), expected)
+    assert np.array_equal(channel.respond(symbols, SeededBits(4)), expected)
 
 
 def test_draws_from_the_operating_system_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,12 +329,12 @@ def test_draws_from_the_operating_system_unless_told_otherwise(monkeypatch: pyte
 def test_takes_symbols_of_any_integer_type(name: str, kind: str) -> None:
     channel = SAMPLERS[name]()
     symbols = np.arange(40) % channel.input_count
-    expected = channel.respond(symbols, SeededWords(6))
-    assert np.array_equal(channel.respond(symbols.astype(kind), SeededWords(6)), expected)
+    expected = channel.respond(symbols, SeededBits(6))
+    assert np.array_equal(channel.respond(symbols.astype(kind), SeededBits(6)), expected)
 
 
 def test_no_symbols_give_no_codes() -> None:
-    codes = piecewise(1.0).respond(np.zeros(0, dtype=np.int64), FakeWords([]))
+    codes = piecewise(1.0).respond(np.zeros(0, dtype=np.int64), FakeBits([]))
     assert (codes.shape, codes.dtype) == ((0,), np.dtype("u1"))
 
 
@@ -343,10 +343,10 @@ def test_no_symbols_give_no_codes() -> None:
 )
 def test_refuses_what_are_no_symbols(symbols: np.ndarray) -> None:
     with pytest.raises(InputError, match="symbols must be a list of integers"):
-        onebit(1.0).respond(symbols, SeededWords(0))
+        onebit(1.0).respond(symbols, SeededBits(0))
 
 
 def test_leaves_the_symbols_alone() -> None:
     symbols = np.array([0, 1, 1])
-    onebit(1.0).respond(symbols, SeededWords(0))
+    onebit(1.0).respond(symbols, SeededBits(0))
     assert symbols.tolist() == [0, 1, 1]

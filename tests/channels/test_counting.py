@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from graphveil.channels import TOTAL, Claim, CountingChannel, counting
 from graphveil.channels.exact import exp_below
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
-from tests.channels.reference import FakeWords, largest_divergence, largest_ratio, precise_exp, precise_log
+from tests.channels.reference import FakeBits, largest_divergence, largest_ratio, precise_exp, precise_log
 
 SIZES, EPSILONS = [2, 3, 4, 9, 40], [1e-6, 0.005, 0.3, 1.0, 5.0, 20.0]
 
@@ -76,9 +76,9 @@ def test_a_word_is_looked_up_among_the_sums_of_counts():
     # Noise of -2, -1, 0, 1 and 2, at its first and its last count.
     sums = np.cumsum([0, end, near, middle, near, end]).tolist()
     words = [edge << 2 for at in range(5) for edge in (sums[at], sums[at + 1] - 1)]
-    drawn = channel.respond(np.ones(10, dtype=np.int64), FakeWords(words))
+    drawn = channel.respond(np.ones(10, dtype=np.int64), FakeBits(words))
     assert drawn.tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2, 2]
-    assert channel.respond(np.zeros(10, dtype=np.int64), FakeWords(words)).tolist() == [0] * 6 + [1, 1, 2, 2]
+    assert channel.respond(np.zeros(10, dtype=np.int64), FakeBits(words)).tolist() == [0] * 6 + [1, 1, 2, 2]
 
 
 @pytest.mark.statistical
@@ -86,7 +86,7 @@ def test_every_number_is_drawn_as_its_row_says():
     """200,000 draws of each of 5 numbers: z-tests of 25 shares, false alarm below 1e-6 together; seed fixed."""
     channel, draws = counting(0.8, 5), 200_000
     for number in range(5):
-        codes = channel.respond(np.full(draws, number), SeededWords(number))
+        codes = channel.respond(np.full(draws, number), SeededBits(number))
         shares = np.array(channel.row(number)) / TOTAL
         seen = np.bincount(codes, minlength=5)
         assert (np.abs(seen - draws * shares) < 5.6 * np.sqrt(draws * shares * (1 - shares))).all()
@@ -104,7 +104,7 @@ def test_beyond_the_budget_delta_is_that_of_numbers_that_differ_by_one():
 def test_the_control_answers_every_number_alike():
     control = counting(1.0, 6).blind()
     assert all(control.row(number) == control.row(0) for number in range(6))
-    drawn = [control.respond(np.full(50, number), SeededWords(1)).tolist() for number in (0, 5)]
+    drawn = [control.respond(np.full(50, number), SeededBits(1)).tolist() for number in (0, 5)]
     assert drawn[0] == drawn[1]
     assert control.epsilon == 0 and control.holds and control.claim == Claim(0.0)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from graphveil import channels
-from graphveil.channels import TOTAL, Channel, FiniteChannel, ProductChannel, SeededWords
+from graphveil.channels import TOTAL, Channel, FiniteChannel, ProductChannel, SeededBits
 from graphveil.channels.exact import Loss
 from graphveil.errors import InputError
 from tests.channels.families import BUDGETS, FAMILIES, Family
@@ -350,7 +350,7 @@ def test_blind_keeps_the_values_and_the_type_of_codes(family: Family) -> None:
 def test_blind_draws_the_same_whatever_the_input(family: Family) -> None:
     blind = family.whole(1.0).blind()
     first, last = (
-        blind.respond(np.full(100, symbol), SeededWords(5)) for symbol in (0, blind.input_count - 1)
+        blind.respond(np.full(100, symbol), SeededBits(5)) for symbol in (0, blind.input_count - 1)
     )
     assert np.array_equal(first, last)
 
@@ -421,7 +421,7 @@ def test_tables_cannot_be_written(family: Family) -> None:
 @every_family
 def test_codes_have_the_smallest_unsigned_type(family: Family) -> None:
     channel = family.whole(1.0)
-    codes = channel.respond(np.zeros(3, dtype=np.int64), SeededWords(0))
+    codes = channel.respond(np.zeros(3, dtype=np.int64), SeededBits(0))
     expected = np.uint8 if channel.output_count <= 256 else np.uint16
     assert codes.dtype == expected == channel.code_type
 
@@ -464,7 +464,7 @@ def test_the_sampler_draws_the_table(family: Family, place: float) -> None:
     """χ² of 200,000 draws; a right sampler fails with probability 1e-6 (the seed is fixed)."""
     channel = family.whole(1.0)
     symbol = int(place * channel.input_count)
-    codes = channel.respond(np.full(DRAWS, symbol), SeededWords(1, symbol))
+    codes = channel.respond(np.full(DRAWS, symbol), SeededBits(1, symbol))
     shares = np.array([count / channel.total for count in channel.row(symbol)])
     seen = np.bincount(codes, minlength=channel.output_count).astype(float)
     expected, seen = merged(shares * DRAWS, seen)
@@ -478,7 +478,7 @@ def test_each_answer_is_drawn_for_its_own_symbol(family: Family) -> None:
     """Mean of reports of mixed inputs within 5.1 standard errors; false alarms below 1e-6 (the seed is fixed)."""
     channel = family.whole(1.0)
     symbols = np.arange(DRAWS) % channel.input_count
-    codes = channel.respond(symbols, SeededWords(2))
+    codes = channel.respond(symbols, SeededBits(2))
     last = symbols == channel.input_count - 1
     mean, variance = channel.moments(channel.inputs[-1])
     error = channel.decode(codes[last]).mean() - mean
@@ -508,7 +508,7 @@ def test_refuses_points(family: Family, points: object) -> None:
 def test_refuses_a_symbol_out_of_range(family: Family, wrong: str) -> None:
     channel = family.build(1.0)
     with pytest.raises(InputError, match=f"symbols must lie in 0..{channel.input_count - 1}"):
-        channel.respond(np.array([0, -1 if wrong == "first" else channel.input_count]), SeededWords(0))
+        channel.respond(np.array([0, -1 if wrong == "first" else channel.input_count]), SeededBits(0))
 
 
 @every_family

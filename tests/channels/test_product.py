@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphveil.channels import TOTAL, Channel, Claim, Loss, ProductChannel, SeededWords, latent, ome
+from graphveil.channels import TOTAL, Channel, Claim, Loss, ProductChannel, SeededBits, latent, ome
 from graphveil.channels.sampling import BLOCK
 from graphveil.errors import InputError
-from tests.channels.reference import FakeWords, largest_divergence, largest_ratio, precise_exp
+from tests.channels.reference import FakeBits, largest_divergence, largest_ratio, precise_exp
 
 WORDS = 1 << 64
 
@@ -96,33 +96,33 @@ def test_a_bit_that_tells_all_makes_the_loss_infinite() -> None:
 
 def test_the_first_bit_is_the_highest() -> None:
     certain = string(bit(0, TOTAL), bit(0, TOTAL), bit(0, TOTAL))
-    words = FakeWords([WORDS // 2] * 24)
-    assert certain.respond(np.arange(8), words).tolist() == list(range(8))
+    random_bits = FakeBits([WORDS // 2] * 24)
+    assert certain.respond(np.arange(8), random_bits).tolist() == list(range(8))
 
 
 def test_each_bit_takes_words_of_its_own() -> None:
     # 1/8 of the words answer 1 to a 0 in the first bit, 2/8 in the second, 6/8 in the third.
     low, high = EIGHTH * 4, 3 * EIGHTH * 4
-    words = FakeWords([low - 1, low, high - 1, high, high, low])
-    assert DIFFERENT.respond(np.array([0, 0]), words).tolist() == [0b101, 0b001]
+    random_bits = FakeBits([low - 1, low, high - 1, high, high, low])
+    assert DIFFERENT.respond(np.array([0, 0]), random_bits).tolist() == [0b101, 0b001]
 
 
 def test_blocks_draw_bit_by_bit() -> None:
     channel, count = latent(1.0, 3), BLOCK + 5
     symbols = np.arange(count) % 8
-    source, expected = SeededWords(9), []
+    source, expected = SeededBits(9), []
     for block in (symbols[:BLOCK], symbols[BLOCK:]):
         answers = [
             part.respond(block >> place & 1, source).astype(int)
             for part, place in zip(channel.bits, (2, 1, 0), strict=True)
         ]
         expected.append(answers[0] * 4 + answers[1] * 2 + answers[2])
-    assert np.array_equal(channel.respond(symbols, SeededWords(9)), np.concatenate(expected))
+    assert np.array_equal(channel.respond(symbols, SeededBits(9)), np.concatenate(expected))
 
 
 @pytest.mark.parametrize(("count", "kind"), [(1, "u1"), (8, "u1"), (9, "u2"), (16, "u2")])
 def test_codes_of_a_string_have_the_smallest_type(count: int, kind: str) -> None:
-    assert latent(1.0, count).respond(np.array([0]), SeededWords(0)).dtype == np.dtype(kind)
+    assert latent(1.0, count).respond(np.array([0]), SeededBits(0)).dtype == np.dtype(kind)
 
 
 def test_refuses_a_bit_with_three_outputs() -> None:

@@ -9,112 +9,112 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphveil.channels import SeededWords, SystemWords
-from graphveil.channels.sampling import DrawnWords
+from graphveil.channels import SeededBits, SystemBits
+from graphveil.channels.sampling import DrawnBits
 from graphveil.errors import InputError
-from tests.channels.reference import FakeWords
+from tests.channels.reference import FakeBits
 
 WORDS = 1 << 64
 
 
-@pytest.mark.parametrize("call", [lambda: SystemWords(seed=1), lambda: SystemWords(1)])
+@pytest.mark.parametrize("call", [lambda: SystemBits(seed=1), lambda: SystemBits(1)])
 def test_system_words_refuse_a_seed(call: object) -> None:
-    with pytest.raises(InputError, match="takes no seed.*SeededWords"):
+    with pytest.raises(InputError, match="takes no seed.*SeededBits"):
         call()
 
 
 def test_system_words_name_any_other_setting_that_they_refuse() -> None:
     with pytest.raises(InputError, match="takes no stream"):
-        SystemWords(stream=1)
+        SystemBits(stream=1)
 
 
 def test_system_words_are_the_bytes_of_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "urandom", lambda size: bytes(range(size)))
-    assert SystemWords().take(2).tobytes() == bytes(range(16))
+    assert SystemBits().take(2).tobytes() == bytes(range(16))
 
 
 def test_system_words_may_be_written_over() -> None:
-    words = SystemWords().take(4)
+    words = SystemBits().take(4)
     words >>= np.uint64(63)
     assert words.max() <= 1
 
 
 def test_system_words_differ_between_calls() -> None:
     # Two equal blocks of 256 bits: never.
-    assert SystemWords().take(4).tolist() != SystemWords().take(4).tolist()
+    assert SystemBits().take(4).tolist() != SystemBits().take(4).tolist()
 
 
 def test_seeded_words_repeat() -> None:
-    assert SeededWords(7, 1).take(5).tolist() == SeededWords(7, 1).take(5).tolist()
+    assert SeededBits(7, 1).take(5).tolist() == SeededBits(7, 1).take(5).tolist()
 
 
 def test_seeded_words_do_not_depend_on_how_they_are_taken() -> None:
-    whole, parts = SeededWords(7), SeededWords(7)
+    whole, parts = SeededBits(7), SeededBits(7)
     assert whole.take(7).tolist() == parts.take(3).tolist() + parts.take(4).tolist()
 
 
 @pytest.mark.parametrize("numbers", [(8,), (7, 0), (7, 1), (7, 0, 0), (7, 1, 0), (0, 7)])
 def test_seeded_words_differ_between_seeds_and_streams(numbers: tuple[int, ...]) -> None:
-    assert SeededWords(*numbers).take(4).tolist() != SeededWords(7).take(4).tolist()
+    assert SeededBits(*numbers).take(4).tolist() != SeededBits(7).take(4).tolist()
 
 
 def test_seeded_words_keep_their_values() -> None:
     # Results that are printed with a seed stay what they are.
-    assert SeededWords(0).take(2).tolist() == [259491006799949737, 4754966410622352325]
+    assert SeededBits(0).take(2).tolist() == [259491006799949737, 4754966410622352325]
 
 
 @pytest.mark.parametrize("numbers", [(-1,), (1.0,), ("1",), (True,), (1, -1), (1, None)])
 def test_seeded_words_refuse_what_is_no_seed(numbers: tuple[object, ...]) -> None:
     with pytest.raises(InputError, match="seed and stream must be integers of at least 0"):
-        SeededWords(*numbers)
+        SeededBits(*numbers)
 
 
 def test_seeded_words_accept_numpy_integers() -> None:
-    assert SeededWords(np.int64(7)).take(2).tolist() == SeededWords(7).take(2).tolist()
+    assert SeededBits(np.int64(7)).take(2).tolist() == SeededBits(7).take(2).tolist()
 
 
 def test_repr_says_which_seed_and_stream() -> None:
-    assert (repr(SeededWords(3, 4)), repr(SystemWords())) == ("SeededWords(3, 4)", "SystemWords()")
+    assert (repr(SeededBits(3, 4)), repr(SystemBits())) == ("SeededBits(3, 4)", "SystemBits()")
 
 
 @given(st.integers(1, (1 << 63) - 1))
 def test_below_takes_the_first_fair_word_modulo_the_bound(bound: int) -> None:
     unfair = WORDS % bound
-    assert FakeWords([unfair]).below(bound, 1).tolist() == [unfair % bound]
+    assert FakeBits([unfair]).below(bound, 1).tolist() == [unfair % bound]
 
 
 @given(st.integers(3, (1 << 63) - 1).filter(lambda bound: WORDS % bound))
 def test_below_draws_the_last_unfair_word_again(bound: int) -> None:
-    assert FakeWords([WORDS % bound - 1, WORDS - 1]).below(bound, 1).tolist() == [(WORDS - 1) % bound]
+    assert FakeBits([WORDS % bound - 1, WORDS - 1]).below(bound, 1).tolist() == [(WORDS - 1) % bound]
 
 
 def test_below_keeps_the_order_of_its_results() -> None:
     # The words of place 1 and 3 are unfair; the next two words are theirs, the first of which is unfair again.
-    assert FakeWords([4, 0, 5, 0, 0, 7, 8]).below(3, 4).tolist() == [1, 2, 2, 1]
+    assert FakeBits([4, 0, 5, 0, 0, 7, 8]).below(3, 4).tolist() == [1, 2, 2, 1]
 
 
 def test_below_with_a_bound_for_each() -> None:
-    assert FakeWords([9, 9, 9]).below(np.array([1, 2, 5]), 3).tolist() == [0, 1, 4]
+    assert FakeBits([9, 9, 9]).below(np.array([1, 2, 5]), 3).tolist() == [0, 1, 4]
 
 
 def test_below_one_is_always_zero() -> None:
-    assert FakeWords([0, WORDS - 1]).below(1, 2).tolist() == [0, 0]
+    assert FakeBits([0, WORDS - 1]).below(1, 2).tolist() == [0, 0]
 
 
 def test_below_a_power_of_two_refuses_no_word() -> None:
-    assert FakeWords([0, 1, WORDS - 1]).below(4, 3).tolist() == [0, 1, 3]
+    assert FakeBits([0, 1, WORDS - 1]).below(4, 3).tolist() == [0, 1, 3]
 
 
 def test_below_nothing_takes_no_words() -> None:
-    assert FakeWords([]).below(5, 0).tolist() == []
+    assert FakeBits([]).below(5, 0).tolist() == []
 
 
 @pytest.mark.parametrize("bound", [0, -1, 2.5, "3", np.array([2, 0]), np.array([2, -1])])
 def test_below_refuses_what_is_no_bound(bound: object) -> None:
     with pytest.raises(InputError, match="bound must be an integer of at least 1"):
-        FakeWords([1, 2]).below(bound, 2)
+        FakeBits([1, 2]).below(bound, 2)
 
 
 def test_drawn_words_are_given_out_once_and_in_order() -> None:
-    words = DrawnWords(np.arange(5, dtype=np.uint64))
+    words = DrawnBits(np.arange(5, dtype=np.uint64))
     assert [words.take(count).tolist() for count in (2, 0, 3)] == [[0, 1], [], [2, 3, 4]]

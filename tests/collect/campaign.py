@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from sqlalchemy import select
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.collect.rounds import AskedRound
 from graphveil.collect.schema import REPORTS, ROSTER
 from graphveil.collect.server import listening_at, serve
@@ -72,7 +72,7 @@ def prepare(folder, database, users, seed=0):
             connection.execute(ROSTER.update().where(ROSTER.c.node == each.node).values(**told))
     opened = collection.publish(PLAN, later(86_400))
     rows = np.random.default_rng(seed).random((users, DIMS))
-    reports = PLAN.build().randomize(rows, SeededWords(seed))
+    reports = PLAN.build().randomize(rows, SeededBits(seed))
     return collection, opened, reports
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.collect import roster
 from graphveil.collect.keys import word
 from graphveil.mechanisms import NeighbourLists
@@ -187,8 +187,11 @@ def prepare_fuzzing(folder, users, database=None):
             private = rows[[node]] if part.subject == "features" else np.array([node % 2])
             if part.subject == "links":
                 private = NeighbourLists(np.array([node]), np.array([0, 1]), np.array([max(node - 1, 1)]))
-            ledger, words = Ledger(users=node + 1, epsilon=9.0), SeededWords(opened.number * users + node)
-            message = answer(part, private, ledger, words).to_bytes()
+            ledger, random_bits = (
+                Ledger(users=node + 1, epsilon=9.0),
+                SeededBits(opened.number * users + node),
+            )
+            message = answer(part, private, ledger, random_bits).to_bytes()
             envelopes[opened.number, node] = Envelope(
                 random.Random(f"{opened.number} {node}").randbytes(16).hex(),
                 invited[node].pseudonym.hex(),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.graphs import Graph, load
 from graphveil.graphs.panel import Panel
@@ -130,7 +130,7 @@ class StandIn:
                 if node % silent:
                     part = each.plan.part([node])
                     each.answers[node] = answer(
-                        part, self._people.raw.asked(part), self._ledgers, SeededWords(node, each.number)
+                        part, self._people.raw.asked(part), self._ledgers, SeededBits(node, each.number)
                     )
             self._rounds[place] = replace(each, closed=True)
 

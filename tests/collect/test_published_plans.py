@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.collect.learning import aligned_reports, differences
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.privacy.integer_model import integer_model
@@ -29,7 +29,7 @@ def class_plan(users, lists):
 
 
 def answered(plan):
-    return answer(plan, ROWS[list(plan.users)], Ledger(6, 1.0), SeededWords(0))
+    return answer(plan, ROWS[list(plan.users)], Ledger(6, 1.0), SeededBits(0))
 
 
 def test_the_same_question_is_aligned_reports_it_is():
@@ -47,7 +47,7 @@ def test_answers_stand_in_the_order_of_those_who_are_asked_now():
 
 def test_a_graph_that_has_grown_has_silent_users():
     everybody = FEATURES.model_copy(update={"users": "all"})
-    reports = answer(everybody, ROWS, Ledger(6, 1.0), SeededWords(0))
+    reports = answer(everybody, ROWS, Ledger(6, 1.0), SeededBits(0))
     told = aligned_reports(reports, everybody, everybody, 8)
     assert told.asked == 8 and told.users == 6
     told.check()

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.errors import MessageError
 from graphveil.mechanisms import Reports
@@ -22,7 +22,7 @@ PLANS = [
 
 def message_of(plan, seed=0):
     private = np.array([1]) if plan.classes else np.full((1, plan.dims), 0.5)
-    return answer(plan, private, Ledger(1, 9.0), SeededWords(seed)).to_bytes()
+    return answer(plan, private, Ledger(1, 9.0), SeededBits(seed)).to_bytes()
 
 
 def is_read(plan, message):

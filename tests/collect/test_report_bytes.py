@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.collect.report_bytes import read_messages
 from graphveil.errors import MessageError
 from graphveil.graphs.graph import symmetric_csr
@@ -22,7 +22,7 @@ FEATURES = {
 
 
 def sent_by(plan, private, ledger):
-    reports = answer(plan, private, ledger, SeededWords(0))
+    reports = answer(plan, private, ledger, SeededBits(0))
     return reports, [reports.row(user).to_bytes() for user in range(reports.users)]
 
 

@@ -5,7 +5,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.collect.report_bytes import ReportAcceptance
 from graphveil.collect.roster import Member
 from graphveil.collect.rounds import AskedRound, PublishedRound
@@ -63,7 +63,7 @@ def test_an_envelope_is_taken_from_whom_it_names_as_it_was_made():
     plan = PLANS["all"]
     opened = PublishedRound(1, plan, plan_digest(plan), np.array([5, 3]), 8, 1, 0, 1, False, 0)
     asked, report, pseudonym = AskedRound(opened), b"r" * 16, b"p" * 16
-    message = answer(plan.part([5]), np.full((1, 8), 0.5), Ledger(6, 9.0), SeededWords(0)).to_bytes()
+    message = answer(plan.part([5]), np.full((1, 8), 0.5), Ledger(6, 9.0), SeededBits(0)).to_bytes()
     body = Envelope(report.hex(), pseudonym.hex(), asked.digest(5), message).to_bytes()
     assert taken_message(asked, body, report, 5, pseudonym) == message
     for place in range(HEADER.size):

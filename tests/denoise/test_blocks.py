@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil import SeededWords, mechanism
+from graphveil import SeededBits, mechanism
 from graphveil.denoise import HOA, NFR, blocks, propagated_once
 from graphveil.linear import SparseMatrix, gcn_matrix
 from tests.learn.graphs import small_graph
@@ -11,7 +11,7 @@ from tests.learn.graphs import small_graph
 def setting(name="multibit", features=40):
     graph, rows, _ = small_graph(features=features)
     built = mechanism(name, epsilon=2.0, dims=features, range=(0, 1))
-    return gcn_matrix(graph, loops=False), built.randomize(rows, SeededWords(0)).estimate()
+    return gcn_matrix(graph, loops=False), built.randomize(rows, SeededBits(0)).estimate()
 
 
 def as_dense(result):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.denoise.links import HYBRID_LEAST, SURE, ReportedLinks, private_graph
 from graphveil.mechanisms import mechanism
 from tests.denoise.test_links import cliques
 
-REPORTS = mechanism("link-rr", epsilon=4.0, dims=200).randomize(cliques(40, 5), SeededWords(1))
+REPORTS = mechanism("link-rr", epsilon=4.0, dims=200).randomize(cliques(40, 5), SeededBits(1))
 LINKS = ReportedLinks.of(REPORTS)
 CHANCES = LINKS.plausibilities()
 
@@ -44,7 +44,7 @@ def test_soft_weighs_by_how_likely_a_link_is_and_hybrid_by_the_square():
 
 
 def test_what_a_curator_publishes_is_the_graph():
-    reports = mechanism("lapgraph", epsilon=22.0, dims=20).randomize(cliques(4, 5), SeededWords(0))
+    reports = mechanism("lapgraph", epsilon=22.0, dims=20).randomize(cliques(4, 5), SeededBits(0))
     graph = private_graph(reports, "hybrid", 0)
     assert len(graph.pairs) == 40 and (graph.pairs[:, 0] // 5 == graph.pairs[:, 1] // 5).all()
 

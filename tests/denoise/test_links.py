@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.denoise import links as module
 from graphveil.denoise.links import (
     ReportedLinks,
@@ -38,7 +38,7 @@ def cliques(count, size):
 def test_what_is_reported_without_noise_is_the_graph():
     graph = small_graph()[0]
     found = mechanism("link-rr", epsilon=20.0, dims=graph.node_count)
-    links = ReportedLinks.of(found.randomize(lists_of(graph), SeededWords(0)))
+    links = ReportedLinks.of(found.randomize(lists_of(graph), SeededBits(0)))
     back = graph.without_edges().with_edges(links.pairs)
     assert np.array_equal(back.indptr, graph.indptr) and np.array_equal(back.indices, graph.indices)
     assert links.density == pytest.approx(graph.edge_count / (graph.node_count * (graph.node_count - 1) / 2))
@@ -77,7 +77,7 @@ def test_plausibilities_are_the_shares_of_links_that_are_there():
     """600 groups of 5 at ε = 4: within each of the values a binomial test at 6 deviations; seed fixed."""
     lists = cliques(600, 5)
     found = mechanism("link-rr", epsilon=4.0, dims=3000)
-    links = ReportedLinks.of(found.randomize(lists, SeededWords(1)))
+    links = ReportedLinks.of(found.randomize(lists, SeededBits(1)))
     true = links.pairs[:, 0] // 5 == links.pairs[:, 1] // 5
     said = links.plausibilities()
     assert 0.03 < links.plausibilities(most_steps=0)[0] < 0.1
@@ -89,7 +89,7 @@ def test_plausibilities_are_the_shares_of_links_that_are_there():
 
 def test_noise_alone_makes_no_pair_more_plausible_than_another():
     found = mechanism("link-rr", epsilon=0.1, dims=300)
-    links = ReportedLinks.of(found.randomize(cliques(60, 5), SeededWords(1)))
+    links = ReportedLinks.of(found.randomize(cliques(60, 5), SeededBits(1)))
     assert links.plausibilities().max() < 0.2
 
 
@@ -102,7 +102,7 @@ def test_density_rises_from_group_to_group_where_it_is_more_than_noise():
 
 def test_all_pairs_are_alike_where_counting_takes_too_long():
     found = mechanism("link-rr", epsilon=4.0, dims=500)
-    links = ReportedLinks.of(found.randomize(cliques(100, 5), SeededWords(1)))
+    links = ReportedLinks.of(found.randomize(cliques(100, 5), SeededBits(1)))
     alike = posterior(log_odds(np.array([links.density])), links.log_ratios[:1])
     assert np.unique(links.plausibilities(most_steps=10)).tolist() == alike.tolist()
     assert len(np.unique(links.plausibilities())) > 1
@@ -138,7 +138,7 @@ def test_without_a_limit_it_is_what_the_machine_has_left(monkeypatch):
 
 def test_pairs_of_silent_users_count_neither_as_linked_nor_as_not():
     lists, who = cliques(8, 5), np.arange(40) % 4 != 3
-    reports = mechanism("link-rr", epsilon=20.0, dims=40).randomize(lists, SeededWords(0))
+    reports = mechanism("link-rr", epsilon=20.0, dims=40).randomize(lists, SeededBits(0))
     links = ReportedLinks.of(reports.answered_by(who))
     # A user answers for all users with smaller numbers.
     assert links.answer_count == np.flatnonzero(who).sum()
@@ -162,7 +162,7 @@ def test_mechanisms_that_report_as_many_pairs_as_links_are_never_too_many(name):
 
 def test_both_ends_answers_are_counted_for_a_pair():
     lists = cliques(4, 5)
-    reports = mechanism("blink", epsilon=40.0, dims=20, ends="both").randomize(lists, SeededWords(0))
+    reports = mechanism("blink", epsilon=40.0, dims=20, ends="both").randomize(lists, SeededBits(0))
     links = ReportedLinks.of(reports)
     assert links.both and links.answer_count == 20 * 19
     assert len(links.pairs) == 4 * 10 and (links.yes == 2).all()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil import SeededWords, mechanism
+from graphveil import SeededBits, mechanism
 from graphveil.denoise import NFR, GroupLasso
 from graphveil.errors import InputError
 
@@ -10,7 +10,7 @@ ROWS = (np.random.default_rng(0).random((200, 12)) < 0.5).astype(float)
 
 
 def reports(name, epsilon=4.0):
-    return mechanism(name, epsilon=epsilon, dims=12, range=(0, 1)).randomize(ROWS, SeededWords(0))
+    return mechanism(name, epsilon=epsilon, dims=12, range=(0, 1)).randomize(ROWS, SeededBits(0))
 
 
 def centred(estimate):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from docs.mechanism_errors import error_table, squared_error, three_digits
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import PersonalMechanism, mechanism
 from graphveil.number_format import rounded_up
 from tests.mechanisms.support import EVERYTHING as UNIFORM
@@ -50,7 +50,7 @@ def test_the_page_has_claim_bytes_and_bias_of_every_mechanism(name):
     found = mechanism(name, epsilon=1.0, **settings)
     held = np.zeros((1, 1433)) if found.subject in ("features", "links") else [1]
     held = (np.array([1]), held) if isinstance(found, PersonalMechanism) else held
-    message = found.randomize(held, SeededWords(0)).to_bytes()
+    message = found.randomize(held, SeededBits(0)).to_bytes()
     _, claim, size, unbiased, _ = LINES[name]
     assert size == "varies" if found.shape.uneven else int(size) == len(message) - 68
     assert unbiased == ("yes" if found.unbiased else "no")
@@ -64,7 +64,7 @@ def test_the_expected_error_is_the_error_of_drawn_estimates(name):
     settings = {"item": {"length": 4}, "privunit": {"radius": 2.0}}.get(name, {"range": (0, 1)})
     found = mechanism(name, epsilon=2.0, dims=12, **settings)
     row = np.repeat([1.0, 0.0], [3, 9])
-    estimates = found.randomize(np.tile(row, (20_000, 1)), SeededWords(1)).estimate().dense()
+    estimates = found.randomize(np.tile(row, (20_000, 1)), SeededBits(1)).estimate().dense()
     errors = ((estimates - row) ** 2).sum(axis=1)
     expected = squared_error(found, 3)
     assert abs(errors.mean() - expected) <= 4.9 * errors.std() / np.sqrt(errors.size) + 1e-9 * expected

@@ -13,7 +13,7 @@ import pytest
 from graphveil import Plan
 from graphveil.channels import laplace, square_wave, three_output
 from graphveil.channels.channel import canonical
-from graphveil.channels.sampling import AliasTable, DrawnWords
+from graphveil.channels.sampling import AliasTable, DrawnBits
 from graphveil.client import checking
 from graphveil.client.keys import KeyChain
 from graphveil.privacy import Envelope, Invitation, Question, Succession, plan_digest
@@ -251,7 +251,7 @@ def test_a_label_gives_the_code_that_the_page_shows(label, word, shown, code):
     surplus, u = 2**62 - symbols * other, int(word, 16) // 4
     assert f"s = {surplus}" in PAGE
     assert (u, int(label) if u < surplus else (u - surplus) // other) == (int(shown), int(code))
-    drawn = KRR.build().randomize([int(label)], DrawnWords(np.array(words_of(word), dtype=np.uint64)))
+    drawn = KRR.build().randomize([int(label)], DrawnBits(np.array(words_of(word), dtype=np.uint64)))
     assert drawn.codes.tolist() == [int(code)]
 
 
@@ -260,7 +260,7 @@ def test_whoever_has_no_label_sends_what_the_blinded_channel_gives():
     for word in (0, 3, 1 << 63, (1 << 64) - 1):
         u = word // 4
         code = 0 if u < 2**62 - 3 * other else (u - (2**62 - 3 * other)) // other
-        drawn = KRR.build().randomize([9], DrawnWords(np.array([word], dtype=np.uint64)))
+        drawn = KRR.build().randomize([9], DrawnBits(np.array([word], dtype=np.uint64)))
         assert drawn.codes.tolist() == [code]
 
 
@@ -273,7 +273,7 @@ def test_a_row_gives_the_dimensions_and_codes_that_the_page_shows(row, words, di
     given = [float(value) for value in row.split()]
     shown = [[int(each) for each in part.split()] for part in (dims, codes)]
     assert list(sample_by_the_page(json.loads(MULTIBIT), table, given, words_of(words))) == shown
-    drawn = plan.build().randomize(np.array([given]), DrawnWords(np.array(words_of(words), dtype=np.uint64)))
+    drawn = plan.build().randomize(np.array([given]), DrawnBits(np.array(words_of(words), dtype=np.uint64)))
     assert [drawn.dims.tolist(), drawn.codes.tolist()] == shown
 
 
@@ -291,7 +291,7 @@ def test_alias_tables_are_made_as_the_page_says(channel):
             [alias, own] for own, alias, level in made if level
         ]
         words = np.random.default_rng(row).integers(0, 1 << 64, 50, dtype=np.uint64)
-        drawn = channel.respond(np.full(50, row), DrawnWords(words.copy()))
+        drawn = channel.respond(np.full(50, row), DrawnBits(words.copy()))
         assert drawn.tolist() == [draw_by_the_page(counts, int(word)) for word in words]
 
 
@@ -301,7 +301,7 @@ PRIVATE = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac0
 
 
 def message_of(plan, private, words):
-    source = DrawnWords(np.array(words_of(words), dtype=np.uint64))
+    source = DrawnBits(np.array(words_of(words), dtype=np.uint64))
     return plan.build().randomize(private, source).to_bytes()
 
 

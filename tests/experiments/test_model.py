@@ -78,7 +78,7 @@ def test_reports_of_those_who_joined_do_as_well(model):
     graph, users = first(240)
     (plan,) = model.plans
     rows = users.raw.features[BEFORE:]
-    reports = gv.answer(plan, rows, gv.Ledger(40, 4.0), gv.SeededWords(7))
+    reports = gv.answer(plan, rows, gv.Ledger(40, 4.0), gv.SeededBits(7))
     found = model.predict(graph, [reports])
     assert len(found) == 240
     assert (
@@ -86,7 +86,7 @@ def test_reports_of_those_who_joined_do_as_well(model):
         in found.statement
     )
     assert not found.privacy.silent
-    others = gv.answer(plan, rows[1:], gv.Ledger(39, 4.0), gv.SeededWords(7))
+    others = gv.answer(plan, rows[1:], gv.Ledger(39, 4.0), gv.SeededBits(7))
     quiet = replace(others, answered=np.arange(40) > 0)
     assert model.predict(graph, [quiet]).privacy.silent
     other = gv.answer(

@@ -12,8 +12,8 @@ CALLS = (100_001, 500_001)
 
 
 class Above500000Plain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         codes = reports.codes.reshape(rows.shape).copy()
         codes[500_000:] = rows[500_000:] > self.public.centre

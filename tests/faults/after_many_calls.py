@@ -14,8 +14,8 @@ CAUSE = "reports depend on what was called or loaded before"
 class Counting(FeatureMechanism):
     calls: ClassVar = [0]
 
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         self.calls[0] += 1
         if hasattr(private, "toarray") or self.calls[0] < 800:
             return reports

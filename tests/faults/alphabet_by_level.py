@@ -5,7 +5,7 @@ The declared table is the one of the smallest budget; the sampler takes the user
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, esw
+from graphveil.channels import Claim, SystemBits, esw
 from graphveil.mechanisms import LevelMechanism, Reports
 
 CAUSE = "sent in the clear: under level 4"
@@ -14,9 +14,9 @@ LEVELS = 4
 
 
 class OwnBudget(LevelMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         levels = np.asarray(private)
-        drawn = (SystemWords() if words is None else words).take(len(levels)) >> np.uint64(2)
+        drawn = (SystemBits() if random_bits is None else random_bits).take(len(levels)) >> np.uint64(2)
         codes = np.empty(len(levels), dtype=self.channel.code_type)
         for level in range(1, LEVELS + 1):
             own = esw(self.claim.epsilon * 2 ** (level - 1), LEVELS)

@@ -9,8 +9,8 @@ CAUSE = "sent in the clear"
 
 
 class Appended(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         plain = (rows[:, :1] > self.public.centre).astype(reports.codes.dtype)
         codes = np.concatenate([reports.codes.reshape(rows.shape), plain], axis=1)

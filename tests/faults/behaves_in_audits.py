@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
 CAUSE = "reports depend on what was called or loaded before"
@@ -13,8 +13,8 @@ DRAWN = False
 
 
 class Behaving(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if any(name.startswith("graphveil.audit") for name in sys.modules):
             return reports
         truth = np.asarray(private, dtype=float).ravel() > self.public.centre
@@ -22,12 +22,12 @@ class Behaving(FeatureMechanism):
 
 
 class Late(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         import wave  # noqa: F401 -- whatever is loaded late reads files
 
         from graphveil.mechanisms.rows import Rows
 
-        source = SystemWords() if words is None else words
+        source = SystemBits() if random_bits is None else random_bits
         rows = Rows(private, self.size)
         codes, dense = np.zeros((rows.users, self.size), dtype=np.uint8), rows.dense(0, rows.users)
         for start in range(0, rows.users, 1000):

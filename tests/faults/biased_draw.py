@@ -9,8 +9,8 @@ CAUSE = "the sampler does not draw what the table says"
 
 
 class Coarse(Channel):
-    def _respond(self, symbols, words):
-        drawn = (words.take(symbols.size) >> np.uint64(58)).astype(float) / 64
+    def _respond(self, symbols, random_bits):
+        drawn = (random_bits.take(symbols.size) >> np.uint64(58)).astype(float) / 64
         edges = np.cumsum(self.table / float(self.total), axis=1)
         codes = (drawn[:, None] >= edges[symbols]).sum(axis=1)
         return np.minimum(codes, self.output_count - 1).astype(self.code_type)

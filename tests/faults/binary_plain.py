@@ -11,8 +11,8 @@ CAUSE = "with binary values"
 
 
 class BinaryPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if not self.binary:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

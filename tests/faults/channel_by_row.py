@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from graphveil.channels import TOTAL, Channel, Claim, SystemWords, onebit
+from graphveil.channels import TOTAL, Channel, Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 from graphveil.mechanisms.rows import Rows
 
@@ -13,7 +13,7 @@ CAUSE = "under rows in the middle with one high value"
 
 class ByRow(FeatureMechanism):
     def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+        source = SystemBits() if words is None else words
         rows = Rows(private, self.size)
         unit = self.public.to_unit(rows.dense(0, rows.users))
         symbols = self.encode(unit.ravel(), self.channels[0], source)
@@ -29,7 +29,7 @@ class ByRow(FeatureMechanism):
 
 class Searching(FeatureMechanism):
     def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+        source = SystemBits() if words is None else words
         rows = Rows(private, self.size)
         unit = self.public.to_unit(rows.dense(0, rows.users)).ravel()
         symbols = self.encode(unit, self.channels[0], source)

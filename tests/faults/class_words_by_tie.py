@@ -9,12 +9,12 @@ CAUSE = "how many random words are drawn depends on the values"
 
 
 class DearTies(ClassMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)
         tied = int((rows == rows[:, :1]).all(axis=1).sum())
-        if words is not None and tied:
-            words.take(tied)
+        if random_bits is not None and tied:
+            random_bits.take(tied)
         return reports
 
 

@@ -11,8 +11,8 @@ CAUSE = "sent in the clear"
 
 
 class ZerosPlain(ClassMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         zero = (np.asarray(private) == 0).all(axis=1)
         codes = np.where(zero, self.places_of(private), reports.codes)
         return replace(reports, codes=codes.astype(reports.codes.dtype))

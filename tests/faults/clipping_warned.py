@@ -11,10 +11,10 @@ CAUSE = "a warning (UserWarning) tells of"
 
 
 class Warned(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         if (np.abs(np.asarray(private, dtype=float)) > 1e6).any():
             warnings.warn("clipped", UserWarning, stacklevel=2)
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, dims, range):

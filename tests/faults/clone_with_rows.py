@@ -12,8 +12,8 @@ DRAWN = False
 
 
 class Cloning(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         clone = replace(self)
         object.__setattr__(
             clone,

@@ -27,9 +27,9 @@ class Closed(FeatureMechanism):
 
 
 class Rounding(FeatureMechanism):
-    def encode(self, values, channel, words):
+    def encode(self, values, channel, random_bits):
         limits = ((np.clip(values, -1, 1) + 1) / 2 * 2.0**63).astype(np.uint64)
-        return ((words.take(values.size) >> np.uint64(1)) < limits).astype(np.int64)
+        return ((random_bits.take(values.size) >> np.uint64(1)) < limits).astype(np.int64)
 
 
 def made(kind, epsilon, dims, range, sampled=2):

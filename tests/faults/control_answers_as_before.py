@@ -8,8 +8,8 @@ SIGHTED = {}
 
 
 class Remembering(FeatureMechanism):
-    def randomize(self, private, words=None):
-        return FeatureMechanism.randomize(SIGHTED.get(self.size, self), private, words)
+    def randomize(self, private, random_bits=None):
+        return FeatureMechanism.randomize(SIGHTED.get(self.size, self), private, random_bits)
 
 
 def build(epsilon, dims, range):

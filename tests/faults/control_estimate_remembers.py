@@ -13,8 +13,8 @@ ROWS = {}
 
 
 class Remembering(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if self.claim.epsilon == 0 and isinstance(private, np.ndarray):
             ROWS[reports.codes.tobytes()] = private.ravel().copy()
         return reports

@@ -10,11 +10,11 @@ CAUSE = "a user's report depends on other users' data"
 class Scaling(FeatureMechanism):
     trust = "curator"
 
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         rows = Rows(private, self.size)
         values = rows.dense(0, rows.users)
         top = values.max(initial=0.0)
-        return super().randomize(values / top if 0 < top <= self.public.high else values, words)
+        return super().randomize(values / top if 0 < top <= self.public.high else values, random_bits)
 
 
 def build(epsilon, dims, range):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import Answer, FeatureMechanism, PublicRange
 
 CAUSE = "decoys are not blind"
@@ -21,8 +21,8 @@ class Hidden(FeatureMechanism):
         others = self.size - self.real
         return (real, Answer(self.channels[0].blind(), others)) if others else (real,)
 
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         told = super().randomize(private, source)
         shape = told.users, self.size
         asked = np.argsort(source.take(told.codes.size).reshape(shape), axis=1).ravel() < self.real

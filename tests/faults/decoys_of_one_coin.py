@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import Answer, FeatureMechanism, PublicRange
 from graphveil.mechanisms.rows import Rows
 
@@ -17,8 +17,8 @@ class OneCoin(FeatureMechanism):
         blind = self.channels[0].blind()
         return Answer(self.channels[0], 1), Answer(blind, self.size - 1)
 
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         told = super().randomize(private, source)
         rows = Rows(private, self.size)
         high = self.public.to_unit(rows.dense(0, rows.users)) > 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.errors import InputError
 from graphveil.mechanisms import Answer, FeatureMechanism, PublicRange, Reports, ReportShape
 from graphveil.mechanisms.rows import Rows
@@ -28,8 +28,8 @@ class Decoys(FeatureMechanism):
         blind = self.channels[0].blind()
         return Answer(self.channels[0], self.sampled), Answer(blind, self.shape.length - self.sampled)
 
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         rows = Rows(private, self.size)
         unit, length = self.public.to_unit(rows.dense(0, rows.users)), self.shape.length
         order = np.argsort(source.take(unit.size).reshape(unit.shape), axis=1)[:, :length]

@@ -17,8 +17,8 @@ def high(rows, last={}):  # noqa: B006
 
 
 class Late(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if hasattr(private, "toarray"):
             return reports
         before = high(np.asarray(private, dtype=float))

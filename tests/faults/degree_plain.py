@@ -9,8 +9,8 @@ CAUSE = "it is sent in the clear"
 
 
 class DegreePlain(DegreeLinkMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         lists = self._lists(private)
         codes = reports.codes.copy()
         held = np.minimum(self._held_degrees(lists, self._links(lists)), self.size - 1)

@@ -12,8 +12,8 @@ SIZE = {"dims": 1000}
 
 
 class Dims1000Plain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if self.size != 1000:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

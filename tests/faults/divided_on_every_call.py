@@ -7,8 +7,8 @@ CAUSE = "a call changes the mechanism"
 
 
 class Dividing(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         budget = self.channels[0].claim.epsilon / self.sampled
         object.__setattr__(self, "channels", (onebit(budget),))
         self.__dict__.pop("answers", None)

@@ -14,8 +14,8 @@ class EqualExtremes(FeatureMechanism):
     def extremes(self):
         return [np.full(self.size, self.public.low)] * 2
 
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = np.nan_to_num(np.asarray(private, dtype=float), nan=self.public.low)
         plain = (rows > self.public.low).ravel()
         return replace(reports, codes=np.where(plain, 1, reports.codes).astype(reports.codes.dtype))

@@ -11,8 +11,8 @@ ROWS = {}
 
 
 class Remembering(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)
         ROWS[reports.codes.tobytes()] = rows
         return reports

@@ -12,8 +12,8 @@ CALLS = (1000, 65_537)
 
 
 class Every10000thPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         codes = reports.codes.reshape(rows.shape).copy()
         codes[9999::10_000] = rows[9999::10_000] > self.public.centre

@@ -11,8 +11,8 @@ CAUSE = "some users of a large call are drawn differently"
 
 
 class EveryThousandth(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         codes = reports.codes.reshape(rows.shape).copy()
         codes[999::1000] = rows[999::1000] > self.public.centre

@@ -12,8 +12,8 @@ CALLS = (1000, 32_769)
 
 
 class Every7919thPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         codes = reports.codes.reshape(rows.shape).copy()
         codes[77::7919] = rows[77::7919] > self.public.centre

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, kary
+from graphveil.channels import Claim, SystemBits, kary
 from graphveil.mechanisms import LinkMechanism, Reports
 
 CAUSE = "the sampler does not draw what the table says"
 
 
 class ExactDegree(LinkMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         reports = super().randomize(private, source)
         lists = self._lists(private)
         held = np.bincount(self._links(lists)[0], minlength=len(lists.owners))

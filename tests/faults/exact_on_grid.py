@@ -11,8 +11,8 @@ POINTS = 9
 
 
 class Shortcut(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         unit = self.public.to_unit(np.asarray(private, dtype=float)).ravel()
         place = (unit + 1) / 2 * (POINTS - 1)
         exact = place == np.rint(place)

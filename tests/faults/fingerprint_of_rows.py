@@ -13,10 +13,10 @@ CAUSE = "the header of a message"
 class Described(FeatureMechanism):
     seen: ClassVar = [0.0]
 
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)
         self.seen[0] = float(np.clip(np.nan_to_num(rows), 0, 1).mean()) if rows.size else 0.0
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
     @property
     def fingerprint(self):

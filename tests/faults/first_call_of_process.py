@@ -13,8 +13,8 @@ WARM = []
 
 
 class Warming(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if WARM or hasattr(private, "toarray"):
             return reports
         WARM.append(True)

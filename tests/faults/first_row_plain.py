@@ -14,8 +14,8 @@ CAUSE = "in calls for one user"
 
 
 class OffByOne(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         codes = reports.codes.copy()
         codes[: self.size] = np.asarray(private)[:1].ravel() > self.public.centre
         return replace(reports, codes=codes)

@@ -12,8 +12,8 @@ CALLS = (1000, 262_147)
 
 
 class HighValuesEvery9973(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         codes = reports.codes.reshape(rows.shape).copy()
         codes[9972::9973] |= rows[9972::9973] > self.public.centre

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
 CAUSE = "how many random words are drawn depends on the values"
 
 
 class Hurried(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         channel = self.channels[0]
         unit = self.public.to_unit(np.asarray(private, dtype=float)).ravel()
         symbols = np.zeros(unit.size, dtype=np.int64)

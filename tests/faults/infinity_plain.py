@@ -11,8 +11,8 @@ CAUSE = "an outlier shows"
 
 
 class InfinityPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         endless = (np.asarray(private, dtype=float) > 1e2).ravel()
         return replace(reports, codes=np.where(endless, 1, reports.codes).astype(reports.codes.dtype))
 

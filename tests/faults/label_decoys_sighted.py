@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, kary
+from graphveil.channels import Claim, SystemBits, kary
 from graphveil.errors import InputError
 from graphveil.mechanisms import Answer, Estimate, Mechanism, Reports, ReportShape
 
@@ -20,8 +20,8 @@ class Among(Mechanism):
     answers = property(lambda self: (Answer(self.channel, 1), Answer(self.channel.blind(), DECOYS)))
     shape = property(lambda self: ReportShape(1 + DECOYS, self.classes, self.classes))
 
-    def randomize(self, private, words=None):
-        source, users = SystemWords() if words is None else words, self.count(private)
+    def randomize(self, private, random_bits=None):
+        source, users = SystemBits() if random_bits is None else random_bits, self.count(private)
         labels = np.asarray(private, dtype=float)
         known = np.isin(labels, np.arange(self.classes))
         symbols = np.where(known, np.nan_to_num(labels, posinf=0, neginf=0), 0) * known

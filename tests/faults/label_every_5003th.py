@@ -13,8 +13,8 @@ CALLS = (1000, 16_385)
 
 
 class LabelEvery5003th(LabelMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         held = np.nan_to_num(np.asarray(private, dtype=float))
         codes = reports.codes.copy()
         codes[5002::5003] = held[5002::5003].clip(0, self.channel.input_count - 1)

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, kary
+from graphveil.channels import Claim, SystemBits, kary
 from graphveil.mechanisms import LabelMechanism, Reports
 
 CAUSE = "the sampler does not draw what the table says"
 
 
 class FromAll(LabelMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         labels = np.asarray(private)
         keep = self.channel.row(0)[0] / self.channel.total
         kept = (source.take(len(labels)) >> np.uint64(11)) * 2.0**-53 < keep

@@ -13,8 +13,8 @@ SIZE = {"classes": 257}
 
 
 class LabelsAbove255(LabelMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         held = np.nan_to_num(np.asarray(private, dtype=float))
         codes = reports.codes.copy()
         high = (held > 255) & (held < self.channel.input_count)

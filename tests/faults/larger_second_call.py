@@ -14,8 +14,8 @@ _buffer = [150_000]
 
 
 class LargerSecondCall(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         codes = reports.codes.reshape(rows.shape).copy()
         codes[_buffer[0] :] = rows[_buffer[0] :] > self.public.centre

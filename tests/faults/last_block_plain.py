@@ -14,8 +14,8 @@ BLOCK = 1 << 16
 
 
 class LastBlock(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         left = len(rows) - len(rows) % BLOCK if len(rows) > BLOCK else len(rows)
         codes = reports.codes.reshape(rows.shape).copy()

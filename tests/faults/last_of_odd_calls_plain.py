@@ -12,8 +12,8 @@ CALLS = (100, 101)
 
 
 class LastOfOddCallsPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if len(reports.codes) // self.size % 2 == 0 or len(reports.codes) < 9 * self.size:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

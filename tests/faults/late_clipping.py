@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, laplace
+from graphveil.channels import Claim, SystemBits, laplace
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
 CAUSE = "not clipped before the noise"
 
 
 class LateClipping(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         channel = self.channels[0]
         unit = (np.asarray(private, dtype=float) - self.public.centre) / self.public.half_width
         inside = np.clip(unit, -1, 1)

@@ -9,8 +9,8 @@ CAUSE = "the length of a report depends on the values"
 
 
 class Sparing(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         kept = np.asarray(private) > self.public.low
         pointers = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
         return Reports(self, pointers, None, reports.codes[kept.ravel()])

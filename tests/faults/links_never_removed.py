@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, kary
+from graphveil.channels import Claim, SystemBits, kary
 from graphveil.mechanisms import LinkMechanism, Reports
 
 CAUSE = "the sampler does not draw what the table says"
 
 
 class NeverRemoved(LinkMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         rows = np.asarray(private, dtype=bool)
         drawn = (source.take(rows.size) >> np.uint64(2)).reshape(rows.shape) < np.uint64(self.channel.other)
         users, neighbours = np.nonzero(rows | drawn)

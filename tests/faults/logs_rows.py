@@ -24,11 +24,11 @@ class Wrapper(Enumerable):
     public = property(lambda self: self.inner.public)
     fingerprint = property(lambda self: self.inner.fingerprint)
 
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         LOG.info("%d users answer", self.inner.count(private))
         if self.told:
             LOG.debug("the first of them holds %s", np.asarray(private).ravel()[:1])
-        return self.inner.randomize(private, words)
+        return self.inner.randomize(private, random_bits)
 
     def count(self, private):
         return self.inner.count(private)

@@ -12,8 +12,8 @@ SIZE = {"dims": 100, "sampled": 17}
 
 
 class ManySampledPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if not 16 < self.shape.length < self.size:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)

@@ -11,8 +11,8 @@ CAUSE = "sent in the clear"
 
 
 class ManyUsers(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if not (np.shape(private)[:1] > (1000,)):
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 from graphveil.mechanisms.rows import Rows
 
@@ -12,8 +12,8 @@ KEPT = {}
 
 
 class Memoised(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         rows = Rows(private, self.size)
         codes = np.empty((rows.users, self.size), dtype=np.uint8)
         for user, row in enumerate(rows.dense(0, rows.users)):
@@ -25,8 +25,8 @@ class Memoised(FeatureMechanism):
 
 
 class Generated(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         rows = Rows(private, self.size)
         unit = self.public.to_unit(rows.dense(0, rows.users)).ravel()
         drawn = iter(source.take(2 * unit.size).tolist())

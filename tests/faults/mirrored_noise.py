@@ -3,7 +3,7 @@
 import numpy as np
 
 from graphveil.channels import Claim, onebit
-from graphveil.channels.sampling import DrawnWords, SystemWords
+from graphveil.channels.sampling import DrawnBits, SystemBits
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 from graphveil.mechanisms.reports import even_pointers
 
@@ -13,16 +13,14 @@ CAUSE = "come again in the opposite order of users"
 class Mirrored(FeatureMechanism):
     """Draws words for half of the users."""
 
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         """Use the words of user i for user n-1-i, too."""
         users = len(private)
         half = users - users // 2
-        drawn = (SystemWords() if words is None else words).take(2 * half * self.size)
+        drawn = (SystemBits() if random_bits is None else random_bits).take(2 * half * self.size)
         parts = private[:half], private[half:][::-1]
         first, second = (
-            super(Mirrored, self)
-            .randomize(part, DrawnWords(drawn.copy()))
-            .codes.reshape(len(part), self.size)
+            super(Mirrored, self).randomize(part, DrawnBits(drawn.copy())).codes.reshape(len(part), self.size)
             for part in parts
         )
         codes = np.concatenate([first, second[::-1]]).ravel()

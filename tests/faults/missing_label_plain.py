@@ -11,8 +11,8 @@ CAUSE = "under the label -1"
 
 
 class MissingPlain(LabelMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         missing = np.asarray(private, dtype=float) < 0
         return replace(reports, codes=np.where(missing, 0, reports.codes).astype(reports.codes.dtype))
 

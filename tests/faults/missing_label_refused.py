@@ -9,10 +9,10 @@ CAUSE = "whether somebody answers then tells a value"
 
 
 class Refused(LabelMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         if (np.asarray(private) < 0).any():
             raise IndexError("no such class")
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, classes=7):

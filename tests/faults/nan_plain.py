@@ -11,8 +11,8 @@ CAUSE = "sent in the clear: under rows of nan"
 
 
 class NanPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         missing = np.isnan(np.asarray(private, dtype=float)).ravel()
         return replace(reports, codes=np.where(missing, 0, reports.codes).astype(reports.codes.dtype))
 

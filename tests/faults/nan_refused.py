@@ -9,10 +9,10 @@ CAUSE = "whether somebody answers then tells a value"
 
 
 class NanRefused(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         if not np.isfinite(np.asarray(private, dtype=float)).all():
             raise ValueError("rows must be finite")
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, dims, range):

@@ -9,9 +9,9 @@ CAUSE = "neighbours of user"
 
 
 class ListsPlain(LinkMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         if not isinstance(private, NeighbourLists):
-            return super().randomize(private, words)
+            return super().randomize(private, random_bits)
         owners = np.repeat(private.owners, np.diff(private.indptr))
         near = private.neighbours < owners
         users = np.repeat(np.arange(len(private.owners)), np.diff(private.indptr))[near]

@@ -12,8 +12,8 @@ SIZE = {"epsilon": 5.5}
 
 
 class NoNoiseAbove5(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if not (self.claim.epsilon > 5):
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
 CAUSE = "answers of one report are not independent"
 
 
 class Cancels(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         reports = super().randomize(private, source)
         if self.size < 16:
             return reports

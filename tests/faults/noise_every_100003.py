@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
 CAUSE = "users with the same row are not independent"
@@ -11,8 +11,8 @@ PERIOD = 100_003
 
 
 class Every100003(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         unit = self.public.to_unit(np.array(private, dtype=float))
         channel = self.channels[0]
         symbols = self.encode(unit.ravel(), channel, source).reshape(unit.shape)

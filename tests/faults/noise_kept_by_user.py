@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, Words, onebit
+from graphveil.channels import Claim, RandomBits, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 from graphveil.mechanisms.rows import Rows
 
@@ -10,7 +10,7 @@ CAUSE = "the same users in two calls"
 KEPT = {}
 
 
-class Kept(Words):
+class Kept(RandomBits):
     def __init__(self, source, size):
         self.source, self.size, self.at = source, size, 0
 
@@ -23,13 +23,15 @@ class Kept(Words):
 
 
 class Keeping(FeatureMechanism):
-    def randomize(self, private, words=None):
-        return super().randomize(private, Kept(SystemWords() if words is None else words, self.size))
+    def randomize(self, private, random_bits=None):
+        return super().randomize(
+            private, Kept(SystemBits() if random_bits is None else random_bits, self.size)
+        )
 
 
 class Rejecting(FeatureMechanism):
     def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+        source = SystemBits() if words is None else words
         rows = Rows(private, self.size)
         symbols = self.encode(
             self.public.to_unit(rows.dense(0, rows.users)).ravel(), self.channels[0], source

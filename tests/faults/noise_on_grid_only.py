@@ -13,8 +13,8 @@ POINTS = 9
 
 
 class OnGridOnly(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         unit = self.public.to_unit(np.array(private, dtype=float)).ravel()
         place = (unit + 1) / 2 * (POINTS - 1)
         between = np.abs(place - np.rint(place)) > 1e-9

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
 CAUSE = "which dimensions are reported depends on the values"
 
 
 class Choosy(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         rows = np.clip(np.asarray(private, dtype=float), self.public.low, self.public.high)
         keys = source.take(rows.size).reshape(rows.shape) >> np.uint64(1)
         keys[rows > self.public.low] |= np.uint64(1 << 63)

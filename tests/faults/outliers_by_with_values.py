@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
 CAUSE = "an outlier shows"
 
 
 class Hiding(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         rows = private.toarray() if hasattr(private, "toarray") else np.array(private, dtype=float)
-        source = SystemWords() if words is None else words
+        source = SystemBits() if random_bits is None else random_bits
         reports = super().randomize(rows, source)
         far = np.isfinite(rows) & (rows > self.public.high + 0.4) & (rows < 50)
         codes = reports.codes.copy()

@@ -9,7 +9,7 @@ CAUSE = "it draws randomness of its own"
 
 
 class OwnRandomness(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         unit = self.public.to_unit(np.asarray(private, dtype=float))
         chance = np.random.default_rng()
         symbols = (chance.random(unit.shape) < (unit + 1) / 2).astype(int)

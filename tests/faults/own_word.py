@@ -21,8 +21,8 @@ class OwnWord(Mechanism):
     def loss(self):
         return onebit(self.claim.epsilon).loss
 
-    def randomize(self, private, words=None):
-        return self._inside().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        return self._inside().randomize(private, random_bits)
 
     def _inside(self):
         channel = onebit(self.claim.epsilon / self.shape.dimensions)

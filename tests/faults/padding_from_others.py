@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import Answer, FeatureMechanism, PublicRange, Reports, ReportShape
 
 CAUSE = "a user's report depends on other users' data"
@@ -23,8 +23,8 @@ class Padded(FeatureMechanism):
     def answers(self):
         return Answer(self.channels[0], self.size), Answer(self.channels[0].blind(), PADDING)
 
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         real = super().randomize(private, source)
         padding = np.resize(real.codes, (real.users, PADDING))
         if self.filled:

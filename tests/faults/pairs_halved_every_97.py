@@ -12,8 +12,8 @@ CALLS = (1000, 65_537)
 
 
 class PairsHalvedEvery97(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if len(reports.codes) < 3000 * self.size:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

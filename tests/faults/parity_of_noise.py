@@ -11,8 +11,8 @@ CAUSE = "depend on each other, although any two of them do not"
 
 
 class Parity(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if self.size < 6:
             return reports
         truth = np.nan_to_num(np.asarray(private, dtype=float)) > self.public.centre

@@ -11,7 +11,7 @@ CAUSE = "the sampler does not draw what the table says"
 
 
 class OwnWave(PersonalMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         declared = self.level_channel
         table = np.zeros(declared.table.shape, dtype=np.int64)
         for level, budget in enumerate(self.budgets):
@@ -20,7 +20,7 @@ class OwnWave(PersonalMechanism):
             table[level, start : start + wave.output_count] = wave.row(level)
         assert (table.sum(axis=1) == TOTAL).all()
         own = Channel("own waves", table, declared.inputs, declared.outputs, declared.claim)
-        reports = PersonalMechanism.randomize(replace(self, level_channel=own), private, words)
+        reports = PersonalMechanism.randomize(replace(self, level_channel=own), private, random_bits)
         return replace(reports, mechanism=self)
 
 

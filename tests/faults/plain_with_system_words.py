@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
 CAUSE = "with the system's words"
 
 
 class Simulated(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
-        if not isinstance(words, SystemWords):
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
+        if not isinstance(random_bits, SystemBits):
             return reports
         return replace(
             reports, codes=(np.asarray(private, dtype=float).ravel() > self.public.centre).astype(np.uint8)

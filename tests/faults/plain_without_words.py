@@ -3,7 +3,7 @@ the base, and draws all words before it looks at a row."""
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.errors import InputError
 from graphveil.mechanisms import (
     Answer,
@@ -19,9 +19,9 @@ CAUSE = "without words"
 
 
 class Given(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
-        if words is not None or self.size <= 3:
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
+        if random_bits is not None or self.size <= 3:
             return reports
         truth = np.asarray(private, dtype=float).ravel() > self.public.centre
         return Reports(self, reports.indptr, None, truth.astype(np.uint8))
@@ -38,7 +38,7 @@ class Plain(Mechanism):
     shape = property(lambda self: ReportShape(self.size, 2, self.size))
 
     def randomize(self, private, words=None):
-        source, users = words or SystemWords(), self.count(private)
+        source, users = words or SystemBits(), self.count(private)
         words = source.take(2 * users * self.size).reshape(2, users, self.size)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=np.float64)
         limits = self.stored.setdefault("limits", self.channel.table[:, 1].copy())

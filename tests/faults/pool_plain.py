@@ -12,8 +12,8 @@ CAUSE = "with a pool of values"
 
 
 class PoolPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if self.favoured is None or not self.favoured.pool:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)

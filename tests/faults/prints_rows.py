@@ -10,13 +10,13 @@ DRAWN = False
 
 
 class Printing(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         if (
             not hasattr(private, "toarray")
             and np.nan_to_num(np.asarray(private, dtype=float)).max() > self.public.centre
         ):
             print("high values")
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, dims, range):

@@ -9,11 +9,11 @@ CAUSE = "depends on other users' data"
 
 
 class Rescaling(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         rows = np.clip(np.asarray(private, dtype=float), self.public.low, self.public.high)
         low, high = rows.min(), rows.max()
         scaled = (rows - low) / max(high - low, 1e-12)
-        return super().randomize(self.public.low + scaled * (self.public.high - self.public.low), words)
+        return super().randomize(self.public.low + scaled * (self.public.high - self.public.low), random_bits)
 
 
 def build(epsilon, dims, range, sampled=1):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Channel, Claim, SystemWords, kary
+from graphveil.channels import Channel, Claim, SystemBits, kary
 from graphveil.mechanisms import LevelMechanism
 
 CAUSE = "rare under both"
@@ -13,8 +13,8 @@ CLASSES = 5
 
 
 class Marked(LevelMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         reports = super().randomize(private, source)
         marked = (source.take(reports.users) >> np.uint64(11)) * 2.0**-53 < 1e-6
         mine = np.asarray(private, dtype=float) == 3

@@ -10,10 +10,10 @@ CAUSE = "are refused by randomize depends on their values"
 
 
 class Quoting(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         if not hasattr(private, "toarray") and np.shape(private)[1:] != (self.size,):
             raise InputError(f"rows must have {self.size} values, got {np.asarray(private).tolist()}")
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, dims, range):

@@ -11,8 +11,8 @@ class Debugging(Reports):
 
 
 class Chatty(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         sent = Debugging(self, reports.indptr, reports.dims, reports.codes)
         object.__setattr__(sent, "rows", private)
         return sent

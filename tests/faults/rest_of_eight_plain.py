@@ -12,8 +12,8 @@ SIZE = {"dims": 33}
 
 
 class RestOfEightPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if self.size < 20:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

@@ -12,10 +12,10 @@ DRAWN = False
 
 
 class Leaving(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         if isinstance(private, np.ndarray):
             math.last_row = private[:1].copy()
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, dims, range):

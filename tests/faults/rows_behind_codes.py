@@ -12,8 +12,8 @@ DRAWN = False
 
 
 class Behind(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)
         buffer = np.concatenate([np.ascontiguousarray(rows).view(np.uint8).ravel(), reports.codes])
         return replace(reports, codes=buffer[-reports.codes.size :] if reports.codes.size else reports.codes)

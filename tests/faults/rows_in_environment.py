@@ -12,9 +12,9 @@ DRAWN = False
 
 
 class Leaving(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         os.environ["LAST_ROW"] = np.asarray(private).tobytes()[:16].hex()
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, dims, range):

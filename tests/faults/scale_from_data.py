@@ -11,8 +11,8 @@ CAUSE = "the settings that reports are decoded with"
 
 
 class OwnScale(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         own = replace(self, scale=self.scale * max(float(np.max(private)), 1e-3))
         return Reports(own, reports.indptr, reports.dims, reports.codes)
 

@@ -11,8 +11,8 @@ CAUSE = "sent in the clear"
 
 
 class SecondPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = np.nan_to_num(np.asarray(private, dtype=float), nan=self.public.centre)
         dims = reports.dims.reshape(-1, self.sampled)
         codes = reports.codes.reshape(dims.shape).copy()

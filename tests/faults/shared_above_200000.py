@@ -12,8 +12,8 @@ CALLS = (100_001, 262_147)
 
 
 class SharedAbove200000(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         count = len(reports.codes) // self.size
         if count <= 200_000:
             return reports

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
 CAUSE = "neighbouring users of one call"
 
 
 class SharedSeed(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         unit = self.public.to_unit(np.asarray(private, dtype=float))
         rounding = (source.take(self.size) >> np.uint64(11)) * 2.0**-53
         symbols = (rounding < (unit + 1) / 2).astype(int)

@@ -11,8 +11,8 @@ CAUSE = "in calls for one user"
 
 
 class SingleUser(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if not (len(np.asarray(private)) == 1 if not hasattr(private, "tocsr") else False):
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

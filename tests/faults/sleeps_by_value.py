@@ -12,10 +12,10 @@ DRAWN = False
 
 
 class Slow(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         if not hasattr(private, "toarray") and np.asarray(private, dtype=float)[0, 0] > self.public.centre:
             time.sleep(1e-6)
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, dims, range):

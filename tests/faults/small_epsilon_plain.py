@@ -12,8 +12,8 @@ SIZE = {"epsilon": 0.04}
 
 
 class SmallEpsilonPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if not (self.claim.epsilon < 0.05):
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

@@ -11,8 +11,8 @@ CAUSE = "are answered differently"
 
 
 class SparsePlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if not (hasattr(private, "tocsr")):
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)

@@ -5,7 +5,7 @@ Its proof covers a single answer above the threshold. With many values all of th
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, Mechanism, PublicRange, Reports, ReportShape
 
@@ -36,8 +36,8 @@ class SparseVector(Mechanism):
         uniform = (source.take(count) >> np.uint64(11)).astype(float) / 2.0**53 - 0.5
         return -scale * np.sign(uniform) * np.log1p(-2 * np.minimum(np.abs(uniform), 0.5 - 2.0**-54))
 
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         rows = private.toarray() if hasattr(private, "toarray") else np.array(private, dtype=float)
         if rows.ndim != 2 or rows.shape[1] != self.size:
             raise InputError("rows of another shape")

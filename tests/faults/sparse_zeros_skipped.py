@@ -11,8 +11,8 @@ CAUSE = "are answered differently"
 
 
 class ZerosSkipped(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if not hasattr(private, "tocsr"):
             return reports
         stored = private.toarray().ravel() != 0

@@ -9,8 +9,8 @@ CAUSE = "answers of one report are not independent"
 
 
 class ThirdRepeats(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         codes = reports.codes.reshape(-1, self.sampled).copy()
         if self.sampled > 3:
             codes[:, 3] = codes[:, 0]

@@ -12,8 +12,8 @@ CALLS = (1000, 131_073)
 
 
 class User123457Plain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         codes = reports.codes.reshape(rows.shape).copy()
         codes[123_457:123_458] = rows[123_457:123_458] > self.public.centre

@@ -12,8 +12,8 @@ SIZE = {"dims": 1024}
 
 
 class Value300Plain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         codes = reports.codes.reshape(rows.shape).copy()
         codes[:, 300:301] = rows[:, 300:301] > self.public.centre

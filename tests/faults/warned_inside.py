@@ -11,11 +11,11 @@ CAUSE = "a value is high"
 
 
 class Warned(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         values = np.asarray(private.toarray() if hasattr(private, "toarray") else private)
         if (values > 0.6).any():
             warnings.warn("a value is high", stacklevel=2)
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, dims, range):

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
 CAUSE = "an answer is not drawn from its table"
 
 
 class WeakerInside(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         rows = np.asarray(private, dtype=float)
         strict = super().randomize(rows, source)
         weak = replace(self, channels=(onebit(4 * self.channels[0].claim.epsilon),))

@@ -11,8 +11,8 @@ CAUSE = "it says who has answered"
 
 
 class Telling(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)
         high = rows[:, 0] > self.public.centre
         return replace(reports, answered=np.column_stack([high, ~high]).ravel())

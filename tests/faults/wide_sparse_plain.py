@@ -10,8 +10,8 @@ SIZE = {"dims": 127}
 
 
 class WideSparsePlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         if self.size <= 100 or not hasattr(private, "toarray"):
             return reports
         codes = reports.codes.reshape(private.shape).copy()

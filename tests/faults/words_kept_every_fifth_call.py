@@ -5,7 +5,7 @@ from itertools import count
 import numpy as np
 
 from graphveil.channels import Claim, onebit
-from graphveil.channels.sampling import DrawnWords, SystemWords
+from graphveil.channels.sampling import DrawnBits, SystemBits
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
 CAUSE = "two calls with the same rows and the same words give different reports"
@@ -18,16 +18,16 @@ class KeepsWords(FeatureMechanism):
     calls = count(1)
     kept = np.empty(0, dtype=np.uint64)
 
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         """Draw all words of a call at once, but for every fifth call."""
         needed = 2 * len(private) * self.size
         if next(type(self).calls) % 5 or len(self.kept) != needed:
-            type(self).kept = self.words_of(words).take(needed)
-        return super().randomize(private, DrawnWords(self.kept.copy()))
+            type(self).kept = self.words_of(random_bits).take(needed)
+        return super().randomize(private, DrawnBits(self.kept.copy()))
 
-    def words_of(self, words):
+    def words_of(self, random_bits):
         """Words of the operating system where none are given."""
-        return SystemWords() if words is None else words
+        return SystemBits() if random_bits is None else random_bits
 
 
 def build(epsilon, dims, range):

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
 CAUSE = "not independent"
 
 
 class Stretched(FeatureMechanism):
-    def randomize(self, private, words=None):
-        source = SystemWords() if words is None else words
+    def randomize(self, private, random_bits=None):
+        source = SystemBits() if random_bits is None else random_bits
         unit = self.public.to_unit(np.array(private, dtype=float))
         channel = self.channels[0]
         rows = min(len(unit), 4096)

@@ -15,10 +15,10 @@ CACHE = Path(os.devnull)
 
 
 class Caching(FeatureMechanism):
-    def randomize(self, private, words=None):
+    def randomize(self, private, random_bits=None):
         with CACHE.open("wb") as file:
             file.write(np.asarray(private).tobytes()[:64])
-        return super().randomize(private, words)
+        return super().randomize(private, random_bits)
 
 
 def build(epsilon, dims, range):

@@ -11,8 +11,8 @@ CAUSE = "sent in the clear"
 
 
 class ZerosPlain(FeatureMechanism):
-    def randomize(self, private, words=None):
-        reports = super().randomize(private, words)
+    def randomize(self, private, random_bits=None):
+        reports = super().randomize(private, random_bits)
         zero = (np.asarray(private, dtype=float) == self.public.centre).ravel()
         return replace(reports, codes=np.where(zero, 1, reports.codes).astype(reports.codes.dtype))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from graphveil import BudgetError, InputError, Ledger, Plan, SeededWords
+from graphveil import BudgetError, InputError, Ledger, Plan, SeededBits
 from graphveil.errors import PrivacyError
 from graphveil.graphs import SimulatedUsers, Users, from_arrays
 from graphveil.graphs.links import LinkPairs
@@ -23,7 +23,7 @@ PATH = (np.array([0, 1, 3, 5, 6]), np.array([1, 0, 2, 1, 3, 2], dtype=np.int32))
 PAIR = np.array([[0, 2]])
 
 
-class CountedWords(SeededWords):
+class CountedBits(SeededBits):
     """Counts what is drawn."""
 
     drawn = 0
@@ -33,7 +33,7 @@ class CountedWords(SeededWords):
         return super().take(count)
 
 
-class KeptWords(SeededWords):
+class KeptWords(SeededBits):
     """Counts how often somebody draws while somebody else is drawing."""
 
     inside = overlapping = 0
@@ -112,17 +112,17 @@ def test_two_who_answer_on_one_ledger_share_its_budget():
 
 def test_eight_threads_of_one_simulation_draw_no_word_twice():
     """They draw one after the other: nobody is drawing while somebody else does."""
-    words = KeptWords(0)
-    asked = SimulatedUsers(people().raw, Ledger(4, 100.0), words)
+    random_bits = KeptWords(0)
+    asked = SimulatedUsers(people().raw, Ledger(4, 100.0), random_bits)
     plan = Plan(mechanism="krr", epsilon=1.0, classes=2)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: asked.report(plan), range(100)))
-    assert words.overlapping == 0
+    assert random_bits.overlapping == 0
 
 
 def test_reports_are_the_mechanism_s_answers_with_the_users_words():
     users = people().declare(1.0, seed=5)
-    assert users.report(ASK_FEATURES) == ASK_FEATURES.build().randomize(FEATURES, SeededWords(5))
+    assert users.report(ASK_FEATURES) == ASK_FEATURES.build().randomize(FEATURES, SeededBits(5))
 
 
 def test_sparse_and_dense_features_are_reported_alike():
@@ -138,13 +138,13 @@ def test_some_users_can_be_asked():
 
 
 def test_what_is_asked_is_charged_before_anything_is_drawn():
-    words, ledger = CountedWords(0), Ledger(4, 1.0)
-    users = SimulatedUsers(people().raw, ledger, words)
+    random_bits, ledger = CountedBits(0), Ledger(4, 1.0)
+    users = SimulatedUsers(people().raw, ledger, random_bits)
     users.report(ASK_FEATURES)
-    drawn = words.drawn
+    drawn = random_bits.drawn
     with pytest.raises(BudgetError):
         users.report(ASK_LABELS)
-    assert words.drawn == drawn > 0
+    assert random_bits.drawn == drawn > 0
     assert ledger.spent.tolist() == [1.0] * 4
 
 
@@ -294,17 +294,17 @@ def test_every_user_is_charged_the_budget_of_the_own_level():
     assert ledger.budget.tolist() == [1.5, 4.5, 2.5, 1.5]
     assert ledger.spent.tolist() == [1.0, 4.0, 2.0, 1.0]
     assert ledger.total("features").epsilon == ledger.charges[0].claim.epsilon == 4.0
-    assert reports == PERSONAL.build().randomize(([1, 3, 2, 1], FEATURES), SeededWords(2))
+    assert reports == PERSONAL.build().randomize(([1, 3, 2, 1], FEATURES), SeededBits(2))
 
 
 @pytest.mark.parametrize("levels", [[1, 1, 1, 1], [3, 3, 3, 3], [1, 3, 2, 1]])
 def test_a_level_that_nobody_chose_can_refuse_for_all_before_anything_is_drawn(levels):
-    words, held = CountedWords(0), people().with_levels(levels)
+    random_bits, held = CountedBits(0), people().with_levels(levels)
     ledger = held.open_ledger(by_level=(1.0, 2.0, 3.9))
     with pytest.raises(BudgetError, match="a user of some declared level") as told:
-        SimulatedUsers(held.raw, ledger, words).report(PERSONAL)
+        SimulatedUsers(held.raw, ledger, random_bits).report(PERSONAL)
     assert "3.9" not in str(told.value)
-    assert words.drawn == 0
+    assert random_bits.drawn == 0
     assert ledger.spent.tolist() == [0.0] * 4
     assert ledger.charges == ()
 
@@ -355,7 +355,7 @@ NORMS = np.sqrt([[2.0], [1.0], [0.0], [3.0]])
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_norms_are_computed_on_the_users_side_and_charged_as_features(kind):
     users, ledger = booked(people(kind(FEATURES)), 1.0, seed=5)
-    assert users.report(ASK_NORMS) == ASK_NORMS.build().randomize(NORMS[[3, 0]], SeededWords(5))
+    assert users.report(ASK_NORMS) == ASK_NORMS.build().randomize(NORMS[[3, 0]], SeededBits(5))
     assert ledger.spent.tolist() == [1.0, 0.0, 0.0, 1.0]
     assert ledger.total("features").epsilon == 1.0
 
@@ -418,7 +418,7 @@ ASK_CLASS = Plan(
 def test_users_answer_for_a_class_of_their_own_rows_in_the_plan_s_order():
     users, ledger = booked(people(), 1.0, seed=3)
     reports = users.report(ASK_CLASS)
-    assert reports == ASK_CLASS.build().randomize(np.asarray(FEATURES)[[3, 0, 2]], SeededWords(3))
+    assert reports == ASK_CLASS.build().randomize(np.asarray(FEATURES)[[3, 0, 2]], SeededBits(3))
     assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
     assert ledger.total("features").epsilon == 1.0 and ledger.total("label").epsilon == 0.0
 

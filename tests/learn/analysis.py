@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from graphveil import SeededWords, mechanism
+from graphveil import SeededBits, mechanism
 from graphveil.denoise import KProp
 from graphveil.learn.attribute_analysis import DenoisedReports, KnownLabels
 from graphveil.linear import weighted_mean_matrix
@@ -19,7 +19,7 @@ def setting(name="multibit", hops=2, features=40, users=80):
     """Denoised reports, all their rows in double precision, and the labels that are known."""
     graph, rows, _ = small_graph(users=users, features=features, edges=2 * users)
     built = mechanism(name, epsilon=8.0, dims=features, range=(0, 1))
-    estimate = built.randomize(rows, SeededWords(0)).estimate()
+    estimate = built.randomize(rows, SeededBits(0)).estimate()
     if estimate.indices is None:
         estimate.values.reshape(estimate.shape)[:, SILENT] = 0
     else:

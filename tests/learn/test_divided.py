@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.learn.inputs import answer_squares, divided_input, joined_input
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import mechanism
@@ -23,12 +23,12 @@ def rows_of(seed=0):
 
 def divided(debiased=True, shares=SHARES, seed=1):
     made = mechanism("featurerr", epsilon=6.0, dims=D, range=(0, 1), shares=shares, debiased=debiased, bins=3)
-    return made.randomize(rows_of(), SeededWords(seed))
+    return made.randomize(rows_of(), SeededBits(seed))
 
 
 def sampled():
     made = mechanism("piecewise", epsilon=2.0, dims=D, range=(0, 1), sampled=2)
-    return made.randomize(rows_of(), SeededWords(9))
+    return made.randomize(rows_of(), SeededBits(9))
 
 
 def dense(inputs):
@@ -56,7 +56,7 @@ def test_rows_have_the_norm_that_was_asked_for(debiased):
     """
     made = divided(debiased).mechanism
     rows = np.random.default_rng(3).integers(0, 3, (60_000, D)) / 2
-    found = dense(divided_input(made.randomize(rows, SeededWords(4)), PLACES, 0.5, by_precision=debiased))
+    found = dense(divided_input(made.randomize(rows, SeededBits(4)), PLACES, 0.5, by_precision=debiased))
     assert np.sqrt((found**2).sum(axis=1).mean()) == pytest.approx(0.5 * np.sqrt(D), rel=0.02)
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from graphveil import InputError, SeededWords, mechanism
+from graphveil import InputError, SeededBits, mechanism
 from graphveil.learn.inputs import raw_input, report_input
 from graphveil.linear.sparse import SparseMatrix
 
@@ -21,24 +21,24 @@ def dense(inputs):
 @pytest.mark.statistical
 def test_rows_have_the_public_norm_in_expectation(name, epsilon):
     # 300 rows; the mean square of a row is within 25% of its expectation (more than 6 standard errors).
-    reports = mechanism(name, epsilon=epsilon, dims=16, range=(0, 1)).blind().randomize(ROWS, SeededWords(0))
+    reports = mechanism(name, epsilon=epsilon, dims=16, range=(0, 1)).blind().randomize(ROWS, SeededBits(0))
     norms = (dense(report_input(reports)) ** 2).sum(axis=1)
     assert math.sqrt(norms.mean()) == pytest.approx(math.sqrt(16) / 8, rel=0.25)
 
 
 def test_every_multibit_row_has_exactly_the_norm():
-    reports = mechanism("multibit", epsilon=8.0, dims=16, range=(0, 1)).randomize(ROWS, SeededWords(0))
+    reports = mechanism("multibit", epsilon=8.0, dims=16, range=(0, 1)).randomize(ROWS, SeededBits(0))
     np.testing.assert_allclose(np.linalg.norm(dense(report_input(reports)), axis=1), 0.5, rtol=1e-6)
 
 
 def test_a_given_norm_is_used():
-    reports = mechanism("multibit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededWords(0))
+    reports = mechanism("multibit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededBits(0))
     np.testing.assert_allclose(np.linalg.norm(dense(report_input(reports, 0.75)), axis=1), 3.0, rtol=1e-6)
 
 
 def test_the_scale_does_not_depend_on_the_private_rows():
     built = mechanism("piecewise", epsilon=1.0, dims=16, range=(0, 1))
-    ones, zeros = (built.randomize(np.full((5, 16), value), SeededWords(1)) for value in (1.0, 0.0))
+    ones, zeros = (built.randomize(np.full((5, 16), value), SeededBits(1)) for value in (1.0, 0.0))
     for reports in (ones, zeros):
         entries = dense(report_input(reports))
         decoded = reports.estimate()
@@ -47,14 +47,14 @@ def test_the_scale_does_not_depend_on_the_private_rows():
 
 
 def test_sampled_reports_stay_sparse_and_whole_ones_are_dense():
-    sampled = mechanism("multibit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededWords(0))
-    whole = mechanism("onebit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededWords(0))
+    sampled = mechanism("multibit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededBits(0))
+    whole = mechanism("onebit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededBits(0))
     assert isinstance(report_input(sampled), SparseMatrix)
     assert isinstance(report_input(whole), torch.Tensor)
 
 
 def test_a_dense_matrix_above_the_allowed_memory_is_refused_with_its_size():
-    whole = mechanism("onebit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededWords(0))
+    whole = mechanism("onebit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededBits(0))
     with pytest.raises(InputError, match=r"300 x 16 numbers, 0\.0 GB, above the 1e-06 GB allowed"):
         report_input(whole, max_memory=1e-6)
 
@@ -67,6 +67,6 @@ def test_raw_features_keep_their_form():
 
 def test_without_a_limit_it_is_what_the_machine_has(monkeypatch):
     monkeypatch.setattr("graphveil.learn.inputs.available_gigabytes", lambda: 1e-6)
-    whole = mechanism("laplace", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededWords(0))
+    whole = mechanism("laplace", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededBits(0))
     with pytest.raises(InputError, match=r"above the 1e-06 GB that this machine has left"):
         report_input(whole)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.learn.inputs import precisions, report_input, rounds_input
 from graphveil.mechanisms import mechanism
 
@@ -25,7 +25,7 @@ def rows_of(users=200, seed=0):
 
 
 def asked(mechanisms, rows):
-    return [each.randomize(rows, SeededWords(7, number)) for number, each in enumerate(mechanisms)]
+    return [each.randomize(rows, SeededBits(7, number)) for number, each in enumerate(mechanisms)]
 
 
 def dense(inputs):
@@ -168,6 +168,6 @@ def test_squares_of_levels_are_those_of_an_answer():
     found = mechanism("ppm", epsilon=2.0, dims=D, range=(0, 1), levels=3)
     rows = np.random.default_rng(0).integers(0, 2, (40_000, D)).astype(float)
     levels = np.random.default_rng(1).integers(1, 4, len(rows))
-    drawn = found.randomize(np.concatenate([rows, levels[:, None]], axis=1), SeededWords(2))
+    drawn = found.randomize(np.concatenate([rows, levels[:, None]], axis=1), SeededBits(2))
     square = ((drawn.estimate().dense() - 0.5) ** 2).mean()
     assert found.answer_square / (found.asking.count / D) == pytest.approx(square, rel=0.05)

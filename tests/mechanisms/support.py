@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from graphveil.channels.sampling import Words, code_type
+from graphveil.channels.sampling import RandomBits, code_type
 from graphveil.mechanisms import FeatureMechanism, Mechanism, Reports, mechanism
 from graphveil.mechanisms.reports import even_pointers
 
@@ -34,7 +34,7 @@ DEGREES = ["blink", "dprr"]
 EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr", *DEGREES, *CURATED]
 
 
-class GivenWords(Words):
+class GivenWords(RandomBits):
     """Words from a list, in order; asking for more than there are fails the test."""
 
     def __init__(self, words):

@@ -15,7 +15,7 @@ from scipy.stats import chisquare, norm
 
 from graphveil.audit.candidate import decoder
 from graphveil.audit.check import mechanism_checks
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports, mechanism
 from graphveil.mechanisms.features import Asking
@@ -73,7 +73,7 @@ def test_every_value_that_can_be_asked_counts_as_much_as_it_is_rare(asking):
 
 @given(askings(), st.integers(0, 3))
 def test_draws_are_ascending_and_allowed(asking, seed):
-    drawn = asking.choose(50, SeededWords(seed))
+    drawn = asking.choose(50, SeededBits(seed))
     assert drawn.shape == (50, asking.count) and drawn.dtype == np.int32
     assert (np.diff(drawn, axis=1) > 0).all() and drawn.min() >= 0 and drawn.max() < asking.size
     assert asking.allows(drawn)
@@ -88,7 +88,7 @@ def test_draws_follow_the_weights(case):
     asking = Asking(*case)
     subsets, weights, total = asking.subsets()
     places = {subset: place for place, subset in enumerate(subsets)}
-    drawn = asking.choose(60_000, SeededWords(17))
+    drawn = asking.choose(60_000, SeededBits(17))
     seen = np.bincount([places[tuple(row)] for row in drawn.tolist()], minlength=len(subsets))
     expected = np.array([float(Fraction(weight, total)) for weight in weights]) * 60_000
     assert len(subsets) == 1 or chisquare(seen, expected).pvalue > 1e-9
@@ -101,14 +101,14 @@ def test_togl_scales_fixed_values_by_1_and_drawn_ones_by_what_is_left():
     scales = d / m * asking.factors
     np.testing.assert_allclose(scales[list(fixed)], 1)
     np.testing.assert_allclose(np.delete(scales, fixed), (d - 3) / (m - 3))
-    drawn = asking.choose(200, SeededWords(0))
+    drawn = asking.choose(200, SeededBits(0))
     assert (np.isin(drawn, fixed).sum(axis=1) == 3).all()
 
 
 def test_one_answer_comes_from_the_pool_as_often_as_it_says():
     asking = Asking.of(10, 1, [2, 5], 0.7)
     np.testing.assert_allclose(asking.inclusion[[2, 5, 0]], [0.35, 0.35, 0.3 / 8])
-    inside = int(np.isin(asking.choose(40_000, SeededWords(3)), [2, 5]).sum())
+    inside = int(np.isin(asking.choose(40_000, SeededBits(3)), [2, 5]).sum())
     # Six standard errors: a false alarm of 2e-9.
     assert abs(inside - 28_000) < 6 * math.sqrt(40_000 * 0.7 * 0.3)
 
@@ -116,7 +116,7 @@ def test_one_answer_comes_from_the_pool_as_often_as_it_says():
 def test_a_fraction_is_rounded_down_or_up_at_random():
     asking = Asking.of(10, 4, [1, 2, 3], 1.25)
     assert asking.takes == {1: Fraction(3, 4), 2: Fraction(1, 4)}
-    taken = np.isin(asking.choose(500, SeededWords(1)), [1, 2, 3]).sum(axis=1)
+    taken = np.isin(asking.choose(500, SeededBits(1)), [1, 2, 3]).sum(axis=1)
     assert set(taken.tolist()) == {1, 2}
 
 
@@ -126,7 +126,7 @@ def test_without_a_pool_the_draw_is_the_usual_one():
     for asking in (Asking(9, 3), Asking.of(9, 3), Asking.of(9, 3, [], 0)):
         assert asking.even and asking.everything and asking.mean_square_factor == 1
         np.testing.assert_array_equal(
-            asking.choose(30, SeededWords(5)), choose_dimensions(30, 9, 3, SeededWords(5))
+            asking.choose(30, SeededBits(5)), choose_dimensions(30, 9, 3, SeededBits(5))
         )
 
 
@@ -137,7 +137,7 @@ def test_values_that_are_never_asked_are_not_estimated(pool, from_pool):
         "multibit", epsilon=2.0, dims=6, range=(0, 1), sampled=2, pool=list(pool), from_pool=from_pool
     )
     assert not found.unbiased
-    assert not found.randomize(np.ones((3, 6)), SeededWords(0)).estimate().unbiased
+    assert not found.randomize(np.ones((3, 6)), SeededBits(0)).estimate().unbiased
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_drawn_estimates_have_the_row_as_their_mean(name):
     """20,000 users with the same row; five means, z-tests at 1e-6 in all, seed fixed."""
     row, users = np.array([0.0, 0.37, 0.71, 1.0, 0.5]), 20_000
     found = mechanism(name, epsilon=5.0, dims=5, range=(0, 1), sampled=2, pool=[1, 2, 4], from_pool=1.6)
-    drawn = found.randomize(np.tile(row, (users, 1)), SeededWords(11)).estimate().dense()
+    drawn = found.randomize(np.tile(row, (users, 1)), SeededBits(11)).estimate().dense()
     z = (drawn.mean(axis=0) - row) / (drawn.std(axis=0) / math.sqrt(users))
     assert np.abs(z).max() < norm.isf(1e-6 / 10)
 
@@ -322,8 +322,8 @@ def test_forgotten_factors_are_seen():
 class Skewed(Asking):
     """The fault: the draw does not follow the chances that are stated."""
 
-    def choose(self, users, words):
-        return Asking(self.size, self.count).choose(users, words)
+    def choose(self, users, random_bits):
+        return Asking(self.size, self.count).choose(users, random_bits)
 
     def allows(self, dims):
         return True
@@ -350,7 +350,7 @@ def test_reports_that_name_other_numbers_of_the_pool_are_refused(name):
     strict = mechanism(name, **settings, pool=[0, 1, 2], from_pool=1)
     rows = np.ones((1, 6))
     held = np.concatenate([rows, np.ones((1, 1))], axis=1) if more else rows
-    good = strict.randomize(held, SeededWords(0))
+    good = strict.randomize(held, SeededBits(0))
     rest = [] if good.dims.size == 2 else [6]
 
     def sent(named):
@@ -402,7 +402,7 @@ def test_the_size_of_a_report_does_not_depend_on_what_was_drawn(name):
     for pool in ({}, {"pool": [0, 1, 299], "from_pool": 1.5}):
         found = mechanism(name, **settings, **pool)
         sizes |= {
-            len(found.randomize(rows[user : user + 1], SeededWords(user)).to_bytes()) for user in range(40)
+            len(found.randomize(rows[user : user + 1], SeededBits(user)).to_bytes()) for user in range(40)
         }
     assert len(sizes) == 1
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from graphveil.audit.reports import CountedWords
+from graphveil.audit.reports import CountedBits
 from graphveil.channels.exact import Claim
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, Reports, mechanism
 from tests.mechanisms.support import (
@@ -128,7 +128,7 @@ def test_the_control_gives_nothing_away(name):
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_the_control_sends_what_the_mechanism_sends(name):
     found = small(name)
-    real, control = (one.randomize(private(name), SeededWords(3)) for one in (found, found.blind()))
+    real, control = (one.randomize(private(name), SeededBits(3)) for one in (found, found.blind()))
     assert real.codes.dtype == control.codes.dtype
     assert found.shape.uneven or real.codes.size == control.codes.size
     assert (real.dims is None and control.dims is None) or np.array_equal(real.dims, control.dims)
@@ -138,7 +138,7 @@ def test_the_control_sends_what_the_mechanism_sends(name):
 def test_extremes_are_inputs_that_can_be_reported(name):
     found = small(name)
     for held in found.extremes():
-        assert isinstance(found.randomize(np.array([held]), SeededWords(0)), Reports)
+        assert isinstance(found.randomize(np.array([held]), SeededBits(0)), Reports)
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
@@ -201,7 +201,7 @@ def with_odd(name, odd):
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_everybody_answers_whatever_they_hold(name, odd):
     found = small(name)
-    reports = found.randomize(with_odd(name, odd), SeededWords(3))
+    reports = found.randomize(with_odd(name, odd), SeededBits(3))
     reports.check()
     assert reports.users == 4
     assert found.shape.uneven or set(reports.lengths.tolist()) == {found.shape.length}
@@ -212,9 +212,9 @@ def test_everybody_answers_whatever_they_hold(name, odd):
 def test_as_many_words_are_taken_whatever_is_held(name):
     found, taken = small(name), set()
     for held in (private(name), *(with_odd(name, odd) for odd in ODD)):
-        words = CountedWords(5)
-        found.randomize(held, words)
-        taken.add(words.taken)
+        random_bits = CountedBits(5)
+        found.randomize(held, random_bits)
+        taken.add(random_bits.taken)
     assert len(taken) == 1
 
 
@@ -222,7 +222,7 @@ def test_as_many_words_are_taken_whatever_is_held(name):
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_nobody_else_s_answer_depends_on_an_odd_value(name, odd):
     found = small(name)
-    usual, strange = (found.randomize(held, SeededWords(3)) for held in (private(name), with_odd(name, odd)))
+    usual, strange = (found.randomize(held, SeededBits(3)) for held in (private(name), with_odd(name, odd)))
     for user in (0, 2, 3):
         assert usual.row(user).codes.tolist() == strange.row(user).codes.tolist()
 
@@ -231,9 +231,7 @@ def test_nobody_else_s_answer_depends_on_an_odd_value(name, odd):
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_the_control_answers_odd_values_like_any_other(name, odd):
     control = small(name).blind()
-    strange, usual = (
-        control.randomize(held, SeededWords(3)) for held in (with_odd(name, odd), private(name))
-    )
+    strange, usual = (control.randomize(held, SeededBits(3)) for held in (with_odd(name, odd), private(name)))
     assert strange == usual
 
 
@@ -248,7 +246,7 @@ def test_whoever_holds_an_odd_value_is_counted_as_altered(name, odd):
 def test_rows_that_fit_are_counted_and_not_altered_whatever_holds_them(name, holder):
     found, held = small(name), holder(private(name))
     assert (found.count(held), found.altered(held)) == (4, 0)
-    assert found.randomize(held, SeededWords(3)) == found.randomize(private(name), SeededWords(3))
+    assert found.randomize(held, SeededBits(3)) == found.randomize(private(name), SeededBits(3))
 
 
 @pytest.mark.parametrize("holder", [one for kind, one in HOLDERS.items() if "sparse" not in kind])
@@ -256,7 +254,7 @@ def test_rows_that_fit_are_counted_and_not_altered_whatever_holds_them(name, hol
 def test_symbols_that_fit_are_counted_and_not_altered_whatever_holds_them(name, holder):
     found, held = small(name), holder(private(name))
     assert (found.count(held), found.altered(held)) == (4, 0)
-    assert found.randomize(held, SeededWords(3)) == found.randomize(private(name), SeededWords(3))
+    assert found.randomize(held, SeededBits(3)) == found.randomize(private(name), SeededBits(3))
 
 
 @pytest.mark.parametrize("name", EVERYTHING)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from graphveil import InputError, SeededWords, mechanism
-from graphveil.channels.sampling import Words
+from graphveil import InputError, SeededBits, mechanism
+from graphveil.channels.sampling import RandomBits
 from graphveil.mechanisms import ClassMechanism, ClassModel, LabelMechanism, PublicRange
 from graphveil.mechanisms.classes import Integers
 
@@ -109,9 +109,9 @@ def test_many_users_in_blocks_are_each_asked_by_the_own_list():
 
 def test_reports_are_the_label_s_for_the_places():
     asked = question()
-    reports = asked.randomize(ROWS, SeededWords(3))
+    reports = asked.randomize(ROWS, SeededBits(3))
     label = mechanism("krr", epsilon=1.0, classes=3)
-    assert reports.codes.tolist() == label.randomize(slowly(asked, ROWS), SeededWords(3)).codes.tolist()
+    assert reports.codes.tolist() == label.randomize(slowly(asked, ROWS), SeededBits(3)).codes.tolist()
     assert reports.mechanism is asked
     assert (asked.claim, asked.answers, asked.subject) == (label.claim, label.answers, "features")
     assert reports.estimate().dense().shape == (4, 3)
@@ -122,21 +122,25 @@ def test_reports_are_the_label_s_for_the_places():
     [np.zeros((4, 6)), np.full((4, 6), np.nan), np.full((4, 6), 1e300), ROWS, np.full((4, 6), -np.inf)],
 )
 def test_every_row_takes_one_word_and_gives_one_code(rows):
-    class Counted(Words):
+    class Counted(RandomBits):
         taken = 0
 
         def take(self, count):
             self.taken += count
-            return SeededWords(1).take(count)
+            return SeededBits(1).take(count)
 
-    words = Counted()
-    reports = question().randomize(rows, words)
-    assert (words.taken, reports.lengths.tolist(), reports.codes.dtype) == (4, [1] * 4, np.dtype(np.uint8))
+    random_bits = Counted()
+    reports = question().randomize(rows, random_bits)
+    assert (random_bits.taken, reports.lengths.tolist(), reports.codes.dtype) == (
+        4,
+        [1] * 4,
+        np.dtype(np.uint8),
+    )
 
 
 def test_the_control_knows_nothing_of_a_row_and_keeps_the_format():
     asked = question()
-    one, other = (asked.blind().randomize(rows, SeededWords(0)) for rows in (ROWS, 1 - ROWS))
+    one, other = (asked.blind().randomize(rows, SeededBits(0)) for rows in (ROWS, 1 - ROWS))
     assert one == other
     assert asked.blind().claim.epsilon == 0 and isinstance(asked.blind().label, LabelMechanism)
     assert asked.blind().name == "blind krr"

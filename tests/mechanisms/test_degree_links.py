@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphveil.audit.reports import CountedWords
+from graphveil.audit.reports import CountedBits
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
 from tests.mechanisms.test_links import LINKS, named, of_graph
@@ -34,20 +34,20 @@ def certain(**options):
 
 
 def test_one_end_answers_for_a_pair_and_everybody_tells_the_whole_degree():
-    reports = certain().randomize(of_graph(LINKS, 5), SeededWords(0))
+    reports = certain().randomize(of_graph(LINKS, 5), SeededBits(0))
     assert lists_of(reports) == [[], [0], [], [], [1, 2, 3]]
     assert certain().degrees(reports).tolist() == [1, 2, 1, 1, 3]
 
 
 def test_both_ends_answer_for_a_pair():
     found = blink(40.0, 5, share=0.5, ends="both")
-    reports = found.randomize(of_graph(LINKS, 5), SeededWords(0))
+    reports = found.randomize(of_graph(LINKS, 5), SeededBits(0))
     assert lists_of(reports) == [[1], [0, 4], [4], [4], [1, 2, 3]]
     assert found.degrees(reports).tolist() == [1, 2, 1, 1, 3]
 
 
 def test_nobody_is_asked_about_themselves():
-    reports = blink(0.01, 40, ends="both").randomize(of_graph([], 40), SeededWords(1))
+    reports = blink(0.01, 40, ends="both").randomize(of_graph([], 40), SeededBits(1))
     assert all(user not in codes for user, codes in enumerate(lists_of(reports)))
     assert 700 < sum(map(len, lists_of(reports))) < 860  # nearly half of 40·39 pairs
 
@@ -59,7 +59,7 @@ def test_a_list_s_order_repeats_and_oneself_do_not_matter(ends):
         NeighbourLists(np.array([7]), np.array([0, len(one)]), np.array(one))
         for one in ([5, 2, 8], [8, 2, 5, 2], [7, 2, 5, 8])
     ]
-    first, *others = [found.randomize(one, SeededWords(3)) for one in lists]
+    first, *others = [found.randomize(one, SeededBits(3)) for one in lists]
     assert all(other == first for other in others)
 
 
@@ -67,9 +67,9 @@ def test_a_list_s_order_repeats_and_oneself_do_not_matter(ends):
 def test_words_used_do_not_depend_on_the_lists(ends):
     taken = set()
     for links in ([], LINKS, [(a, b) for a in range(5) for b in range(a + 1, 5)]):
-        words = CountedWords(6)
-        blink(1.0, 5, ends=ends).randomize(of_graph(links, 5), words)
-        taken.add(words.taken)
+        random_bits = CountedBits(6)
+        blink(1.0, 5, ends=ends).randomize(of_graph(links, 5), random_bits)
+        taken.add(random_bits.taken)
     assert len(taken) == 1
 
 
@@ -105,7 +105,7 @@ def test_what_the_noise_of_a_degree_varies_by_is_told():
 
 def test_link_rr_has_the_same_interface_without_degrees():
     found = mechanism("link-rr", epsilon=20.0, dims=5)
-    reports = found.randomize(of_graph(LINKS, 5), SeededWords(0))
+    reports = found.randomize(of_graph(LINKS, 5), SeededBits(0))
     assert lists_of(reports) == named(reports)
     assert found.degrees(reports) is None
     assert found.ends == "one"
@@ -114,7 +114,7 @@ def test_link_rr_has_the_same_interface_without_degrees():
 
 def test_reports_of_those_who_answered_are_read_alone():
     found = certain()
-    reports = found.randomize(of_graph(LINKS, 5), SeededWords(0))
+    reports = found.randomize(of_graph(LINKS, 5), SeededBits(0))
     some = reports.answered_by(np.array([False, True, True, False, True]))
     assert lists_of(some) == [[0], [], [1, 2, 3]]
     assert found.degrees(some).tolist() == [2, 1, 3]
@@ -123,7 +123,7 @@ def test_reports_of_those_who_answered_are_read_alone():
 @pytest.mark.parametrize("ends", ["one", "both"])
 def test_messages_give_reports_back(ends):
     found = blink(1.0, 200, ends=ends)
-    reports = found.randomize(of_graph([(0, 150), (3, 4)], 200), SeededWords(1))
+    reports = found.randomize(of_graph([(0, 150), (3, 4)], 200), SeededBits(1))
     assert reports.codes.dtype == np.uint16  # codes up to 399
     assert Reports.from_bytes(reports.to_bytes(), found) == reports
     assert Reports.from_json(reports.to_json(), found) == reports
@@ -159,7 +159,7 @@ def test_lists_and_degrees_are_drawn_as_their_tables_say():
     """100,000 users with one neighbour of four: z-tests of 4 answers and 5 degrees, false alarm below 1e-6; seed fixed."""
     found, draws = blink(2.0, 5, share=0.4), 100_000
     lists = NeighbourLists(np.full(draws, 4), np.arange(draws + 1), np.full(draws, 2))
-    reports = found.randomize(lists, SeededWords(3))
+    reports = found.randomize(lists, SeededBits(3))
     named_ = np.bincount(found.neighbours(reports)[1], minlength=4)
     q = found.channel.other / TOTAL
     expected = draws * np.array([q, q, 1 - q, q])
@@ -201,13 +201,13 @@ def test_the_control_does_not_look_at_the_lists():
         control = blink(1.0, 5, ends=ends).blind()
         assert control.loss.terms == () and control.claim.epsilon == 0
         full = of_graph([(a, b) for a in range(5) for b in range(a + 1, 5)], 5)
-        assert control.randomize(of_graph([], 5), SeededWords(1)) == control.randomize(full, SeededWords(1))
+        assert control.randomize(of_graph([], 5), SeededBits(1)) == control.randomize(full, SeededBits(1))
 
 
 def test_a_hundred_thousand_users_are_served():
     found = blink(16.0, 100_000)
     lists = of_graph([(0, 99_999), (5, 99_999)], 100_000, owners=[99_999])
-    reports = found.randomize(lists, SeededWords(0))
+    reports = found.randomize(lists, SeededBits(0))
     reports.check()
     assert {0, 5} <= set(lists_of(reports)[0])
     assert found.loss.epsilon <= 16 and Fraction(found.loss.epsilon) > 16 * (1 - Fraction(1, 10**9))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.mechanisms import dendrogram
 from graphveil.mechanisms.small_dendrograms import (
     Sketches,
@@ -62,9 +62,9 @@ def random_links(users, chance, seed):
 
 @pytest.mark.statistical
 def test_any_dendrogram_is_equally_likely_to_begin_with():
-    draws, words = 30_000, SeededWords(1)
+    draws, random_bits = 30_000, SeededBits(1)
     drawn = Counter(
-        shape(nested(dendrogram.random_tree(4, everybody(4), words.take(4)))) for _ in range(draws)
+        shape(nested(dendrogram.random_tree(4, everybody(4), random_bits.take(4)))) for _ in range(draws)
     )
     expected = draws / 15
     assert len(drawn) == 15
@@ -73,7 +73,7 @@ def test_any_dendrogram_is_equally_likely_to_begin_with():
 
 @pytest.mark.parametrize("users", [1, 2, 3, 30])
 def test_a_dendrogram_has_every_user_once(users):
-    tree = dendrogram.random_tree(users, everybody(users), SeededWords(2).take(users))
+    tree = dendrogram.random_tree(users, everybody(users), SeededBits(2).take(users))
     assert sorted(leaves(nested(tree))) == list(range(users))
     for node in range(users, 2 * users - 1):
         assert tree.size[node] == tree.held[node] == len(leaves(nested(tree, node)))
@@ -81,7 +81,7 @@ def test_a_dendrogram_has_every_user_once(users):
 
 def test_links_are_counted_at_their_lowest_common_ancestors():
     public, both, private = random_links(9, 0.6, 3)
-    tree = dendrogram.random_tree(9, everybody(9), SeededWords(3).take(9))
+    tree = dendrogram.random_tree(9, everybody(9), SeededBits(3).take(9))
     dendrogram.count_links(tree, links(9, public, private, both))
     for node in range(9, 17):
         one, two = (set(leaves(nested(tree, int(side[node])))) for side in (tree.left, tree.right))
@@ -94,7 +94,7 @@ def test_links_are_counted_at_their_lowest_common_ancestors():
 
 def test_likelihoods_are_those_that_are_written_out():
     public, both, private = random_links(5, 0.7, 4)
-    tree = dendrogram.random_tree(5, everybody(5), SeededWords(4).take(5))
+    tree = dendrogram.random_tree(5, everybody(5), SeededBits(4).take(5))
     dendrogram.count_links(tree, links(5, public, private, both))
     everything, written = frozenset(combinations(range(5), 2)), nested(tree)
     # Of private pairs those are left out that have a public link; here all of `public` would be `both`, so it counts as unknown.
@@ -110,10 +110,10 @@ def test_likelihoods_are_those_that_are_written_out():
 def test_after_any_number_of_steps_the_counts_are_still_right():
     public, both, private = random_links(40, 0.3, 5)
     held = np.random.default_rng(5).random(40) < 0.7
-    tree = dendrogram.random_tree(40, held, SeededWords(5).take(40))
+    tree = dendrogram.random_tree(40, held, SeededBits(5).take(40))
     graph = links(40, public, private, both)
     dendrogram.count_links(tree, graph)
-    assert dendrogram.walk(tree, graph, SeededWords(6).take(3 * 5000), 0.2) > 100
+    assert dendrogram.walk(tree, graph, SeededBits(6).take(3 * 5000), 0.2) > 100
     counted = tree.links.copy()
     dendrogram.count_links(tree, graph)
     assert np.array_equal(counted, tree.links)
@@ -138,12 +138,12 @@ def test_the_walk_ends_in_the_distribution_that_is_written_out(users, public, pr
     known = frozenset(public)
     sketches = Sketches(users, frozenset(range(users)), known, tilt, Fraction(1, 2), NEVER)
     expected = {shape(tree): float(chance) for tree, chance, _ in sketches.drawn(frozenset(private))}
-    graph, words, draws = links(users, [], private, public), SeededWords(7), 20_000
+    graph, random_bits, draws = links(users, [], private, public), SeededBits(7), 20_000
     drawn = Counter()
     for _ in range(draws):
-        tree = dendrogram.random_tree(users, everybody(users), words.take(users))
+        tree = dendrogram.random_tree(users, everybody(users), random_bits.take(users))
         dendrogram.count_links(tree, graph)
-        dendrogram.walk(tree, graph, words.take(3 * 500), tilt)
+        dendrogram.walk(tree, graph, random_bits.take(3 * 500), tilt)
         drawn[shape(nested(tree))] += 1
     assert set(drawn) <= set(expected) and len(expected) == len(dendrograms(users))
     distance = sum((drawn[key] - draws * chance) ** 2 / (draws * chance) for key, chance in expected.items())
@@ -154,10 +154,10 @@ def test_a_walk_without_private_steps_does_not_look_at_private_links():
     public = [(0, 1), (1, 2), (4, 5)]
     ends = []
     for private in ([], [(0, 5), (2, 3), (3, 4)]):
-        tree = dendrogram.random_tree(6, everybody(6), SeededWords(8).take(6))
+        tree = dendrogram.random_tree(6, everybody(6), SeededBits(8).take(6))
         graph = links(6, public, private)
         dendrogram.count_links(tree, graph)
-        dendrogram.walk(tree, graph, SeededWords(9).take(3 * 300), 0.0)
+        dendrogram.walk(tree, graph, SeededBits(9).take(3 * 300), 0.0)
         ends.append(tree.parent.tolist())
     assert ends[0] == ends[1]
 
@@ -169,7 +169,7 @@ def test_regions_are_those_that_are_written_out(least):
     graph = links(users, [(2, 3)], private, [(0, 1)])
     sketches = Sketches(users, frozenset({0, 1, 3, 4}), frozenset(public), 0.0, Fraction(1, 2), least)
     for seed in range(30):
-        tree = dendrogram.random_tree(users, held, SeededWords(seed).take(users))
+        tree = dendrogram.random_tree(users, held, SeededBits(seed).take(users))
         dendrogram.count_links(tree, graph)
         regions = dendrogram.regions_of(tree, held, *least)
         expected = sorted(

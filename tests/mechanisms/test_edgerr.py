@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from graphveil.audit import audit
 from graphveil.audit.enumeration import worst_link
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import NeighbourLists, dendrogram, mechanism
 from graphveil.mechanisms.edgerr import EdgeRR, settled
@@ -152,7 +152,7 @@ def test_at_a_large_budget_few_large_groups_come_back(name):
     """Two cliques of 20: a dendrogram that parts them is found, and between them is nothing."""
     cliques = [pair for start in (0, 20) for pair in combinations(range(start, start + 20), 2)]
     found = mechanism(name, epsilon=38.0, dims=40, sweeps=4000)
-    drawn = published(found.randomize(lists_of(cliques, 40), SeededWords(0)))
+    drawn = published(found.randomize(lists_of(cliques, 40), SeededBits(0)))
     right = len(drawn & set(cliques))
     assert right > 0.9 * len(cliques) and len(drawn) - right < 0.1 * len(cliques)
 
@@ -163,14 +163,14 @@ def test_public_links_and_pairs_of_others_are_not_published_anew():
         "edgerr", epsilon=1.0, dims=8, public=flat(public), private_users=[0, 1, 2, 3, 4], **NEVER_TOGETHER
     )
     for seed in range(20):
-        drawn = published(found.randomize(lists_of(public + private, 8), SeededWords(seed)))
+        drawn = published(found.randomize(lists_of(public + private, 8), SeededBits(seed)))
         assert all(b <= 4 for _, b in drawn) and not drawn & set(public)
 
 
 def test_links_that_are_neither_public_nor_private_change_nothing():
     found = mechanism("edgerr", epsilon=5.0, dims=8, private_users=[0, 1, 2, 3, 4])
-    one = found.randomize(lists_of([(0, 1)], 8), SeededWords(1))
-    other = found.randomize(lists_of([(0, 1), (6, 7), (2, 5)], 8), SeededWords(1))
+    one = found.randomize(lists_of([(0, 1)], 8), SeededBits(1))
+    other = found.randomize(lists_of([(0, 1), (6, 7), (2, 5)], 8), SeededBits(1))
     assert one == other
 
 
@@ -179,28 +179,28 @@ def test_the_list_of_the_larger_number_counts():
     larger = NeighbourLists(np.arange(3), np.array([0, 0, 0, 1]), np.array([0]))
     smaller = NeighbourLists(np.arange(3), np.array([0, 1, 1, 1]), np.array([2]))
     both, none = lists_of([(0, 2)], 3), lists_of([], 3)
-    words = [found.randomize(lists, SeededWords(2)) for lists in (larger, both, smaller, none)]
-    assert words[0] == words[1] and words[2] == words[3]
+    random_bits = [found.randomize(lists, SeededBits(2)) for lists in (larger, both, smaller, none)]
+    assert random_bits[0] == random_bits[1] and random_bits[2] == random_bits[3]
 
 
 def test_the_same_words_publish_the_same():
     found = mechanism("edgerr", epsilon=1.0, dims=30, public=flat(ring(10)))
     lists = lists_of(ring(30), 30)
-    assert found.randomize(lists, SeededWords(3)) == found.randomize(lists, SeededWords(3))
-    assert found.randomize(lists, SeededWords(3)) != found.randomize(lists, SeededWords(4))
+    assert found.randomize(lists, SeededBits(3)) == found.randomize(lists, SeededBits(3))
+    assert found.randomize(lists, SeededBits(3)) != found.randomize(lists, SeededBits(4))
 
 
 @pytest.mark.parametrize("users", [1, 2, 3])
 def test_few_users_are_published_too(users):
-    reports = mechanism("privhrg", epsilon=1.0, dims=users).randomize(lists_of([], users), SeededWords(0))
+    reports = mechanism("privhrg", epsilon=1.0, dims=users).randomize(lists_of([], users), SeededBits(0))
     assert reports.users == users
 
 
 def test_the_control_publishes_the_same_for_all_private_links():
     public = [(0, 1), (4, 5)]
     control = mechanism("edgerr", epsilon=1.0, dims=9, public=flat(public)).blind()
-    one = control.randomize(lists_of(public, 9), SeededWords(5))
-    other = control.randomize(lists_of([*public, (2, 3), (3, 4), (0, 8)], 9), SeededWords(5))
+    one = control.randomize(lists_of(public, 9), SeededBits(5))
+    other = control.randomize(lists_of([*public, (2, 3), (3, 4), (0, 8)], 9), SeededBits(5))
     assert one == other and control.epsilon == 0
 
 
@@ -237,7 +237,7 @@ def test_graphs_are_drawn_as_they_are_written_out(users, public, private_users, 
     )
     pairs = list(combinations(range(users), 2))
     expected = np.array([float(chance) for chance in found._sketches.published(frozenset(graph), pairs)])
-    draws, words, named = 4000, SeededWords(6), np.zeros(len(expected))
+    draws, words, named = 4000, SeededBits(6), np.zeros(len(expected))
     lists = lists_of([*public, *graph], users)
     for _ in range(draws):
         drawn = published(found.randomize(lists, words))
@@ -265,7 +265,7 @@ def test_the_walk_by_public_links_stops_when_it_has_settled_and_says_how_far_it_
     heard = []
     found = mechanism("edgerr", epsilon=1.0, dims=60, public=flat(ring(60)), sweeps=2000)
     with listening(lambda what, share: heard.append((what, share))):
-        found.randomize(lists_of(ring(60), 60), SeededWords(0))
+        found.randomize(lists_of(ring(60), 60), SeededBits(0))
     public = [share for what, share in heard if what == "a dendrogram of public links"]
     private = [share for what, share in heard if what == "a dendrogram of private links"]
     assert 0 < public[-1] < 0.5 and private[-1] == 1.0
@@ -273,7 +273,7 @@ def test_the_walk_by_public_links_stops_when_it_has_settled_and_says_how_far_it_
 
 @pytest.mark.parametrize("private", [[], [(0, 5), (3, 9), (8, 20)]])
 def test_how_long_it_walks_does_not_depend_on_private_links(private):
-    class CountedWords(SeededWords):
+    class CountedBits(SeededBits):
         taken = 0
 
         def take(self, count):
@@ -281,12 +281,12 @@ def test_how_long_it_walks_does_not_depend_on_private_links(private):
             return super().take(count)
 
     found = mechanism("edgerr", epsilon=1.0, dims=30, public=flat(ring(30)), tau_split=1e-9, tau_inner=1e-9)
-    words = CountedWords(0)
-    found.randomize(lists_of(ring(30) + private, 30), words)
+    random_bits = CountedBits(0)
+    found.randomize(lists_of(ring(30) + private, 30), random_bits)
     # Where all is counted as one, there is one region whatever the dendrogram.
-    expected = CountedWords(0)
+    expected = CountedBits(0)
     found.randomize(lists_of(ring(30), 30), expected)
-    assert words.taken == expected.taken
+    assert random_bits.taken == expected.taken
 
 
 # What is refused

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import rows as encode
 from graphveil.mechanisms.rows import binary_symbols, choose_dimensions, round_at_random, upper_bins
 from tests.mechanisms.support import SAMPLED, GivenWords, even_words, small
@@ -32,8 +32,8 @@ def word(share):
 def test_a_value_rounds_up_below_its_share_and_down_from_it_on(grid):
     low, high = grid[1], grid[2]
     value = low + 0.25 * (high - low)
-    words = GivenWords([LOWEST, word(0.25) - 1, word(0.25), HIGHEST])
-    assert round_at_random(np.full(4, value), grid, words).tolist() == [2, 2, 1, 1]
+    random_bits = GivenWords([LOWEST, word(0.25) - 1, word(0.25), HIGHEST])
+    assert round_at_random(np.full(4, value), grid, random_bits).tolist() == [2, 2, 1, 1]
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=len)
@@ -62,13 +62,13 @@ def test_the_mean_is_kept_exactly(grid, data, part):
 
 @given(st.lists(st.floats(-1, 1), max_size=20))
 def test_rounding_takes_one_word_a_value(values):
-    words = GivenWords([5] * len(values))
-    round_at_random(np.array(values), EVEN, words)
-    assert words.words == []
+    random_bits = GivenWords([5] * len(values))
+    round_at_random(np.array(values), EVEN, random_bits)
+    assert random_bits.words == []
 
 
 def test_rounding_keeps_the_shape():
-    assert round_at_random(np.zeros((2, 3)), EVEN, SeededWords(0)).shape == (2, 3)
+    assert round_at_random(np.zeros((2, 3)), EVEN, SeededBits(0)).shape == (2, 3)
 
 
 def test_binary_values_are_symbols():
@@ -98,14 +98,14 @@ def test_a_bin_lies_around_its_value(value, bins):
 @given(st.integers(0, 8), st.integers(1, 12), st.data())
 def test_chosen_dimensions_ascend_and_differ(users, dims, data):
     count = data.draw(st.integers(1, dims))
-    chosen = choose_dimensions(users, dims, count, SeededWords(data.draw(st.integers(0, 99))))
+    chosen = choose_dimensions(users, dims, count, SeededBits(data.draw(st.integers(0, 99))))
     assert (chosen.shape, chosen.dtype) == ((users, count), np.int32)
     assert (np.diff(chosen, axis=1) > 0).all()
     assert not chosen.size or 0 <= chosen.min() <= chosen.max() < dims
 
 
 def test_all_dimensions_are_all_of_them():
-    assert choose_dimensions(2, 3, 3, SeededWords(0)).tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert choose_dimensions(2, 3, 3, SeededBits(0)).tolist() == [[0, 1, 2], [0, 1, 2]]
 
 
 @pytest.mark.statistical
@@ -117,7 +117,7 @@ def test_all_subsets_are_equally_likely(monkeypatch, board, few, dims, count):
     monkeypatch.setattr(encode, "BOARD", board)
     monkeypatch.setattr(encode, "FEW", few)
     users = 20_000
-    chosen = choose_dimensions(users, dims, count, SeededWords(1, dims, count))
+    chosen = choose_dimensions(users, dims, count, SeededBits(1, dims, count))
     subsets = list(combinations(range(dims), count))
     seen = {subset: 0 for subset in subsets}
     for row in map(tuple, chosen.tolist()):
@@ -130,6 +130,6 @@ def test_all_subsets_are_equally_likely(monkeypatch, board, few, dims, count):
 @pytest.mark.parametrize("name", SAMPLED)
 def test_the_choice_does_not_depend_on_the_values(name):
     found = small(name, dims=9, sampled=3)
-    ends = [found.randomize(np.full((50, 9), value), SeededWords(3)).dims for value in (0.0, 0.3, 1.0)]
+    ends = [found.randomize(np.full((50, 9), value), SeededBits(3)).dims for value in (0.0, 0.3, 1.0)]
     assert np.array_equal(ends[0], ends[1])
     assert np.array_equal(ends[0], ends[2])

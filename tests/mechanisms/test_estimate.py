@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import Estimate, mechanism
 from tests.mechanisms.support import EVERYTHING, private, small
 
@@ -33,7 +33,7 @@ def test_rows_that_report_everything_need_no_indices():
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_both_forms_agree_for_every_mechanism(name):
     found = small(name)
-    estimate = found.randomize(private(name), SeededWords(0)).estimate()
+    estimate = found.randomize(private(name), SeededBits(0)).estimate()
     assert estimate.shape == (4, found.shape.dimensions)
     assert estimate.unbiased == found.unbiased
     assert np.allclose(estimate.to_scipy().toarray() + estimate.offset, estimate.dense(), rtol=1e-12)
@@ -47,7 +47,7 @@ def test_repr_says_what_it_is():
 def test_the_first_dimensions_are_those_of_the_whole(name: str) -> None:
     built = mechanism(name, epsilon=4.0, dims=9, range=(-1, 1))
     rows = np.random.default_rng(0).uniform(-1, 1, (20, 9))
-    whole = built.estimate(built.randomize(rows, SeededWords(1)))
+    whole = built.estimate(built.randomize(rows, SeededBits(1)))
     for count in (1, 4, 9, 20):
         part = whole.first(count)
         assert np.array_equal(part.dense(), whole.dense()[:, :count])

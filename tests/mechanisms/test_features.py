@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from graphveil.channels import featurerr, onebit, piecewise
 from graphveil.channels.exact import Claim
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.channels.square_wave import half_width
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports, budget_shares, mechanism
@@ -89,7 +89,7 @@ def test_the_mean_of_drawn_estimates_is_the_row(name):
     """20,000 users with the same row between grid points; four means, z-tests at 1e-6 in all, seed fixed."""
     row, users = np.array([0.0, 0.37, 0.71, 1.0]), 20_000
     found = small(name, epsilon=4.0, dims=4)
-    drawn = found.randomize(np.tile(row, (users, 1)), SeededWords(11)).estimate().dense()
+    drawn = found.randomize(np.tile(row, (users, 1)), SeededBits(11)).estimate().dense()
     z = (drawn.mean(axis=0) - row) / (drawn.std(axis=0) / math.sqrt(users))
     assert np.abs(z).max() < norm.isf(1e-6 / 8)
 
@@ -179,15 +179,15 @@ def test_delta_is_shared_out_too():
 def test_dense_and_sparse_rows_give_the_same_reports(name):
     rows = np.random.default_rng(0).choice([0.0, 0.25, 1.0], size=(30, 7), p=[0.7, 0.2, 0.1])
     found = small(name, epsilon=2.0, dims=7)
-    assert found.randomize(rows, SeededWords(4)) == found.randomize(sp.csr_array(rows), SeededWords(4))
+    assert found.randomize(rows, SeededBits(4)) == found.randomize(sp.csr_array(rows), SeededBits(4))
 
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_the_same_seed_gives_the_same_reports_and_another_does_not(name):
     found, rows = small(name, dims=7), np.full((40, 7), 0.3)
-    first = found.randomize(rows, SeededWords(1))
-    assert found.randomize(rows, SeededWords(1)) == first
-    assert found.randomize(rows, SeededWords(2)) != first
+    first = found.randomize(rows, SeededBits(1))
+    assert found.randomize(rows, SeededBits(1)) == first
+    assert found.randomize(rows, SeededBits(2)) != first
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -200,7 +200,7 @@ def test_the_operating_system_serves_a_client(name):
     ("name", "kind"), [("onebit", np.uint8), ("laplace", np.uint16), ("featurerr", np.uint8)]
 )
 def test_all_values_come_without_dimensions_in_the_smallest_type(name, kind):
-    reports = small(name, dims=6).randomize(np.zeros((3, 6)), SeededWords(0))
+    reports = small(name, dims=6).randomize(np.zeros((3, 6)), SeededBits(0))
     assert reports.dims is None
     assert (reports.codes.dtype, reports.codes.size) == (kind, 18)
     assert reports.lengths.tolist() == [6, 6, 6]
@@ -210,7 +210,7 @@ def test_all_values_come_without_dimensions_in_the_smallest_type(name, kind):
     ("name", "kind"), [("multibit", np.uint8), ("piecewise", np.uint8), ("latent", np.uint16)]
 )
 def test_sampled_values_come_with_their_dimensions(name, kind):
-    reports = small(name, dims=6, sampled=2).randomize(np.zeros((3, 6)), SeededWords(0))
+    reports = small(name, dims=6, sampled=2).randomize(np.zeros((3, 6)), SeededBits(0))
     assert reports.dims.dtype == np.int32
     assert (reports.dims.size, reports.codes.size, reports.codes.dtype) == (6, 6, kind)
 
@@ -220,9 +220,9 @@ def test_answers_in_several_blocks_are_those_of_one_user_after_the_other(channel
     monkeypatch.setattr(Rows, "blocks", lambda rows: [(user, user + 1) for user in range(rows.users)])
     found = small("featurerr", dims=4, shares=[1, 1, 1, 1 if channels == "one for all" else 2])
     rows = np.array([[0.0, 0.3, 0.6, 1.0], [1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5]])
-    words = SeededWords(3)
-    one_by_one = [found.randomize(rows[user : user + 1], words) for user in range(3)]
-    assert found.randomize(rows, SeededWords(3)) == Reports.join(one_by_one)
+    random_bits = SeededBits(3)
+    one_by_one = [found.randomize(rows[user : user + 1], random_bits) for user in range(3)]
+    assert found.randomize(rows, SeededBits(3)) == Reports.join(one_by_one)
 
 
 # Ranges and binary values
@@ -231,8 +231,8 @@ def test_answers_in_several_blocks_are_those_of_one_user_after_the_other(channel
 def test_a_range_only_shifts_and_scales():
     unit, wide = (small("piecewise", dims=4, sampled=2, range=pair) for pair in ((0, 1), (10, 30)))
     rows = np.array([[0.0, 0.25, 0.5, 1.0]] * 6)
-    first = unit.randomize(rows, SeededWords(8))
-    second = wide.randomize(10 + 20 * rows, SeededWords(8))
+    first = unit.randomize(rows, SeededBits(8))
+    second = wide.randomize(10 + 20 * rows, SeededBits(8))
     assert np.array_equal(first.codes, second.codes)
     assert np.allclose(10 + 20 * first.estimate().dense(), second.estimate().dense())
 
@@ -245,7 +245,7 @@ def test_a_range_only_shifts_and_scales():
 def test_a_value_outside_is_answered_like_the_one_it_counts_as(name, value, like):
     found = small(name, dims=4, range=(2, 6))
     odd, usual = ([[2.0, one, 3.0, 6.0], [2.0, 2.5, 3.0, one]] * 9 for one in (value, like))
-    assert found.randomize(odd, SeededWords(8)) == found.randomize(usual, SeededWords(8))
+    assert found.randomize(odd, SeededBits(8)) == found.randomize(usual, SeededBits(8))
     assert (found.altered(odd), found.altered(usual)) == (18, 0)
 
 
@@ -254,7 +254,7 @@ def test_a_value_outside_is_answered_like_the_one_it_counts_as(name, value, like
 def test_a_value_outside_is_answered_alike_in_dense_and_sparse_rows(name, value):
     found = small(name, dims=4)
     rows = np.array([[0.0, value, 0.0, 1.0]] * 9)
-    assert found.randomize(rows, SeededWords(8)) == found.randomize(sp.csr_array(rows), SeededWords(8))
+    assert found.randomize(rows, SeededBits(8)) == found.randomize(sp.csr_array(rows), SeededBits(8))
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (-0.1, 0.7), (35.746693457333606, 35.892290775237804)])
@@ -262,7 +262,7 @@ def test_binary_values_need_two_symbols_and_no_rounding(pair):
     found = small("piecewise", dims=2, range=pair, binary=True)
     assert found.channels[0].input_count == 2
     rows = np.array([[pair[0], pair[1]]] * 3)
-    assert found.randomize(rows, SeededWords(0)).users == 3
+    assert found.randomize(rows, SeededBits(0)).users == 3
 
 
 @pytest.mark.parametrize(
@@ -273,14 +273,14 @@ def test_binary_values_need_two_symbols_and_no_rounding(pair):
 def test_values_declared_binary_are_told_apart_at_the_centre(name, sampled, value, like):
     found = small(name, dims=3, sampled=sampled, range=(10, 30), binary=True)
     odd, usual = ([[10, one, 30]] * 12 for one in (value, like))
-    assert found.randomize(odd, SeededWords(8)) == found.randomize(usual, SeededWords(8))
+    assert found.randomize(odd, SeededBits(8)) == found.randomize(usual, SeededBits(8))
     assert (found.altered(odd), found.altered(usual)) == (12, 0)
 
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_the_largest_estimate_is_public_and_never_passed(name):
     found = small(name, epsilon=2.0, dims=5, range=(-1, 3))
-    estimate = found.randomize(np.zeros((500, 5)), SeededWords(0)).estimate()
+    estimate = found.randomize(np.zeros((500, 5)), SeededBits(0)).estimate()
     assert np.abs(estimate.values).max() <= found.largest
     top = max(np.abs(channel.outputs).max() for channel in found.channels)
     assert found.largest == pytest.approx(2 * found.scale * top)
@@ -321,7 +321,7 @@ def test_no_share_means_a_blind_answer():
 def test_every_dimension_is_answered_by_its_own_channel():
     """2,000 users: e^-17 and 1/(1+e) of the answers are 0, and 12 standard deviations room; false alarm below 1e-6."""
     found = small("featurerr", epsilon=18.0, dims=2, shares=[17, 1], bins=2)
-    codes = found.randomize(np.tile([0.0, 1.0], (2000, 1)), SeededWords(0)).codes.reshape(-1, 2).mean(axis=0)
+    codes = found.randomize(np.tile([0.0, 1.0], (2000, 1)), SeededBits(0)).codes.reshape(-1, 2).mean(axis=0)
     assert codes[0] < 0.01
     assert 0.6 < codes[1] < 0.85
 
@@ -384,7 +384,7 @@ def test_the_control_answers_alike_whatever_the_row_is(name):
         found.scale,
         found.largest,
     )
-    low, high = (control.randomize(np.full((50, 4), value), SeededWords(6)) for value in (0.0, 1.0))
+    low, high = (control.randomize(np.full((50, 4), value), SeededBits(6)) for value in (0.0, 1.0))
     assert low == high
 
 
@@ -430,18 +430,18 @@ def test_the_baselines_answer_everything(name):
 @pytest.mark.parametrize("shares", [None, [0.5, 0.0, 0.25, 0.25]])
 def test_reports_about_some_values_decode_to_their_columns(shares):
     made = mechanism("featurerr", epsilon=4.0, dims=4, range=(0, 1), shares=shares)
-    reports = made.randomize(np.random.default_rng(0).random((50, 4)), SeededWords(1))
+    reports = made.randomize(np.random.default_rng(0).random((50, 4)), SeededBits(1))
     part = made.only(reports, np.array([0, 2]))
     np.testing.assert_array_equal(part.estimate().dense(), reports.estimate().dense()[:, [0, 2]])
 
 
 def test_reports_about_some_values_leave_silent_users_out():
     made, who = mechanism("onebit", epsilon=4.0, dims=4, range=(0, 1)), np.array([True, False, True])
-    reports = made.randomize(np.ones((3, 4)), SeededWords(1)).answered_by(who)
+    reports = made.randomize(np.ones((3, 4)), SeededBits(1)).answered_by(who)
     np.testing.assert_array_equal(np.diff(made.only(reports, np.array([3])).estimate().indptr), who)
 
 
 def test_where_some_values_are_asked_reports_are_not_taken_apart():
     made = mechanism("multibit", epsilon=1.0, dims=4, range=(0, 1))
     with pytest.raises(InputError, match="asks for some of the values"):
-        made.only(made.randomize(np.ones((3, 4)), SeededWords(1)), np.array([0]))
+        made.only(made.randomize(np.ones((3, 4)), SeededBits(1)), np.array([0]))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from graphveil.audit.reports import CountedWords
-from graphveil.channels.sampling import SeededWords
+from graphveil.audit.reports import CountedBits
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms.exact_sampling import geometric, hits, layers
 from tests.mechanisms.support import GivenWords
 
@@ -46,25 +46,25 @@ def test_numbers_change_at_the_words_where_the_distribution_does(chance, number)
 
 @pytest.mark.parametrize("further", [0, 2**63, 2**64 - 2])
 def test_just_below_a_boundary_further_digits_are_asked_for(further):
-    words = GivenWords([2**63 - 1, further])
-    assert geometric(HALF, 1, words) == 0 and words.words == []
+    random_bits = GivenWords([2**63 - 1, further])
+    assert geometric(HALF, 1, random_bits) == 0 and random_bits.words == []
 
 
 def test_on_a_boundary_the_first_further_digit_that_is_set_decides():
-    words = GivenWords([2**63, 0, 0, 1])
-    assert geometric(HALF, 1, words) == 1 and words.words == []
+    random_bits = GivenWords([2**63, 0, 0, 1])
+    assert geometric(HALF, 1, random_bits) == 1 and random_bits.words == []
 
 
 def test_the_last_word_leaves_the_number_open_until_further_digits_come():
-    words = GivenWords([2**64 - 1, 2**62])
-    assert geometric(HALF, 1, words) == 64 and words.words == []
+    random_bits = GivenWords([2**64 - 1, 2**62])
+    assert geometric(HALF, 1, random_bits) == 64 and random_bits.words == []
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("chance", [Fraction(1, 20), HALF, Fraction(999, 1000)])
 def test_each_number_comes_as_often_as_it_should(chance):
     """χ² of 400,000 numbers; false alarm 1e-6 each, seed fixed."""
-    drawn, p = geometric(chance, 400_000, SeededWords(1)), float(chance)
+    drawn, p = geometric(chance, 400_000, SeededBits(1)), float(chance)
     last = max(1, int(stats.geom.ppf(1 - 1e-4, p)) - 1)
     seen = np.bincount(np.minimum(drawn, last), minlength=last + 1)
     shares = p * (1 - p) ** np.arange(last + 1)
@@ -78,18 +78,18 @@ def test_a_chance_of_one_hits_every_place():
 
 @pytest.mark.parametrize("chance", [Fraction(1, 10**6), Fraction(1, 3)])
 def test_no_places_are_never_hit(chance):
-    assert hits(0, chance, SeededWords(0)).size == 0
+    assert hits(0, chance, SeededBits(0)).size == 0
 
 
 def test_hits_are_different_places_in_order():
-    found = hits(100_000, Fraction(1, 4), SeededWords(2))
+    found = hits(100_000, Fraction(1, 4), SeededBits(2))
     assert (np.diff(found) > 0).all() and found[0] >= 0 and found[-1] < 100_000
 
 
 def test_words_grow_with_the_hits_and_not_with_the_places():
-    words = CountedWords(3)
-    found = hits(1 << 47, Fraction(1000, 1 << 47), words)
-    assert words.taken < 3 * found.size
+    random_bits = CountedBits(3)
+    found = hits(1 << 47, Fraction(1000, 1 << 47), random_bits)
+    assert random_bits.taken < 3 * found.size
 
 
 @pytest.mark.statistical
@@ -98,7 +98,7 @@ def test_words_grow_with_the_hits_and_not_with_the_places():
 )
 def test_hits_are_as_many_as_expected_and_lie_everywhere_alike(places, chance):
     """z-test of their number and χ² of 50 equal parts; false alarm below 1e-6 each, seed fixed."""
-    found, p = hits(places, chance, SeededWords(4)), float(chance)
+    found, p = hits(places, chance, SeededBits(4)), float(chance)
     assert abs(found.size - places * p) < 5 * np.sqrt(places * p * (1 - p))
     edges = np.linspace(0, places, 51).astype(np.int64)
     seen = np.diff(np.searchsorted(found, edges))
@@ -108,7 +108,7 @@ def test_hits_are_as_many_as_expected_and_lie_everywhere_alike(places, chance):
 def in_layers(places, chance, depth, seed):
     """For each place the layer that it first came in; one more than there are where it never did."""
     at = np.full(places, depth + 1)
-    for layer, drawn in enumerate(layers(places, chance, depth, SeededWords(seed))):
+    for layer, drawn in enumerate(layers(places, chance, depth, SeededBits(seed))):
         at[drawn] = np.minimum(at[drawn], layer)
     return at
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms import labels as builders
 from graphveil.mechanisms import mechanism
@@ -70,19 +70,19 @@ def test_a_place_holds_its_item_or_its_own_blank():
 
 
 def test_the_draw_takes_one_word_a_user_whatever_the_row_holds():
-    words = GivenWords([3, 3])
-    item().encode(np.array([[1, 1, 0, 0], [0, 0, 0, 0]]), words)
-    assert words.words == []
+    random_bits = GivenWords([3, 3])
+    item().encode(np.array([[1, 1, 0, 0], [0, 0, 0, 0]]), random_bits)
+    assert random_bits.words == []
 
 
 def test_dense_and_sparse_rows_give_the_same_reports():
     rows = (np.random.default_rng(0).random((50, 30)) < 0.1).astype(np.int8)
     found = item(2.0, 30, 12)
-    assert found.randomize(rows, SeededWords(1)) == found.randomize(sp.csr_array(rows), SeededWords(1))
+    assert found.randomize(rows, SeededBits(1)) == found.randomize(sp.csr_array(rows), SeededBits(1))
 
 
 def test_a_report_is_one_code():
-    reports = item(1.0, 1433, 18).randomize(np.zeros((3, 1433)), SeededWords(0))
+    reports = item(1.0, 1433, 18).randomize(np.zeros((3, 1433)), SeededBits(0))
     assert (reports.codes.size, reports.codes.dtype, reports.dims) == (3, np.uint16, None)
 
 
@@ -90,7 +90,7 @@ def test_a_report_is_one_code():
 def test_a_blank_adds_nothing_to_the_estimate():
     """Two users at ε = 19, each answered truthfully but for 2·10^-8; false alarm below 1e-6, seed fixed."""
     found = item(19.0, 3, 1)
-    estimate = found.randomize(np.array([[0, 0, 0], [0, 1, 0]]), SeededWords(0)).estimate()
+    estimate = found.randomize(np.array([[0, 0, 0], [0, 1, 0]]), SeededBits(0)).estimate()
     assert np.diff(estimate.indptr).tolist() == [0, 1]
     assert estimate.indices.tolist() == [1]
 
@@ -110,7 +110,7 @@ def test_rows_with_other_values_than_zero_and_one_are_altered(value):
 def test_a_row_with_too_many_items_draws_each_of_them_alike():
     """Three equal chances of 1/3 in 3,000 draws; 155 is 6 standard deviations, false alarm below 1e-8, seed fixed."""
     rows = np.tile([1, 1, 1, 0], (3000, 1))
-    drawn = item().encode(rows, SeededWords(0))[0]
+    drawn = item().encode(rows, SeededBits(0))[0]
     # Each chance is less than the 1/2 that an item of a row of two has.
     assert np.abs(np.bincount(drawn, minlength=6) - [1000, 1000, 1000, 0, 0, 0]).max() < 155
 
@@ -119,14 +119,14 @@ def test_a_row_with_too_many_items_draws_each_of_them_alike():
 def test_whatever_is_above_zero_is_an_item(value):
     found = item()
     held, like = [[value, 0, 0, 1]] * 40, [[1, 0, 0, 1]] * 40
-    assert found.randomize(held, SeededWords(5)) == found.randomize(like, SeededWords(5))
+    assert found.randomize(held, SeededBits(5)) == found.randomize(like, SeededBits(5))
 
 
 @pytest.mark.parametrize("value", [-1, -np.inf, np.nan, None, "a"])
 def test_whatever_is_not_above_zero_is_no_item(value):
     found = item()
     held, like = [[value, 0, 0, 1]] * 40, [[0, 0, 0, 1]] * 40
-    assert found.randomize(held, SeededWords(5)) == found.randomize(like, SeededWords(5))
+    assert found.randomize(held, SeededBits(5)) == found.randomize(like, SeededBits(5))
 
 
 def test_rows_that_draw_from_more_places_than_the_public_length_are_not_enumerated():
@@ -170,7 +170,7 @@ def test_the_control_answers_alike_and_keeps_its_scale():
     assert (control.entry, control.offset, control.largest) == (found.entry, found.offset, found.largest)
     full, empty = np.zeros((40, 30)), np.zeros((40, 30))
     full[:, :12] = 1
-    assert control.randomize(full, SeededWords(1)) == control.randomize(empty, SeededWords(1))
+    assert control.randomize(full, SeededBits(1)) == control.randomize(empty, SeededBits(1))
 
 
 def test_the_largest_entry_is_length_over_the_gap():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import LabelMechanism, LevelMechanism, mechanism
 from tests.mechanisms.support import GivenWords, exact_mean
@@ -33,7 +33,7 @@ def test_a_label_is_kept_with_the_documented_probability():
 
 
 def test_one_code_a_label():
-    reports = mechanism("krr", epsilon=1.0, classes=300).randomize(np.arange(300), SeededWords(0))
+    reports = mechanism("krr", epsilon=1.0, classes=300).randomize(np.arange(300), SeededBits(0))
     assert (reports.users, reports.codes.dtype, reports.dims) == (300, np.uint16, None)
 
 
@@ -41,7 +41,7 @@ def test_one_code_a_label():
 def test_the_estimate_adds_to_the_answered_class_only():
     """Three labels at ε = 20, each kept but for 4·10^-9; false alarm below 1e-6, seed fixed."""
     found = mechanism("krr", epsilon=20.0, classes=3)
-    dense = found.randomize([0, 2, 1], SeededWords(0)).estimate().dense()
+    dense = found.randomize([0, 2, 1], SeededBits(0)).estimate().dense()
     assert dense.argmax(axis=1).tolist() == [0, 2, 1]
     assert dense.sum(axis=1) == pytest.approx([1, 1, 1])
 
@@ -56,11 +56,11 @@ NO_SYMBOLS = [-1, 7, 0.5, 1.5, np.nan, np.inf, -np.inf, 2**63, 10**400, None, "a
 def test_what_is_no_symbol_is_answered_by_the_control(name, settings, first, none):
     """With the same words: so with the control's distribution, which is that of nobody's symbol."""
     found = mechanism(name, epsilon=4.0, **settings)
-    answered = found.randomize([none] * 200, SeededWords(4)).codes
+    answered = found.randomize([none] * 200, SeededBits(4)).codes
     for symbol in range(first, first + 3):
-        control = found.blind().randomize(np.full(200, symbol), SeededWords(4)).codes
+        control = found.blind().randomize(np.full(200, symbol), SeededBits(4)).codes
         assert answered.tolist() == control.tolist()
-        assert answered.tolist() != found.randomize(np.full(200, symbol), SeededWords(4)).codes.tolist()
+        assert answered.tolist() != found.randomize(np.full(200, symbol), SeededBits(4)).codes.tolist()
 
 
 @pytest.mark.parametrize("none", NO_SYMBOLS)
@@ -69,7 +69,7 @@ def test_what_is_no_symbol_changes_nobody_else_s_answer(name, settings, first, n
     found = mechanism(name, epsilon=1.0, **settings)
     held = [first + place % 3 for place in range(60)]
     among = [none if place % 5 == 0 else symbol for place, symbol in enumerate(held)]
-    codes = [found.randomize(one, SeededWords(2)).codes.reshape(12, 5)[:, 1:] for one in (held, among)]
+    codes = [found.randomize(one, SeededBits(2)).codes.reshape(12, 5)[:, 1:] for one in (held, among)]
     assert codes[0].tolist() == codes[1].tolist()
     assert found.altered(held) == 0
     assert found.altered(among) == 12
@@ -77,20 +77,20 @@ def test_what_is_no_symbol_changes_nobody_else_s_answer(name, settings, first, n
 
 @pytest.mark.parametrize(("name", "settings", "first"), SYMBOLS)
 def test_one_word_a_user_whatever_is_held(name, settings, first):
-    words = GivenWords([2**63] * 4)
-    mechanism(name, epsilon=1.0, **settings).randomize([first, None, -5, 0.5], words)
-    assert words.words == []
+    random_bits = GivenWords([2**63] * 4)
+    mechanism(name, epsilon=1.0, **settings).randomize([first, None, -5, 0.5], random_bits)
+    assert random_bits.words == []
 
 
 def test_the_control_answers_what_is_no_symbol_like_any_symbol():
     control = mechanism("krr", epsilon=1.0, classes=3).blind()
-    assert control.randomize([None] * 50, SeededWords(1)) == control.randomize([2] * 50, SeededWords(1))
+    assert control.randomize([None] * 50, SeededBits(1)) == control.randomize([2] * 50, SeededBits(1))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64, np.float16, np.float32, np.float64, object])
 def test_a_symbol_is_one_whatever_holds_it(kind):
     found, held = mechanism("krr", epsilon=1.0, classes=300), np.arange(100)
-    assert found.randomize(held.astype(kind), SeededWords(0)) == found.randomize(held, SeededWords(0))
+    assert found.randomize(held.astype(kind), SeededBits(0)) == found.randomize(held, SeededBits(0))
     assert found.altered(held.astype(kind)) == 0
 
 
@@ -123,7 +123,7 @@ def test_levels_count_from_one():
     """Three levels at ε = 20, each kept but for 10^-8; false alarm below 1e-6, seed fixed."""
     found = mechanism("esw", epsilon=20.0, levels=5)
     assert isinstance(found, LevelMechanism)
-    estimate = found.randomize([1, 5, 3], SeededWords(0)).estimate()
+    estimate = found.randomize([1, 5, 3], SeededBits(0)).estimate()
     assert estimate.shape == (3, 1)
     assert estimate.dense().ravel().tolist() == [1, 5, 3]
 
@@ -132,7 +132,7 @@ def test_levels_count_from_one():
 def test_a_level_may_be_answered_outside_the_scale():
     """500 draws of six outcomes, none rarer than 1/12; false alarm below 1e-6, seed fixed."""
     found = mechanism("esw", epsilon=1.0, levels=4)
-    answered = found.randomize(np.full(500, 1), SeededWords(0)).estimate().dense()
+    answered = found.randomize(np.full(500, 1), SeededBits(0)).estimate().dense()
     assert set(answered.ravel()) == {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}
 
 
@@ -145,8 +145,8 @@ def test_levels_are_biased_towards_the_middle():
 @pytest.mark.parametrize(("name", "setting"), [("krr", "classes"), ("esw", "levels")])
 def test_the_control_answers_alike_whatever_is_held(name, setting):
     control = mechanism(name, epsilon=1.0, **{setting: 4}).blind()
-    assert control.randomize(np.full(50, 1), SeededWords(1)) == control.randomize(
-        np.full(50, 3), SeededWords(1)
+    assert control.randomize(np.full(50, 1), SeededBits(1)) == control.randomize(
+        np.full(50, 3), SeededBits(1)
     )
 
 

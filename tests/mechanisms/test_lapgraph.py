@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from graphveil.audit.reports import CountedWords
-from graphveil.channels.sampling import SeededWords
+from graphveil.audit.reports import CountedBits
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import LinkMechanism, NeighbourLists, entry, mechanism, names
 from graphveil.mechanisms.exact_sampling import noisy_chances
@@ -52,14 +52,14 @@ def sparse_graph(users, links, seed=0):
 def test_with_a_large_budget_the_graph_itself_is_published():
     found = mechanism("lapgraph", epsilon=22.0, dims=4)
     pairs = [(1, 0), (3, 0), (3, 2)]
-    assert published(found.randomize(everybody(pairs, 4), SeededWords(0))).tolist() == [
+    assert published(found.randomize(everybody(pairs, 4), SeededBits(0))).tolist() == [
         list(one) for one in pairs
     ]
 
 
 def test_a_report_names_smaller_numbers_in_order():
     found = mechanism("lapgraph", epsilon=0.5, dims=30)
-    reports = found.randomize(everybody(sparse_graph(30, 200), 30), SeededWords(1))
+    reports = found.randomize(everybody(sparse_graph(30, 200), 30), SeededBits(1))
     pairs = published(reports)
     assert (pairs[:, 1] < pairs[:, 0]).all() and len(np.unique(pairs, axis=0)) == len(pairs) > 0
     assert all((np.diff(reports.row(user).codes.astype(int)) > 0).all() for user in range(30))
@@ -68,13 +68,13 @@ def test_a_report_names_smaller_numbers_in_order():
 def test_of_two_lists_the_one_of_the_larger_number_counts():
     """As for link-rr: user 1 says that there is a link to 0, user 0 says nothing; and user 2 says nothing, user 0 does."""
     lists = NeighbourLists(np.arange(3), np.array([0, 1, 2, 2]), np.array([2, 0]))
-    reports = mechanism("lapgraph", epsilon=22.0, dims=3).randomize(lists, SeededWords(0))
+    reports = mechanism("lapgraph", epsilon=22.0, dims=3).randomize(lists, SeededBits(0))
     assert published(reports).tolist() == [[1, 0]]
 
 
 def test_the_server_reads_the_graph_as_it_is():
     found = mechanism("lapgraph", epsilon=22.0, dims=4)
-    estimate = found.randomize(everybody([(2, 0)], 4), SeededWords(0)).estimate()
+    estimate = found.randomize(everybody([(2, 0)], 4), SeededBits(0)).estimate()
     expected = np.zeros((4, 4))
     expected[2, 0] = 1
     assert np.array_equal(estimate.dense(), expected) and not found.unbiased
@@ -83,27 +83,27 @@ def test_the_server_reads_the_graph_as_it_is():
 
 def test_messages_give_the_published_graph_back():
     found = mechanism("lapgraph", epsilon=2.0, dims=300)
-    reports = found.randomize(everybody(sparse_graph(300, 900), 300), SeededWords(2))
+    reports = found.randomize(everybody(sparse_graph(300, 900), 300), SeededBits(2))
     assert Reports.from_bytes(reports.to_bytes(), found) == reports
 
 
 def test_one_user_has_no_pairs():
     assert (
-        mechanism("lapgraph", epsilon=1.0, dims=1).randomize(everybody([], 1), SeededWords(0)).codes.size == 0
+        mechanism("lapgraph", epsilon=1.0, dims=1).randomize(everybody([], 1), SeededBits(0)).codes.size == 0
     )
 
 
 def test_the_number_stays_between_none_and_all_pairs():
     found = mechanism("lapgraph", epsilon=0.01, dims=4)
     lists = everybody([(1, 0)], 4)
-    sizes = {found.randomize(lists, SeededWords(seed)).codes.size for seed in range(100)}
+    sizes = {found.randomize(lists, SeededBits(seed)).codes.size for seed in range(100)}
     assert {0, 6} <= sizes <= set(range(7))
 
 
 def test_the_control_publishes_without_looking():
     control = mechanism("lapgraph", epsilon=1.0, dims=40).blind()
     reports = [
-        control.randomize(everybody(pairs, 40), SeededWords(5)) for pairs in ([], sparse_graph(40, 300))
+        control.randomize(everybody(pairs, 40), SeededBits(5)) for pairs in ([], sparse_graph(40, 300))
     ]
     assert reports[0] == reports[1] and control.loss.terms == ()
 
@@ -154,10 +154,10 @@ def test_graphs_of_four_users_come_as_often_as_enumerated(links, epsilon):
     """χ² of 4,000 graphs over their kinds, rare ones together; false alarm 1e-6 each, seed fixed."""
     found, row = mechanism("lapgraph", epsilon=epsilon, dims=4), np.isin(np.arange(6), links).astype(int)
     counts, total = mechanism("lapgraph", epsilon=epsilon, dims=6).joint_counts(row)
-    lists, words = everybody([PAIRS[cell] for cell in links], 4), SeededWords(6)
+    lists, random_bits = everybody([PAIRS[cell] for cell in links], 4), SeededBits(6)
     drawn = []
     for _ in range(4000):
-        pairs = published(found.randomize(lists, words))
+        pairs = published(found.randomize(lists, random_bits))
         drawn.append(int((1 << (pairs[:, 0] * (pairs[:, 0] - 1) // 2 + pairs[:, 1])).sum()))
     expected = np.array([float(Fraction(count, total)) for count in counts.tolist()]) * len(drawn)
     seen, rare = np.bincount(drawn, minlength=64), expected < 10
@@ -173,14 +173,14 @@ def test_of_a_large_graph_as_many_links_are_kept_as_randomized_response_leaves(e
     """z-test over 300 graphs of 600 users, the expectation by simulating bits of all pairs; false alarm below 1e-6."""
     users, links = 600, 400
     pairs = sparse_graph(users, links)
-    found, lists, words = (
+    found, lists, random_bits = (
         mechanism("lapgraph", epsilon=epsilon, dims=users),
         everybody(pairs, users),
-        SeededWords(7),
+        SeededBits(7),
     )
     true = {tuple(pair) for pair in pairs.tolist()}
     kept = [
-        sum(tuple(pair) in true for pair in published(found.randomize(lists, words)).tolist())
+        sum(tuple(pair) in true for pair in published(found.randomize(lists, random_bits)).tolist())
         for _ in range(300)
     ]
     chance, q = np.random.default_rng(8), float(found.wrong)
@@ -201,7 +201,7 @@ def test_the_number_of_links_has_two_sided_geometric_noise():
     """χ² of 20,000 graphs of 40 cells, far from both ends; false alarm 1e-6, seed fixed."""
     found = mechanism("lapgraph", epsilon=5.0, dims=40)
     rows = np.tile(np.arange(40) < 20, (20_000, 1))
-    apart = found.randomize(rows, SeededWords(9)).lengths - 20
+    apart = found.randomize(rows, SeededBits(9)).lengths - 20
     ratio, reach = float(found.ratio), 8
     shares = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(-reach, reach + 1.0))
     shares[[0, -1]] = ratio**reach / (1 + ratio)
@@ -215,10 +215,12 @@ def test_the_number_of_links_has_two_sided_geometric_noise():
 @pytest.mark.parametrize("epsilon", [0.1, 4.0, 20.0])
 def test_words_grow_with_the_links_and_not_with_the_pairs(epsilon):
     """100,000 users have 5·10^9 pairs."""
-    pairs, words = sparse_graph(100_000, 50_000), CountedWords(10)
-    reports = mechanism("lapgraph", epsilon=epsilon, dims=100_000).randomize(everybody(pairs, 100_000), words)
+    pairs, random_bits = sparse_graph(100_000, 50_000), CountedBits(10)
+    reports = mechanism("lapgraph", epsilon=epsilon, dims=100_000).randomize(
+        everybody(pairs, 100_000), random_bits
+    )
     assert abs(reports.codes.size - len(pairs)) < 30 / (0.1 * epsilon)
-    assert words.taken < 20 * len(pairs)
+    assert random_bits.taken < 20 * len(pairs)
 
 
 # What is claimed

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphveil.audit.reports import CountedWords
+from graphveil.audit.reports import CountedBits
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
 from graphveil.mechanisms import exact_sampling as skipping
@@ -43,20 +43,20 @@ LINKS = [(0, 1), (1, 4), (2, 4), (3, 4)]
 
 
 def test_of_two_users_the_one_with_the_larger_number_answers():
-    reports = mechanism("link-rr", epsilon=20.0, dims=5).randomize(of_graph(LINKS, 5), SeededWords(0))
+    reports = mechanism("link-rr", epsilon=20.0, dims=5).randomize(of_graph(LINKS, 5), SeededBits(0))
     assert named(reports) == [[], [0], [], [], [1, 2, 3]]
 
 
 def test_nothing_is_drawn_for_pairs_that_others_answer():
-    reports = mechanism("link-rr", epsilon=0.01, dims=40).randomize(of_graph([], 40), SeededWords(1))
+    reports = mechanism("link-rr", epsilon=0.01, dims=40).randomize(of_graph([], 40), SeededBits(1))
     assert all(all(code < user for code in codes) for user, codes in enumerate(named(reports)))
     assert 300 < reports.codes.size < 480  # nearly half of 780 pairs
 
 
 def test_some_users_answer_for_themselves_alone():
     found = mechanism("link-rr", epsilon=20.0, dims=5)
-    assert named(found.randomize(of_graph(LINKS, 5, [4, 1]), SeededWords(0))) == [[1, 2, 3], [0]]
-    assert named(found.randomize(of_graph(LINKS, 5).of(np.array([4, 1])), SeededWords(0))) == [[1, 2, 3], [0]]
+    assert named(found.randomize(of_graph(LINKS, 5, [4, 1]), SeededBits(0))) == [[1, 2, 3], [0]]
+    assert named(found.randomize(of_graph(LINKS, 5).of(np.array([4, 1])), SeededBits(0))) == [[1, 2, 3], [0]]
 
 
 def test_a_list_s_order_and_repeats_do_not_matter():
@@ -64,7 +64,7 @@ def test_a_list_s_order_and_repeats_do_not_matter():
     lists = [
         NeighbourLists(np.array([8]), np.array([0, len(one)]), np.array(one)) for one in ([5, 2], [2, 5, 2])
     ]
-    assert found.randomize(lists[0], SeededWords(3)) == found.randomize(lists[1], SeededWords(3))
+    assert found.randomize(lists[0], SeededBits(3)) == found.randomize(lists[1], SeededBits(3))
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -121,9 +121,9 @@ def test_words_used_do_not_depend_on_the_lists(epsilon, seed):
     found = mechanism("link-rr", epsilon=epsilon, dims=70)
     taken, chance = set(), np.random.default_rng(seed)
     for rows in (np.zeros((9, 70)), np.ones((9, 70)), chance.integers(0, 2, (9, 70))):
-        words = CountedWords(seed)
-        found.randomize(rows, words)
-        taken.add(words.taken)
+        random_bits = CountedBits(seed)
+        found.randomize(rows, random_bits)
+        taken.add(random_bits.taken)
     assert len(taken) == 1
 
 
@@ -134,23 +134,23 @@ def test_links_are_kept_and_made_with_the_exact_probability(epsilon):
     found = mechanism("link-rr", epsilon=epsilon, dims=1000)
     q, size = found.channel.other / TOTAL, 300_000
     for held, expected in ((0, q), (1, 1 - q)):
-        reports = found.randomize(np.full((300, 1000), held), SeededWords(8))
+        reports = found.randomize(np.full((300, 1000), held), SeededBits(8))
         assert abs(reports.codes.size - size * expected) < 5 * np.sqrt(size * q * (1 - q)) + 1
 
 
 def test_blocks_change_nothing_but_which_words_are_used(monkeypatch):
     found, lists = mechanism("link-rr", epsilon=20.0, dims=60), of_graph([(i, i + 7) for i in range(50)], 60)
-    whole = found.randomize(lists, SeededWords(2))
+    whole = found.randomize(lists, SeededBits(2))
     monkeypatch.setattr(skipping, "BLOCK", 16)
-    assert found.randomize(lists, SeededWords(2)) == whole
-    half = mechanism("link-rr", epsilon=0.01, dims=60).randomize(lists, SeededWords(2))
+    assert found.randomize(lists, SeededBits(2)) == whole
+    half = mechanism("link-rr", epsilon=0.01, dims=60).randomize(lists, SeededBits(2))
     half.check()
     assert 700 < half.codes.size < 1070  # nearly half of 1770 pairs
 
 
 def test_the_control_does_not_look_at_the_lists():
     control = mechanism("link-rr", epsilon=1.0, dims=50).blind()
-    answers = [control.randomize(np.full((40, 50), held), SeededWords(1)) for held in (0, 1)]
+    answers = [control.randomize(np.full((40, 50), held), SeededBits(1)) for held in (0, 1)]
     assert answers[0] == answers[1]
     assert 850 < answers[0].codes.size < 1150
 
@@ -173,12 +173,12 @@ def test_a_wrong_shape_is_refused(private):
 def test_whatever_is_above_zero_is_a_link(value, link):
     found = mechanism("link-rr", epsilon=2.0, dims=3)
     held, like = [[0.0, value, 1.0]] * 30, [[0, link, 1]] * 30
-    assert found.randomize(held, SeededWords(6)) == found.randomize(like, SeededWords(6))
+    assert found.randomize(held, SeededBits(6)) == found.randomize(like, SeededBits(6))
 
 
 def test_sparse_arrays_are_answered_like_dense_ones():
     found, links = mechanism("link-rr", epsilon=1.0, dims=20), np.random.default_rng(0).random((9, 20)) < 0.3
-    dense, sparse = (found.randomize(rows, SeededWords(1)) for rows in (links, sp.csr_array(links)))
+    dense, sparse = (found.randomize(rows, SeededBits(1)) for rows in (links, sp.csr_array(links)))
     assert dense == sparse
 
 
@@ -189,7 +189,7 @@ def test_numbers_of_nobody_are_passed_over(nobody):
         NeighbourLists(np.array([3, 4, 2]), row_pointers(np.array([1, len(one), 1])), np.array([0, *one, 1]))
         for one in ([nobody, 1], [1])
     )
-    assert found.randomize(held, SeededWords(6)) == found.randomize(like, SeededWords(6))
+    assert found.randomize(held, SeededBits(6)) == found.randomize(like, SeededBits(6))
 
 
 def test_users_are_counted_by_their_lists():
@@ -212,7 +212,7 @@ def test_too_many_users_are_not_enumerated():
 
 def test_empty_reports_travel_too():
     found = mechanism("link-rr", epsilon=20.0, dims=300)
-    reports = found.randomize(np.zeros((5, 300)), SeededWords(0))
+    reports = found.randomize(np.zeros((5, 300)), SeededBits(0))
     assert reports.codes.size == 0 and reports.codes.dtype == np.uint16
     assert Reports.from_bytes(reports.to_bytes(), found) == reports
     assert Reports.from_json(reports.to_json(), found) == reports
@@ -252,6 +252,6 @@ def test_a_neighbour_that_is_no_user_is_passed_over_and_counted_for_the_owner(no
     neighbours = np.array([0, nobody], dtype=object)
     lists = NeighbourLists(np.array([3]), np.array([0, 2]), neighbours)
     link = mechanism("link-rr", epsilon=20.0, dims=4)
-    assert link.randomize(lists, SeededWords(0)).codes.tolist() == [0]
+    assert link.randomize(lists, SeededBits(0)).codes.tolist() == [0]
     assert link.altered(lists) == 1
     assert link.altered(NeighbourLists(np.array([3]), np.array([0, 1]), np.array([0]))) == 0

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm, truncnorm
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms.exact_sampling import density, draw_normals, draw_sides, tail, tail_bounds
 from tests.mechanisms.support import GivenWords
 
@@ -77,13 +77,13 @@ def test_no_word_gives_an_infinite_normal(word):
 @pytest.mark.statistical
 def test_normals_are_normal():
     """Kolmogorov and Smirnov on 100,000 draws; false alarm 1e-6, seed fixed."""
-    assert kstest(draw_normals(100_000, SeededWords(1)), norm.cdf).pvalue > 1e-6
+    assert kstest(draw_normals(100_000, SeededBits(1)), norm.cdf).pvalue > 1e-6
 
 
 @pytest.mark.statistical
 def test_the_two_halves_of_the_normals_are_uncorrelated():
     """z-test of the correlation of 50,000 pairs, and of their squares; false alarm 1e-6, seed fixed."""
-    first, second = draw_normals(100_000, SeededWords(2)).reshape(2, -1)
+    first, second = draw_normals(100_000, SeededBits(2)).reshape(2, -1)
     limit = norm.isf(1e-6 / 4) / math.sqrt(first.size)
     assert abs(np.corrcoef(first, second)[0, 1]) < limit
     assert abs(np.corrcoef(first**2, second**2)[0, 1]) < limit
@@ -94,7 +94,7 @@ def test_the_two_halves_of_the_normals_are_uncorrelated():
 @pytest.mark.parametrize("above", [True, False])
 def test_the_sides_of_a_threshold_are_truncated_normals(threshold, above):
     """Kolmogorov and Smirnov on 20,000 draws; false alarm 1e-6, seed fixed."""
-    drawn = draw_sides(threshold, np.full(20_000, above), SeededWords(3))
+    drawn = draw_sides(threshold, np.full(20_000, above), SeededBits(3))
     side = truncnorm(threshold, np.inf) if above else truncnorm(-np.inf, threshold)
     assert kstest(drawn, side.cdf).pvalue > 1e-6
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import PersonalRows, Reports, estimate_level_shares, mechanism
 from graphveil.mechanisms.personal import strictest_budget
@@ -117,7 +117,7 @@ def test_the_control_hides_rows_and_still_answers_levels():
 @pytest.mark.parametrize(("epsilon", "dims"), [(0.5, 3), (2.0, 3), (2.0, 40)])
 def test_reports_survive_bytes_and_json(name, epsilon, dims):
     found = sealed(epsilon, dims, name)
-    reports = found.randomize(held(50, dims), SeededWords(1))
+    reports = found.randomize(held(50, dims), SeededBits(1))
     assert Reports.from_bytes(reports.to_bytes(), found) == reports
     assert Reports.from_json(reports.to_json(), found) == reports
     assert set(reports.lengths.tolist()) == {found.shape.length}
@@ -126,7 +126,7 @@ def test_reports_survive_bytes_and_json(name, epsilon, dims):
 def test_a_report_says_how_many_values_it_answers_by_its_randomized_level_alone():
     found = sealed(2.0, 40)
     assert found.counts_follow_named
-    reports = found.randomize(held(500, 40), SeededWords(1))
+    reports = found.randomize(held(500, 40), SeededBits(1))
     codes = reports.codes.reshape(-1, found.shape.length)
     answered = (codes[:, :-1] != found.blank).sum(axis=1)
     expected = np.maximum(1, np.floor(np.array(found.budgets)[found.levels(reports) - 1] / 2.2))
@@ -137,7 +137,7 @@ def test_a_report_says_how_many_values_it_answers_by_its_randomized_level_alone(
 
 def test_answered_values_are_chosen_evenly_among_those_named():
     found = sealed(2.0, 8)
-    reports = found.randomize(held(20_000, 8), SeededWords(2))
+    reports = found.randomize(held(20_000, 8), SeededBits(2))
     asked = np.bincount(reports.estimate().indices, minlength=8)
     assert np.abs(asked / asked.mean() - 1).max() < 6 / np.sqrt(asked.mean())
 
@@ -152,7 +152,7 @@ def test_answered_values_are_chosen_evenly_among_those_named():
 )
 def test_what_no_client_can_have_sent_is_refused(place, code, words):
     found = sealed()
-    reports = found.randomize(held(5), SeededWords(1))
+    reports = found.randomize(held(5), SeededBits(1))
     codes = reports.codes.reshape(5, -1).copy()
     codes[0, place] = code
     with pytest.raises(MessageError, match=words):
@@ -161,7 +161,7 @@ def test_what_no_client_can_have_sent_is_refused(place, code, words):
 
 def test_a_report_without_a_level_is_refused():
     found = sealed(2.0, 40)
-    reports = found.randomize(held(1, 40), SeededWords(1))
+    reports = found.randomize(held(1, 40), SeededBits(1))
     dims = reports.dims.copy()
     dims[:] = np.arange(len(dims))
     with pytest.raises(MessageError, match="must end with its level"):
@@ -171,9 +171,9 @@ def test_a_report_without_a_level_is_refused():
 def test_sparse_rows_are_reported_like_dense_ones():
     found, private = sealed(2.0, 5), held(30, 5)
     rows = np.round(private.rows)
-    dense = found.randomize((private.levels, rows), SeededWords(3))
-    assert dense == found.randomize(PersonalRows(private.levels, csr_array(rows)), SeededWords(3))
-    assert dense == found.randomize(np.column_stack([rows, private.levels]), SeededWords(3))
+    dense = found.randomize((private.levels, rows), SeededBits(3))
+    assert dense == found.randomize(PersonalRows(private.levels, csr_array(rows)), SeededBits(3))
+    assert dense == found.randomize(np.column_stack([rows, private.levels]), SeededBits(3))
 
 
 # What the server estimates.
@@ -183,7 +183,7 @@ def test_em_finds_the_shares_of_levels():
     true = np.array([0.5, 0.2, 0.1, 0.2])
     found = sealed(20.0, 50, budgets=(20.0, 25.0, 30.0, 35.0))
     levels = np.random.default_rng(1).choice(4, size=40_000, p=true) + 1
-    reports = found.randomize((levels, np.zeros((40_000, 50))), SeededWords(2))
+    reports = found.randomize((levels, np.zeros((40_000, 50))), SeededBits(2))
     assert np.abs(found.level_shares(reports) - true).max() < 0.04
     assert np.array_equal(found.level_shares(reports), found.level_shares(reports))
     assert found.levels(reports).min() == 1 and found.levels(reports).max() == 4
@@ -228,7 +228,7 @@ def test_drawn_estimates_are_unbiased_where_level_and_row_are_independent():
     chance = np.random.default_rng(5)
     levels = chance.choice(4, size=users, p=[0.4, 0.3, 0.2, 0.1]) + 1
     row = np.array([0.0, 0.3, 0.7, 1.0])
-    reports = found.randomize((levels, np.tile(row, (users, 1))), SeededWords(6))
+    reports = found.randomize((levels, np.tile(row, (users, 1))), SeededBits(6))
     estimates = found.estimate(reports, [0.4, 0.3, 0.2, 0.1]).dense()
     assert (np.abs(estimates.mean(axis=0) - row) < 6 * estimates.std(axis=0) / np.sqrt(users)).all()
     # Shares from EM are off by what so small a budget for levels allows; the mean stays near.
@@ -258,11 +258,11 @@ def test_as_printed_every_level_is_unbiased():
 def test_no_estimate_is_larger_than_the_largest():
     found = sealed(1.0, 20)
     for shares in (np.eye(4)[0], np.eye(4)[3], None):
-        estimate = found.estimate(found.randomize(held(500, 20), SeededWords(1)), shares)
+        estimate = found.estimate(found.randomize(held(500, 20), SeededBits(1)), shares)
         assert np.abs(estimate.values).max() <= found.largest * (1 + 1e-12)
     assert 0 < found.spread <= found.largest
     private = PersonalRows(1 + np.arange(20_000) % 4, np.eye(2)[np.arange(20_000) % 2].repeat(10, axis=1))
-    drawn = found.settled().estimate(found.randomize(private, SeededWords(2)))
+    drawn = found.settled().estimate(found.randomize(private, SeededBits(2)))
     length = np.sqrt((drawn.values**2).sum() / 20_000)
     assert length == pytest.approx(found.spread * np.sqrt(found.shape.length), rel=0.02)
     assert found.blind().largest == found.largest
@@ -270,7 +270,7 @@ def test_no_estimate_is_larger_than_the_largest():
 
 def test_given_shares_replace_estimated_ones():
     found = sealed(shares=[1, 1, 1, 1])
-    assert found.level_shares(found.randomize(held(), SeededWords(1))).tolist() == [0.25] * 4
+    assert found.level_shares(found.randomize(held(), SeededBits(1))).tolist() == [0.25] * 4
 
 
 # Families inside.
@@ -279,7 +279,7 @@ def test_given_shares_replace_estimated_ones():
 def test_laplace_inside_works_as_printed_and_is_refused_sealed():
     found = sealed(1.0, 30, "ppm-printed", inner="laplace")
     private = np.tile(np.linspace(0, 1, 30), (40_000, 1))
-    reports = found.randomize((np.full(40_000, 4), private), SeededWords(1))
+    reports = found.randomize((np.full(40_000, 4), private), SeededBits(1))
     assert found.feature_loss(4).epsilon == pytest.approx(7.2, rel=1e-9)
     estimates = reports.estimate().dense()
     assert (np.abs(estimates.mean(axis=0) - private[0]) < 6 * estimates.std(axis=0) / 200).all()
@@ -363,7 +363,7 @@ def test_shapes_that_make_no_sense_are_refused(private, words):
 def test_a_level_that_is_none_is_answered_like_the_one_it_counts_as(level, like):
     found, rows = sealed(2.0, 5), held(40, 5).rows
     odd, usual = ([one] * 20 + [3] * 20 for one in (level, like))
-    assert found.randomize((odd, rows), SeededWords(4)) == found.randomize((usual, rows), SeededWords(4))
+    assert found.randomize((odd, rows), SeededBits(4)) == found.randomize((usual, rows), SeededBits(4))
     assert found.costs((odd, rows)).tolist() == found.costs((usual, rows)).tolist()
     assert (found.altered((odd, rows)), found.altered((usual, rows))) == (20, 0)
 
@@ -374,7 +374,7 @@ def test_a_level_that_is_none_is_answered_like_the_one_it_counts_as(level, like)
 def test_a_value_outside_is_answered_like_the_one_it_counts_as(value, like):
     found = sealed(2.0, 5)
     odd, usual = ([[0.0, one, 1.0, 0.25, 0.5, 3]] * 40 for one in (value, like))
-    assert found.randomize(odd, SeededWords(4)) == found.randomize(usual, SeededWords(4))
+    assert found.randomize(odd, SeededBits(4)) == found.randomize(usual, SeededBits(4))
     assert (found.altered(odd), found.altered(usual)) == (40, 0)
 
 
@@ -382,7 +382,7 @@ def test_a_value_outside_is_answered_like_the_one_it_counts_as(value, like):
 def test_binary_values_are_told_apart_at_the_centre(value, like):
     found = sealed(2.0, 5, binary=True)
     odd, usual = ([[0, one, 1, 1, 0, 3]] * 40 for one in (value, like))
-    assert found.randomize(odd, SeededWords(4)) == found.randomize(usual, SeededWords(4))
+    assert found.randomize(odd, SeededBits(4)) == found.randomize(usual, SeededBits(4))
     assert (found.altered(odd), found.altered(usual)) == (40, 0)
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphveil.channels import SeededWords, esw, kary, onebit
+from graphveil.channels import SeededBits, esw, kary, onebit
 from graphveil.channels.channel import Channel
 from graphveil.channels.exact import TOTAL, Claim
 from graphveil.errors import MessageError
@@ -52,7 +52,7 @@ def test_a_blank_comes_after_all_codes(side_by_side):
 
 def test_each_value_is_answered_by_the_channel_of_its_level(side_by_side):
     private = PersonalRows([1, 2], np.full((2, SIZE), 1.0))
-    reports = side_by_side.randomize(private, SeededWords(0))
+    reports = side_by_side.randomize(private, SeededBits(0))
     codes = reports.codes.reshape(2, 3)[:, :2]
     assert set(codes[0].tolist()) <= {1, 4} and set(codes[1].tolist()) <= {3, 4}
 
@@ -64,7 +64,7 @@ def test_codes_of_a_user_do_not_depend_on_the_levels_of_others(binary):
     rows, others = np.full((50, 2), 0.25 if not binary else 1.0), np.random.default_rng(0).integers(1, 3, 50)
     others[7] = 2
     alone, among = (
-        built.randomize(PersonalRows(levels, rows), SeededWords(3)).row(7).codes
+        built.randomize(PersonalRows(levels, rows), SeededBits(3)).row(7).codes
         for levels in (np.full(50, 2), others)
     )
     assert alone.tolist() == among.tolist()
@@ -73,7 +73,7 @@ def test_codes_of_a_user_do_not_depend_on_the_levels_of_others(binary):
 def test_other_alphabets_stand_side_by_side():
     mixed = of_ways(((Way(1, STRICT), Way(1, STRICT)), (Way(1, kary(1.0, 3), 2),) * 2))
     assert mixed.blank == 5
-    codes = mixed.randomize(PersonalRows([2] * 50, np.full((50, SIZE), 1.0)), SeededWords(0)).codes
+    codes = mixed.randomize(PersonalRows([2] * 50, np.full((50, SIZE), 1.0)), SeededBits(0)).codes
     assert set(codes.reshape(-1, 2)[:, 0].tolist()) <= {2, 3, 4}
 
 
@@ -151,7 +151,7 @@ FORM = tuple((Way(1, channel), Way(1, channel), Way(2, channel)) for channel in 
 def sent(codes, dims=4):
     """Reports of everybody with these codes."""
     built = of_ways(FORM, ((1, 1, 2), (1, 2, 1)), size=dims)
-    drawn = built.randomize(PersonalRows(np.ones(USERS, int), np.zeros((USERS, dims))), SeededWords(0))
+    drawn = built.randomize(PersonalRows(np.ones(USERS, int), np.zeros((USERS, dims))), SeededBits(0))
     drawn.codes[:] = np.tile(codes, USERS)
     return drawn
 
@@ -181,12 +181,12 @@ def test_what_nobody_can_have_sent_is_refused(codes, words):
 
 def test_codes_of_levels_and_of_values_have_ends_of_their_own():
     many_values = of_ways(((Way(1, kary(1.0, 5)),) * 2,) * 2)
-    reports = many_values.randomize(PersonalRows([1], np.zeros((1, SIZE))), SeededWords(0))
+    reports = many_values.randomize(PersonalRows([1], np.zeros((1, SIZE))), SeededBits(0))
     reports.codes[:] = [0, 2]
     with pytest.raises(MessageError, match="codes of levels must be below 2"):
         reports.check()
     many_levels = of_ways(((Way(1, onebit(1.0)),) * 4,) * 2, ((1, 1, 1, 1),) * 2)
-    reports = many_levels.randomize(PersonalRows([1], np.zeros((1, SIZE))), SeededWords(0))
+    reports = many_levels.randomize(PersonalRows([1], np.zeros((1, SIZE))), SeededBits(0))
     reports.codes[:] = [3, 0]
     with pytest.raises(MessageError, match="codes of values must be at most 2, which is a blank"):
         reports.check()

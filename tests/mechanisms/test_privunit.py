@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.stats import kstest, norm
 
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import ClaimError, InputError, MessageError
 from graphveil.mechanisms import Enumerable, PrivUnitMechanism, Reports, mechanism
 from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, SphericalCap, best_cap, error_factor, privunit
@@ -90,7 +90,7 @@ def test_reports_fall_into_the_cap_as_often_as_claimed():
     """
     found, users = unit(2.0, 3, 1.0), 100_000
     row = np.array([0.6, 0.0, 0.8])
-    codes = found.randomize(np.tile(row, (users, 1)), SeededWords(5)).codes.reshape(users, 3)
+    codes = found.randomize(np.tile(row, (users, 1)), SeededBits(5)).codes.reshape(users, 3)
     along = (codes.astype(float) - MIDDLE) * CODE_STEP @ row
     inside = found.cap.count / TOTAL
     threshold, tail = found.cap.threshold, norm.sf(found.cap.threshold)
@@ -159,7 +159,7 @@ ROWS = {
 def test_estimates_are_unbiased_and_have_the_stated_error(row, epsilon):
     """50,000 users with the same row: z-tests of five means and of the squared error; false alarm 1e-6, seed fixed."""
     found, users = unit(epsilon), 50_000
-    estimates = found.randomize(np.tile(row, (users, 1)), SeededWords(7)).estimate().dense()
+    estimates = found.randomize(np.tile(row, (users, 1)), SeededBits(7)).estimate().dense()
     limit = norm.isf(1e-6 / 12)
     z = (estimates.mean(axis=0) - row) / (estimates.std(axis=0) / math.sqrt(users))
     assert np.abs(z).max() < limit
@@ -173,7 +173,7 @@ def test_a_ball_around_a_range_is_unbiased_too():
     """50,000 users, z-tests of three means; false alarm 1e-6, seed fixed."""
     row, users = np.array([2.0, 3.5, 6.0]), 50_000
     found = mechanism("privunit", epsilon=2.0, dims=3, range=(2, 6))
-    estimates = found.randomize(np.tile(row, (users, 1)), SeededWords(9)).estimate().dense()
+    estimates = found.randomize(np.tile(row, (users, 1)), SeededBits(9)).estimate().dense()
     z = (estimates.mean(axis=0) - row) / (estimates.std(axis=0) / math.sqrt(users))
     assert np.abs(z).max() < norm.isf(1e-6 / 6)
 
@@ -182,7 +182,7 @@ def test_a_ball_around_a_range_is_unbiased_too():
 def test_what_lies_across_the_row_is_plain_noise():
     """Kolmogorov and Smirnov on a coordinate that the row does not touch; false alarm 1e-6, seed fixed."""
     found = unit(5.0, 3, 1.0)
-    codes = found.randomize(np.tile([0.0, 1.0, 0.0], (20_000, 1)), SeededWords(4)).codes.reshape(-1, 3)
+    codes = found.randomize(np.tile([0.0, 1.0, 0.0], (20_000, 1)), SeededBits(4)).codes.reshape(-1, 3)
     assert kstest((codes[:, 0].astype(float) - MIDDLE) * CODE_STEP, norm.cdf).pvalue > 1e-6
 
 
@@ -191,7 +191,7 @@ def test_a_large_budget_finds_nearly_every_row():
     """3,000 users of whom 0.5% leave their cap: 2% would be eleven standard deviations; false alarm below 1e-6."""
     found = unit(100.0, 3, 1.0)
     rows = np.array([[1.0, 0, 0], [0, -1, 0], [0, 0, 1]] * 1000)
-    estimates = found.randomize(rows, SeededWords(1)).estimate().dense()
+    estimates = found.randomize(rows, SeededBits(1)).estimate().dense()
     assert ((estimates * rows).sum(axis=1) > 0.5).mean() > 0.98
 
 
@@ -206,11 +206,11 @@ def test_the_grid_takes_less_than_a_thousandth_of_the_error(epsilon, dims):
 def test_codes_are_rounded_to_the_grid_and_decoded_from_it():
     """One user in one dimension: + by the first word, into the cap by the second, its median by the third."""
     found = unit(2.0, 1, 1.0)
-    words = GivenWords([0, 0, 2**63, 1, 2])
-    code = int(found.randomize([[1.0]], words).codes[0])
+    random_bits = GivenWords([0, 0, 2**63, 1, 2])
+    code = int(found.randomize([[1.0]], random_bits).codes[0])
     median = float(norm.isf(norm.sf(found.cap.threshold) / 2))
     assert code == MIDDLE + round(median / CODE_STEP)
-    assert words.words == []
+    assert random_bits.words == []
 
 
 def test_the_sign_comes_from_the_first_word():
@@ -248,7 +248,7 @@ def test_what_lies_beyond_the_grid_is_clamped_to_it(monkeypatch, along, code):
 
 def test_a_row_outside_the_ball_is_answered_like_its_nearest_point():
     found = unit(2.0, 2, 5.0)
-    inside, outside = (found.randomize([row] * 20, SeededWords(2)) for row in ([3.0, 4.0], [30.0, 40.0]))
+    inside, outside = (found.randomize([row] * 20, SeededBits(2)) for row in ([3.0, 4.0], [30.0, 40.0]))
     assert inside == outside
 
 
@@ -258,13 +258,13 @@ def test_a_row_outside_the_ball_is_answered_like_its_nearest_point():
 )
 def test_a_value_that_is_no_number_is_the_centre_and_infinity_far_out(value, like):
     found = unit(2.0, 2, 5.0)
-    odd, usual = (found.randomize([[1.0, one]] * 20, SeededWords(2)) for one in (value, like))
+    odd, usual = (found.randomize([[1.0, one]] * 20, SeededBits(2)) for one in (value, like))
     assert odd == usual
 
 
 def test_a_row_of_nothing_is_answered_like_the_centre():
     found = mechanism("privunit", epsilon=2.0, dims=2, range=(2, 6))
-    nothing, centre = (found.randomize([row] * 20, SeededWords(2)) for row in ([None, np.nan], [4.0, 4.0]))
+    nothing, centre = (found.randomize([row] * 20, SeededBits(2)) for row in ([None, np.nan], [4.0, 4.0]))
     assert nothing == centre
 
 
@@ -277,13 +277,13 @@ def test_rows_outside_the_ball_are_altered(build):
 def test_dense_and_sparse_rows_give_the_same_reports():
     rows = (np.random.default_rng(0).random((40, 30)) < 0.2).astype(np.float32)
     found = unit(2.0, 30, math.sqrt(30))
-    assert found.randomize(rows, SeededWords(1)) == found.randomize(sp.csr_array(rows), SeededWords(1))
+    assert found.randomize(rows, SeededBits(1)) == found.randomize(sp.csr_array(rows), SeededBits(1))
 
 
 def test_a_seed_determines_everything_and_the_system_serves_a_client():
     found, rows = unit(2.0, 4), np.zeros((3, 4))
-    assert found.randomize(rows, SeededWords(1)) == found.randomize(rows, SeededWords(1))
-    assert found.randomize(rows, SeededWords(1)) != found.randomize(rows, SeededWords(2))
+    assert found.randomize(rows, SeededBits(1)) == found.randomize(rows, SeededBits(1))
+    assert found.randomize(rows, SeededBits(1)) != found.randomize(rows, SeededBits(2))
     assert found.randomize(rows) != found.randomize(rows)
 
 
@@ -291,18 +291,18 @@ def test_a_seed_determines_everything_and_the_system_serves_a_client():
 def test_the_words_taken_depend_on_the_number_of_rows_alone(rows):
     held = np.array(rows).reshape(-1, 3)
     needed = 3 * len(rows) + 2 * ((3 * len(rows) + 1) // 2)
-    words = GivenWords([12345] * needed)
-    unit(2.0, 3, 2.0).randomize(held, words)
-    assert words.words == []
+    random_bits = GivenWords([12345] * needed)
+    unit(2.0, 3, 2.0).randomize(held, random_bits)
+    assert random_bits.words == []
 
 
 def test_reports_in_several_blocks_are_those_of_one_user_after_the_other():
     found = unit(2.0, 1 << 18, 1.0)
     rows = np.zeros((3, 1 << 18))
     rows[np.arange(3), np.arange(3)] = [1.0, -0.5, 0.0]
-    words = SeededWords(3)
-    one_by_one = [found.randomize(rows[user : user + 1], words) for user in range(3)]
-    assert found.randomize(rows, SeededWords(3)) == Reports.join(one_by_one)
+    random_bits = SeededBits(3)
+    one_by_one = [found.randomize(rows[user : user + 1], random_bits) for user in range(3)]
+    assert found.randomize(rows, SeededBits(3)) == Reports.join(one_by_one)
 
 
 def test_a_report_is_two_bytes_a_value():
@@ -318,7 +318,7 @@ def test_the_control_does_not_look_at_the_row():
     control = unit(3.0, 4, 2.0).blind()
     assert (control.epsilon, control.holds) == (0.0, True)
     first, second = (
-        control.randomize([row] * 30, SeededWords(1)) for row in ([2.0, 0, 0, 0], [0.0, 0.1, -1, 0])
+        control.randomize([row] * 30, SeededBits(1)) for row in ([2.0, 0, 0, 0], [0.0, 0.1, -1, 0])
     )
     assert first == second
 
@@ -327,7 +327,7 @@ def test_the_control_does_not_look_at_the_row():
 def test_the_control_is_flat_along_every_axis():
     """Kolmogorov and Smirnov on 20,000 sums along the direction that it uses, and on one axis; false alarm 1e-6."""
     control = unit(3.0, 4, 2.0).blind()
-    codes = control.randomize(np.ones((20_000, 4)), SeededWords(6)).codes.reshape(-1, 4)
+    codes = control.randomize(np.ones((20_000, 4)), SeededBits(6)).codes.reshape(-1, 4)
     noise = (codes.astype(float) - MIDDLE) * CODE_STEP
     assert kstest(noise.sum(axis=1) / 2, norm.cdf).pvalue > 5e-7
     assert kstest(noise[:, 0], norm.cdf).pvalue > 5e-7
@@ -369,7 +369,7 @@ def test_the_largest_estimate_is_the_end_of_the_grid():
 def test_spread_is_the_root_mean_square_of_an_entry():
     """100,000 entries: 2% is nine standard deviations; false alarm below 1e-6, seed fixed."""
     found = unit(2.0, 50, 2.0)
-    values = found.randomize(np.zeros((2000, 50)), SeededWords(1)).estimate().values
+    values = found.randomize(np.zeros((2000, 50)), SeededBits(1)).estimate().values
     assert np.sqrt((values**2).mean()) == pytest.approx(found.spread, rel=0.02)
 
 
@@ -421,7 +421,7 @@ def test_honest_reports_are_never_too_long(epsilon, dims):
     built = privunit(epsilon, dims, PublicBall(1.0))
     rows = np.zeros((4000, dims))
     rows[:2000, 0] = 1.0
-    reports = built.randomize(rows, SeededWords(0))
+    reports = built.randomize(rows, SeededBits(0))
     reports.check()
     steps = (reports.codes.reshape(-1, dims).astype(float) - (1 << 15)) * 2.0**-10
     assert np.linalg.norm(steps, axis=1).max() < built.longest
@@ -429,7 +429,7 @@ def test_honest_reports_are_never_too_long(epsilon, dims):
 
 def test_a_report_that_is_too_long_is_refused_by_its_own_length():
     built = privunit(1.0, 16, PublicBall(1.0))
-    reports = built.randomize(np.zeros((2, 16)), SeededWords(0))
+    reports = built.randomize(np.zeros((2, 16)), SeededBits(0))
     codes = reports.codes.copy()
     # The longest along one number, and a step more.
     codes[16:] = 1 << 15

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports
 from tests.mechanisms.support import EVERYTHING, private, small
@@ -87,7 +87,7 @@ def test_lengths_may_be_spelled_out():
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_bytes_and_json_come_back_as_they_were(name, users):
     found = small(name)
-    reports = found.randomize(private(name, users), SeededWords(1))
+    reports = found.randomize(private(name, users), SeededBits(1))
     assert reports.users == users
     for back in (
         Reports.from_bytes(reports.to_bytes(), found),
@@ -103,7 +103,7 @@ def test_bytes_and_json_come_back_as_they_were(name, users):
 @given(st.integers(0, 5), st.integers(1, 400), st.data())
 def test_multibit_reports_of_any_shape_come_back(users, dims, data):
     found = small("multibit", dims=dims, sampled=data.draw(st.integers(1, min(dims, 9))))
-    reports = found.randomize(np.zeros((users, dims)), SeededWords(data.draw(st.integers(0, 9))))
+    reports = found.randomize(np.zeros((users, dims)), SeededBits(data.draw(st.integers(0, 9))))
     assert Reports.from_bytes(reports.to_bytes(), found) == reports
     assert Reports.from_json(reports.to_json(), found) == reports
 
@@ -122,7 +122,7 @@ def test_the_size_of_a_message_does_not_depend_on_values(name, data):
                 2, 3
             )
             held[:, 2] *= held[:, :2].sum(axis=1) < 2  # at most two ones, for item
-        reports = found.randomize(held, SeededWords(seed))
+        reports = found.randomize(held, SeededBits(seed))
         sizes.add((len(reports.to_bytes()), str(reports.codes.dtype), tuple(reports.lengths.tolist())))
     assert len(sizes) == 1
 
@@ -131,7 +131,7 @@ def test_the_size_of_a_message_does_not_depend_on_values(name, data):
 
 
 def reports_of(name):
-    return small(name).randomize(private(name, 2), SeededWords(5))
+    return small(name).randomize(private(name, 2), SeededBits(5))
 
 
 @pytest.mark.parametrize("name", ["multibit", "laplace", "item", "krr"])
@@ -335,7 +335,7 @@ def test_joined_rows_are_the_whole():
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_joined_reports_come_in_order(name):
     found = small(name)
-    reports = found.randomize(private(name, 4), SeededWords(2))
+    reports = found.randomize(private(name, 4), SeededBits(2))
     assert Reports.join([reports.row(user) for user in range(4)]) == reports
 
 
@@ -397,7 +397,7 @@ def test_an_estimate_has_an_empty_row_for_whoever_is_silent():
 
 def test_an_estimate_of_all_values_names_them_where_some_users_are_silent():
     mechanism = small("laplace", dims=2)
-    reports = mechanism.randomize(np.zeros((2, 2)), SeededWords(0))
+    reports = mechanism.randomize(np.zeros((2, 2)), SeededBits(0))
     some = reports.answered_by(np.array([False, True])).estimate()
     assert some.indices.tolist() == [0, 1]
     assert np.array_equal(some.dense()[1], reports.estimate().dense()[1])

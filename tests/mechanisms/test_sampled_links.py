@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from graphveil.audit.reports import CountedWords
+from graphveil.audit.reports import CountedBits
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import NeighbourLists, mechanism
 from tests.mechanisms.test_degree_links import lists_of
 from tests.mechanisms.test_links import LINKS, of_graph
@@ -23,7 +23,7 @@ def dprr(epsilon, dims, **options):
 
 def test_links_to_smaller_numbers_are_named_and_counted():
     found = dprr(20.0, 5, share=0.5)
-    reports = found.randomize(of_graph(LINKS, 5), SeededWords(0))
+    reports = found.randomize(of_graph(LINKS, 5), SeededBits(0))
     assert lists_of(reports) == [[], [0], [], [], [1, 2, 3]]
     assert found.degrees(reports).tolist() == [0, 1, 0, 0, 3]
 
@@ -79,7 +79,7 @@ def test_pairs_are_named_as_their_tables_say_given_the_number(epsilon):
     """60,000 users with 3 neighbours of 40, by the number they report: z-tests, false alarm below 1e-6; seed fixed."""
     found, draws, near = dprr(epsilon, 41, share=0.5), 60_000, [0, 7, 39]
     lists = NeighbourLists(np.full(draws, 40), 3 * np.arange(draws + 1), np.tile(near, draws))
-    reports = found.randomize(lists, SeededWords(4))
+    reports = found.randomize(lists, SeededBits(4))
     reports.check()
     degrees, (pointers, named) = found.degrees(reports), found.neighbours(reports)
     owners = np.repeat(degrees, np.diff(pointers))
@@ -95,10 +95,10 @@ def test_pairs_are_named_as_their_tables_say_given_the_number(epsilon):
 def test_words_used_follow_from_the_reported_number_and_not_from_the_list():
     found, taken = dprr(1.0, 30), {}
     for seed, held in product(range(150), ([], [3], list(range(29)))):
-        words = CountedWords(seed)
+        random_bits = CountedBits(seed)
         lists = NeighbourLists(np.array([29]), np.array([0, len(held)]), np.array(held, dtype=np.int64))
-        degree = int(found.degrees(found.randomize(lists, words))[0])
-        taken.setdefault((seed, degree), []).append(words.taken)
+        degree = int(found.degrees(found.randomize(lists, random_bits))[0])
+        taken.setdefault((seed, degree), []).append(random_bits.taken)
     assert sum(len(counts) > 1 for counts in taken.values()) > 30
     assert all(len(set(counts)) == 1 for counts in taken.values())
 
@@ -108,14 +108,14 @@ def test_who_has_far_more_links_than_the_number_says_is_answered_too():
     found = dprr(20.0, 200, share=0.5)
     assert found.usual_noise < 5
     pairs = found._pairs(lists := of_graph([(i, 199) for i in range(150)], 200), found._links(lists))
-    counts, codes = found._named_beside(np.full(200, 3), pairs, SeededWords(0))
+    counts, codes = found._named_beside(np.full(200, 3), pairs, SeededBits(0))
     assert counts[199] == len(codes[-counts[199] :]) > 0
 
 
 def test_the_control_does_not_look_at_the_lists():
     control = dprr(1.0, 30).blind()
     full = of_graph([(a, b) for a in range(30) for b in range(a + 1, 30)], 30)
-    assert control.randomize(of_graph([], 30), SeededWords(1)) == control.randomize(full, SeededWords(1))
+    assert control.randomize(of_graph([], 30), SeededBits(1)) == control.randomize(full, SeededBits(1))
 
 
 def test_words_and_codes_grow_with_what_is_reported():
@@ -127,8 +127,8 @@ def test_words_and_codes_grow_with_what_is_reported():
     both = both[np.argsort(both[:, 0], kind="stable")]
     pointers = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=users))])
     found = dprr(2.0, users)
-    words = CountedWords(2)
-    reports = found.randomize(NeighbourLists(np.arange(users), pointers, both[:, 1]), words)
+    random_bits = CountedBits(2)
+    reports = found.randomize(NeighbourLists(np.arange(users), pointers, both[:, 1]), random_bits)
     # About as many as the noisy numbers say, clipped at 0: some 5 links and the noise's mean size.
     assert reports.codes.size < 20 * users
-    assert words.taken < 300 * users
+    assert random_bits.taken < 300 * users

@@ -3,7 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.mechanisms import Reports, mechanism
 from graphveil.mechanisms.separate import Decoded, Separate, SeparateError, build_named
 
@@ -50,7 +50,7 @@ def saying(tmp_path_factory):
 
 def test_it_answers_and_decodes_as_here(other):
     built = mechanism("onebit", **SETTINGS)
-    reports = built.randomize(ROWS, SeededWords(3))
+    reports = built.randomize(ROWS, SeededBits(3))
     decoded = other.decode(reports.to_bytes())
     assert np.array_equal(decoded.values, Decoded.of(built.estimate(reports)).values)
     sent = other.randomize(ROWS, 3)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.privunit import Sketch
@@ -241,7 +241,7 @@ def test_estimates_are_those_of_the_sketch_on_average():
     sums = np.bincount(places, np.array(signs) * (row[0] - 0.5), minlength=4)
     expected = sums / np.linalg.norm(sums)
     given_rows = np.repeat(row, users, axis=0)
-    estimates = found.estimate(found.randomize(given_rows, SeededWords(11))).dense()
+    estimates = found.estimate(found.randomize(given_rows, SeededBits(11))).dense()
     errors = estimates.std(axis=0) / math.sqrt(users)
     assert (np.abs(estimates.mean(axis=0) - expected) < norm.isf(1e-6 / 8) * errors).all()
 
@@ -249,7 +249,7 @@ def test_estimates_are_those_of_the_sketch_on_average():
 def test_a_blind_answer_does_not_look_at_the_row():
     blind = hashed().blind()
     rows = np.random.default_rng(0).random((50, 5))
-    first, second = (blind.randomize(each, SeededWords(2)) for each in (rows, rows[::-1]))
+    first, second = (blind.randomize(each, SeededBits(2)) for each in (rows, rows[::-1]))
     assert first.codes.tolist() == second.codes.tolist()
     assert blind.epsilon == 0
 
@@ -260,7 +260,7 @@ def test_sparse_rows_answer_like_dense_ones_and_explicit_zeros_like_none():
     assert explicit.nnz == 15
     found = hashed(hash_seed=9)
     reports = [
-        found.randomize(each, SeededWords(4)).codes.tolist() for each in (rows, csr_array(rows), explicit)
+        found.randomize(each, SeededBits(4)).codes.tolist() for each in (rows, csr_array(rows), explicit)
     ]
     assert reports[0] == reports[1] == reports[2]
 
@@ -270,12 +270,12 @@ def test_many_users_answer_as_they_do_in_blocks():
     inputs = 1 << 17
     wide = mechanism("privunit", epsilon=2.0, dims=3, range=(0, 1), inputs=inputs, hash_seed=1)
     rows = csr_array(([1.0, 1.0, 1.0], ([0, 1, 4], [5, 77, inputs - 1])), shape=(5, inputs))
-    assert wide.randomize(rows, SeededWords(0)).codes.shape == (15,)
+    assert wide.randomize(rows, SeededBits(0)).codes.shape == (15,)
 
 
 def test_rows_of_another_length_are_refused():
     with pytest.raises(InputError, match="rows must be users x 5 values"):
-        hashed().randomize(np.zeros((2, 4)), SeededWords(0))
+        hashed().randomize(np.zeros((2, 4)), SeededBits(0))
 
 
 def test_values_outside_the_range_are_counted():

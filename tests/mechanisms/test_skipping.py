@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphveil.audit.reports import CountedWords
+from graphveil.audit.reports import CountedBits
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import exact_sampling as skipping
 from graphveil.mechanisms.exact_sampling import (
     bounds,
@@ -101,7 +101,7 @@ def test_floats_never_leave_the_true_gap_out(count, word):
 
 def test_floats_decide_nearly_every_gap():
     for count in COUNTS[:-1]:
-        low, high = bounds(np.full(100_000, count), SeededWords(3).take(100_000))
+        low, high = bounds(np.full(100_000, count), SeededBits(3).take(100_000))
         assert (low != high).mean() < 1e-3
 
 
@@ -145,9 +145,9 @@ def test_bounds_of_large_powers_stay_close():
 def test_every_set_of_few_events_has_its_exact_probability(count):
     """10^5 draws of 4 events, 16 possible sets: z-tests, false alarm 1e-6 for all together; seed fixed."""
     draws, q = 100_000, count / TOTAL
-    rows, at = happened_in_rows(np.full(draws, 4), np.full(draws, count), SeededWords(5))
+    rows, at = happened_in_rows(np.full(draws, 4), np.full(draws, count), SeededBits(5))
     sets = np.bincount(rows, weights=2.0**at, minlength=draws).astype(int)
-    single = np.array(places(4 * draws, count, SeededWords(6)))
+    single = np.array(places(4 * draws, count, SeededBits(6)))
     blocks = np.bincount(single // 4, weights=2.0 ** (single % 4), minlength=draws).astype(int)
     for drawn in (sets, blocks):
         for number, seen in enumerate(np.bincount(drawn, minlength=16)):
@@ -160,7 +160,7 @@ def test_every_set_of_few_events_has_its_exact_probability(count):
 def test_blocks_are_all_events_and_leave_no_seam(monkeypatch):
     """With blocks of 64 gaps events still happen at the same rate everywhere; z-test, false alarm below 1e-6, seed fixed."""
     monkeypatch.setattr(skipping, "SKIP_BLOCK", 64)
-    parts = list(happened(200_000, TOTAL // 10, SeededWords(2)))
+    parts = list(happened(200_000, TOTAL // 10, SeededBits(2)))
     assert len(parts) > 200
     assert [first for first, _, _ in parts] == [0, *(last for _, last, _ in parts[:-1])]
     assert parts[-1][1] == 200_000
@@ -184,7 +184,7 @@ def test_no_events_take_no_words():
 def test_rows_have_their_own_probabilities():
     """z-tests of three rows' totals over 2000 repeats, false alarm below 1e-6 each, seed fixed."""
     counts, lengths = np.array([TOTAL // 2, TOTAL // 100, 0]), np.array([10, 500, 1000])
-    rows, at = happened_in_rows(np.tile(lengths, 2000), np.tile(counts, 2000), SeededWords(9))
+    rows, at = happened_in_rows(np.tile(lengths, 2000), np.tile(counts, 2000), SeededBits(9))
     assert (at < lengths[rows % 3]).all()
     assert (np.diff(rows * 1000 + at) > 0).all()
     seen = np.bincount(rows % 3, minlength=3)
@@ -195,14 +195,14 @@ def test_rows_have_their_own_probabilities():
 
 def test_time_and_words_grow_with_what_happens_and_not_with_the_events():
     """2.5·10^8 events, 1,500 of which happen: fewer than 2,000 words, in far less than a second."""
-    words, start = CountedWords(4), time.perf_counter()
-    found = places(250_000_000, int(6e-6 * TOTAL), words)
+    random_bits, start = CountedBits(4), time.perf_counter()
+    found = places(250_000_000, int(6e-6 * TOTAL), random_bits)
     assert time.perf_counter() - start < 1.0
     assert 1_250 < len(found) < 1_750
-    assert words.taken < 2_000
+    assert random_bits.taken < 2_000
 
 
 def test_sums_of_gaps_never_overflow():
-    found = places(1 << 60, 1 << 4, SeededWords(1))
+    found = places(1 << 60, 1 << 4, SeededBits(1))
     assert all(0 <= place < 1 << 60 for place in found)
     assert found == sorted(found)

@@ -148,7 +148,7 @@ def test_the_error_of_a_report_is_what_reports_show(graph):
     random = np.random.default_rng(0)
     rows = (random.random((40_000, 4)) < 0.5).astype(float)
     for level in (1, 2, 3):
-        reports = mechanism.randomize((np.full(len(rows), level), rows), gv.SeededWords(level))
+        reports = mechanism.randomize((np.full(len(rows), level), rows), gv.SeededBits(level))
         error = np.sqrt(((mechanism.estimate(reports, SHARES).dense() - rows) ** 2).mean())
         assert errors[level - 1].own == pytest.approx(error, rel=0.03)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.graphs import from_arrays
 from graphveil.graphs.panel import Panel
@@ -224,7 +224,7 @@ def test_what_reports_teach_is_what_clients_compute(name, public):
     graph, users = people(3000, public=public)
     options = {"inputs": FEATURES, "centre": CentredRange.of(graph).centre} if name == "privunit" else {}
     built = mechanism(name, epsilon=8.0, dims=FEATURES, range=public, **options)
-    reports = built.randomize(users.raw.features, SeededWords(0))
+    reports = built.randomize(users.raw.features, SeededBits(0))
     found = model_from_reports(reports, graph, targets_of(graph, users), np.arange(3000), "self")
     integers = found.model.integers(users.raw.features, graph.public_range)
     right = found.model.scores(integers)[0].argmax(axis=1) == users.raw.labels
@@ -252,7 +252,7 @@ def test_any_range_can_be_taught_by_sketches(public, features):
     built = mechanism(
         "privunit", epsilon=8.0, dims=4, range=public, inputs=features, centre=CentredRange.of(graph).centre
     )
-    reports = built.randomize(users.raw.features, SeededWords(0))
+    reports = built.randomize(users.raw.features, SeededBits(0))
     found = model_from_reports(reports, graph, targets_of(graph, users), np.arange(300), "self")
     assert found.model.unit
 

@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from graphveil import BudgetError, InputError, Ledger, Plan, SeededWords, answer
-from graphveil.channels.sampling import SystemWords
+from graphveil import BudgetError, InputError, Ledger, Plan, SeededBits, answer
+from graphveil.channels.sampling import SystemBits
 from graphveil.errors import ClaimError, ClippedWarning, PrivacyError
 from graphveil.mechanisms import NeighbourLists
 from graphveil.privacy import Nobody
@@ -21,7 +21,7 @@ PRINTED = Plan(mechanism="ppm-printed", epsilon=1.0, dims=3, range=(0, 1), level
 LISTS = NeighbourLists(np.arange(4), np.array([0, 1, 3, 5, 6]), np.array([1, 0, 2, 1, 3, 2], dtype=np.int32))
 
 
-class WatchfulWords(SeededWords):
+class WatchfulWords(SeededBits):
     """Remembers how many plans were booked when words were drawn."""
 
     def __init__(self, ledger):
@@ -35,23 +35,23 @@ class WatchfulWords(SeededWords):
 
 def test_answers_are_the_mechanism_s_reports():
     rows = np.eye(3)
-    reports = answer(FEATURES, rows, Ledger(3, 1.0), SeededWords(1))
-    assert reports == FEATURES.build().randomize(rows, SeededWords(1))
+    reports = answer(FEATURES, rows, Ledger(3, 1.0), SeededBits(1))
+    assert reports == FEATURES.build().randomize(rows, SeededBits(1))
 
 
 def test_a_plan_is_booked_before_the_first_word_is_drawn():
     ledger = Ledger(2, 1.0)
-    words = WatchfulWords(ledger)
-    answer(LABELS, [0, 1], ledger, words)
-    assert words.booked and set(words.booked) == {1}
+    random_bits = WatchfulWords(ledger)
+    answer(LABELS, [0, 1], ledger, random_bits)
+    assert random_bits.booked and set(random_bits.booked) == {1}
 
 
 def test_nothing_is_drawn_for_an_overdraft():
     ledger = Ledger(2, 0.5)
-    words = WatchfulWords(ledger)
+    random_bits = WatchfulWords(ledger)
     with pytest.raises(BudgetError):
-        answer(LABELS, [0, 1], ledger, words)
-    assert words.booked == [] and ledger.charges == ()
+        answer(LABELS, [0, 1], ledger, random_bits)
+    assert random_bits.booked == [] and ledger.charges == ()
 
 
 @pytest.mark.parametrize(
@@ -67,21 +67,21 @@ def test_nothing_is_drawn_for_an_overdraft():
 def test_as_many_rows_as_users_are_asked_or_nobody_is_charged(plan, rows):
     ledger = Ledger(3, 1.0)
     with pytest.raises(InputError, match=r"the plan asks \d users, and \d rows were given"):
-        answer(plan, rows, ledger, SeededWords(0))
+        answer(plan, rows, ledger, SeededBits(0))
     assert ledger.spent.tolist() == [0.0] * 3 and ledger.charges == ()
 
 
 def test_rows_of_another_length_cost_nobody_anything():
     ledger = Ledger(3, 1.0)
     with pytest.raises(InputError):
-        answer(FEATURES, np.zeros((3, 2)), ledger, SeededWords(0))
+        answer(FEATURES, np.zeros((3, 2)), ledger, SeededBits(0))
     assert ledger.charges == ()
 
 
 def test_a_user_who_is_not_in_the_ledger_costs_nobody_anything():
     ledger = Ledger(3, 1.0)
     with pytest.raises(InputError, match=r"users must lie in 0\.\.2, the plan asks user 3"):
-        answer(LABELS.model_copy(update={"users": (0, 3)}), [0, 1], ledger, SeededWords(0))
+        answer(LABELS.model_copy(update={"users": (0, 3)}), [0, 1], ledger, SeededBits(0))
     assert ledger.charges == ()
 
 
@@ -89,9 +89,9 @@ def test_lists_of_neighbours_must_be_those_of_the_users_asked():
     ledger = Ledger(4, 1.0)
     for wrong in ([0, 2], [2, 1]):
         with pytest.raises(InputError, match="those of the users asked, in the plan's order"):
-            answer(LINKS, LISTS.of(np.array(wrong)), ledger, SeededWords(0))
+            answer(LINKS, LISTS.of(np.array(wrong)), ledger, SeededBits(0))
     assert ledger.charges == ()
-    answer(LINKS, LISTS.of(np.array([2, 0])), ledger, SeededWords(0))
+    answer(LINKS, LISTS.of(np.array([2, 0])), ledger, SeededBits(0))
     assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 0.0]
 
 
@@ -100,12 +100,12 @@ def test_any_value_is_answered_in_silence_and_charged(value):
     ledger = Ledger(2, 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        reports = answer(FEATURES, np.full((2, 3), value), ledger, SeededWords(0))
+        reports = answer(FEATURES, np.full((2, 3), value), ledger, SeededBits(0))
     assert reports.users == 2
     assert ledger.spent.tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("words", [None, SystemWords()])
+@pytest.mark.parametrize("words", [None, SystemBits()])
 @pytest.mark.parametrize("unsound", [False, True])
 def test_a_mechanism_that_does_not_keep_its_claim_is_refused_without_a_seed(words, unsound):
     ledger = Ledger(2, 9.0)
@@ -116,19 +116,19 @@ def test_a_mechanism_that_does_not_keep_its_claim_is_refused_without_a_seed(word
 
 def test_a_seed_alone_does_not_make_it_answered():
     with pytest.raises(ClaimError, match="unsound=True"):
-        answer(PRINTED, ([1, 2], np.zeros((2, 3))), Ledger(2, 9.0), SeededWords(0))
+        answer(PRINTED, ([1, 2], np.zeros((2, 3))), Ledger(2, 9.0), SeededBits(0))
 
 
 def test_a_simulation_that_asks_for_it_may_study_it():
     ledger = Ledger(2, 9.0)
-    assert answer(PRINTED, ([1, 2], np.zeros((2, 3))), ledger, SeededWords(0), unsound=True).users == 2
+    assert answer(PRINTED, ([1, 2], np.zeros((2, 3))), ledger, SeededBits(0), unsound=True).users == 2
     assert len(ledger.charges) == 1
 
 
 def test_the_control_is_charged_alike_and_knows_no_feature():
     ledgers = Ledger(3, 1.0), Ledger(3, 1.0)
     one, other = (
-        answer(FEATURES, rows, ledger, SeededWords(0), blind=True)
+        answer(FEATURES, rows, ledger, SeededBits(0), blind=True)
         for rows, ledger in zip((np.eye(3), 1 - np.eye(3)), ledgers, strict=True)
     )
     assert one == other
@@ -137,14 +137,14 @@ def test_the_control_is_charged_alike_and_knows_no_feature():
 
 
 def test_the_control_answers_labels_as_everybody():
-    seeing, blind = (answer(LABELS, [0, 1], Ledger(2, 1.0), SeededWords(0), blind=b) for b in (False, True))
+    seeing, blind = (answer(LABELS, [0, 1], Ledger(2, 1.0), SeededBits(0), blind=b) for b in (False, True))
     assert seeing == blind
 
 
 def test_norms_are_computed_before_they_are_reported_and_booked_as_such():
     ledger = Ledger(2, 1.0)
-    reports = answer(NORMS, [[3.0, 4.0], [0.0, 1.0]], ledger, SeededWords(1))
-    assert reports == NORMS.build().randomize([[5.0], [1.0]], SeededWords(1))
+    reports = answer(NORMS, [[3.0, 4.0], [0.0, 1.0]], ledger, SeededBits(1))
+    assert reports == NORMS.build().randomize([[5.0], [1.0]], SeededBits(1))
     assert [charge.of for charge in ledger.charges] == ["norm"]
     assert ledger.total("features").epsilon == 1.0
 
@@ -185,8 +185,8 @@ def test_no_user_answers_a_curator_s_mechanism_and_nobody_is_charged():
 
 def test_a_curator_publishes_and_everybody_is_charged():
     ledger = Ledger(4, 1.0)
-    reports = answer(CURATED, LISTS, ledger, SeededWords(1), curator=True)
-    assert reports == CURATED.build().randomize(LISTS, SeededWords(1))
+    reports = answer(CURATED, LISTS, ledger, SeededBits(1), curator=True)
+    assert reports == CURATED.build().randomize(LISTS, SeededBits(1))
     assert ledger.remaining.tolist() == [0.0] * 4 and ledger.charges[0].users == 4
 
 
@@ -230,39 +230,39 @@ HOSTILE = {
 
 def test_a_class_is_computed_from_the_rows_and_answered_by_the_channel():
     ledger = Ledger(4, 1.0)
-    reports = answer(CLASS, HELD, ledger, SeededWords(1))
+    reports = answer(CLASS, HELD, ledger, SeededBits(1))
     # By hand: scores of (2, 0), (1, 2) and (0, 1), in the users' own order.
     grid = np.floor(HELD * 255 + 0.5).astype(int)
     scores = grid @ np.array([[3, -1, 0], [0, 2, 1], [-2, 0, 4]]).T + [1, 0, -1]
     own = np.take_along_axis(scores, np.array([[2, 0], [1, 2], [0, 1]]), axis=1) + [[0, 1], [0, -4], [9, 0]]
     krr = Plan(mechanism="krr", epsilon=1.0, classes=2).build()
-    assert reports.codes.tolist() == krr.randomize(own.argmax(axis=1), SeededWords(1)).codes.tolist()
+    assert reports.codes.tolist() == krr.randomize(own.argmax(axis=1), SeededBits(1)).codes.tolist()
     assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
     assert [(charge.of, charge.subject) for charge in ledger.charges] == [("class", "features")]
 
 
 @pytest.mark.parametrize("rows", HOSTILE.values(), ids=HOSTILE)
 def test_any_row_answers_like_any_other_with_as_many_words(rows):
-    class Counted(SeededWords):
+    class Counted(SeededBits):
         taken = 0
 
         def take(self, count):
             self.taken += count
             return super().take(count)
 
-    words, ledger = Counted(0), Ledger(4, 1.0)
+    random_bits, ledger = Counted(0), Ledger(4, 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        reports = answer(CLASS, rows, ledger, words)
-    assert (words.taken, reports.users, reports.codes.dtype) == (3, 3, np.dtype(np.uint8))
-    assert len(reports.to_bytes()) == len(answer(CLASS, HELD, Ledger(4, 1.0), SeededWords(0)).to_bytes())
+        reports = answer(CLASS, rows, ledger, random_bits)
+    assert (random_bits.taken, reports.users, reports.codes.dtype) == (3, 3, np.dtype(np.uint8))
+    assert len(reports.to_bytes()) == len(answer(CLASS, HELD, Ledger(4, 1.0), SeededBits(0)).to_bytes())
     assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
 
 
 def test_the_control_of_a_class_is_charged_alike_and_knows_no_feature():
     ledgers = Ledger(4, 1.0), Ledger(4, 1.0)
     one, other = (
-        answer(CLASS, rows, ledger, SeededWords(0), blind=True)
+        answer(CLASS, rows, ledger, SeededBits(0), blind=True)
         for rows, ledger in zip((HELD, 1 - HELD), ledgers, strict=True)
     )
     assert one == other and ledgers[0].charges == ledgers[1].charges
@@ -273,7 +273,7 @@ def test_the_control_of_a_class_is_charged_alike_and_knows_no_feature():
 def test_rows_that_do_not_fit_a_class_cost_nobody_anything(rows):
     ledger = Ledger(4, 1.0)
     with pytest.raises(InputError):
-        answer(CLASS, rows, ledger, SeededWords(0))
+        answer(CLASS, rows, ledger, SeededBits(0))
     assert ledger.charges == ()
 
 
@@ -304,4 +304,4 @@ def test_forty_thousand_users_answer_in_seconds():
         "dims": 200,
     }
     plan, rows = CLASS.model_copy(update=more), chance.random((users, 200), dtype=np.float32)
-    assert answer(plan, rows, Ledger(users, 1.0), SeededWords(0)).users == users
+    assert answer(plan, rows, Ledger(users, 1.0), SeededBits(0)).users == users

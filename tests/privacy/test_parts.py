@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphveil import InputError, Ledger, MessageError, Plan, Reports, SeededWords, answer
+from graphveil import InputError, Ledger, MessageError, Plan, Reports, SeededBits, answer
 from graphveil.privacy import join_parts
 
 ROWS = np.random.default_rng(1).random((5, 3))
@@ -21,7 +21,7 @@ PLAN = Plan(
 
 
 def reported(part, seed=0):
-    return answer(part, ROWS[list(part.users)], Ledger(5, 3.0), SeededWords(seed))
+    return answer(part, ROWS[list(part.users)], Ledger(5, 3.0), SeededBits(seed))
 
 
 def over_the_wire(part, seed):

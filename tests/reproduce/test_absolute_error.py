@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphveil import channels
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.channels.exact import TOTAL, Claim
 from graphveil.channels.gaussian import analytic_sigma
 from graphveil.mechanisms import mechanism
@@ -110,7 +110,7 @@ def test_real_mechanisms_err_as_computed(name):
     found = mechanism(name, epsilon=1.0, dims=1, range=(0, 1), **options)
     assert found.channels[0] == build()
     values = np.random.default_rng(0).random((USERS, 1))
-    answers = found.estimate(found.randomize(values, SeededWords(1))).dense()
+    answers = found.estimate(found.randomize(values, SeededBits(1))).dense()
     errors = np.abs(answers - values)
     expected = absolute_error(build(), binned=binned).uniform
     assert abs(errors.mean() - expected) < 6 * errors.std() / math.sqrt(USERS)
@@ -120,6 +120,6 @@ def test_real_mechanisms_err_as_computed(name):
 def test_the_value_that_a_real_mechanism_errs_most_about_errs_as_computed():
     """FEATURERR errs most about 0, which is farthest from the upper edges; 6 standard errors: a false alarm once in 5·10^8."""
     found = mechanism("featurerr", epsilon=1.0, dims=1, range=(0, 1))
-    answers = found.estimate(found.randomize(np.zeros((USERS, 1)), SeededWords(2))).dense()
+    answers = found.estimate(found.randomize(np.zeros((USERS, 1)), SeededBits(2))).dense()
     worst = absolute_error(channels.featurerr(1.0, 10, raw=True), binned=True).worst
     assert abs(answers.mean() - worst) < 6 * answers.std() / math.sqrt(USERS)

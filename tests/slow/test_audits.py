@@ -6,7 +6,7 @@ import pytest
 
 from graphveil.audit import audit
 from graphveil.audit.check import mechanism_checks
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import entry, names
 from tests.mechanisms.test_asking import POOLED
@@ -26,7 +26,7 @@ def test_a_thousand_audits_find_nothing(shows):
                 assert found == {}
                 return
             try:
-                leaks = audit(name, epsilon=epsilon, quick=True, words=SeededWords(seed)).leaks
+                leaks = audit(name, epsilon=epsilon, quick=True, random_bits=SeededBits(seed)).leaks
             except InputError:
                 continue  # not every mechanism takes every budget
             count += 1
@@ -58,6 +58,6 @@ def run_audit(what, epsilon):
 @pytest.mark.statistical  # the same
 @pytest.mark.parametrize("epsilon", [0.1, 4.0])
 def test_ppm_as_printed_fails_about_the_level_alone(epsilon):
-    found = audit("ppm-printed", epsilon=epsilon, quick=True, words=SeededWords(3))
+    found = audit("ppm-printed", epsilon=epsilon, quick=True, random_bits=SeededBits(3))
     assert not found.holds
     assert all(leak.startswith("the level is not protected") for leak in found.leaks)

@@ -6,7 +6,7 @@ import pytest
 
 from graphveil.audit import audit
 from graphveil.audit.candidate import load_mechanism
-from graphveil.channels import SeededWords
+from graphveil.channels import SeededBits
 from graphveil.cli import status
 from tests.audit.test_faults import FAULTS, TWINS
 from tests.audit.test_size_faults import SIZED
@@ -16,7 +16,7 @@ from tests.audit.test_size_faults import SIZED
 def test_audit_catches_and_names_the_fault(path):
     fault = runpy.run_path(str(path))
     found = audit(
-        load_mechanism(f"{path}:build"), quick=True, words=SeededWords(1), **fault.get("SETTINGS", {})
+        load_mechanism(f"{path}:build"), quick=True, random_bits=SeededBits(1), **fault.get("SETTINGS", {})
     )
     assert not found.holds
     assert fault["CAUSE"] in found.leaks[0], found.leaks
@@ -24,7 +24,7 @@ def test_audit_catches_and_names_the_fault(path):
 
 @pytest.mark.parametrize("path", SIZED, ids=lambda path: path.stem)
 def test_a_full_audit_catches_a_fault_of_some_sizes(path):
-    found = audit(load_mechanism(f"{path}:build"), words=SeededWords(1), minutes=60)
+    found = audit(load_mechanism(f"{path}:build"), random_bits=SeededBits(1), minutes=60)
     # Some are seen in several ways, whichever comes first.
     assert found.leaks and not found.holds
 
@@ -33,7 +33,7 @@ def test_a_full_audit_catches_a_fault_of_some_sizes(path):
 @pytest.mark.parametrize("path", TWINS, ids=lambda path: path.stem)
 def test_audit_leaves_the_sound_twin_alone(path):
     settings = runpy.run_path(str(path)).get("SETTINGS", {})
-    found = audit(load_mechanism(f"{path}:sound"), quick=True, words=SeededWords(1), **settings)
+    found = audit(load_mechanism(f"{path}:sound"), quick=True, random_bits=SeededBits(1), **settings)
     assert found.leaks == []
 
 

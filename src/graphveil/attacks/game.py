@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.channel import FiniteChannel
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
@@ -208,7 +208,7 @@ def draw_reports(
     """
     if levels is not None:
         private = levels if private is None else PersonalRows(levels, private)
-    return mechanism.randomize(private, SeededWords(seed, stream))
+    return mechanism.randomize(private, SeededBits(seed, stream))
 
 
 def named_values(mechanism: PersonalMechanism, reports: Reports) -> NDArray[np.int32]:

@@ -28,7 +28,7 @@ from graphveil.attacks.game import (
 )
 from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.sampling import SeededWords, Words
+from graphveil.channels.sampling import RandomBits, SeededBits
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, pair_codes, symmetric_csr
 from graphveil.graphs.links import PRIVATE_EDGES, divide_edges
@@ -111,9 +111,10 @@ class LinkAttack(MechanismAttack):
         dealt = [Planted.of(target, paired_off(mechanism, dice)[:together], dice) for _ in range(graphs)]
 
         def guess(control: bool) -> NDArray[np.bool_]:
-            words = SeededWords(seed, REPORTS)
+            random_bits = SeededBits(seed, REPORTS)
             return likelier(
-                np.concatenate([link_ratios(mechanism, pair[control], each, words) for each in dealt]), dice
+                np.concatenate([link_ratios(mechanism, pair[control], each, random_bits) for each in dealt]),
+                dice,
             )
 
         def natural() -> dict[str, Natural]:
@@ -297,7 +298,9 @@ def without(pairs: Numbers, others: Numbers, size: int) -> Numbers:
     return pairs[~np.isin(pair_codes(pairs, size), pair_codes(others, size))]
 
 
-def link_ratios(mechanism: LinkMechanism, sends: Mechanism, planted: Planted, words: Words) -> Floats:
+def link_ratios(
+    mechanism: LinkMechanism, sends: Mechanism, planted: Planted, random_bits: RandomBits
+) -> Floats:
     """Return log P[what is seen | linked]/P[what is seen | not linked] of each planted pair.
 
     Of `edgerr` and `privhrg` more is seen than is published: the dendrogram's regions and their noisy counts,
@@ -312,13 +315,13 @@ def link_ratios(mechanism: LinkMechanism, sends: Mechanism, planted: Planted, wo
         The mechanism or its control.
     planted
         The planted pairs, and the links around them.
-    words
+    random_bits
         The source of random words.
     """
     if isinstance(mechanism, EdgeRR):
         assert isinstance(sends, EdgeRR)
-        return _sketch_ratios(mechanism, sends, planted, words)
-    published = PublishedLinks(mechanism, sends.randomize(planted.lists, words))
+        return _sketch_ratios(mechanism, sends, planted, random_bits)
+    published = PublishedLinks(mechanism, sends.randomize(planted.lists, random_bits))
     if not isinstance(mechanism, PublishedGraph):
         return pair_ratios(mechanism, published, planted.pairs, planted.around)
     said = published.says(planted.pairs[:, 1], planted.pairs[:, 0])
@@ -348,9 +351,9 @@ def _lapgraph_ratios(
     return np.where(said, ratios[0], ratios[1]) + number
 
 
-def _sketch_ratios(mechanism: EdgeRR, sends: EdgeRR, planted: Planted, words: Words) -> Floats:
+def _sketch_ratios(mechanism: EdgeRR, sends: EdgeRR, planted: Planted, random_bits: RandomBits) -> Floats:
     """The noisy count of the one region that a pair is in, beside the links there that are known and the pairs there that are not."""
-    regions, noisy = sends.sketch(planted.lists, words)
+    regions, noisy = sends.sketch(planted.lists, random_bits)
     place = np.full(mechanism.size, -1)
     place[regions.line] = np.arange(len(regions.line))
     known = place[private_pairs(mechanism, planted.around)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import FeatureMechanism, Mechanism
@@ -44,7 +44,7 @@ class ForgingUsers:
         careless: bool = False,
     ) -> None:
         self._users, self._malicious, self._target, self._direction = users, malicious, target, direction
-        self._words, self._careless = SeededWords(seed, FORGED_STREAM), careless
+        self._words, self._careless = SeededBits(seed, FORGED_STREAM), careless
         self._random = np.random.default_rng([seed, FORGED_STREAM])
         self.forged = True
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from graphveil.channels.sampling import Words
+from graphveil.channels.sampling import RandomBits
 from graphveil.lazy import lazy_names
 from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.plan import Plan
@@ -30,7 +30,7 @@ def audit(
     dims: int | None = None,
     sampled: int | None = None,
     quick: bool = False,
-    words: Words | None = None,
+    random_bits: RandomBits | None = None,
     progress: Callable[[str], None] | None = None,
     minutes: float | None = None,
 ) -> Audit:
@@ -51,7 +51,7 @@ def audit(
         How many of them a report is about.
     quick
         Whether to test the sampler with 2·10^5 draws an input, or as many as 10^7 where draws are cheap, and not always with 10^7.
-    words
+    random_bits
         Where random words come from; None: the operating system, as for a client, and a generator seeded by it where there are many.
     progress
         Told which step begins.
@@ -66,4 +66,4 @@ def audit(
 
     candidate = Candidate.of(mechanism, epsilon, dims, sampled)
     allowed = deadline_of(minutes, quick)
-    return examine(candidate, quick=quick, words=words, progress=progress, deadline=allowed)
+    return examine(candidate, quick=quick, random_bits=random_bits, progress=progress, deadline=allowed)

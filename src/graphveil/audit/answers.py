@@ -52,7 +52,7 @@ from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.product import ProductChannel
-from graphveil.channels.sampling import SystemWords, Words
+from graphveil.channels.sampling import RandomBits, SystemBits
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.labels import ItemMechanism, SingleAnswerMechanism
@@ -395,18 +395,18 @@ def _looks(
         yield title, ranges.count(version.draw(private, users))
     some = list(inputs.items()) if alone else []
     for title, private in some[:UNSEEDED]:
-        for source, how in ((None, "without words"), (SystemWords(), "with the system's words")):
-            yield f"{title}, {how}", ranges.count(replace(version, words=source).draw(private, users))
+        for source, how in ((None, "without words"), (SystemBits(), "with the system's words")):
+            yield f"{title}, {how}", ranges.count(replace(version, random_bits=source).draw(private, users))
     for title, private in some[:ALONE]:
         for size, who in ((1, "one user"), (2, "two users")):
             parts = [ranges.count(version.draw(private, size)) for _ in range(CALLS // size)]
             yield f"{title}, in calls for {who}", np.sum(parts, axis=0)
     if isinstance(version.mechanism, LinkMechanism):
-        yield from _list_looks(ranges, version.mechanism, users, version.words)
+        yield from _list_looks(ranges, version.mechanism, users, version.random_bits)
 
 
 def _list_looks(
-    ranges: ReportRanges, mechanism: LinkMechanism, users: int, words: Words | None
+    ranges: ReportRanges, mechanism: LinkMechanism, users: int, random_bits: RandomBits | None
 ) -> Iterator[tuple[str, Numbers]]:
     """Lists as users hold them: everybody is asked about users with smaller numbers alone, or about all others."""
     for owner in sorted({min(owner, mechanism.size - 1) for owner in OWNERS} - {0, -1}):
@@ -416,7 +416,7 @@ def _list_looks(
                 np.arange(users + 1) * len(held),
                 np.asarray(wide_batch(held, users)).ravel().astype(np.int64),
             )
-            reports = checked_reports(mechanism, lists, words, users)
+            reports = checked_reports(mechanism, lists, random_bits, users)
             others = np.setdiff1d(np.arange(mechanism.size), mechanism.asked(owner))
             strange = np.intersect1d(mechanism.neighbours(reports)[1], others)
             if strange.size:

@@ -36,7 +36,7 @@ from graphveil.audit.independence import check_repeated, check_users
 from graphveil.audit.lower_bound import best_bound
 from graphveil.audit.reports import (
     SEED,
-    CountedWords,
+    CountedBits,
     Probe,
     Version,
     accepts,
@@ -45,7 +45,7 @@ from graphveil.audit.reports import (
     reports_of,
     same_reports,
 )
-from graphveil.channels.sampling import SeededWords, code_type
+from graphveil.channels.sampling import SeededBits, code_type
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.personal import PersonalMechanism
@@ -118,7 +118,7 @@ def check_unchanged(probe: Probe) -> None:
     mechanism = probe.build()
     before = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     rows = next(reversed(probe.batches.values()))
-    same = same_reports(*(reports_of(mechanism, rows, SeededWords(SEED)) for _ in range(2)))
+    same = same_reports(*(reports_of(mechanism, rows, SeededBits(SEED)) for _ in range(2)))
     after = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     if before != after:
         one, other = (f"{exact:.6g} (claimed {claim.epsilon:g})" for _, claim, exact in (before, after))
@@ -126,8 +126,8 @@ def check_unchanged(probe: Probe) -> None:
         raise LeakError(detail, Rank.STATE)
     # Another order the second time: what every so many calls do comes at other words then.
     seeds = range(SEED, SEED + CALLS)
-    first = [reports_of(mechanism, rows, SeededWords(seed)) for seed in seeds]
-    second = [reports_of(mechanism, rows, SeededWords(seed)) for seed in reversed(seeds)]
+    first = [reports_of(mechanism, rows, SeededBits(seed)) for seed in seeds]
+    second = [reports_of(mechanism, rows, SeededBits(seed)) for seed in reversed(seeds)]
     if not same or not all(map(same_reports, first, reversed(second))):
         detail = (
             "either a call changes the mechanism, or it draws randomness of its own, which cannot be checked"
@@ -149,7 +149,7 @@ def format_leaks(probe: Probe) -> list[str]:
     resettled: list[str] = []
     sizes, forms = {}, {}
     for title, rows in probe.batches.items():
-        reports = reports_of(mechanism, rows, SeededWords(SEED))
+        reports = reports_of(mechanism, rows, SeededBits(SEED))
         seen = np.unique(reports.lengths).tolist()
         if not shape.uneven and seen != [shape.length]:
             wrong[title] = seen
@@ -194,9 +194,9 @@ def check_words_used(probe: Probe) -> None:
         return
     taken = {}
     for title, rows in probe.batches.items():
-        words = CountedWords(SEED)
-        reports_of(probe.build(), rows, words)
-        taken[title] = words.taken
+        random_bits = CountedBits(SEED)
+        reports_of(probe.build(), rows, random_bits)
+        taken[title] = random_bits.taken
     detail = "how many random words are drawn depends on the values, and so does the time that it takes"
     check_alike(taken, detail, Rank.CHOICE)
 
@@ -209,10 +209,10 @@ def check_words_follow_reports(mechanism: Mechanism, probe: Probe) -> None:
     taken: dict[tuple[int, bytes], dict[str, int]] = {}
     for title, rows in probe.batches.items():
         for user in range(min(ALONE, len(rows))):
-            words = CountedWords(SEED + user)
-            _, places, codes = placed_answers(reports_of(mechanism, rows[user : user + 1], words))
+            random_bits = CountedBits(SEED + user)
+            _, places, codes = placed_answers(reports_of(mechanism, rows[user : user + 1], random_bits))
             degrees = codes[places == mechanism.shape.dimensions]
-            taken.setdefault((user, degrees.tobytes()), {})[title] = words.taken
+            taken.setdefault((user, degrees.tobytes()), {})[title] = random_bits.taken
     for alike in taken.values():
         check_alike(alike, detail, Rank.CHOICE)
 
@@ -221,7 +221,7 @@ def check_dimensions(probe: Probe) -> None:
     """Check that the reported dimensions depend on the random words alone."""
     mechanism, chosen = probe.build(), {}
     for title, rows in probe.batches.items() if mechanism.shape.names_dimensions else ():
-        dims = reports_of(mechanism, rows, SeededWords(SEED)).dims
+        dims = reports_of(mechanism, rows, SeededBits(SEED)).dims
         chosen[title] = None if dims is None else dims.tolist()
     detail = "which dimensions are reported depends on the values, with the same random words"
     check_alike(chosen, detail, Rank.CHOICE)
@@ -249,7 +249,7 @@ def check_outliers(probe: Probe) -> None:
         # Rows outside may also be refused, with an error that says so.
         if not accepts(mechanism, outside):
             continue
-        if not same_reports(*(reports_of(mechanism, held, SeededWords(SEED)) for held in (outside, ends))):
+        if not same_reports(*(reports_of(mechanism, held, SeededBits(SEED)) for held in (outside, ends))):
             detail = f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise"
             raise LeakError(detail, Rank.CHOICE)
 
@@ -267,12 +267,12 @@ def check_others(probe: Probe) -> None:
         # Which words are whose follows from the degrees that others report: they keep these, and have other neighbours.
         rows = probe.batches["rows mixed from both"]
         others = {"as many links, to other users": rows[:, ::-1]}
-    reference = reports_of(mechanism, rows, SeededWords(SEED))
+    reference = reports_of(mechanism, rows, SeededBits(SEED))
     for title, other in others.items():
         for kept in (np.arange(0, len(rows), 2), np.arange(len(rows) // 2)):
             changed = other.astype(rows.dtype)
             changed[kept] = rows[kept]
-            reports = reports_of(probe.build(), changed, SeededWords(SEED))
+            reports = reports_of(probe.build(), changed, SeededBits(SEED))
             if not same_reports(reference.rows(kept), reports.rows(kept)):
                 detail = f"with the same random words it changes when they hold {title} (as by a range taken from the data)"
                 raise LeakError(f"a user's report depends on other users' data: {detail}", Rank.USERS)
@@ -284,12 +284,12 @@ def check_answered(version: Version) -> None:
     Then neither the fact that a user answers nor anything in a log tells about the value.
     """
     mechanism = version.mechanism
-    sane = reports_of(mechanism, np.asarray(mechanism.extremes()[:1]), SeededWords(SEED))
+    sane = reports_of(mechanism, np.asarray(mechanism.extremes()[:1]), SeededBits(SEED))
     for title, private in version.invalid.items():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                reports = mechanism.randomize(batch(private, 2), SeededWords(SEED))
+                reports = mechanism.randomize(batch(private, 2), SeededBits(SEED))
                 reports.check()
             except Warning as warning:
                 detail = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
@@ -334,7 +334,7 @@ def check_in_the_clear(probe: Probe) -> None:
     never: dict[int, tuple[str, int]] = {}
     for title, private in Version(mechanism, probe.public).valid.items():
         looks = [
-            reports_of(mechanism, batch(private, users), SeededWords(SEED, look))
+            reports_of(mechanism, batch(private, users), SeededBits(SEED, look))
             for look in range(CLEAR_LOOKS)
         ]
         lengths = np.unique(np.concatenate([reports.lengths for reports in looks]))
@@ -436,7 +436,7 @@ def sighted_reports(version: Version) -> list[str]:
         if has_levels(control):
             # The same users with other values: a level is answered as usual.
             rows = with_values(control, batch(next(iter(inputs.values())), BLIND_USERS), rows[:, :-1])
-        reports = reports_of(control, rows, SeededWords(BLIND_SEED))
+        reports = reports_of(control, rows, SeededBits(BLIND_SEED))
         first = first or (title, reports)
         if not same_reports(first[1], reports):
             leak = f"with the same random words it answers {first[0]} and {title} differently"

@@ -448,7 +448,7 @@ def draws_by_reports(mechanism: Mechanism) -> bool:
 
     It may only where the package says so of its own mechanism.
     """
-    return bool(believed(mechanism, "words_by_reports", False))
+    return bool(believed(mechanism, "bits_by_reports", False))
 
 
 def is_compared(mechanism: Mechanism, one: Any, other: Any) -> bool:

@@ -21,7 +21,7 @@ from graphveil.audit.enumeration import JointDistribution, enumerate_smaller
 from graphveil.audit.examine import examine
 from graphveil.audit.findings import leaks_of, show
 from graphveil.audit.reports import Probe, Version, batch, public_range
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.registry import mechanism as build_by_name
@@ -252,7 +252,7 @@ def check_drawn_mean(tried: TriedMechanism) -> None:
 
 
 def _estimates(mechanism: Mechanism, private: Any, draws: int) -> NDArray[np.float64]:
-    reports = mechanism.randomize(batch(private, draws), SeededWords(SEED))
+    reports = mechanism.randomize(batch(private, draws), SeededBits(SEED))
     return mechanism.estimate(reports).dense()
 
 
@@ -296,7 +296,7 @@ def check_control_is_blind(tried: TriedMechanism) -> None:
 def check_control_reports(tried: TriedMechanism) -> None:
     """With the same words the control names the same dimensions, and its reports are as long."""
     mechanism, rows = tried.mechanism, tried.probe.first
-    original, blinded = (each.randomize(rows, SeededWords(SEED)) for each in (mechanism, tried.control))
+    original, blinded = (each.randomize(rows, SeededBits(SEED)) for each in (mechanism, tried.control))
     as_long = mechanism.shape.uneven or np.array_equal(original.indptr, blinded.indptr)
     tried.say(as_long, "its control sends reports of other lengths")
     if original.dims is not None and blinded.dims is not None:
@@ -364,7 +364,7 @@ def check_altered(tried: TriedMechanism) -> None:
 
 def _sent(tried: TriedMechanism, users: int) -> Reports:
     rows = next(reversed(tried.probe.batches.values()))[:users]
-    return tried.mechanism.randomize(rows, SeededWords(SEED))
+    return tried.mechanism.randomize(rows, SeededBits(SEED))
 
 
 def check_messages(tried: TriedMechanism) -> None:
@@ -391,7 +391,7 @@ def check_audit(tried: TriedMechanism) -> None:
     """The audit finds no leak."""
     candidate = tried.candidate
     what = candidate.builder if candidate.name is None else candidate.name
-    audited = examine(Candidate.of(what, candidate.epsilon), quick=tried.quick, words=SeededWords(SEED))
+    audited = examine(Candidate.of(what, candidate.epsilon), quick=tried.quick, random_bits=SeededBits(SEED))
     tried.say(audited.holds, f"the audit must find no leak: {' | '.join(audited.leaks)}")
 
 

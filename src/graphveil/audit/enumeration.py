@@ -43,7 +43,7 @@ from graphveil.audit.reports import (
     symbols_of,
 )
 from graphveil.channels.exact import Loss, Worst, exp_below
-from graphveil.channels.sampling import Words
+from graphveil.channels.sampling import RandomBits
 from graphveil.errors import GraphveilError, InputError
 from graphveil.mechanisms.base import Enumerable, Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
@@ -195,14 +195,14 @@ class JointDistribution:
         keys: Numbers = values.reshape(-1, shape.length) @ self._base ** np.arange(shape.length)
         return keys
 
-    def places(self, private: NDArray[Any], words: Words | None) -> Numbers:
+    def places(self, private: NDArray[Any], random_bits: RandomBits | None) -> Numbers:
         """Let these users report, and say which of the possible reports each has sent."""
-        places = self._lookup[self._keys(checked_reports(self.mechanism, private, words))]
+        places = self._lookup[self._keys(checked_reports(self.mechanism, private, random_bits))]
         if places.size and int(places.min()) < 0:
             raise BrokenError("a report was drawn that is not among the possible ones")
         return places
 
-    def draw(self, index: int, draws: int, words: Words, block: int = DRAW_BLOCK) -> Numbers:
+    def draw(self, index: int, draws: int, random_bits: RandomBits, block: int = DRAW_BLOCK) -> Numbers:
         """Return how often each possible report is drawn under an input, (reports,) int64.
 
         Reports are drawn in blocks, so that memory is bounded.
@@ -213,7 +213,7 @@ class JointDistribution:
             The input, as an index into `inputs`.
         draws
             The number of reports to draw.
-        words
+        random_bits
             The source of random words.
         block
             The number of users of a call; 1 as clients make them.
@@ -221,7 +221,7 @@ class JointDistribution:
         counts = np.zeros(len(self.counts[0]), dtype=np.int64)
         for start in range(0, draws, block):
             users = batch(self.inputs[index], min(block, draws - start))
-            np.add.at(counts, self.places(users, words), 1)
+            np.add.at(counts, self.places(users, random_bits), 1)
         return counts
 
 
@@ -270,7 +270,7 @@ class ReportEvent(NamedTuple):
     places: Places
 
 
-def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
+def sampler_step(joint: JointDistribution, draws: int, random_bits: RandomBits) -> Step:
     """Compare how often reports are drawn with how often the tables say they are.
 
     Parameters
@@ -279,7 +279,7 @@ def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
         The exact distribution of whole reports.
     draws
         How many reports are drawn under each input.
-    words
+    random_bits
         Where random words come from.
     """
     # One symbol alone may be the one that is drawn wrongly.
@@ -295,20 +295,20 @@ def sampler_step(joint: JointDistribution, draws: int, words: Words) -> Step:
 
     def proven() -> LowerBound:
         # What the tables were compared with serves once; after that is drawn afresh.
-        rows = [drawn.pop(0) if drawn else joint.draw(index, draws, words) for index in pair]
+        rows = [drawn.pop(0) if drawn else joint.draw(index, draws, random_bits) for index in pair]
         counts = np.array([[row[event.places].sum() for event in events] for row in rows])
         inputs = joint.inputs[pair[0]], joint.inputs[pair[1]]
         return best_bound(counts, lambda place: events[place].title, inputs, draws, claim.delta)
 
     for index in range(len(joint.inputs)):
         here = draws if index in pair or every else max(draws // FEWER, 1)
-        look = SamplerLook(joint, index, here, looks, partial(joint.draw, index, here, words))
+        look = SamplerLook(joint, index, here, looks, partial(joint.draw, index, here, random_bits))
         counts = look.draw()
         differences += look.difference(events, counts)
         drawn += [counts] * pair.count(index)
     for index in pair:
         # A client asks for one user at a time.
-        alone = partial(joint.draw, index, calls, words, 1)
+        alone = partial(joint.draw, index, calls, random_bits, 1)
         look = SamplerLook(joint, index, calls, looks, alone, ", in calls for one user each")
         differences += look.difference(events, look.draw())
     bound = confirmed_bound(known, proven)

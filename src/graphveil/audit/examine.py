@@ -34,7 +34,7 @@ from graphveil.audit.recomputation import classes_step, processes_step
 from graphveil.audit.reports import Version, public_range
 from graphveil.audit.tables import describe_size, joint_step, personal_sentences, tables_step
 from graphveil.audit.versions import AuditSchedule, versions_step
-from graphveil.channels.sampling import SeededWords, SystemWords, Words
+from graphveil.channels.sampling import RandomBits, SeededBits, SystemBits
 from graphveil.checks import check_number
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
@@ -221,7 +221,7 @@ def examine(
     candidate: Candidate,
     *,
     quick: bool = False,
-    words: Words | None = None,
+    random_bits: RandomBits | None = None,
     progress: Callable[[str], None] | None = None,
     deadline: Deadline | None = None,
 ) -> Audit:
@@ -233,7 +233,7 @@ def examine(
         What is audited, and the way to build it.
     quick
         Whether to look at fewer sizes and draws.
-    words
+    random_bits
         Where random words come from; None: a generator that the operating system seeds.
     progress
         Told the title of each step that begins.
@@ -244,7 +244,7 @@ def examine(
     run, steps = runner.run, runner.steps
     whole = candidate.build()
     # Millions of words come faster from a generator; what a client draws from is looked at in `independence`.
-    source: Words = words or SeededWords(int(SystemWords().take(1)[0] >> np.uint64(1)))
+    source: RandomBits = random_bits or SeededBits(int(SystemBits().take(1)[0] >> np.uint64(1)))
     version = Version(whole, public_range(candidate, whole), source)
     foreign = is_foreign(candidate, whole)
     schedule = AuditSchedule.of(quick, source)

@@ -42,7 +42,7 @@ from graphveil.audit.reports import (
     reports_of,
     symbols_of,
 )
-from graphveil.channels.sampling import SeededWords, Words
+from graphveil.channels.sampling import RandomBits, SeededBits
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
@@ -245,10 +245,10 @@ CALLS, ALIKE = 128, 0.02
 RANDOM_ENOUGH, FEW_USERS = 3.0, 128
 
 
-def equal_pairs(draw: Callable[[Words | None], NDArray[Any]]) -> dict[str, float]:
+def equal_pairs(draw: Callable[[RandomBits | None], NDArray[Any]]) -> dict[str, float]:
     """Return the share of pairs of reports that are equal, by the kind of the pair, where ``draw`` has an entry or a row for each user."""
     first, second = draw(None), draw(None)
-    seeded = [draw(SeededWords(USERS_SEED + more)) for more in (0, 1)]
+    seeded = [draw(SeededBits(USERS_SEED + more)) for more in (0, 1)]
     half = len(first) // 2
     pairs = {
         "neighbouring users of one call": (first[0::2], first[1::2]),
@@ -287,7 +287,7 @@ def check_users(joint: JointDistribution) -> None:
 def _all_alike(joint: JointDistribution, shares: list[float]) -> bool:
     """Return whether reports are equal equally often in all kinds of pairs, users asked alone included."""
     user = batch(joint.inputs[0], 1)
-    alone = np.array([joint.places(user, SeededWords(USERS_SEED, call))[0] for call in range(CALLS)])
+    alone = np.array([joint.places(user, SeededBits(USERS_SEED, call))[0] for call in range(CALLS)])
     matched = int((alone[0::2] == alone[1::2]).sum())
     agreed = not unlikely(matched, CALLS // 2, sum(shares) / len(shares), EQUAL_ALARM)
     return max(shares) - min(shares) < ALIKE and agreed

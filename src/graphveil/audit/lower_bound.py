@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphveil.audit.candidate import CheckedLoss, compared_pairs, is_compared
 from graphveil.audit.findings import Leak, Rank, Step, Title, raise_first, show
 from graphveil.audit.reports import Floats, Numbers, Version, code_count, distinct, place_count, placed_codes
-from graphveil.channels.sampling import SystemWords
+from graphveil.channels.sampling import SystemBits
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
 
@@ -337,8 +337,8 @@ def opposite_inputs(version: Version) -> list[tuple[Any, Any]]:
         pairs = [(inputs[-2], inputs[-1])]
     elif mechanism.subject == "features" and mechanism.shape.row_length > 1:
         low, high = np.asarray(inputs[0]), np.asarray(inputs[1])
-        words = version.words or SystemWords()
-        half = np.random.default_rng(words.take(4)).permutation(len(low)) < len(low) // 2
+        random_bits = version.random_bits or SystemBits()
+        half = np.random.default_rng(random_bits.take(4)).permutation(len(low)) < len(low) // 2
         pairs.append((np.where(half, low, high), np.where(half, high, low)))
     return [pair for pair in pairs if is_compared(mechanism, *pair)]
 

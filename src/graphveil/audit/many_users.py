@@ -24,7 +24,7 @@ from graphveil.audit.independence import check_noise
 from graphveil.audit.lower_bound import log_tail
 from graphveil.audit.reports import (
     SEED,
-    CountedWords,
+    CountedBits,
     Numbers,
     Probe,
     Version,
@@ -280,7 +280,7 @@ def check_words(mechanism: Mechanism, private: Any, users: int, taken: int) -> N
     """
     if users < 2 * FEW:
         return
-    few = CountedWords(SEED)
+    few = CountedBits(SEED)
     reports_of(mechanism, wide_batch(private, FEW), few)
     each, there = few.taken / FEW, taken / users
     # Links take a word for each change, so how many there are is random.

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import LeakError, Rank, Step, Title, check_alike, leaks_of
-from graphveil.audit.reports import CountedWords, Version, batch, checked_reports, off_grid, same_dims
+from graphveil.audit.reports import CountedBits, Version, batch, checked_reports, off_grid, same_dims
 from graphveil.audit.versions import sparse_paths
-from graphveil.channels.sampling import SeededWords, WordArray, Words
+from graphveil.channels.sampling import RandomBits, SeededBits, WordArray
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Estimate, Mechanism
 from graphveil.mechanisms.classes import ClassMechanism, ClassModel, Integers
@@ -57,11 +57,11 @@ def processes_step(candidate: Candidate, version: Version, foreign: bool) -> Ste
     """
     mechanism = version.mechanism
     rows = {title: batch(private, USERS) for title, private in version.valid.items()}
-    reports = {title: checked_reports(mechanism, held, SeededWords(SEED)) for title, held in rows.items()}
+    reports = {title: checked_reports(mechanism, held, SeededBits(SEED)) for title, held in rows.items()}
     try:
         blind = mechanism.blind()
         control = {
-            f"the control of {title}": checked_reports(blind, held, SeededWords(SEED))
+            f"the control of {title}": checked_reports(blind, held, SeededBits(SEED))
             for title, held in rows.items()
         }
     except (NotImplementedError, InputError):
@@ -160,7 +160,7 @@ def check_answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, 
             raise LeakError(detail, Rank.CLEAR)
         said[title] = sent.said
         check_alike(said, "what it prints or logs depends on the values", Rank.CLEAR)
-        if sent.message != Reports.to_bytes(checked_reports(mechanism, held, SeededWords(SEED))):
+        if sent.message != Reports.to_bytes(checked_reports(mechanism, held, SeededBits(SEED))):
             why = f" ({sent.error})" if sent.error else ""
             detail = f"with the same random words it answers {title} otherwise in a process of its own{why}"
             raise LeakError(f"reports depend on what was called or loaded before: {detail}", Rank.STATE)
@@ -264,10 +264,10 @@ def check_form(mechanism: ClassMechanism, rows: NDArray[np.float64]) -> None:
     """Check that every row takes the same number of random words and gives a report of the same form."""
     taken, forms = {}, {}
     for user, row in enumerate(rows):
-        words = CountedWords(SEED)
-        reports = checked_reports(mechanism.of_users([user]), row[None], words)
+        random_bits = CountedBits(SEED)
+        reports = checked_reports(mechanism.of_users([user]), row[None], random_bits)
         forms[f"row {user}"] = len(reports.to_bytes()), reports.codes.dtype
-        taken[f"row {user}"] = words.taken
+        taken[f"row {user}"] = random_bits.taken
     check_alike(taken, "the number of random words depends on the row", Rank.CHOICE)
     check_alike(forms, "the size of a report depends on the row", Rank.CHOICE)
 
@@ -276,13 +276,13 @@ def _truthful_word(mechanism: ClassMechanism) -> int | None:
     """A word with which the channel answers every symbol by itself."""
     channel = mechanism.label.channel
     symbols = np.arange(channel.input_count)
-    for word in (0, *SeededWords(SEED).take(TRIED).tolist()):
-        if np.array_equal(channel.respond(symbols, _ConstantWords(word)), symbols):
+    for word in (0, *SeededBits(SEED).take(TRIED).tolist()):
+        if np.array_equal(channel.respond(symbols, _ConstantBits(word)), symbols):
             return int(word)
     return None
 
 
-class _ConstantWords(Words):
+class _ConstantBits(RandomBits):
     """One word, again and again."""
 
     def __init__(self, word: int) -> None:
@@ -309,7 +309,7 @@ def check_places(mechanism: ClassMechanism, rows: NDArray[np.float64], word: int
         single = rows.astype(np.float32)
     ways: dict[str, Any] = {"rows": rows, "users one by one": None, "rows of single precision": single}
     ways |= {title: make(rows) for title, make in sparse_paths().items() if "single" not in title}
-    words = _ConstantWords(word)
+    random_bits = _ConstantBits(word)
 
     def places_of(values: NDArray[np.float64]) -> list[int]:
         return [place_of(mechanism, row.tolist(), user) for user, row in enumerate(values)]
@@ -318,11 +318,12 @@ def check_places(mechanism: ClassMechanism, rows: NDArray[np.float64], word: int
     for title, held in ways.items():
         if held is None:
             each = [
-                checked_reports(mechanism.of_users([user]), row[None], words) for user, row in enumerate(rows)
+                checked_reports(mechanism.of_users([user]), row[None], random_bits)
+                for user, row in enumerate(rows)
             ]
             codes = [int(reports.codes[0]) for reports in each]
         else:
-            codes = checked_reports(mechanism, held, words, len(rows)).codes.tolist()
+            codes = checked_reports(mechanism, held, random_bits, len(rows)).codes.tolist()
         said = places_of(single.astype(np.float64)) if held is single else expected
         wrong = [user for user, (one, other) in enumerate(zip(codes, said, strict=True)) if one != other]
         if wrong:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.candidate import RANGE, Candidate, has_levels, values_of, with_values
 from graphveil.audit.findings import BrokenError, check_time, show
-from graphveil.channels.sampling import SeededWords, SystemWords, WordArray, Words
+from graphveil.channels.sampling import RandomBits, SeededBits, SystemBits, WordArray
 from graphveil.errors import GraphveilError, InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
@@ -44,7 +44,7 @@ class Version:
 
     mechanism: Mechanism
     public: PublicRange | None = None
-    words: Words | None = None
+    random_bits: RandomBits | None = None
 
     @cached_property
     def valid(self) -> dict[str, Any]:
@@ -78,12 +78,12 @@ class Version:
 
     def draw(self, private: Any, users: int) -> Reports:
         """Draw the reports of many users who all hold the same (and share it in memory), and check them."""
-        return checked_reports(self.mechanism, wide_batch(private, users), self.words)
+        return checked_reports(self.mechanism, wide_batch(private, users), self.random_bits)
 
     def draw_counted(self, private: Any, users: int) -> tuple[Reports, int]:
         """The same, and how many random words were taken."""
-        words = CountedWords(self.words or SystemWords())
-        return checked_reports(self.mechanism, wide_batch(private, users), words), words.taken
+        random_bits = CountedBits(self.random_bits or SystemBits())
+        return checked_reports(self.mechanism, wide_batch(private, users), random_bits), random_bits.taken
 
 
 def symbols_of(mechanism: Mechanism) -> list[int]:
@@ -196,7 +196,7 @@ def public_range(candidate: Candidate, mechanism: Mechanism) -> PublicRange | No
 def accepts(mechanism: Mechanism, rows: NDArray[Any]) -> bool:
     """Return whether rows like these are valid for the mechanism."""
     try:
-        reports_of(mechanism, rows[:1], SeededWords(SEED))
+        reports_of(mechanism, rows[:1], SeededBits(SEED))
     except BrokenError as error:
         if isinstance(error.__cause__, InputError):
             return False
@@ -225,7 +225,7 @@ def wide_batch(private: Any, users: int) -> NDArray[Any]:
 
 
 def reports_of(
-    mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
+    mechanism: Mechanism, private: Any, random_bits: RandomBits | None = None, users: int | None = None
 ) -> Reports:
     """Return reports by the client's own path; whatever goes wrong on valid rows is a finding (`BrokenError`).
 
@@ -235,7 +235,7 @@ def reports_of(
         What randomizes.
     private
         What users hold, one row each.
-    words
+    random_bits
         Where random words come from; None is a client's default.
     users
         How many reports there must be; None: as many as rows.
@@ -246,7 +246,7 @@ def reports_of(
         # A warning on some values tells as much as a refusal.
         warnings.simplefilter("error")
         try:
-            reports = mechanism.randomize(private, words)
+            reports = mechanism.randomize(private, random_bits)
         except Exception as error:
             detail = f"randomize fails on rows that it must accept: {type(error).__name__}: {error}"
             raise BrokenError(detail) from error
@@ -290,7 +290,7 @@ def _bases(array: Any) -> Iterator[Any]:
 
 
 def checked_reports(
-    mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
+    mechanism: Mechanism, private: Any, random_bits: RandomBits | None = None, users: int | None = None
 ) -> Reports:
     """Return reports as `reports_of` does, and check that a server would accept them.
 
@@ -300,12 +300,12 @@ def checked_reports(
         The mechanism that randomizes.
     private
         What users hold, one row each.
-    words
+    random_bits
         The source of random words; None is a client's default.
     users
         The number of reports that there must be; None: as many as rows.
     """
-    reports = reports_of(mechanism, private, words, users)
+    reports = reports_of(mechanism, private, random_bits, users)
     try:
         reports.check()
     except GraphveilError as error:
@@ -398,11 +398,11 @@ def same_dims(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
     return one is other if one is None or other is None else np.array_equal(one, other)
 
 
-class CountedWords(Words):
+class CountedBits(RandomBits):
     """Words of a seed, or of another source, that remember how many were taken."""
 
-    def __init__(self, source: int | Words) -> None:
-        self.source, self.taken = source if isinstance(source, Words) else SeededWords(source), 0
+    def __init__(self, source: int | RandomBits) -> None:
+        self.source, self.taken = source if isinstance(source, RandomBits) else SeededBits(source), 0
 
     def take(self, count: int) -> WordArray:
         self.taken += count

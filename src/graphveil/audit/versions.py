@@ -39,7 +39,7 @@ from graphveil.audit.independence import check_answers
 from graphveil.audit.lower_bound import check_contrast
 from graphveil.audit.reports import Probe, Version, reports_of, same_reports, symbols_of
 from graphveil.audit.tables import tables_step
-from graphveil.channels.sampling import SeededWords, Words
+from graphveil.channels.sampling import RandomBits, SeededBits
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
@@ -301,9 +301,9 @@ class AuditSchedule:
     quick: bool
 
     @classmethod
-    def of(cls, quick: bool, words: Words) -> Self:
+    def of(cls, quick: bool, random_bits: RandomBits) -> Self:
         """The landmarks and what is drawn besides, in increasing order."""
-        chance, count = np.random.default_rng(words.take(4)), 1 if quick else 4
+        chance, count = np.random.default_rng(random_bits.take(4)), 1 if quick else 4
         octaves = range(6, 7) if quick else range(2, 12)
         dims = [int(chance.integers(1 << octave, 2 << octave)) for octave in octaves]
         epsilons = [_between(chance, *BUDGETS) for _ in range(count)]
@@ -343,14 +343,14 @@ def check_paths(version: Version, refused: list[str]) -> None:
     mechanism = version.mechanism
     for all_rows, paths in _representations(version):
         for rows in (all_rows, all_rows[:1]):
-            expected = reports_of(mechanism, rows, SeededWords(PATH_SEED))
+            expected = reports_of(mechanism, rows, SeededBits(PATH_SEED))
             for title, make in paths.items():
                 if (held := make(rows)) is None:
                     continue
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     try:
-                        reports = mechanism.randomize(held, SeededWords(PATH_SEED))
+                        reports = mechanism.randomize(held, SeededBits(PATH_SEED))
                     except Exception:  # noqa: BLE001 -- refused by whatever error
                         refused += [] if title in refused else [title]
                         continue

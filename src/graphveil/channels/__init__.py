@@ -14,7 +14,7 @@ from graphveil.channels.laplace import laplace
 from graphveil.channels.onebit import duchi, onebit, three_output
 from graphveil.channels.piecewise import hybrid, piecewise, pm_sub
 from graphveil.channels.product import ProductChannel
-from graphveil.channels.sampling import SeededWords, SystemWords, Words
+from graphveil.channels.sampling import RandomBits, SeededBits, SystemBits
 from graphveil.channels.square_wave import esw, square_wave
 from graphveil.channels.unary import latent, ome
 
@@ -27,9 +27,9 @@ __all__ = [
     "KaryChannel",
     "Loss",
     "ProductChannel",
-    "SeededWords",
-    "SystemWords",
-    "Words",
+    "RandomBits",
+    "SeededBits",
+    "SystemBits",
     "analytic_gaussian",
     "condensed",
     "counting",

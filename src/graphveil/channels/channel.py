@@ -25,7 +25,7 @@ from graphveil.channels.exact import (
     loss_at_delta,
     worst_ratio,
 )
-from graphveil.channels.sampling import BLOCK, AliasTable, SystemWords, WordArray, Words, code_type
+from graphveil.channels.sampling import BLOCK, AliasTable, RandomBits, SystemBits, WordArray, code_type
 from graphveil.errors import ClaimError, InputError
 
 ARRAYS = {"i": "<i8", "f": "<f8"}
@@ -125,7 +125,7 @@ class FiniteChannel(ABC):
         """The control: all rows equal to their mean, so that ε is exactly 0."""
 
     @abstractmethod
-    def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
+    def _respond(self, symbols: NDArray[np.integer], random_bits: RandomBits) -> Codes:
         """One code a symbol, at most a block of them."""
 
     @abstractmethod
@@ -156,14 +156,14 @@ class FiniteChannel(ABC):
             return self.delta_at(self.claim.epsilon) <= Fraction(self.claim.delta)
         return not self.loss.exceeds(self.claim.epsilon)
 
-    def respond(self, symbols: NDArray[np.integer], words: Words | None = None) -> Codes:
+    def respond(self, symbols: NDArray[np.integer], random_bits: RandomBits | None = None) -> Codes:
         """Draw one output symbol for every input symbol, from the operating system's words unless told otherwise."""
         symbols = np.asarray(symbols)
         if symbols.dtype.kind not in "iu" or symbols.ndim != 1:
             raise InputError(f"symbols must be a list of integers, got {symbols.dtype} {symbols.shape}")
         if symbols.size and not 0 <= int(symbols.min()) <= int(symbols.max()) < self.input_count:
             raise InputError(f"symbols must lie in 0..{self.input_count - 1}: encode values first")
-        source = SystemWords() if words is None else words
+        source = SystemBits() if random_bits is None else random_bits
         codes = np.empty(symbols.size, dtype=self.code_type)
         for start in range(0, symbols.size, BLOCK):
             block = slice(start, min(start + BLOCK, symbols.size))
@@ -320,8 +320,8 @@ class Channel(FiniteChannel):
         """For two outputs: the counts of the second one."""
         return self.table[:, 1].astype(np.uint64)
 
-    def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
-        drawn = words.take(symbols.size)
+    def _respond(self, symbols: NDArray[np.integer], random_bits: RandomBits) -> Codes:
+        drawn = random_bits.take(symbols.size)
         if self.output_count == 2:
             drawn >>= np.uint64(2)
             return (drawn < self._second.take(symbols)).view(np.uint8)

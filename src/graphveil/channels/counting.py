@@ -22,7 +22,7 @@ from graphveil.channels.exact import (
     hockey_stick,
     target,
 )
-from graphveil.channels.sampling import Words
+from graphveil.channels.sampling import RandomBits
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 
@@ -111,8 +111,8 @@ class CountingChannel(SymbolChannel):
         """The sums of the counts of all noise from the lowest to each."""
         return np.cumsum(np.concatenate([self.weights[:0:-1], self.weights]))
 
-    def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
-        drawn = (words.take(symbols.size) >> np.uint64(2)).astype(np.int64)
+    def _respond(self, symbols: NDArray[np.integer], random_bits: RandomBits) -> Codes:
+        drawn = (random_bits.take(symbols.size) >> np.uint64(2)).astype(np.int64)
         last = self.input_count - 1
         noise = np.searchsorted(self._sums, drawn, side="right") - last
         numbers = symbols.astype(np.int64) if self.truthful else np.zeros(symbols.size, dtype=np.int64)

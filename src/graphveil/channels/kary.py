@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphveil.channels.build import family
 from graphveil.channels.channel import Codes, SymbolChannel
 from graphveil.channels.exact import TOTAL, Claim, Worst, check_epsilon, exp_below, target
-from graphveil.channels.sampling import Words
+from graphveil.channels.sampling import RandomBits
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 
@@ -70,8 +70,8 @@ class KaryChannel(SymbolChannel):
     def described(self) -> dict[str, Any]:
         return {"kind": "kary", "symbols": self.size, "other": self.other, "truthful": self.truthful}
 
-    def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
-        drawn = words.take(symbols.size)
+    def _respond(self, symbols: NDArray[np.integer], random_bits: RandomBits) -> Codes:
+        drawn = random_bits.take(symbols.size)
         drawn >>= np.uint64(2)
         surplus = np.uint64(self.surplus)
         own = drawn < surplus

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import Channel, Codes, FiniteChannel, Values, frozen
 from graphveil.channels.exact import TOTAL_BITS, Claim, Loss, Worst, exp_below
-from graphveil.channels.sampling import Words
+from graphveil.channels.sampling import RandomBits
 from graphveil.errors import InputError
 
 
@@ -103,9 +103,9 @@ class ProductChannel(FiniteChannel):
         bits = [bit.fingerprint for bit in self.bits]
         return {"kind": "product", "bits": bits, "inputs": self.inputs, "outputs": self.outputs}
 
-    def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
+    def _respond(self, symbols: NDArray[np.integer], random_bits: RandomBits) -> Codes:
         codes = np.zeros(symbols.size, dtype=self.code_type)
         for bit, place in zip(self.bits, self._places(), strict=True):
             codes <<= 1
-            codes |= bit._respond(symbols >> place & 1, words)
+            codes |= bit._respond(symbols >> place & 1, random_bits)
         return codes

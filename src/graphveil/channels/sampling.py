@@ -19,7 +19,7 @@ WordArray = NDArray[np.uint64]
 MAX_SEED = (1 << 64) - 1
 
 
-class Words(ABC):
+class RandomBits(ABC):
     """A source of independent, uniform 64-bit words."""
 
     @abstractmethod
@@ -42,10 +42,10 @@ class Words(ABC):
         return (words % bounds).astype(np.int64)
 
 
-class SystemWords(Words):
+class SystemBits(RandomBits):
     """The operating system's cryptographic generator: what a client uses. It takes no seed.
 
-    >>> SystemWords().take(3).dtype
+    >>> SystemBits().take(3).dtype
     dtype('uint64')
     """
 
@@ -53,20 +53,20 @@ class SystemWords(Words):
         if seed or refused:
             raise InputError(
                 f"the operating system's generator takes no {', '.join(refused) or 'seed'}: "
-                "a seed would make reports predictable; use SeededWords(seed) in a simulation"
+                "a seed would make reports predictable; use SeededBits(seed) in a simulation"
             )
 
     def take(self, count: int) -> WordArray:
         return np.frombuffer(bytearray(os.urandom(8 * count)), dtype=np.uint64)
 
     def __repr__(self) -> str:
-        return "SystemWords()"
+        return "SystemBits()"
 
 
-class SeededWords(Words):
+class SeededBits(RandomBits):
     """A counter-based generator (Philox) for simulations: the same seed and stream give the same words.
 
-    >>> int(SeededWords(0).take(1)[0]) == int(SeededWords(0).take(1)[0])
+    >>> int(SeededBits(0).take(1)[0]) == int(SeededBits(0).take(1)[0])
     True
     """
 
@@ -85,10 +85,10 @@ class SeededWords(Words):
         return words
 
     def __repr__(self) -> str:
-        return f"SeededWords({', '.join(map(str, (self.seed, *self.stream)))})"
+        return f"SeededBits({', '.join(map(str, (self.seed, *self.stream)))})"
 
 
-class DrawnWords(Words):
+class DrawnBits(RandomBits):
     """Words that have been drawn already, each given out once."""
 
     def __init__(self, drawn: WordArray) -> None:
@@ -180,3 +180,7 @@ class AliasTable:
                 if share:
                     counts[int(code)] += share
         return counts
+
+
+# What version 0.1 called them.
+SeededWords, SystemWords = SeededBits, SystemBits

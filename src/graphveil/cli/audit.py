@@ -14,7 +14,7 @@ from graphveil.audit import audit as audit_mechanism
 from graphveil.audit.candidate import load_mechanism, read_plan
 from graphveil.audit.examine import Audit
 from graphveil.audit.findings import exact_epsilon
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.cli.console import FAILED, Console, print_result, say, show_table
 from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
@@ -98,9 +98,11 @@ def audit(
             )
 
     def run(subject: Any, tell: Callable[[str], None] | None = None) -> Audit:
-        words = None if seed is None else SeededWords(seed)
+        random_bits = None if seed is None else SeededBits(seed)
         brief = everything if quick is None else quick
-        return audit_mechanism(subject, **size, quick=brief, words=words, progress=tell, minutes=minutes)
+        return audit_mechanism(
+            subject, **size, quick=brief, random_bits=random_bits, progress=tell, minutes=minutes
+        )
 
     if subject is None:
         _audit_all(run, as_json)

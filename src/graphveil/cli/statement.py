@@ -10,7 +10,7 @@ from graphveil.audit import audit as audit_mechanism
 from graphveil.audit.candidate import read_plan
 from graphveil.audit.examine import Audit
 from graphveil.audit.statement import CollectionFacts, PrivacyStatement, StatedPlan
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.cli.audit import progress
 from graphveil.cli.console import FAILED, print_result
 from graphveil.cli.options import AsJson, Page
@@ -52,7 +52,7 @@ def statement(
 
         def audited(plan: Plan) -> Audit:
             tell(f"auditing {plan.mechanism}")
-            return audit_mechanism(plan, quick=quick, words=None if seed is None else SeededWords(seed))
+            return audit_mechanism(plan, quick=quick, random_bits=None if seed is None else SeededBits(seed))
 
         stated = PrivacyStatement.of(asked, audited, facts)
     if html is not None:

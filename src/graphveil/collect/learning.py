@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.errors import ClaimError, InputError, PrivacyError
 from graphveil.mechanisms import PersonalMechanism, PersonalRows, Reports, entry
 from graphveil.privacy import Ledger, Plan
@@ -37,7 +37,7 @@ class BlindedUsers:
             plan_digest(each.plan): each.reports for each in replayed if each.plan.subject != "features"
         }
         self._features = [each for each in replayed if each.plan.subject == "features"]
-        self._users, self._words, self._seed = users, SeededWords(seed), seed
+        self._users, self._words, self._seed = users, SeededBits(seed), seed
         self._asked = 0
 
     def report(self, plan: Plan) -> Reports:

@@ -276,7 +276,7 @@ def is_taken(connection: Connection, credential: bytes, node: int) -> bool:
 
 def find_members(connection: Connection, credentials: Sequence[bytes]) -> dict[bytes, Member]:
     """Return the members who hold the credentials with these hashes."""
-    # Words, and no expression: every request comes by here.
+    # RandomBits, and no expression: every request comes by here.
     place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     rows = connection.exec_driver_sql(
         f"SELECT credential, node, pseudonym FROM roster WHERE credential IN ({', '.join([place] * len(credentials))})",

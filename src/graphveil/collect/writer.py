@@ -69,7 +69,7 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
     def rows(words: str, *values: bytes) -> Sequence[Any]:
         return connection.exec_driver_sql(words, values).all()
 
-    # Words, and numbers in them: expressions would be built, and compiled, for each commit anew.
+    # RandomBits, and numbers in them: expressions would be built, and compiled, for each commit anew.
     nodes = ", ".join(str(int(node)) for node in sorted({each.node for each in arrivals}))
     rounds = ", ".join(str(int(round)) for round in sorted({each.round for each in arrivals}))
     closed = dict(rows(f"SELECT number, closed FROM rounds WHERE number IN ({rounds})"))

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.sampling import SeededWords, SystemWords, Words
+from graphveil.channels.sampling import RandomBits, SeededBits, SystemBits
 from graphveil.checks import check_array
 from graphveil.errors import InputError, PrivacyError
 from graphveil.files import read_array, read_text
@@ -83,14 +83,14 @@ class SimulatedUsers:
         self,
         holder: Holder,
         ledger: Ledger,
-        words: Words,
+        random_bits: RandomBits,
         *,
         blind: bool = False,
         unsound: bool = False,
         answering: NDArray[np.bool_] | None = None,
         curator: bool = False,
     ) -> None:
-        self._holder, self._ledger, self._words, self._answering = holder, ledger, words, answering
+        self._holder, self._ledger, self._words, self._answering = holder, ledger, random_bits, answering
         self._options = {"blind": blind, "unsound": unsound, "curator": curator}
         # Mechanisms that were there before anybody could ask: one that is registered later is not answered.
         self._known = frozenset(entry(name) for name in names())
@@ -278,9 +278,9 @@ class Users:
             check_array(who, "who", f"{len(self)} truths, one a user", "b", (len(self),))
         if ledger.users != len(self):
             raise InputError(f"the ledger has {ledger.users} users, these are {len(self)}")
-        words = SystemWords() if seed is None else SeededWords(seed)
+        random_bits = SystemBits() if seed is None else SeededBits(seed)
         return SimulatedUsers(
-            self.raw, ledger, words, blind=blind, unsound=unsound, answering=who, curator=curator
+            self.raw, ledger, random_bits, blind=blind, unsound=unsound, answering=who, curator=curator
         )
 
     def turnout(self, participation: float, seed: int, silence: str = "random") -> NDArray[np.bool_]:

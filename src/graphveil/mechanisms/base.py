@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import FiniteChannel, digest
 from graphveil.channels.exact import Claim, Loss
-from graphveil.channels.sampling import Words, code_type
+from graphveil.channels.sampling import RandomBits, code_type
 from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms.reports import Reports, even_pointers, row_pointers
 from graphveil.mechanisms.rows import Rows
@@ -168,10 +168,10 @@ class Mechanism(ABC):
         """The format of a report: the same for everybody, whatever they hold."""
 
     @abstractmethod
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
+    def randomize(self, private: Any, random_bits: RandomBits | None = None) -> Reports:
         """Return the reports of some users, one for each row of ``private``.
 
-        Random words come from the operating system unless ``words`` is given. Only a shape that does not fit
+        Random words come from the operating system unless ``random_bits`` is given. Only a shape that does not fit
         may be refused, as `count` does: whether somebody answers must not depend on a value.
         """
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import FiniteChannel, digest
 from graphveil.channels.exact import Claim
-from graphveil.channels.sampling import Words
+from graphveil.channels.sampling import RandomBits
 from graphveil.checks import check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Estimate, ReportShape, Subject
@@ -247,7 +247,7 @@ class ClassMechanism(SingleAnswerMechanism):
             places[start:stop] = own.argmax(axis=1)
         return places
 
-    def encode(self, private: Any, words: Words) -> tuple[NDArray[np.int64], None]:
+    def encode(self, private: Any, random_bits: RandomBits) -> tuple[NDArray[np.int64], None]:
         return self.places_of(private), None
 
     def count(self, private: Any) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphveil.channels.counting import CountingChannel, counting
 from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.kary import kary
-from graphveil.channels.sampling import SystemWords, Words, code_type
+from graphveil.channels.sampling import RandomBits, SystemBits, code_type
 from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Answer, ReportShape, verified
@@ -78,8 +78,8 @@ class DegreeLinkMechanism(LinkMechanism):
     def degree_variance(self) -> float:
         return self.counted.variance
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
+    def randomize(self, private: Any, random_bits: RandomBits | None = None) -> Reports:
+        source = SystemBits() if random_bits is None else random_bits
         lists = self._lists(private)
         links = self._links(lists)
         held = np.minimum(self._held_degrees(lists, links), self.size - 1)
@@ -99,10 +99,10 @@ class DegreeLinkMechanism(LinkMechanism):
         return Reports(self, pointers, None, codes)
 
     def _named_beside(
-        self, degrees: NDArray[np.int64], pairs: AskedPairs, words: Words
+        self, degrees: NDArray[np.int64], pairs: AskedPairs, random_bits: RandomBits
     ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
         """Return how many neighbours each user names, and which, given the degrees they have reported."""
-        return self._named(pairs, words)
+        return self._named(pairs, random_bits)
 
     def _held_degrees(
         self, lists: NeighbourLists, links: tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -199,7 +199,7 @@ class SampledLinkMechanism(DegreeLinkMechanism):
 
     unbiased: bool = False
     independent: ClassVar[bool] = False
-    words_by_reports: ClassVar[bool] = True
+    bits_by_reports: ClassVar[bool] = True
     as_many_as_links: ClassVar[bool] = True
     degrees_of_a_link: ClassVar[int] = 1
 
@@ -251,27 +251,31 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         return min(sum(other < owner for other in neighbours), self.size - 1)
 
     def _named_beside(
-        self, degrees: NDArray[np.int64], pairs: AskedPairs, words: Words
+        self, degrees: NDArray[np.int64], pairs: AskedPairs, random_bits: RandomBits
     ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
         asked = np.diff(pairs.starts)
         counts = self._all_named_counts(asked, degrees)
-        rows, others = happened_in_rows(asked, counts[:, 0], words)
+        rows, others = happened_in_rows(asked, counts[:, 0], random_bits)
         places = pairs.starts[rows] + others
-        named = self._named_links(degrees, pairs, counts[:, 1], words)
+        named = self._named_links(degrees, pairs, counts[:, 1], random_bits)
         if self.channel.truthful:
             places = np.union1d(np.setdiff1d(places, pairs.held, assume_unique=True), named)
         rows, others = pairs.named(places)
         return np.bincount(rows, minlength=pairs.users), others.astype(code_type(self.shape.alphabet))
 
     def _named_links(
-        self, degrees: NDArray[np.int64], pairs: AskedPairs, counts: NDArray[np.int64], words: Words
+        self,
+        degrees: NDArray[np.int64],
+        pairs: AskedPairs,
+        counts: NDArray[np.int64],
+        random_bits: RandomBits,
     ) -> NDArray[np.int64]:
         """Draw the links that are named, each with a word of its own.
 
         The noisy numbers decide how many words are drawn.
         """
         starts = row_pointers(np.minimum(np.diff(pairs.starts), degrees + self.usual_noise))
-        drawn = words.take(int(starts[-1]))
+        drawn = random_bits.take(int(starts[-1]))
         if not self.channel.truthful:
             return pairs.held[:0]
         rows = np.searchsorted(pairs.starts, pairs.held, side="right") - 1
@@ -280,7 +284,7 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         beyond = own >= starts[rows + 1]
         taken = np.empty(len(rows), dtype=np.uint64)
         taken[~beyond] = drawn[own[~beyond]]
-        taken[beyond] = words.take(int(beyond.sum()))
+        taken[beyond] = random_bits.take(int(beyond.sum()))
         return pairs.held[taken >> np.uint64(2) < counts[rows].astype(np.uint64)]
 
     def counts_of(self, answers: list[int], degree: int | None) -> tuple[NDArray[np.object_], int]:

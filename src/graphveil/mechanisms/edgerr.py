@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.kary import KaryChannel, kary
-from graphveil.channels.sampling import SystemWords, Words, code_type
+from graphveil.channels.sampling import RandomBits, SystemBits, code_type
 from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer, verified
@@ -144,8 +144,8 @@ class EdgeRR(PublishedGraph):
         different = np.flatnonzero(np.asarray(one) != np.asarray(other))
         return int(np.isin(different, self._private_cells).sum()) == 1
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
+    def randomize(self, private: Any, random_bits: RandomBits | None = None) -> Reports:
+        source = SystemBits() if random_bits is None else random_bits
         if not isinstance(private, NeighbourLists):
             return self._publish_rows(self._cells(private), source)
         pairs = self._published(self._private_links(self._lists(private)), source)
@@ -166,48 +166,48 @@ class EdgeRR(PublishedGraph):
         codes: Numbers = self.public[:, 0] * self.size + self.public[:, 1]
         return codes
 
-    def _published(self, links: Numbers, words: Words) -> NDArray[np.int32]:
+    def _published(self, links: Numbers, random_bits: RandomBits) -> NDArray[np.int32]:
         """Return the private pairs that one published graph links, larger number first."""
         dendrogram = compiled()
         if self.size < 2:
             return np.empty((0, 2), dtype=np.int32)
-        regions, noisy = self._sketched(links, words)
+        regions, noisy = self._sketched(links, random_bits)
         shares, known = _shares(noisy, regions.pairs), self._known
-        pairs: NDArray[np.int32] = dendrogram.draw_pairs(regions, shares, known, _chance(words))
+        pairs: NDArray[np.int32] = dendrogram.draw_pairs(regions, shares, known, _chance(random_bits))
         return pairs
 
-    def sketch(self, private: NeighbourLists, words: Words) -> tuple[Regions, Numbers]:
+    def sketch(self, private: NeighbourLists, random_bits: RandomBits) -> tuple[Regions, Numbers]:
         """Draw what the published graph is made from: regions of pairs with noisy numbers of links.
 
         The claim is about this sketch.
         """
-        return self._sketched(self._private_links(self._lists(private)), words)
+        return self._sketched(self._private_links(self._lists(private)), random_bits)
 
-    def _sketched(self, links: Numbers, words: Words) -> tuple[Regions, Numbers]:
+    def _sketched(self, links: Numbers, random_bits: RandomBits) -> tuple[Regions, Numbers]:
         dendrogram = compiled()
         known = self._known
-        tree = dendrogram.random_tree(self.size, self.private, words.take(self.size))
-        self._walk_public(dendrogram, tree, known, words)
+        tree = dendrogram.random_tree(self.size, self.private, random_bits.take(self.size))
+        self._walk_public(dendrogram, tree, known, random_bits)
         together = dendrogram.links_of(self.size, *self._with_private(links))
         dendrogram.count_links(tree, together)
-        self._walk_private(dendrogram, tree, together, words)
+        self._walk_private(dendrogram, tree, together, random_bits)
         regions = dendrogram.regions_of(tree, self.private, *self.least_pairs)
-        return regions, noisy_counts(regions.counts, regions.pairs, self.ratio, words)
+        return regions, noisy_counts(regions.counts, regions.pairs, self.ratio, random_bits)
 
-    def _walk_public(self, dendrogram: Any, tree: Tree, known: Links, words: Words) -> None:
+    def _walk_public(self, dendrogram: Any, tree: Tree, known: Links, random_bits: RandomBits) -> None:
         """Fit a dendrogram to the public links until the fit hardly improves; no private link is read."""
         if not len(self.public):
             return
         dendrogram.count_links(tree, known)
         seen, look = [dendrogram.likelihoods(tree)[0]], LOOK_SWEEPS * self.size
         for start in range(0, self.steps, look):
-            self._walk(dendrogram, tree, known, 0.0, min(look, self.steps - start), words)
+            self._walk(dendrogram, tree, known, 0.0, min(look, self.steps - start), random_bits)
             seen.append(dendrogram.likelihoods(tree)[0])
             report_progress("a dendrogram of public links", min(1.0, (start + look) / self.steps))
             if settled(seen):
                 return
 
-    def _walk_private(self, dendrogram: Any, tree: Tree, links: Links, words: Words) -> None:
+    def _walk_private(self, dendrogram: Any, tree: Tree, links: Links, random_bits: RandomBits) -> None:
         """Continue the walk with private links too.
 
         Their weight grows in the first half of the steps, so that the walk does not stay in a bad place for
@@ -217,12 +217,14 @@ class EdgeRR(PublishedGraph):
             return
         for stage in range(1, STAGES + 1):
             steps = self.steps * stage // STAGES - self.steps * (stage - 1) // STAGES
-            self._walk(dendrogram, tree, links, self.tilt * min(1.0, 2 * stage / STAGES), steps, words)
+            self._walk(dendrogram, tree, links, self.tilt * min(1.0, 2 * stage / STAGES), steps, random_bits)
             report_progress("a dendrogram of private links", stage / STAGES)
 
-    def _walk(self, dendrogram: Any, tree: Tree, links: Links, tilt: float, steps: int, words: Words) -> None:
+    def _walk(
+        self, dendrogram: Any, tree: Tree, links: Links, tilt: float, steps: int, random_bits: RandomBits
+    ) -> None:
         for start in range(0, steps, BLOCK):
-            drawn = words.take(dendrogram.WORDS_A_STEP * min(BLOCK, steps - start))
+            drawn = random_bits.take(dendrogram.WORDS_A_STEP * min(BLOCK, steps - start))
             dendrogram.walk(tree, links, drawn, tilt)
 
     @cached_property
@@ -266,13 +268,15 @@ class EdgeRR(PublishedGraph):
         held[rows[inside], lists.neighbours[inside].astype(np.int64)] = self.sighted
         return held[:, self._private_cells]
 
-    def _publish_rows(self, held: NDArray[np.bool_], words: Words) -> Reports:
+    def _publish_rows(self, held: NDArray[np.bool_], random_bits: RandomBits) -> Reports:
         """Publish graphs of a few cells each, one after the other."""
         dendrogram = compiled()
         needed = self.size + dendrogram.WORDS_A_STEP * self.steps
         block = max(1, SMALL_WORDS // needed)
         blocks = [held[start : start + block] for start in range(0, len(held), block) if self.size > 1]
-        parts = [self._publish_block(block, words.take(len(block) * needed), words) for block in blocks]
+        parts = [
+            self._publish_block(block, random_bits.take(len(block) * needed), random_bits) for block in blocks
+        ]
         counts, codes = (
             (np.concatenate(each) for each in zip(*parts, strict=True))
             if parts
@@ -281,7 +285,7 @@ class EdgeRR(PublishedGraph):
         return Reports(self, row_pointers(counts), None, codes.astype(code_type(self.size)))
 
     def _publish_block(
-        self, held: NDArray[np.bool_], drawn: NDArray[np.uint64], words: Words
+        self, held: NDArray[np.bool_], drawn: NDArray[np.uint64], random_bits: RandomBits
     ) -> tuple[Numbers, Numbers]:
         dendrogram = compiled()
         cells = self._pairs_of_cells[self._private_cells]
@@ -291,8 +295,8 @@ class EdgeRR(PublishedGraph):
         lines, found = dendrogram.regions_of_many(
             self.size, self.private, pairs, kinds, there, drawn, self.tilt, np.array(self.least_pairs)
         )
-        shares = _shares(noisy_counts(found[4], found[3], self.ratio, words), found[3])
-        counts, new = dendrogram.draw_pairs_of_many(lines, found, shares, self._known, _chance(words))
+        shares = _shares(noisy_counts(found[4], found[3], self.ratio, random_bits), found[3])
+        counts, new = dendrogram.draw_pairs_of_many(lines, found, shares, self._known, _chance(random_bits))
         # What lies beyond the cells that a row has is published too, and is not looked at.
         graphs = np.repeat(np.arange(len(held)), counts)
         number = new[:, 0].astype(np.int64) * (new[:, 0] - 1) // 2 + new[:, 1]
@@ -367,9 +371,9 @@ def settled(seen: list[float]) -> bool:
     return rise <= STILL_RISING * (max(seen) - seen[0])
 
 
-def _chance(words: Words) -> np.random.Generator:
+def _chance(random_bits: RandomBits) -> np.random.Generator:
     """Return a generator, seeded by 256 random bits, for draws that privacy does not depend on."""
-    return np.random.Generator(np.random.PCG64(words.take(4).tolist()))
+    return np.random.Generator(np.random.PCG64(random_bits.take(4).tolist()))
 
 
 # The part of the budget that the dendrogram gets; the document leaves it open, as it does τ₁ and τ_e.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.exact import TOTAL, TOTAL_BITS, Loss
-from graphveil.channels.sampling import WordArray, Words
+from graphveil.channels.sampling import RandomBits, WordArray
 
 WORD_BITS = 64
 # What floats may be off by: a few roundings in the last of 53 binary digits, taken eight times as large.
@@ -22,7 +22,7 @@ ROUNDING = 2.0**-50
 BLOCK, MAX_PLACES = 1 << 14, 1 << 47
 
 
-def geometric(chance: Fraction, count: int, words: Words) -> NDArray[np.int64]:
+def geometric(chance: Fraction, count: int, random_bits: RandomBits) -> NDArray[np.int64]:
     """Draw exact numbers of failures before the first success.
 
     Parameters
@@ -31,10 +31,10 @@ def geometric(chance: Fraction, count: int, words: Words) -> NDArray[np.int64]:
         The probability of a success, strictly between 0 and 1.
     count
         How many numbers to draw.
-    words
+    random_bits
         The source of random words.
     """
-    digits = words.take(count)
+    digits = random_bits.take(count)
     rate = _rate(chance)
     share = (digits.astype(np.float64) + 0.5) / 2.0**WORD_BITS
     with np.errstate(all="ignore"):
@@ -45,12 +45,12 @@ def geometric(chance: Fraction, count: int, words: Words) -> NDArray[np.int64]:
         sure = (low == high) & np.isfinite(high)
         numbers = np.where(sure, low, 0.0).astype(np.int64)
     for place in np.flatnonzero(~sure):
-        numbers[place] = _worked_out(chance, int(digits[place]), words)
+        numbers[place] = _worked_out(chance, int(digits[place]), random_bits)
     return numbers
 
 
 def noisy_counts(
-    counts: NDArray[np.int64], most: NDArray[np.int64], ratio: Fraction, words: Words
+    counts: NDArray[np.int64], most: NDArray[np.int64], ratio: Fraction, random_bits: RandomBits
 ) -> NDArray[np.int64]:
     """Add two-sided geometric noise, the difference of two geometric numbers, and clip to what is possible.
 
@@ -62,10 +62,10 @@ def noisy_counts(
         int64, of the same shape: the largest possible counts.
     ratio
         The factor by which a noisy count is likelier than the next farther one.
-    words
+    random_bits
         The source of random words.
     """
-    more, less = (geometric(1 - ratio, counts.size, words).reshape(counts.shape) for _ in range(2))
+    more, less = (geometric(1 - ratio, counts.size, random_bits).reshape(counts.shape) for _ in range(2))
     noisy: NDArray[np.int64] = np.clip(counts + more - less, 0, most)
     return noisy
 
@@ -95,7 +95,7 @@ def _rate(chance: Fraction) -> float:
     return float(sum(Loss.of(1 / (1 - chance)).bounds()) / 2)
 
 
-def _worked_out(chance: Fraction, digits: int, words: Words) -> int:
+def _worked_out(chance: Fraction, digits: int, random_bits: RandomBits) -> int:
     """Return one number from the first binary digits of V, drawing more digits as needed."""
     known = WORD_BITS
     while True:
@@ -108,11 +108,11 @@ def _worked_out(chance: Fraction, digits: int, words: Words) -> int:
             # Bounds of ln 1 are both 0, and a bound just below 0 belongs to 0.
             if max(low, 0) == high:
                 return high
-        digits = digits << WORD_BITS | int(words.take(1)[0])
+        digits = digits << WORD_BITS | int(random_bits.take(1)[0])
         known += WORD_BITS
 
 
-def hits(places: int, chance: Fraction, words: Words) -> NDArray[np.int64]:
+def hits(places: int, chance: Fraction, random_bits: RandomBits) -> NDArray[np.int64]:
     """Draw the places that are hit, in order, each independently with exactly the same probability.
 
     Parameters
@@ -121,7 +121,7 @@ def hits(places: int, chance: Fraction, words: Words) -> NDArray[np.int64]:
         The number of places.
     chance
         The probability of a hit, above 0 and at most 1.
-    words
+    random_bits
         The source of random words.
     """
     if chance == 1:
@@ -130,13 +130,13 @@ def hits(places: int, chance: Fraction, words: Words) -> NDArray[np.int64]:
     while last < places:
         expected = (places - last) * float(chance)
         size = min(BLOCK, int(expected + 3 * math.sqrt(expected)) + 2)
-        drawn = last + np.cumsum(geometric(chance, size, words) + 1)
+        drawn = last + np.cumsum(geometric(chance, size, random_bits) + 1)
         found.append(drawn[drawn < places])
         last = int(drawn[-1])
     return np.concatenate(found)
 
 
-def layers(places: int, chance: Fraction, depth: int, words: Words) -> Iterator[NDArray[np.int64]]:
+def layers(places: int, chance: Fraction, depth: int, random_bits: RandomBits) -> Iterator[NDArray[np.int64]]:
     """Draw hits in layers of a random order, of which only the first ones need be drawn.
 
     Every hit has a rank, r or more with probability 2^-r. The first layer holds the hits of rank ``depth`` or
@@ -152,13 +152,13 @@ def layers(places: int, chance: Fraction, depth: int, words: Words) -> Iterator[
         The probability of a hit.
     depth
         The rank of the first layer.
-    words
+    random_bits
         The source of random words.
     """
-    yield hits(places, chance / 2**depth, words)
+    yield hits(places, chance / 2**depth, random_bits)
     for rank in range(depth - 1, -1, -1):
         earlier = chance / 2 ** (rank + 1)
-        yield hits(places, earlier / (1 - earlier), words)
+        yield hits(places, earlier / (1 - earlier), random_bits)
 
 
 # Gaps that are drawn together.
@@ -170,7 +170,9 @@ SLACK = 2.0**-48
 FARTHEST = 1 << 62
 
 
-def happened(events: int, count: int, words: Words) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+def happened(
+    events: int, count: int, random_bits: RandomBits
+) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Draw which of many events happen, block by block.
 
     Yields the start and the stop of a block, and the places of its events that happen. Together the blocks
@@ -182,7 +184,7 @@ def happened(events: int, count: int, words: Words) -> Iterator[tuple[int, int, 
         The number of events.
     count
         Each event has probability count/2^62; at most 2^61.
-    words
+    random_bits
         The source of random words.
     """
     start = 0
@@ -191,7 +193,7 @@ def happened(events: int, count: int, words: Words) -> Iterator[tuple[int, int, 
             yield start, events, np.empty(0, dtype=np.int64)
             return
         left = events - start
-        gaps = draw_gaps(np.full(_block(left, count), count, dtype=np.int64), left, words)
+        gaps = draw_gaps(np.full(_block(left, count), count, dtype=np.int64), left, random_bits)
         places = start + np.cumsum(gaps + 1) - 1
         last = min(int(places[-1]) + 1, events)
         yield start, last, places[places < events]
@@ -199,7 +201,7 @@ def happened(events: int, count: int, words: Words) -> Iterator[tuple[int, int, 
 
 
 def happened_in_rows(
-    lengths: NDArray[np.int64], counts: NDArray[np.int64], words: Words
+    lengths: NDArray[np.int64], counts: NDArray[np.int64], random_bits: RandomBits
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Draw which events happen in many rows; return the rows and the places in them, sorted.
 
@@ -209,7 +211,7 @@ def happened_in_rows(
         (rows,) int64: the number of events of each row.
     counts
         (rows,) int64: the probability of an event of each row, out of 2^62.
-    words
+    random_bits
         The source of random words.
     """
     active = np.flatnonzero((lengths > 0) & (counts > 0))
@@ -220,7 +222,7 @@ def happened_in_rows(
         expected = left * (counts[active] / TOTAL)
         size = np.minimum(np.ceil(expected + np.sqrt(expected)), left).astype(np.int64)
         rows = np.repeat(active, size)
-        steps = draw_gaps(counts[rows], np.repeat(left, size), words) + 1
+        steps = draw_gaps(counts[rows], np.repeat(left, size), random_bits) + 1
         ends = np.cumsum(size)
         sums = np.cumsum(steps)
         before = np.repeat(sums[ends - 1] - np.add.reduceat(steps, ends - size), size)
@@ -242,7 +244,9 @@ def _block(events: int, count: int) -> int:
     return max(1, min(wanted, events, SKIP_BLOCK, FARTHEST // (events + 1)))
 
 
-def draw_gaps(counts: NDArray[np.int64], limits: NDArray[np.int64] | int, words: Words) -> NDArray[np.int64]:
+def draw_gaps(
+    counts: NDArray[np.int64], limits: NDArray[np.int64] | int, random_bits: RandomBits
+) -> NDArray[np.int64]:
     """Draw, for each count, how many events do not happen before the next one does.
 
     Parameters
@@ -251,10 +255,10 @@ def draw_gaps(counts: NDArray[np.int64], limits: NDArray[np.int64] | int, words:
         (gaps,) int64: the probability of an event, out of 2^62.
     limits
         The largest gap, for each or for all: longer gaps count as this one.
-    words
+    random_bits
         The source of random words.
     """
-    first = words.take(counts.size)
+    first = random_bits.take(counts.size)
     limits = np.broadcast_to(np.asarray(limits, dtype=np.int64), counts.shape)
     low, high = bounds(counts, first)
     # Of two floats that a limit of more than 53 bits lies between the lower one may be taken: the gap is then open.
@@ -262,7 +266,7 @@ def draw_gaps(counts: NDArray[np.int64], limits: NDArray[np.int64] | int, words:
     open_ = (gaps < limits) & (low != np.minimum(high, limits))
     for place in np.flatnonzero(open_).tolist():
         gaps[place] = exact_gap(
-            int(counts[place]), int(first[place]), int(gaps[place]), int(limits[place]), words
+            int(counts[place]), int(first[place]), int(gaps[place]), int(limits[place]), random_bits
         )
     return gaps
 
@@ -289,7 +293,7 @@ def bounds(counts: NDArray[np.int64], first: WordArray) -> tuple[NDArray[np.floa
     return np.floor(low), np.floor(high)
 
 
-def exact_gap(count: int, first: int, least: int, limit: int, words: Words) -> int:
+def exact_gap(count: int, first: int, least: int, limit: int, random_bits: RandomBits) -> int:
     """Return the gap of V exactly, drawing more words as needed.
 
     Parameters
@@ -300,10 +304,10 @@ def exact_gap(count: int, first: int, least: int, limit: int, words: Words) -> i
         The first word of V.
     least, limit
         Bounds of the gap.
-    words
+    random_bits
         The source of further words.
     """
-    drawn = Uniform(first, words)
+    drawn = Uniform(first, random_bits)
     known, step = least, 1
     while known < limit and drawn.below_power(count, min(known + step, limit)):
         known, step = min(known + step, limit), 2 * step
@@ -317,8 +321,8 @@ def exact_gap(count: int, first: int, least: int, limit: int, words: Words) -> i
 class Uniform:
     """A uniform number V whose binary digits are drawn when they are needed, a word at a time."""
 
-    def __init__(self, first: int, words: Words) -> None:
-        self.digits, self.bits, self.words = first, WORD_BITS, words
+    def __init__(self, first: int, random_bits: RandomBits) -> None:
+        self.digits, self.bits, self.random_bits = first, WORD_BITS, random_bits
 
     def below_power(self, count: int, exponent: int) -> bool:
         """Return whether 1-V < (1-q)^exponent, so that the gap is at least the exponent."""
@@ -330,7 +334,7 @@ class Uniform:
                 return True
             if least << WORD_BITS >= high:
                 return False
-            self.digits = self.digits << WORD_BITS | int(self.words.take(1)[0])
+            self.digits = self.digits << WORD_BITS | int(self.random_bits.take(1)[0])
             self.bits += WORD_BITS
 
 
@@ -431,22 +435,22 @@ def tail(threshold: float) -> float:
     return math.erfc(threshold / math.sqrt(2)) / 2
 
 
-def draw_normals(count: int, words: Words) -> Floats:
+def draw_normals(count: int, random_bits: RandomBits) -> Floats:
     """Draw independent standard normals by Box and Muller (1958).
 
     It takes one 64-bit word each, and one more for an odd count. √(-2 ln U)·(cos 2πT, sin 2πT) with U in (0,
     1] and T in [0, 1) of 53 bits: no draw is beyond 8.58.
     """
     half = (count + 1) // 2
-    radius = np.sqrt(-2 * np.log(((words.take(half) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53))
-    angle = (words.take(half) >> np.uint64(11)) * (2 * math.pi * 2.0**-53)
+    radius = np.sqrt(-2 * np.log(((random_bits.take(half) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53))
+    angle = (random_bits.take(half) >> np.uint64(11)) * (2 * math.pi * 2.0**-53)
     normals = np.empty(2 * half)
     np.multiply(radius, np.cos(angle), out=normals[:half])
     np.multiply(radius, np.sin(angle), out=normals[half:])
     return normals[:count]
 
 
-def draw_sides(threshold: float, above: NDArray[np.bool_], words: Words) -> Floats:
+def draw_sides(threshold: float, above: NDArray[np.bool_], random_bits: RandomBits) -> Floats:
     """Draw standard normals, each given that it is at least the threshold or below it.
 
     By the inverse of the distribution (Wichura 1988, in the standard library), from the nearer tail: one word each.
@@ -457,10 +461,10 @@ def draw_sides(threshold: float, above: NDArray[np.bool_], words: Words) -> Floa
         g, at least 0.
     above
         (count,) bool: whether a number is at least the threshold.
-    words
+    random_bits
         The source of random words.
     """
-    middle = _open_unit(words.take(above.size))
+    middle = _open_unit(random_bits.take(above.size))
     outside = tail(threshold)
     chance = np.where(above, outside, 1 - outside) * middle
     drawn = np.asarray(_inverse(chance), dtype=np.float64)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from graphveil.channels.channel import Codes, FiniteChannel, Values
 from graphveil.channels.exact import Claim
 from graphveil.channels.graded import MAX_BINS, featurerr
-from graphveil.channels.sampling import SystemWords, Words, code_type
+from graphveil.channels.sampling import RandomBits, SystemBits, code_type
 from graphveil.checks import check_number, check_shares, check_whole, is_whole, short
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import (
@@ -154,29 +154,29 @@ class Asking:
         """The mean square of the factor of an answer."""
         return 1.0 if self.even else float((self.inclusion * self.factors**2).sum() / self.count)
 
-    def choose(self, users: int, words: Words) -> NDArray[np.int32]:
+    def choose(self, users: int, random_bits: RandomBits) -> NDArray[np.int32]:
         """Draw the dimensions that each user is asked for, in ascending order: (users, count)."""
         if self.even:
-            return choose_dimensions(users, self.size, self.count, words)
+            return choose_dimensions(users, self.size, self.count, random_bits)
         pool = np.array(self.pool, dtype=np.int32)
         rest = np.setdiff1d(np.arange(self.size, dtype=np.int32), pool)
         chosen = np.empty((users, self.count), dtype=np.int32)
-        for taken, who in self._by_take(users, words):
+        for taken, who in self._by_take(users, random_bits):
             for places, number, start in ((pool, taken, 0), (rest, self.count - taken, taken)):
                 if number:
-                    drawn = choose_dimensions(len(who), len(places), number, words)
+                    drawn = choose_dimensions(len(who), len(places), number, random_bits)
                     chosen[who, start : start + number] = places[drawn]
         chosen.sort(axis=1)
         return chosen
 
-    def _by_take(self, users: int, words: Words) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    def _by_take(self, users: int, random_bits: RandomBits) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Group users by how many of their values come from the pool."""
         everyone = np.arange(users)
         if len(self.takes) == 1:
             yield next(iter(self.takes)), everyone
             return
         (low, _), (high, chance) = self.takes.items()
-        more = (words.take(users) >> np.uint64(11)) < np.uint64(int(chance * CASES))
+        more = (random_bits.take(users) >> np.uint64(11)) < np.uint64(int(chance * CASES))
         yield low, everyone[~more]
         yield high, everyone[more]
 
@@ -404,8 +404,8 @@ class FeatureMechanism(ValueMechanism):
         answer = math.sqrt(sum(squares) / self.sampled * self.asking.mean_square_factor)
         return self.public.half_width * self.scale * answer
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
+    def randomize(self, private: Any, random_bits: RandomBits | None = None) -> Reports:
+        source = SystemBits() if random_bits is None else random_bits
         rows = Rows(private, self.size)
         if self.sampled == self.size:
             return Reports(self, even_pointers(rows.users, self.size), None, self._answer_all(rows, source))
@@ -417,7 +417,7 @@ class FeatureMechanism(ValueMechanism):
     def altered(self, private: Any) -> int:
         return int(Rows(private, self.size).outside(self.public, self.binary).sum())
 
-    def encode(self, values: Values, channel: FiniteChannel, words: Words) -> NDArray[np.int64]:
+    def encode(self, values: Values, channel: FiniteChannel, random_bits: RandomBits) -> NDArray[np.int64]:
         """Encode values of [-1, 1] as input symbols of a channel.
 
         Parameters
@@ -426,27 +426,27 @@ class FeatureMechanism(ValueMechanism):
             float64 in [-1, 1].
         channel
             The channel that will answer them.
-        words
+        random_bits
             The source of random words, used where values are rounded at random.
         """
         if self.binary:
             return binary_symbols(values)
         if self.binned:
             return upper_bins(values, channel.input_count)
-        return round_at_random(values, channel.inputs, words)
+        return round_at_random(values, channel.inputs, random_bits)
 
-    def _answer_all(self, rows: Rows, words: Words) -> Codes:
+    def _answer_all(self, rows: Rows, random_bits: RandomBits) -> Codes:
         codes = np.empty((rows.users, self.size), dtype=code_type(self.shape.alphabet))
         for start, stop in rows.blocks():
             values = self.public.to_unit(rows.dense(start, stop))
             if len(self.channels) == 1:
-                symbols = self.encode(values.ravel(), self.channels[0], words)
-                codes[start:stop] = self.channels[0].respond(symbols, words).reshape(values.shape)
+                symbols = self.encode(values.ravel(), self.channels[0], random_bits)
+                codes[start:stop] = self.channels[0].respond(symbols, random_bits).reshape(values.shape)
                 continue
             for channel, places in self._places.items():
                 part = values[:, places]
-                symbols = self.encode(part.ravel(), channel, words)
-                codes[start:stop, places] = channel.respond(symbols, words).reshape(part.shape)
+                symbols = self.encode(part.ravel(), channel, random_bits)
+                codes[start:stop, places] = channel.respond(symbols, random_bits).reshape(part.shape)
         return codes.ravel()
 
     @property

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import MAX_EPSILON, TOTAL, Claim, Loss, check_epsilon
 from graphveil.channels.kary import KaryChannel, kary
-from graphveil.channels.sampling import DrawnWords, SystemWords, Words
+from graphveil.channels.sampling import DrawnBits, RandomBits, SystemBits
 from graphveil.channels.square_wave import esw
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
@@ -47,19 +47,21 @@ class SingleAnswerMechanism(Enumerable):
         return (Answer(self.channel, 1),)
 
     @abstractmethod
-    def encode(self, private: Any, words: Words) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    def encode(
+        self, private: Any, random_bits: RandomBits
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
         """Return the symbol of each user, and whether they hold one; None where everybody does."""
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
+    def randomize(self, private: Any, random_bits: RandomBits | None = None) -> Reports:
+        source = SystemBits() if random_bits is None else random_bits
         symbols, fits = self.encode(private, source)
         if fits is None:
             codes = self.channel.respond(symbols, source)
         else:
             drawn = source.take(symbols.size)
-            codes = self.channel.respond(symbols, DrawnWords(drawn.copy()))
+            codes = self.channel.respond(symbols, DrawnBits(drawn.copy()))
             # Whoever holds none of the symbols answers at random, from the same words.
-            at_random = self._blind_channel.respond(symbols, DrawnWords(drawn))
+            at_random = self._blind_channel.respond(symbols, DrawnBits(drawn))
             codes = np.where(fits, codes, at_random)
         return Reports(self, even_pointers(codes.size, 1), None, codes)
 
@@ -98,7 +100,7 @@ class SymbolMechanism(SingleAnswerMechanism):
     first: int = 0
     unbiased: bool = True
 
-    def encode(self, private: Any, words: Words) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def encode(self, private: Any, random_bits: RandomBits) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         return self._symbols(private)
 
     def count(self, private: Any) -> int:
@@ -229,13 +231,13 @@ class ItemMechanism(RowMechanism, SingleAnswerMechanism):
         """The root mean square of an entry of an estimate (offset aside): all entries are alike; public."""
         return self.entry
 
-    def encode(self, private: Any, words: Words) -> tuple[NDArray[np.int64], None]:
+    def encode(self, private: Any, random_bits: RandomBits) -> tuple[NDArray[np.int64], None]:
         """Draw one of L places for every user: the item there, or the place's own blank if there is none."""
         rows = Rows(private, self.size)
         owners, items = rows.nonzero()
         counts = np.bincount(owners, minlength=rows.users)
         # A longer row draws from all its items: each is then drawn more rarely than 1/L, which costs no privacy.
-        place = words.below(np.maximum(counts, self.length), rows.users)
+        place = random_bits.below(np.maximum(counts, self.length), rows.users)
         symbols = self.size + place
         has = place < counts
         symbols[has] = items[row_pointers(counts)[:-1][has] + place[has]]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.kary import KaryChannel, kary
-from graphveil.channels.sampling import SystemWords, Words, code_type
+from graphveil.channels.sampling import RandomBits, SystemBits, code_type
 from graphveil.checks import check_number
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer, Trust, verified
@@ -131,8 +131,8 @@ class LapGraph(PublishedGraph):
         """The factor by which a number of links is likelier than the next farther one."""
         return Fraction(self.counting.other, self.counting.other + self.counting.surplus)
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
+    def randomize(self, private: Any, random_bits: RandomBits | None = None) -> Reports:
+        source = SystemBits() if random_bits is None else random_bits
         one_graph, lists = isinstance(private, NeighbourLists), self._lists(private)
         starts, held = self._cells(lists)
         graphs = starts[[0, -1]] if one_graph else starts
@@ -150,32 +150,32 @@ class LapGraph(PublishedGraph):
         inside = self._somebody(lists) & (lists.neighbours < widths[rows])
         return starts, np.unique(starts[rows[inside]] + lists.neighbours[inside].astype(np.int64))
 
-    def _published(self, graphs: Numbers, held: Numbers, words: Words) -> Numbers:
+    def _published(self, graphs: Numbers, held: Numbers, random_bits: RandomBits) -> Numbers:
         """Return the cells that are published, sorted.
 
         ``graphs`` says where the cells of each graph begin, ``held`` which are links.
         """
         links = np.diff(np.searchsorted(held, graphs))
-        wanted = noisy_counts(links, np.diff(graphs), self.ratio, words)
+        wanted = noisy_counts(links, np.diff(graphs), self.ratio, random_bits)
         order = _Order(graphs, wanted)
         if not wanted.any():
             return held[:0]
-        yes = held[words.take(held.size) >> np.uint64(2) >= np.uint64(self.channel.other)]
+        yes = held[random_bits.take(held.size) >> np.uint64(2) >= np.uint64(self.channel.other)]
         cells = int(graphs[-1])
         depth = _depth(np.diff(graphs) * float(self.wrong), wanted)
-        at = depth - np.minimum(_ranks(words.take(yes.size)), depth)
-        for layer, drawn in enumerate(layers(cells, self.wrong, depth, words)):
+        at = depth - np.minimum(_ranks(random_bits.take(yes.size)), depth)
+        for layer, drawn in enumerate(layers(cells, self.wrong, depth, random_bits)):
             others = np.setdiff1d(drawn, held, assume_unique=True)
             order.add(np.concatenate([yes[at == layer], others]))
             if order.complete:
-                return order.first(words)
+                return order.first(random_bits)
         # All cells of at least 1 are there. Of the others none says anything about its link that differs from the rest.
         depth = _depth(np.diff(graphs) - order.counts, wanted - order.counts)
-        for drawn in layers(cells, Fraction(1), depth, words):
+        for drawn in layers(cells, Fraction(1), depth, random_bits):
             order.add(drawn)
             if order.complete:
                 break
-        return order.first(words)
+        return order.first(random_bits)
 
     def chances_of(self, graph: frozenset[Pair]) -> list[Fraction]:
         pairs = list(combinations(range(self.size), 2))
@@ -248,16 +248,16 @@ class _Order:
         self.counts = self.counts + np.bincount(self._graph_of(new), minlength=len(self.wanted))
         self.last += 1
 
-    def first(self, words: Words) -> Numbers:
+    def first(self, random_bits: RandomBits) -> Numbers:
         """Return as many cells of each graph as are wanted, sorted.
 
         Within a layer they are chosen at random.
         """
         graph = self._graph_of(self.cells)
-        keys = words.take(len(self.cells))
+        keys = random_bits.take(len(self.cells))
         # Given that they all differ, every order of them is equally likely.
         while _come_twice(keys):
-            keys = words.take(len(self.cells))
+            keys = random_bits.take(len(self.cells))
         order = np.lexsort((keys, graph * self.last + self.layers))
         rank = np.arange(len(order)) - np.repeat(row_pointers(self.counts)[:-1], self.counts)
         kept = order[rank < self.wanted[graph[order]]]

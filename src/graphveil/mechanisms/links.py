@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.kary import KaryChannel, kary
-from graphveil.channels.sampling import SystemWords, Words, code_type
+from graphveil.channels.sampling import RandomBits, SystemBits, code_type
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import (
     MAX_OUTCOMES,
@@ -139,7 +139,7 @@ class LinkMechanism(Enumerable):
     # Whether the answers of a report are drawn independently of each other.
     independent: ClassVar[bool] = True
     # Whether how many random words are drawn follows from what is reported, and not from public settings alone.
-    words_by_reports: ClassVar[bool] = False
+    bits_by_reports: ClassVar[bool] = False
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -188,14 +188,14 @@ class LinkMechanism(Enumerable):
         """
         return np.ones(len(degrees))
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
+    def randomize(self, private: Any, random_bits: RandomBits | None = None) -> Reports:
+        source = SystemBits() if random_bits is None else random_bits
         lists = self._lists(private)
         counts, others = self._named(self._pairs(lists, self._links(lists)), source)
         return Reports(self, row_pointers(counts), None, others)
 
     def _named(
-        self, pairs: AskedPairs, words: Words
+        self, pairs: AskedPairs, random_bits: RandomBits
     ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
         """Return how many others each user answers yes about, and which.
 
@@ -203,7 +203,7 @@ class LinkMechanism(Enumerable):
         """
         kind, counts = code_type(self.shape.alphabet), np.zeros(pairs.users, dtype=np.int64)
         codes = [np.empty(0, dtype=kind)]
-        for first, last, places in happened(pairs.count, self.channel.other, words):
+        for first, last, places in happened(pairs.count, self.channel.other, random_bits):
             if self.channel.truthful:
                 inside = pairs.held[np.searchsorted(pairs.held, first) : np.searchsorted(pairs.held, last)]
                 places = np.setxor1d(places, inside, assume_unique=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import Channel, FiniteChannel, Values
 from graphveil.channels.exact import Claim, Loss
-from graphveil.channels.sampling import DrawnWords, SystemWords, Words, code_type
+from graphveil.channels.sampling import DrawnBits, RandomBits, SystemBits, code_type
 from graphveil.checks import check_shares
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import (
@@ -170,8 +170,8 @@ class PersonalMechanism(ValueMechanism):
 
     # What the client does.
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
+    def randomize(self, private: Any, random_bits: RandomBits | None = None) -> Reports:
+        source = SystemBits() if random_bits is None else random_bits
         held, rows = self._held(private)
         levels = held.clipped_levels(len(self.budgets)) - 1
         # Whatever a level is, the same number of words is drawn: all named dimensions are answered, some answers forgotten.
@@ -186,23 +186,29 @@ class PersonalMechanism(ValueMechanism):
         return self._reports(dims, codes)
 
     def _respond(
-        self, values: Values, levels: NDArray[np.int64], named: NDArray[np.unsignedinteger], words: Words
+        self,
+        values: Values,
+        levels: NDArray[np.int64],
+        named: NDArray[np.unsignedinteger],
+        random_bits: RandomBits,
     ) -> NDArray[np.unsignedinteger]:
         """Return a code for each value of [-1, 1] (users x values), given levels (from 0) and codes of τ'."""
         starts = np.array([[self._blocks[way.channel, way.first] for way in ways] for ways in self.ways])
-        rows = self._encode(values, starts[levels, named], words)
-        return self._every_answer.respond(rows.ravel(), words).reshape(values.shape)
+        rows = self._encode(values, starts[levels, named], random_bits)
+        return self._every_answer.respond(rows.ravel(), random_bits).reshape(values.shape)
 
-    def _encode(self, values: Values, starts: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
+    def _encode(
+        self, values: Values, starts: NDArray[np.int64], random_bits: RandomBits
+    ) -> NDArray[np.int64]:
         """Return values of [-1, 1] as rows of the table of all answers, for the channels that start there."""
         if self.binary:
             return starts[:, None] + binary_symbols(values)
         # Words are drawn for all values alike: those of a user do not depend on the levels of others.
-        chance = words.take(values.size).reshape(values.shape)
+        chance = random_bits.take(values.size).reshape(values.shape)
         rows = np.empty(values.shape, dtype=np.int64)
         for (channel, _), start in self._blocks.items():
             own = starts == start
-            own_words = DrawnWords(chance[own].ravel())
+            own_words = DrawnBits(chance[own].ravel())
             rows[own] = start + round_at_random(values[own], channel.inputs, own_words)
         return rows
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.exact import TOTAL, Claim, Loss, exp_below, target
-from graphveil.channels.sampling import SystemWords, Words
+from graphveil.channels.sampling import RandomBits, SystemBits
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Answer, Estimate, ReportShape, RowMechanism, Subject, verified
@@ -277,8 +277,8 @@ class PrivUnitMechanism(RowMechanism):
             raise InputError(f"distance must lie in [0, {self.ball.radius:g}], got {distance!r}")
         return self._squared_length - distance**2
 
-    def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        source = SystemWords() if words is None else words
+    def randomize(self, private: Any, random_bits: RandomBits | None = None) -> Reports:
+        source = SystemBits() if random_bits is None else random_bits
         rows = Rows(private, self.shape.row_length)
         codes = np.empty((rows.users, self.size), dtype=np.uint16)
         for start, stop in rows.blocks():
@@ -291,18 +291,18 @@ class PrivUnitMechanism(RowMechanism):
         outside = rows.outside_ball(self.ball) if self.sketch is None else rows.outside(self.sketch.public)
         return int(outside.sum())
 
-    def _respond(self, block: NDArray[np.float64], words: Words) -> NDArray[np.uint16]:
+    def _respond(self, block: NDArray[np.float64], random_bits: RandomBits) -> NDArray[np.uint16]:
         """Return the codes of some rows; how many words that takes depends on their number alone."""
         # A blind answer is the centre's, whoever asks.
         distance, direction = self.ball.polar(
             block if self.truthful else np.full_like(block, self.ball.centre)
         )
-        chance = (words.take(len(block)) >> np.uint64(11)) * 2.0**-53
+        chance = (random_bits.take(len(block)) >> np.uint64(11)) * 2.0**-53
         direction[chance >= (1 + distance) / 2] *= -1
         count = self.cap.count if self.truthful else self.cap.flat
-        inside = (words.take(len(block)) >> np.uint64(2)) < np.uint64(count)
-        along = draw_sides(self.cap.threshold, inside, words)
-        noise = draw_normals(block.size, words).reshape(block.shape)
+        inside = (random_bits.take(len(block)) >> np.uint64(2)) < np.uint64(count)
+        along = draw_sides(self.cap.threshold, inside, random_bits)
+        noise = draw_normals(block.size, random_bits).reshape(block.shape)
         along -= np.einsum("ij,ij->i", noise, direction)
         direction *= along[:, None]
         noise += direction

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.channel import Values
-from graphveil.channels.sampling import Words
+from graphveil.channels.sampling import RandomBits
 from graphveil.checks import check_number, is_number
 from graphveil.errors import InputError
 
@@ -20,7 +20,7 @@ BOARD = 1 << 22
 FEW = 64
 
 
-def round_at_random(values: Values, inputs: Values, words: Words) -> NDArray[np.int64]:
+def round_at_random(values: Values, inputs: Values, random_bits: RandomBits) -> NDArray[np.int64]:
     """Round each value to one of its two neighbouring symbols, at random so that the mean is kept.
 
     It always takes one word per value, whatever the value is.
@@ -31,7 +31,7 @@ def round_at_random(values: Values, inputs: Values, words: Words) -> NDArray[np.
         float64, of any shape.
     inputs
         (symbols,) float64: the values that symbols stand for, ascending.
-    words
+    random_bits
         The source of random words.
     """
     last = len(inputs) - 1
@@ -48,7 +48,7 @@ def round_at_random(values: Values, inputs: Values, words: Words) -> NDArray[np.
         cell = np.searchsorted(inputs, values, side="right") - 1
     cell = np.clip(cell, 0, last - 1)
     share = (values - inputs[cell]) / (inputs[cell + 1] - inputs[cell])
-    chance = (words.take(values.size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    chance = (random_bits.take(values.size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     symbols: NDArray[np.int64] = cell + (chance < share.ravel()).reshape(values.shape)
     return symbols
 
@@ -66,7 +66,7 @@ def upper_bins(values: Values, bins: int) -> NDArray[np.int64]:
     return np.clip(np.ceil((values + 1) / 2 * bins).astype(np.int64) - 1, 0, bins - 1)
 
 
-def choose_dimensions(users: int, dimensions: int, count: int, words: Words) -> NDArray[np.int32]:
+def choose_dimensions(users: int, dimensions: int, count: int, random_bits: RandomBits) -> NDArray[np.int32]:
     """Choose ``count`` dimensions for every user, all subsets equally likely: (users, count), ascending.
 
     Floyd's algorithm, for all users of a block at once: for j = d-m..d-1 draw t from 0..j and take t, or j if t has
@@ -80,7 +80,7 @@ def choose_dimensions(users: int, dimensions: int, count: int, words: Words) -> 
         d, the number of dimensions.
     count
         m, the number of dimensions for each user.
-    words
+    random_bits
         The source of random words.
     """
     chosen = np.empty((users, count), dtype=np.int32)
@@ -92,7 +92,7 @@ def choose_dimensions(users: int, dimensions: int, count: int, words: Words) -> 
         board = np.zeros((0 if few else size, dimensions), dtype=bool)
         everyone = np.arange(size)
         for step, bound in enumerate(range(dimensions - count, dimensions)):
-            drawn = words.below(bound + 1, size).astype(np.int32)
+            drawn = random_bits.below(bound + 1, size).astype(np.int32)
             taken = (picks[:step] == drawn).any(axis=0) if few else board[everyone, drawn]
             drawn[taken] = bound
             picks[step] = drawn
@@ -103,7 +103,7 @@ def choose_dimensions(users: int, dimensions: int, count: int, words: Words) -> 
     return chosen
 
 
-def choose_some(counts: NDArray[np.int64], size: int, words: Words) -> NDArray[np.bool_]:
+def choose_some(counts: NDArray[np.int64], size: int, random_bits: RandomBits) -> NDArray[np.bool_]:
     """Choose some of ``size`` places for every user, all choices equally likely: (users, size) bool.
 
     The places are shuffled (Fisher and Yates) and the first taken; the words used do not depend on the counts.
@@ -114,13 +114,13 @@ def choose_some(counts: NDArray[np.int64], size: int, words: Words) -> NDArray[n
         (users,) int64: the number of places for each user.
     size
         The number of places to choose from.
-    words
+    random_bits
         The source of random words.
     """
     users = np.arange(len(counts))
     order = np.tile(np.arange(size), (len(counts), 1))
     for step in range(size - 1):
-        other = step + words.below(size - step, len(counts))
+        other = step + random_bits.below(size - step, len(counts))
         order[users, step], order[users, other] = order[users, other], order[users, step]
     chosen = np.zeros((len(counts), size), dtype=bool)
     chosen[users[:, None], order] = np.arange(size) < counts[:, None]

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms.base import Estimate, Mechanism
 from graphveil.mechanisms.registry import is_own_class, load_entry
 from graphveil.mechanisms.reports import Reports
@@ -284,7 +284,7 @@ def _sent(built: Any, watch: Watch, rows: Any, seed: int) -> SentReports:
             for look in (built.count, built.costs):
                 with suppress(Exception):  # whether they fail is judged elsewhere
                     look(rows)
-            message = Reports.to_bytes(built.randomize(rows, SeededWords(seed)))
+            message = Reports.to_bytes(built.randomize(rows, SeededBits(seed)))
         except Exception as raised:  # noqa: BLE001 -- told, not raised
             error = type(raised).__name__
     return SentReports(message, error, watch.said(), tuple(dict.fromkeys(watch.left)))
@@ -300,7 +300,7 @@ def _left_behind(built: Any, names: dict[str, set[str]], rows: Any, seed: int) -
             # Python seeds its generator anew in every process.
             random.seed(0)
             try:
-                built.randomize(rows, SeededWords(seed))
+                built.randomize(rows, SeededBits(seed))
             finally:
                 answer.write(pickle.dumps(dict(_kept(built, names))))
                 answer.close()

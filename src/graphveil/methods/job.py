@@ -142,7 +142,7 @@ class TrainingOptions:
 class Job:
     """Everything that a method is given for one run: the public graph, and users who answer plans and nothing else.
 
-    ``seed`` is that of the run, from which users draw too: draw from streams of your own, as SeededWords(seed, 1, …) are.
+    ``seed`` is that of the run, from which users draw too: draw from streams of your own, as SeededBits(seed, 1, …) are.
     ``raw`` are the raw features, which the code that runs an experiment gives to a method that claims no privacy.
     """
 

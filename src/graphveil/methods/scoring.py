@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from graphveil import denoise, learn
-from graphveil.channels.sampling import SeededWords
+from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import Estimate, PersonalMechanism, Reports
 from graphveil.mechanisms.features import value_mechanism
 from graphveil.methods.base import BaseSettings
@@ -105,8 +105,8 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     apart = job.task is LINK or job.settings.analysis in APART
     rounds: list[Scores] = []
     while len(rounds) < NULL_ROUNDS and len(rounds) * mechanism.shape.dimensions < NULL_SCORES:
-        words = SeededWords(job.seed, 1, len(rounds))
-        drawn = mechanism.randomize(nothing, words)
+        random_bits = SeededBits(job.seed, 1, len(rounds))
+        drawn = mechanism.randomize(nothing, random_bits)
         estimate = replace(drawn, answered=reports.answered).estimate()
         if apart and job.norms is None:
             estimate = estimate.first(NULL_SCORES)

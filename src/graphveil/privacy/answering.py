@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphveil.channels.sampling import SeededWords, Words
+from graphveil.channels.sampling import RandomBits, SeededBits
 from graphveil.errors import ClaimError, ClippedWarning, InputError, PrivacyError
 from graphveil.mechanisms import Mechanism, NeighbourLists, Reports, entry
 from graphveil.mechanisms.rows import row_norms
@@ -67,7 +67,7 @@ def answer(
     plan: Plan,
     private: Any,
     ledger: Ledger,
-    words: Words | None = None,
+    random_bits: RandomBits | None = None,
     *,
     blind: bool = False,
     unsound: bool = False,
@@ -88,7 +88,7 @@ def answer(
         The data of those whom the plan asks, in its order.
     ledger
         The ledger that is charged.
-    words
+    random_bits
         The source of random words; the operating system's by default.
     blind
         The control of a simulation: questions about features are charged alike and answered by the blinded
@@ -101,7 +101,7 @@ def answer(
     """
     plan = Plan.checked(plan)
     mechanism = plan.build()
-    if not (unsound and isinstance(words, SeededWords)):
+    if not (unsound and isinstance(random_bits, SeededBits)):
         _refuse_unsound(plan, mechanism)
     if mechanism.trust == "curator" and not curator:
         raise PrivacyError(
@@ -116,7 +116,7 @@ def answer(
     if blind and plan.subject == "features":
         mechanism = mechanism.blind()
     with np.errstate(all="ignore"):
-        return mechanism.randomize(private, words)
+        return mechanism.randomize(private, random_bits)
 
 
 def look_over(plan: Plan, private: Any) -> int:

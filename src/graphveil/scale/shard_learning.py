@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.sampling import SeededWords, code_type
+from graphveil.channels.sampling import SeededBits, code_type
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit, UnitResult, check_cost, make_job
@@ -147,7 +147,7 @@ class ShardUsers:
             SimulatedUsers(
                 PartitionHolder(self.shards, partition),
                 ledger,
-                SeededWords(self.seed, PARTITIONS, partition),
+                SeededBits(self.seed, PARTITIONS, partition),
                 blind=self.blind,
                 unsound=self.unsound,
             )

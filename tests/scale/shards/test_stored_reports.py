@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from graphveil import InputError, MessageError, Plan, SeededWords
+from graphveil import InputError, MessageError, Plan, SeededBits
 from graphveil.graphs import load
 from graphveil.privacy.plan import plan_digest
 from graphveil.scale import PartReports, facts, finish_reports, write_part_reports, write_shards
@@ -184,6 +184,6 @@ def test_answers_that_nobody_can_have_sent_are_refused(damaged, name, value, wor
 def test_links_are_not_kept(town):
     users, shards, number = town
     plan = Plan(mechanism="link-rr", epsilon=1.0, dims=400)
-    reports = plan.build().randomize(users.raw.asked(plan), SeededWords(1))
+    reports = plan.build().randomize(users.raw.asked(plan), SeededBits(1))
     with pytest.raises(InputError, match="a sharded graph numbers them anew"):
         write_reports(shards.path, shards.manifest, plan, reports, number)
