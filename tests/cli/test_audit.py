@@ -75,7 +75,7 @@ def test_settings_reach_the_audit(instant):
         4,
         False,
     )
-    assert settings["words"] is None
+    assert settings["random_bits"] is None
 
 
 def test_one_mechanism_is_audited_in_full_and_all_of_them_quickly(instant, capsys):
