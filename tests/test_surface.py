@@ -287,6 +287,10 @@ def modules_of(folder: Path, package: str) -> dict[str, Path]:
     return {".".join(parts).removesuffix(".__init__"): file for parts, file in files.items()}
 
 
+def is_for_types(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
 def import_graph(modules: Mapping[str, Path]) -> dict[str, set[str]]:
     """Which module imports which, sooner or later: functions count, and what a lazy package loads for its users.
 
@@ -295,11 +299,7 @@ def import_graph(modules: Mapping[str, Path]) -> dict[str, set[str]]:
     graph = {}
     for module, file in modules.items():
         tree = tree_of(file)
-        types = [
-            branch
-            for branch in ast.walk(tree)
-            if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
-        ]
+        types = [node for node in ast.walk(tree) if isinstance(node, ast.If) and is_for_types(node.test)]
         if file.name == "__init__.py":
             types = []
         for_types = {node for branch in types for statement in branch.body for node in ast.walk(statement)}

@@ -120,6 +120,12 @@ CASES = {
     "a wider range": ("range", asked(values(range=(0, 2))), asked(values()), AGREEMENT),
     "a narrowed range of a class": ("range", asked(of_class(range=(0, 0.5))), asked(of_class()), AGREEMENT),
     "narrowed norms": ("range", asked(norm(1.0)), asked(norm(2.0)), AGREEMENT),
+    "norms from above 0": (
+        "range",
+        asked(values(mechanism="laplace", of="norm", dims=1, range=(0.5, 2.0))),
+        asked(norm(2.0)),
+        AGREEMENT,
+    ),
     "a radius": (
         "range",
         asked(values(mechanism="privunit", epsilon=2.0, options={"radius": 0.1})),
