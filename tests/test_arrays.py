@@ -10,6 +10,7 @@ from graphveil import InputError
 from graphveil.files import read_array, read_arrays
 from tests.adversary.damage import headed
 from tests.adversary.memory import refused_in_small_memory
+from tests.together import together
 
 READ = "from graphveil.files import read_array; read_array(path, 'a row', 'mend it')"
 UNPACK = "from graphveil.files import read_arrays; read_arrays(path)"
@@ -28,7 +29,7 @@ def test_an_array_comes_back(tmp_path):
         assert np.array_equal(found, array) and found.dtype == array.dtype
 
 
-@pytest.mark.parametrize(
+@together(
     ("content", "said"),
     [
         (headed((1 << 40,), "<f8"), "should hold 8796093022208 bytes and holds 0: it is damaged"),

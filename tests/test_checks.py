@@ -7,6 +7,7 @@ import pytest
 
 from graphveil.checks import MAX_NUMBER, check_number, check_shares, check_whole, is_number, is_whole, short
 from graphveil.errors import InputError
+from tests.together import together
 
 NO_NUMBERS = [None, True, np.True_, "1", [1], np.array([1.0]), 1j, {}]
 INTEGERS = [3, np.int8(3), np.uint64(3)]
@@ -26,37 +27,37 @@ def test_an_integer_that_python_would_not_write_out_is_counted_in_bits():
     assert short(1 << 100_000) == "an integer of 100001 bits"
 
 
-@pytest.mark.parametrize("value", INTEGERS)
+@together("value", INTEGERS)
 def test_integers_are_whole(value):
     assert is_whole(value)
 
 
-@pytest.mark.parametrize("value", [*NO_NUMBERS, 1.0, np.float64(1)])
+@together("value", [*NO_NUMBERS, 1.0, np.float64(1)])
 def test_anything_else_is_not_whole(value):
     assert not is_whole(value)
 
 
-@pytest.mark.parametrize("value", [*INTEGERS, 0.5, np.float32(0.5), math.nan, math.inf])
+@together("value", [*INTEGERS, 0.5, np.float32(0.5), math.nan, math.inf])
 def test_integers_and_floats_are_numbers(value):
     assert is_number(value)
 
 
-@pytest.mark.parametrize("value", NO_NUMBERS)
+@together("value", NO_NUMBERS)
 def test_anything_else_is_no_number(value):
     assert not is_number(value)
 
 
-@pytest.mark.parametrize("value", INTEGERS)
+@together("value", INTEGERS)
 def test_a_whole_number_comes_back_as_a_plain_integer(value):
     assert type(check_whole(value, "hops")) is int
 
 
-@pytest.mark.parametrize("value", [2, 5])
+@together("value", [2, 5])
 def test_the_bounds_of_whole_numbers_can_be_taken(value):
     assert check_whole(value, "hops", least=2, most=5) == value
 
 
-@pytest.mark.parametrize(
+@together(
     ("bounds", "expected"),
     [
         ({}, "an integer"),
@@ -73,28 +74,28 @@ def test_a_refused_whole_number_is_named_with_what_was_expected_and_got(bounds, 
     assert refusal(check_whole, 1.5, "hops", **bounds) == f"hops must be {expected}, got 1.5"
 
 
-@pytest.mark.parametrize("value", [1, 6, -(1 << 80), 1 << 80, np.uint64(MAX_NUMBER + 1), 2.0, *NO_NUMBERS])
+@together("value", [1, 6, -(1 << 80), 1 << 80, np.uint64(MAX_NUMBER + 1), 2.0, *NO_NUMBERS])
 def test_what_is_not_a_whole_number_within_the_bounds_is_refused(value):
     assert "hops must be an integer from 2 to 5, got " in refusal(check_whole, value, "hops", least=2, most=5)
 
 
-@pytest.mark.parametrize("value", [*INTEGERS, 3.0, np.float32(3)])
+@together("value", [*INTEGERS, 3.0, np.float32(3)])
 def test_a_number_comes_back_as_a_plain_float(value):
     checked = check_number(value, "alpha")
     assert type(checked) is float and checked == 3.0
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0])
+@together("value", [0.0, 1.0])
 def test_least_and_most_can_be_taken(value):
     assert check_number(value, "share", least=0, most=1) == value
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0])
+@together("value", [0.0, 1.0])
 def test_above_and_below_cannot_be_taken(value):
     assert "strictly between 0 and 1" in refusal(check_number, value, "share", above=0, below=1)
 
 
-@pytest.mark.parametrize(
+@together(
     ("bounds", "expected"),
     [
         ({}, "a finite number"),
@@ -115,7 +116,7 @@ def test_a_refused_number_is_named_with_what_was_expected_and_got(bounds, expect
     assert refusal(check_number, "much", "alpha", **bounds) == f"alpha must be {expected}, got 'much'"
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1 << 2000, -(1 << 2000), *NO_NUMBERS])
+@together("value", [math.nan, math.inf, -math.inf, 1 << 2000, -(1 << 2000), *NO_NUMBERS])
 def test_what_is_not_a_finite_number_is_refused(value):
     assert "alpha must be a finite number, got " in refusal(check_number, value, "alpha")
 
@@ -124,7 +125,7 @@ def test_no_limit_is_a_number_where_that_is_said():
     assert check_number(math.inf, "max_memory", above=0, infinite=True) == math.inf
 
 
-@pytest.mark.parametrize("value", [math.nan, -math.inf, 0])
+@together("value", [math.nan, -math.inf, 0])
 def test_where_there_may_be_no_limit_bounds_hold_all_the_same(value):
     assert "a positive number" in refusal(check_number, value, "max_memory", above=0, infinite=True)
 
@@ -133,7 +134,7 @@ def test_shares_are_divided_by_their_sum():
     assert check_shares((1, 0, 3), "shares", 3).tolist() == [0.25, 0.0, 0.75]
 
 
-@pytest.mark.parametrize(
+@together(
     "values",
     [
         pytest.param([1, 2], id="too few"),

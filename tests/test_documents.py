@@ -13,6 +13,7 @@ from graphveil.experiments.study_result import KINDS
 from graphveil.mechanisms.registry import _entries
 from graphveil.methods import check_method
 from graphveil.methods.tasks import TASKS
+from tests.together import together
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = [
@@ -118,7 +119,7 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 5
 
 
-@pytest.mark.parametrize(
+@together(
     "name",
     [
         "README.md",

@@ -11,6 +11,7 @@ import pytest
 
 import graphveil
 from graphveil.extras import EXTRAS, install_sentence
+from tests.together import together
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -19,9 +20,11 @@ MODULES = {"scikit-learn": "sklearn", "prometheus-client": "prometheus_client"}
 HIDE = """
 import sys
 
+hidden = {hidden!r}
+
 class Hidden:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {hidden!r}:
+        if name.partition(".")[0] in hidden:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Hidden())
@@ -96,19 +99,43 @@ def test_the_version_stands_in_one_place():
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "src/graphveil/version.py"
 
 
+# One process: what is missing is there for the next, since nothing that was found before needs it.
+MISSING = """
+import contextlib, io, json
+from graphveil.__main__ import main
+
+def outcome(missing):
+    hidden.clear()
+    hidden.add(missing)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as ended:
+            return ended.code, out.getvalue(), err.getvalue()
+        except ModuleNotFoundError as error:
+            return type(error).__name__, str(error), err.getvalue()
+
+print(json.dumps({missing: outcome(missing) for missing in ("typer", "rich", "sqlite3")}))
+"""
+
+
+@pytest.fixture(scope="module")
+def without(tmp_path_factory):
+    """What the command comes to without a library."""
+    done = hidden_run(set(), MISSING, folder=tmp_path_factory.mktemp("missing"))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.parametrize("missing", ["typer", "rich"])
-def test_without_the_command_line_s_libraries_one_sentence_names_them(missing, tmp_path):
-    done = hidden_run({missing}, "from graphveil.__main__ import main\nmain()", folder=tmp_path)
-    assert done.returncode == 2 and done.stdout == ""
-    assert (
-        done.stderr == f"Error: this needs {missing}, which is not installed: pip install 'graphveil[cli]'\n"
-    )
+def test_without_the_command_line_s_libraries_one_sentence_names_them(missing, without):
+    said = f"Error: this needs {missing}, which is not installed: pip install 'graphveil[cli]'\n"
+    assert without[missing] == [2, "", said]
 
 
-def test_an_error_that_no_extra_mends_is_not_hidden(tmp_path):
-    code = "from graphveil.__main__ import main\nmain()"
-    done = hidden_run({"sqlite3"}, code, folder=tmp_path)
-    assert done.returncode == 1 and "No module named 'sqlite3'" in done.stderr
+def test_an_error_that_no_extra_mends_is_not_hidden(without):
+    assert without["sqlite3"] == ["ModuleNotFoundError", "No module named 'sqlite3'", ""]
 
 
 @pytest.fixture(scope="module")
@@ -122,13 +149,13 @@ def outcomes(tmp_path_factory):
     return dict(zip(commands, json.loads(done.stdout), strict=True))
 
 
-@pytest.mark.parametrize("command", WORKING)
+@together("command", WORKING)
 def test_the_command_line_alone_lists_audits_and_helps(command, outcomes):
     ended, out, err = outcomes[command]
     assert ended == 0 and (out + err).strip() and "Error" not in err
 
 
-@pytest.mark.parametrize("command", LEARNING)
+@together("command", LEARNING)
 def test_what_learns_names_the_extra_in_one_sentence(command, outcomes):
     ended, out, err = outcomes[command]
     assert (ended, out) == (2, "")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation import KILLED, NOT_COVERED, NOT_FOUND, SURVIVED, Mutant, changes, draw, is_another_program
+from tests.together import together
 
 ROOT = Path(__file__).parents[1]
 FILE = "src/graphveil/channels/toy.py"
@@ -52,7 +53,7 @@ def after(line, operator, nth=0):
     return change.applied(TOY).decode().splitlines()[change.lines[0] - 1].strip()
 
 
-@pytest.mark.parametrize(
+@together(
     ("line", "operator", "expected"),
     [
         ("LIMIT = 3", "constant: minus 1", "LIMIT = (3 - 1)"),

@@ -3,14 +3,14 @@
 import ast
 from pathlib import Path
 
-import pytest
+from tests.together import together
 
 ROOT = Path(__file__).parents[1]
 CHOSEN = (ROOT / "tests" / "quick.txt").read_text(encoding="utf-8").splitlines()
 ROOMS = sorted(path.parent.name for path in (ROOT / "src" / "graphveil").glob("*/__init__.py"))
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@together("room", ROOMS)
 def test_a_room_has_some_quick_tests(room):
     assert any(line.startswith(f"tests/{room}/") for line in CHOSEN)
 

@@ -7,12 +7,14 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import graphveil
+from tests.together import together
 
 SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
@@ -199,7 +201,7 @@ def test_the_public_names_are_these():
     assert set(graphveil.__all__) == PUBLIC
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@together("package", PACKAGES)
 def test_every_public_name_exists(package):
     module = importlib.import_module(package)
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
@@ -210,15 +212,21 @@ def listing_order(name: str) -> tuple[bool, bool, str]:
     return not name.isupper(), not name[0].isupper(), name
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@together("package", PACKAGES)
 def test_public_names_are_sorted_and_single(package):
     names = list(importlib.import_module(package).__all__)
     assert names == sorted(set(names), key=listing_order)
 
 
+@cache
+def tree_of(file: Path) -> ast.Module:
+    """What a file says; it is read once for all tests."""
+    return ast.parse(file.read_text())
+
+
 def imported_names(file: Path) -> set[str]:
     """What a file imports, in full: modules, and names of modules or packages; what only its types need is there too."""
-    return set(names_in(ast.walk(ast.parse(file.read_text())), file))
+    return set(names_in(ast.walk(tree_of(file)), file))
 
 
 def names_in(nodes: Iterable[ast.AST], file: Path) -> Iterator[str]:
@@ -279,6 +287,10 @@ def modules_of(folder: Path, package: str) -> dict[str, Path]:
     return {".".join(parts).removesuffix(".__init__"): file for parts, file in files.items()}
 
 
+def is_for_types(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
 def import_graph(modules: Mapping[str, Path]) -> dict[str, set[str]]:
     """Which module imports which, sooner or later: functions count, and what a lazy package loads for its users.
 
@@ -286,18 +298,11 @@ def import_graph(modules: Mapping[str, Path]) -> dict[str, set[str]]:
     """
     graph = {}
     for module, file in modules.items():
-        tree = ast.parse(file.read_text())
-        for_types = (
-            []
-            if file.name == "__init__.py"
-            else [
-                node
-                for branch in ast.walk(tree)
-                if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
-                for statement in branch.body
-                for node in ast.walk(statement)
-            ]
-        )
+        tree = tree_of(file)
+        types = [node for node in ast.walk(tree) if isinstance(node, ast.If) and is_for_types(node.test)]
+        if file.name == "__init__.py":
+            types = []
+        for_types = {node for branch in types for statement in branch.body for node in ast.walk(statement)}
         counted = [node for node in ast.walk(tree) if node not in for_types]
         names = {name if name in modules else name.rpartition(".")[0] for name in names_in(counted, file)}
         graph[module] = (names & set(modules)) - {module}
@@ -336,9 +341,7 @@ def test_the_check_of_circles_lets_types_pass(tmp_path):
 
 def imports_inside_functions(file: Path) -> set[str]:
     functions = [
-        node
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        node for node in ast.walk(tree_of(file)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     inside = [node for function in functions for node in ast.walk(function)]
     modules = {node.module or "" for node in inside if isinstance(node, ast.ImportFrom)}
@@ -358,19 +361,19 @@ def test_the_check_of_tops_sees_an_import_inside_a_function(tmp_path):
     assert imports_inside_functions(file) == {"json", "graphveil.learn"}
 
 
-@pytest.mark.parametrize("package", LAZY)
+@together("package", LAZY)
 def test_the_names_of_a_lazy_package_are_those_that_it_finds(package):
     module = importlib.import_module(package)
     assert set(module.__all__) - {"audit"} == set(module.__dir__())
 
 
-@pytest.mark.parametrize("room", ["attacks", "denoise", "learn", "linear"])
+@together("room", ["attacks", "denoise", "learn", "linear"])
 def test_modules_of_a_lazy_room_import_each_other_in_full(room):
     # Through the package, a circle of imports would go unnoticed.
     wrong = [
         file.name
         for file in (SOURCE / room).glob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(tree_of(file))
         if isinstance(node, ast.ImportFrom)
         for name in node.names
         if node.module == f"graphveil.{room}" or (node.module, name.name) == ("graphveil", room)
@@ -378,40 +381,56 @@ def test_modules_of_a_lazy_room_import_each_other_in_full(room):
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "packages", ["graphveil.denoise, graphveil.learn, graphveil.linear, graphveil.methods", "graphveil.cli"]
-)
-def test_importing_methods_or_commands_loads_nothing_heavy(packages):
-    code = f"""
+# One process: what each of them loads counts for those after it, too.
+LOADING = """
 import sys
-import {packages}
-print(sorted({HEAVY} & {{name.split(".")[0] for name in sys.modules}}))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
+def told():
+    print(sorted(sys.modules))
 
-CLIENT = """
-import sys
 import numpy as np
 import graphveil as gv
 plan = gv.Plan(mechanism="multibit", epsilon=1.0, dims=4, range=(0, 1))
 reports = gv.answer(plan, np.eye(4), gv.Ledger(4, 1.0))
 gv.Reports.from_bytes(reports.to_bytes(), plan.build()).estimate().dense()
-heavy = {"torch", "scipy", "typer", "rich", "numba", "sklearn", "matplotlib", "torch_geometric", "optuna", "pandas"}
-print(sorted(heavy & {name.split(".")[0] for name in sys.modules}))
+told()
+import graphveil.denoise, graphveil.learn, graphveil.linear, graphveil.methods
+told()
+import graphveil.cli
+told()
+graphveil.linear.SparseMatrix
+told()
 """
 
 
-def test_importing_graphveil_and_reporting_needs_numpy_and_pydantic_only():
-    done = subprocess.run([sys.executable, "-c", CLIENT], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+@pytest.fixture(scope="module")
+def loaded():
+    """The modules that are there after reporting, after methods, after the command line and after the use of a name."""
+    done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True)
+    return [set(ast.literal_eval(line)) for line in done.stdout.splitlines()]
+
+
+def packages_of(modules: Iterable[str]) -> set[str]:
+    return {name.split(".")[0] for name in modules}
+
+
+def test_importing_graphveil_and_reporting_needs_numpy_and_pydantic_only(loaded):
+    assert packages_of(loaded[0]) & (HEAVY | {"typer", "rich"}) == set()
+
+
+def test_importing_methods_or_commands_loads_nothing_heavy(loaded):
+    assert [packages_of(modules) & HEAVY for modules in loaded[1:3]] == [set(), set()]
+
+
+def test_using_a_name_of_a_lazy_package_loads_its_module_and_no_other(loaded):
+    room = {name for name in loaded[3] - loaded[2] if name.startswith("graphveil.linear.")}
+    assert "graphveil.linear.sparse" in room and "graphveil.linear.kernels" not in loaded[3]
 
 
 def test_a_class_name_is_used_once():
     places: dict[str, list[str]] = {}
     for file in SOURCE.rglob("*.py"):
-        for node in ast.parse(file.read_text()).body:
+        for node in tree_of(file).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(str(file.relative_to(SOURCE)))
     assert {name: files for name, files in places.items() if len(files) > 1} == {}

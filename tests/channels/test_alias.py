@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from graphveil.channels import TOTAL
 from graphveil.channels.sampling import AliasTable, code_type
 from tests.channels.reference import tables, whole_row
+from tests.together import together
 
 WORDS = 1 << 64
 # Rows in steps of 2^52 can be drawn from all 1024 beginnings of a word.
@@ -65,7 +66,7 @@ def test_shares_of_tied_and_empty_cells_are_exactly_the_counts(table: np.ndarray
     assert [built.shares(row, table.shape[1]) for row in range(len(table))] == table.tolist()
 
 
-@pytest.mark.parametrize("outputs", [127, 128, 129, 130, 255, 256, 257, 258, 512, 513, 514])
+@together("outputs", [127, 128, 129, 130, 255, 256, 257, 258, 512, 513, 514])
 @pytest.mark.parametrize("shape", ["even", "steep", "one empty"])
 def test_shares_are_exactly_the_counts_around_a_power_of_two(outputs: int, shape: str) -> None:
     weights = {

@@ -19,6 +19,7 @@ from graphveil.channels.exact import exp_below
 from graphveil.channels.sampling import BLOCK
 from graphveil.errors import ClaimError, InputError
 from tests.channels.reference import FakeBits, tables, whole_row
+from tests.together import together
 
 WORDS = 1 << 64
 
@@ -324,7 +325,7 @@ def test_draws_from_the_operating_system_unless_told_otherwise(monkeypatch: pyte
     assert channel_of(QUARTERS).respond(np.array([0, 1])).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
+@together("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
 @pytest.mark.parametrize("name", ["onebit", "piecewise", "kary", "latent"])
 def test_takes_symbols_of_any_integer_type(name: str, kind: str) -> None:
     channel = SAMPLERS[name]()

@@ -15,6 +15,7 @@ from graphveil.channels.exact import exp_below
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from tests.channels.reference import FakeBits, largest_divergence, largest_ratio, precise_exp, precise_log
+from tests.together import together
 
 SIZES, EPSILONS = [2, 3, 4, 9, 40], [1e-6, 0.005, 0.3, 1.0, 5.0, 20.0]
 
@@ -26,7 +27,7 @@ def next_rows(channel):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@together("epsilon", EPSILONS)
 def test_rows_sum_to_the_total(epsilon, size):
     channel = counting(epsilon, size)
     for number in range(size):
@@ -35,7 +36,7 @@ def test_rows_sum_to_the_total(epsilon, size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@together("epsilon", EPSILONS)
 def test_the_stated_loss_is_the_largest_ratio_of_numbers_that_differ_by_one(epsilon, size):
     channel = counting(epsilon, size)
     assert channel.worst.ratio == next_rows(channel)
@@ -46,7 +47,7 @@ def test_the_stated_loss_is_the_largest_ratio_of_numbers_that_differ_by_one(epsi
 
 
 @pytest.mark.parametrize("size", [*SIZES, 1000, 100_000])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@together("epsilon", EPSILONS)
 def test_the_budget_is_kept_and_hardly_any_of_it_wasted(epsilon, size):
     ratio = counting(epsilon, size).worst.ratio
     assert Fraction(epsilon) * (1 - Fraction(1, 10**10)) <= precise_log(ratio) <= Fraction(epsilon)

@@ -35,6 +35,7 @@ from tests.channels.reference import (
     tables,
     whole_row,
 )
+from tests.together import together
 
 ratios = st.builds(
     lambda bottom, more: Fraction(bottom + more, bottom), st.integers(1, TOTAL), st.integers(1, TOTAL)
@@ -338,9 +339,7 @@ def test_loss_at_delta_of_equal_rows_is_none() -> None:
 # Bad input.
 
 
-@pytest.mark.parametrize(
-    "epsilon", [0, -1, 0.0, -1e-9, math.nan, math.inf, -math.inf, True, "1", None, [1.0]]
-)
+@together("epsilon", [0, -1, 0.0, -1e-9, math.nan, math.inf, -math.inf, True, "1", None, [1.0]])
 def test_check_epsilon_refuses_what_is_no_positive_number(epsilon: object) -> None:
     with pytest.raises(InputError, match="epsilon must be a positive"):
         check_epsilon(epsilon)
@@ -357,7 +356,7 @@ def test_check_epsilon_gives_a_float(epsilon: object) -> None:
     assert type(check_epsilon(epsilon)) is float
 
 
-@pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, math.nan, math.inf, True, "0.1", None])
+@together("delta", [0, 1, -0.1, 1.5, math.nan, math.inf, True, "0.1", None])
 def test_check_delta_refuses_what_is_outside(delta: object) -> None:
     with pytest.raises(InputError, match="delta must be a number strictly between 0 and 1"):
         check_delta(delta)

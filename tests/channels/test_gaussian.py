@@ -18,18 +18,19 @@ from graphveil.channels.gaussian import (
 )
 from graphveil.errors import InputError
 from tests.channels import families
+from tests.together import together
 
 BOTH = pytest.mark.parametrize("family", [gaussian, analytic_gaussian])
-DELTAS = pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-6])
+DELTAS = together("delta", [1e-3, 1e-5, 1e-6])
 
 
-@pytest.mark.parametrize("x", [-5.0, 0.0, 1.0, 5.0, 10.0, 20.0])
+@together("x", [-5.0, 0.0, 1.0, 5.0, 10.0, 20.0])
 def test_upper_tail_is_accurate_far_out(x: float) -> None:
     assert upper_tail(np.array([x]))[0] == pytest.approx(norm.sf(x), rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
+@together("epsilon", [0.01, 1.0, 5.0])
+@together("sigma", [0.5, 1.0, 4.0])
 def test_delta_is_the_divergence_of_two_densities(epsilon: float, sigma: float) -> None:
     # ∫ max(0, φ(y-1) - e^ε φ(y+1)): the first is larger from y = εσ²/2 on.
     start = epsilon * sigma**2 / 2
@@ -38,7 +39,7 @@ def test_delta_is_the_divergence_of_two_densities(epsilon: float, sigma: float) 
 
 
 @DELTAS
-@pytest.mark.parametrize("epsilon", [1e-3, 0.01, 0.5, 1.0, 4.0, 10.0])
+@together("epsilon", [1e-3, 0.01, 0.5, 1.0, 4.0, 10.0])
 def test_analytic_sigma_is_the_root(epsilon: float, delta: float) -> None:
     assert analytic_sigma(epsilon, delta) == pytest.approx(families.analytic_sigma(epsilon, delta), rel=1e-7)
 
@@ -97,7 +98,7 @@ def test_the_claim_has_both_parts(family: object) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("delta", [0, 1, -1e-5, 2.0, math.nan, True, "0.1", None, [0.1]])
+@together("delta", [0, 1, -1e-5, 2.0, math.nan, True, "0.1", None, [0.1]])
 def test_refuses_a_delta(family: object, delta: object) -> None:
     with pytest.raises(InputError, match="delta must be a number strictly between 0 and 1"):
         family(0.5, delta)

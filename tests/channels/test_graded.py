@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from graphveil.channels import TOTAL, condensed, featurerr
 from graphveil.channels.graded import graded_masses, unbiased_outputs
 from graphveil.errors import InputError
+from tests.together import together
 
 
 def probabilities(epsilon: float, bins: int) -> np.ndarray:
@@ -22,8 +23,8 @@ def probabilities(epsilon: float, bins: int) -> np.ndarray:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-@pytest.mark.parametrize("bins", [2, 10, 33])
+@together("epsilon", [0.1, 1.0, 5.0])
+@together("bins", [2, 10, 33])
 def test_featurerr_has_the_printed_probabilities(epsilon: float, bins: int) -> None:
     assert np.allclose(
         featurerr(epsilon, bins).table / TOTAL, probabilities(epsilon, bins), rtol=1e-10, atol=0

@@ -10,6 +10,7 @@ import pytest
 from graphveil.channels import TOTAL, hybrid, onebit, piecewise
 from graphveil.channels.piecewise import ONE_BIT_BELOW, piecewise_share
 from tests.channels.families import onebit_variance, piecewise_variance
+from tests.together import together
 
 GRID = np.linspace(0, 1, 201)
 
@@ -20,7 +21,7 @@ def worst_variance(epsilon: float, share: float) -> float:
     return max(share * wave(x) + (1 - share) * bit(x) for x in GRID.tolist())
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 0.6, 0.609, 0.61, 0.65, 1.0, 3.0, 8.0])
+@together("epsilon", [0.1, 0.5, 0.6, 0.609, 0.61, 0.65, 1.0, 3.0, 8.0])
 def test_the_share_has_the_smallest_worst_variance(epsilon: float) -> None:
     chosen = worst_variance(epsilon, piecewise_share(epsilon))
     assert chosen <= min(worst_variance(epsilon, share) for share in GRID.tolist()) * (1 + 1e-9)

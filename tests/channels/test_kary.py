@@ -14,21 +14,22 @@ from graphveil.channels import TOTAL, Claim, KaryChannel, kary
 from graphveil.channels.exact import hockey_stick
 from graphveil.errors import InputError
 from tests.channels.reference import FakeBits, precise_exp, precise_log
+from tests.together import together
 
 WORDS = 1 << 64
 # Counts in steps of 2^52 can be drawn from all 1024 beginnings of a word.
 STEPS = 1 << 10
 
 
-@pytest.mark.parametrize("size", [2, 3, 7, 40, 1433])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+@together("size", [2, 3, 7, 40, 1433])
+@together("epsilon", [0.01, 1.0, 5.0])
 def test_the_own_symbol_has_its_share(epsilon: float, size: int) -> None:
     power = math.exp(epsilon)
     assert kary(epsilon, size).row(1)[1] / TOTAL == pytest.approx(power / (power + size - 1), rel=1e-9)
 
 
-@pytest.mark.parametrize("size", [2, 3, 7, 40, 1433])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+@together("size", [2, 3, 7, 40, 1433])
+@together("epsilon", [0.01, 1.0, 5.0])
 def test_another_symbol_has_its_share(epsilon: float, size: int) -> None:
     assert kary(epsilon, size).row(1)[0] / TOTAL == pytest.approx(
         1 / (math.exp(epsilon) + size - 1), rel=1e-9
@@ -133,7 +134,7 @@ def test_codes_have_the_smallest_type(size: int, kind: str) -> None:
 # Bad input.
 
 
-@pytest.mark.parametrize("size", [0, 1, -2, (1 << 24) + 1, 2.0, True, "3", None, [3]])
+@together("size", [0, 1, -2, (1 << 24) + 1, 2.0, True, "3", None, [3]])
 def test_refuses_a_size(size: object) -> None:
     with pytest.raises(InputError, match="number of symbols must be an integer from 2 to 16777216"):
         kary(1.0, size)

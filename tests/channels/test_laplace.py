@@ -14,8 +14,9 @@ from scipy.stats import laplace as laplace_law
 from graphveil.channels import TOTAL, laplace
 from graphveil.channels.laplace import laplace_cells, laplace_centres, laplace_masses
 from tests.channels.families import BUDGETS
+from tests.together import together
 
-SCALES = pytest.mark.parametrize("scale", [0.2, 0.5, 2.0, 20.0, 200.0])
+SCALES = together("scale", [0.2, 0.5, 2.0, 20.0, 200.0])
 
 
 def tail_edges(scale: float, reach: float, tails: int) -> np.ndarray:
@@ -23,7 +24,7 @@ def tail_edges(scale: float, reach: float, tails: int) -> np.ndarray:
     return reach - scale * np.log1p(-np.arange(tails) / tails)
 
 
-@pytest.mark.parametrize("epsilon", BUDGETS)
+@together("epsilon", BUDGETS)
 def test_every_cell_holds_2_to_the_40_counts(epsilon: float) -> None:
     assert laplace(epsilon).table.min() >= 1 << 40
 
@@ -34,7 +35,7 @@ def test_every_cell_holds_2_to_the_40_counts_at_any_epsilon(epsilon: float, poin
     assert laplace(epsilon, points).table.min() >= 1 << 40
 
 
-@pytest.mark.parametrize("epsilon", [1e-8, 1e-4, 15.0, 20.0])
+@together("epsilon", [1e-8, 1e-4, 15.0, 20.0])
 def test_no_cell_is_empty_even_beyond(epsilon: float) -> None:
     assert laplace(epsilon, 3).table.min() > 0
 
@@ -62,7 +63,7 @@ def test_the_masses_of_a_row_sum_to_one(scale: float) -> None:
 
 
 @SCALES
-@pytest.mark.parametrize("place", [0, 1, -2])
+@together("place", [0, 1, -2])
 def test_tail_cells_decode_to_their_mean(scale: float, place: int) -> None:
     inner, tails = laplace_cells(scale)
     edges = tail_edges(scale, inner[-1], tails)

@@ -9,12 +9,13 @@ import pytest
 
 from graphveil.channels import TOTAL, duchi, onebit
 from graphveil.channels.onebit import onebit_table
+from tests.together import together
 
-BUDGETS = pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 10.0])
+BUDGETS = together("epsilon", [0.01, 0.5, 1.0, 3.0, 10.0])
 
 
 @BUDGETS
-@pytest.mark.parametrize("x", [-1.0, -0.3, 0.0, 0.7, 1.0])
+@together("x", [-1.0, -0.3, 0.0, 0.7, 1.0])
 def test_answers_plus_one_as_often_as_it_should(epsilon: float, x: float) -> None:
     low, high = onebit(epsilon).table[:, 1] / TOTAL
     share = (1 + x) / 2  # rounded to ±1 at random first

@@ -10,8 +10,9 @@ from scipy.optimize import minimize_scalar
 
 from graphveil.channels import TOTAL, piecewise, pm_sub
 from tests.channels.families import window_variance
+from tests.together import together
 
-EPSILONS = pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0])
+EPSILONS = together("epsilon", [0.1, 1.0, 4.0, 8.0])
 MECHANISMS = pytest.mark.parametrize("name", ["piecewise", "pm-sub"])
 
 Density = tuple[list[float], list[float]]
@@ -46,7 +47,7 @@ def test_pm_sub_is_within_5_percent_of_the_best_window(epsilon: float) -> None:
 
 @MECHANISMS
 @EPSILONS
-@pytest.mark.parametrize("place", [0, 3, 8])
+@together("place", [0, 3, 8])
 def test_cells_have_the_mass_of_the_density(name: str, epsilon: float, place: int) -> None:
     channel = {"piecewise": piecewise, "pm-sub": pm_sub}[name](epsilon, 9)
     edges, heights = density(name, epsilon, np.linspace(-1, 1, 9)[place])

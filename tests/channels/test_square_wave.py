@@ -15,9 +15,10 @@ from graphveil.channels import TOTAL, square_wave
 from graphveil.channels.square_wave import SERIES_BELOW, half_width
 from tests.channels import families
 from tests.channels.reference import PRECISE
+from tests.together import together
 
-EPSILONS = pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0])
-VALUES = pytest.mark.parametrize("x", [-1.0, -0.3, 0.0, 0.8, 1.0])
+EPSILONS = together("epsilon", [0.1, 1.0, 4.0, 8.0])
+VALUES = together("x", [-1.0, -0.3, 0.0, 0.8, 1.0])
 
 
 def precise_half_width(epsilon: float) -> float:
@@ -67,7 +68,7 @@ def test_the_closed_form_is_the_variance_of_the_density(epsilon: float, x: float
 
 
 @EPSILONS
-@pytest.mark.parametrize("place", [0, 3, 8])
+@together("place", [0, 3, 8])
 def test_cells_have_the_mass_of_the_density(epsilon: float, place: int) -> None:
     channel, width, power = square_wave(epsilon, 9), families.half_width(epsilon), math.exp(epsilon)
     grid = np.linspace(-1, 1, 9)

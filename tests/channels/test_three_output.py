@@ -10,9 +10,10 @@ import pytest
 from graphveil.channels import TOTAL, onebit, three_output
 from graphveil.channels.onebit import CAPPED_ABOVE, SILENT_BELOW, zero_share
 from tests.channels.families import best_zero_share, worst_three_output_variance
+from tests.together import together
 
-EPSILONS = pytest.mark.parametrize("epsilon", [0.1, 0.69, 0.7, 0.8, 1.0, 1.3, 1.6, 1.7, 1.72, 2.0, 4.0, 10.0])
-THREE = pytest.mark.parametrize("epsilon", [0.7, 1.0, 1.6, 1.72, 4.0, 10.0])
+EPSILONS = together("epsilon", [0.1, 0.69, 0.7, 0.8, 1.0, 1.3, 1.6, 1.7, 1.72, 2.0, 4.0, 10.0])
+THREE = together("epsilon", [0.7, 1.0, 1.6, 1.72, 4.0, 10.0])
 
 
 @EPSILONS

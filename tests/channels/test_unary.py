@@ -15,12 +15,13 @@ from graphveil.channels.exact import exp_below
 from graphveil.channels.unary import bit_channel
 from graphveil.errors import InputError
 from tests.channels.families import bit_rates
+from tests.together import together
 
 BOTH = pytest.mark.parametrize("family", [latent, ome], ids=["latent", "ome"])
 
 
-@pytest.mark.parametrize("name", ["latent", "ome"])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
+@together("name", ["latent", "ome"])
+@together("epsilon", [0.1, 1.0, 6.0])
 def test_bits_answer_1_as_often_as_they_should(name: str, epsilon: float) -> None:
     channel = {"latent": latent, "ome": ome}[name](epsilon, 5)
     shares = [(part.row(1)[1] / TOTAL, part.row(0)[1] / TOTAL) for part in channel.bits]
@@ -28,7 +29,7 @@ def test_bits_answer_1_as_often_as_they_should(name: str, epsilon: float) -> Non
 
 
 @BOTH
-@pytest.mark.parametrize("bits", [1, 2, 3, 10])
+@together("bits", [1, 2, 3, 10])
 def test_the_budget_is_the_sum_over_all_bits(family: object, bits: int) -> None:
     channel = family(1.0, bits)
     assert channel.loss == Loss.total(part.loss for part in channel.bits)
@@ -46,7 +47,7 @@ def test_a_latent_bit_at_the_whole_budget_overspends() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 6.0])
+@together("epsilon", [1e-3, 1.0, 6.0])
 def test_every_string_of_3_bits_is_unbiased(family: object, epsilon: float) -> None:
     channel = family(epsilon, 3)
     outputs = [Fraction(value) for value in channel.outputs.tolist()]
@@ -93,7 +94,7 @@ def test_a_symmetric_bit_with_a_large_budget_keeps_its_claim() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("bits", [0, 17, -1, 2.0, True, "3", [3]])
+@together("bits", [0, 17, -1, 2.0, True, "3", [3]])
 def test_refuses_bits(family: object, bits: object) -> None:
     family(1.0, 1)  # True and 1 are the same key in a dictionary
     with pytest.raises(InputError, match="bits must be an integer from 1 to 16"):

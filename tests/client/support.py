@@ -11,7 +11,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from graphveil import Plan
-from graphveil.client import Agreement, Cap, Device, Held, Offer, Response
+from graphveil.client import Agreement, Calls, Cap, Device, Held, Offer, Response, enrol
 from graphveil.privacy import Envelope, Invitation, Question, SignedQuestion, SignedSuccession, Succession
 from graphveil.privacy.people import people_digests
 from tests.watchdog import folder_prefix
@@ -39,9 +39,9 @@ PUBLIC = public_key(PRIVATE)
 INVITATION = Invitation(b"sixteen bytes...", PUBLIC)
 COLLECTION, PSEUDONYM, USER = "c0" * 16, "0f" * 16, 17
 PURPOSE = "to learn what people like"
-NOW = 1_800_000_000
+NOW, URL = 1_800_000_000, "http://localhost"
 OFFER = Offer(COLLECTION, PUBLIC, PURPOSE, Cap(4.0, 1e-4), 4, (0.0, 1.0), False, 3, True)
-AGREEMENT = Agreement(OFFER, "http://localhost", PSEUDONYM, USER, OFFER.cap, NOW - 10)
+AGREEMENT = Agreement(OFFER, URL, PSEUDONYM, USER, OFFER.cap, NOW - 10)
 # Numbers that would be seen in any message that holds one.
 ROW = [0.123454321, 0.987656789, 0.555111555, 0.777333777]
 HELD = Held(row=ROW)
@@ -76,9 +76,26 @@ def succession(number, /, **told):
     return sign_succession(Succession(**{**usual, "made": NOW + number, **told}), old, new)
 
 
+def new_device(folder, now=NOW, name="device.sqlite"):
+    """A device that has agreed to nothing yet."""
+    return Device(Path(folder) / "books" / name, witnesses=Path(folder) / "witnesses", clock=lambda: now)
+
+
 def device_in(folder, agreement=AGREEMENT, now=NOW, name="device.sqlite"):
-    device = Device(Path(folder) / "books" / name, witnesses=Path(folder) / "witnesses", clock=lambda: now)
+    device = new_device(folder, now, name)
     device.agree(agreement)
+    return device
+
+
+def calls(transport):
+    """Calls that are tried once."""
+    return Calls(transport, lambda call: call())
+
+
+def enrolled(folder, transport, invitation=INVITATION, **terms):
+    """A device that takes part in the collection of a server."""
+    device = new_device(folder)
+    enrol(device, calls(transport), URL, invitation.token(), HELD, clock=lambda: NOW - 10, **terms)
     return device
 
 

@@ -10,6 +10,7 @@ from graphveil.client.agreement import FEW_PEOPLE, check_excluded, read_agreemen
 from graphveil.errors import StoreError
 from graphveil.mechanisms.limits import MAX_DIMS
 from tests.client.support import AGREEMENT, OFFER
+from tests.together import together
 
 DAY = 86_400
 
@@ -41,7 +42,7 @@ def test_periods_are_counted_from_enrolment():
     assert [monthly.period(1000, 1000 + passed) for passed in times] == [0, 0, 0, 1, 3]
 
 
-@pytest.mark.parametrize(
+@together(
     "wrong",
     [
         {"dims": 0},

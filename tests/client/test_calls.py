@@ -17,20 +17,18 @@ from tests.client.support import (
     USER,
     Server,
     asked,
+    calls,
     succession,
     values,
 )
-
-
-def calls(server):
-    return Calls(server, lambda call: call())
+from tests.together import together
 
 
 def test_an_offer_is_read():
     assert calls(Server()).offer() == OFFER
 
 
-@pytest.mark.parametrize(
+@together(
     "wrong",
     [
         {"cap": 4.0},

@@ -120,6 +120,12 @@ CASES = {
     "a wider range": ("range", asked(values(range=(0, 2))), asked(values()), AGREEMENT),
     "a narrowed range of a class": ("range", asked(of_class(range=(0, 0.5))), asked(of_class()), AGREEMENT),
     "narrowed norms": ("range", asked(norm(1.0)), asked(norm(2.0)), AGREEMENT),
+    "norms from above 0": (
+        "range",
+        asked(values(mechanism="laplace", of="norm", dims=1, range=(0.5, 2.0))),
+        asked(norm(2.0)),
+        AGREEMENT,
+    ),
     "a radius": (
         "range",
         asked(values(mechanism="privunit", epsilon=2.0, options={"radius": 0.1})),
@@ -191,8 +197,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_is_refused_with_its_reason_and_costs_nothing(case, folder):
-    reason, wrong, _, agreement = CASES[case]
+def test_it_is_refused_at_no_cost_and_its_legitimate_twin_is_answered_and_charged(case, folder):
+    reason, wrong, twin, agreement = CASES[case]
     device = device_in(folder, agreement)
     for attempt in (device.look, lambda *given: device.answer(*given, ALL_HELD)):
         with pytest.raises(RefusalError) as caught:
@@ -200,12 +206,6 @@ def test_it_is_refused_with_its_reason_and_costs_nothing(case, folder):
         assert caught.value.reason == reason
         assert digits_of_row(str(caught.value)) == []
     assert device.spendings()[0].lines == ()
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_its_legitimate_twin_is_answered_and_charged(case, folder):
-    *_, twin, agreement = CASES[case]
-    device = device_in(folder, agreement)
     inquiry = device.look(agreement.collection, twin)
     sealed = device.answer(agreement.collection, twin, ALL_HELD)
     message_of(sealed, inquiry.question.plan).check()

@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from graphveil import InputError
-from graphveil.client import Calls, Cap, Device, Held, enrol, own_credential, visit
+from graphveil.client import Cap, Device, Held, own_credential, visit
 from graphveil.client.agreement import write_agreement
 from graphveil.errors import ServerError
 from graphveil.privacy import Invitation
@@ -18,31 +18,17 @@ from tests.client.support import (
     AGREEMENT,
     COLLECTION,
     HELD,
-    INVITATION,
-    NOW,
     PUBLIC,
     Server,
+    calls,
     credentials_of,
     drawn_credential,
+    enrolled,
+    new_device,
     values,
 )
 
-URL = "http://localhost"
 NEW = Invitation(b"another sixteen.", PUBLIC)
-
-
-def device_of(folder):
-    return Device(folder / "books" / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: NOW)
-
-
-def calls(transport):
-    return Calls(transport, lambda call: call())
-
-
-def enrolled(folder, transport, invitation=INVITATION, **terms):
-    device = device_of(folder)
-    enrol(device, calls(transport), URL, invitation.token(), HELD, clock=lambda: NOW - 10, **terms)
-    return device
 
 
 def current(device):
@@ -82,7 +68,7 @@ def test_an_enrolment_that_was_lost_is_repeated_with_the_same_credential(folder,
     server = Server()
     with pytest.raises(ServerError):
         enrolled(folder, Losing(server, "/v1/enrolment", after))
-    assert device_of(folder).agreements() == ()
+    assert new_device(folder).agreements() == ()
     device = enrolled(folder, server)
     assert set(hashes(server, "/v1/enrolment")) == {credential_hash(current(device)).hex()} == {server.known}
 
@@ -110,7 +96,7 @@ def test_a_device_that_is_killed_while_it_enrols_enrols_with_the_same_credential
         if step == 3:
             patch.setattr(Device, "agree", lambda *_: die())
         assert ended(forked(lambda: enrolled(folder, transport))) == -signal.SIGKILL
-    assert device_of(folder).agreements() == ()
+    assert new_device(folder).agreements() == ()
     if heard.exists():
         server("POST", "/v1/enrolment", heard.read_bytes())
     assert heard.exists() == (step > 1)
@@ -121,14 +107,14 @@ def test_a_device_that_is_killed_while_it_enrols_enrols_with_the_same_credential
 
 def earlier(folder, layout=2, former="made by the collector"):
     """The device of an earlier version, which a collector has given a credential."""
-    device = device_of(folder)
+    device = new_device(folder)
     told = json.loads(write_agreement(AGREEMENT)) | {"credential": former}
     with sqlite3.connect(device.path) as books:
         books.execute("DROP TABLE credentials")
         books.execute("INSERT INTO agreements VALUES (?, ?, NULL)", (COLLECTION, json.dumps(told)))
         books.execute(f"PRAGMA user_version = {layout}")
     books.close()
-    return device_of(folder)
+    return new_device(folder)
 
 
 def test_a_device_of_an_earlier_version_registers_by_itself_at_its_next_visit(folder):
@@ -185,7 +171,7 @@ def test_a_new_invitation_whose_answer_was_lost_can_be_used_again(folder, after)
     before = current(enrolled(folder, server))
     with pytest.raises(ServerError):
         enrolled(folder, Losing(server, "/v1/enrolment", after), NEW)
-    assert current(device_of(folder)) == before
+    assert current(new_device(folder)) == before
     device = enrolled(folder, server, NEW)
     assert credential_hash(current(device)).hex() == server.known != credential_hash(before).hex()
     assert len(set(hashes(server, "/v1/enrolment"))) == 2
@@ -197,7 +183,7 @@ def test_a_new_invitation_with_other_terms_is_refused_before_anything_is_sent(fo
     before = current(enrolled(folder, server))
     with pytest.raises(InputError, match="hold for good"):
         enrolled(folder, server, NEW, **other)
-    assert current(device_of(folder)) == before
+    assert current(new_device(folder)) == before
     assert len(hashes(server, "/v1/enrolment")) == 1
 
 
@@ -207,7 +193,7 @@ def test_a_new_invitation_of_somebody_else_is_refused_and_changes_nothing(folder
     server.enrolment = {"pseudonym": "aa" * 16}
     with pytest.raises(InputError, match="hold for good"):
         enrolled(folder, server, NEW)
-    assert current(device_of(folder)) == before
+    assert current(new_device(folder)) == before
 
 
 def test_books_that_have_lost_an_answered_collection_have_their_cap_spent_after_a_new_invitation(folder):
@@ -228,7 +214,7 @@ def test_books_that_have_lost_an_answered_collection_have_their_cap_spent_after_
 
 def test_a_device_without_a_credential_says_to_enrol(folder):
     with pytest.raises(InputError, match="enrol with a token first"):
-        own_credential(device_of(folder), calls(Server()), COLLECTION)
+        own_credential(new_device(folder), calls(Server()), COLLECTION)
 
 
 def test_nothing_that_goes_wrong_shows_a_credential(folder):

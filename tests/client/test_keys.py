@@ -9,6 +9,7 @@ from graphveil.client.keys import KeyChain, enrolled_chain
 from graphveil.errors import RefusalError
 from graphveil.privacy import SignedSuccession, Succession
 from tests.client.support import COLLECTION, NOW, PUBLIC, private_key, public_key, succession
+from tests.together import together
 
 FIRST, SECOND, THIRD = succession(1), succession(2), succession(3)
 KEYS = [public_key(private_key(number)) for number in range(4)]
@@ -75,7 +76,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("which", WRONG)
+@together("which", WRONG)
 def test_nothing_else_moves_a_device(which):
     shown, said = WRONG[which]
     with pytest.raises(RefusalError, match=said) as caught:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import pytest
 
 from graphveil.channels.exact import Claim
-from graphveil.client import Calls, Device, Held, Visited, enrol, visit
+from graphveil.client import Held, Visited, enrol, visit
 from graphveil.client.visit import VisitSummary, check_links, known_agreement
 from graphveil.errors import InputError, RefusalError
-from tests.client.support import AGREEMENT, COLLECTION, HELD, INVITATION, NOW, Server, values
-
-URL = "http://localhost"
+from tests.client.support import (
+    AGREEMENT,
+    COLLECTION,
+    HELD,
+    INVITATION,
+    NOW,
+    URL,
+    Server,
+    calls,
+    new_device,
+    values,
+)
 
 
 @pytest.fixture
 def device(folder):
-    return Device(folder / "books" / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: NOW)
-
-
-def calls(server):
-    return Calls(server, lambda call: call())
+    return new_device(folder)
 
 
 def test_an_agreement_is_known_by_its_server(device):

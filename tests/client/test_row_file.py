@@ -8,6 +8,7 @@ import pytest
 from graphveil import InputError, Ledger, Plan, answer
 from graphveil.client.held import read_held, read_links
 from tests.client.support import ROW, digits_of_row
+from tests.together import together
 
 
 def written(folder, name, text):
@@ -45,7 +46,7 @@ def test_an_object_may_hold_more_than_values(tmp_path):
     assert held.subjects == ("features", "label", "level", "links")
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "text", "said"),
     [
         ("me.csv", "0.123454321,0.987656789 private\n", "column 2 of .* must be a number"),

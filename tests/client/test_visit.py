@@ -12,7 +12,7 @@ import graphveil.client
 import graphveil.client.device as device_module
 from graphveil import InputError, Plan, PrivacyError, Reports
 from graphveil.channels.exact import Claim
-from graphveil.client import Calls, Cap, Device, Held, Response, enrol, give_row, visit
+from graphveil.client import Calls, Cap, Held, Response, enrol, give_row, visit
 from graphveil.errors import RefusalError, ServerError
 from graphveil.privacy import Envelope, Invitation
 from graphveil.privacy.credential import credential_hash
@@ -24,32 +24,22 @@ from tests.client.support import (
     NOW,
     OFFER,
     ROW,
+    URL,
     USER,
     Server,
     asked,
+    calls,
     credentials_of,
     digits_of_row,
+    enrolled,
+    new_device,
     private_key,
     public_key,
     succession,
     values,
 )
 
-TOKEN, URL = INVITATION.token(), "http://localhost"
-
-
-def fresh(folder):
-    return Device(folder / "books" / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: NOW)
-
-
-def calls(server):
-    return Calls(server, lambda call: call())
-
-
-def enrolled(folder, server, **terms):
-    device = fresh(folder)
-    enrol(device, calls(server), URL, TOKEN, HELD, clock=lambda: NOW - 10, **terms)
-    return device
+TOKEN = INVITATION.token()
 
 
 def test_an_enrolment_is_kept(folder):
@@ -80,7 +70,7 @@ def test_a_purpose_of_signs_is_a_purpose(folder):
     server = Server(offer={"purpose": signs})
     (agreement,) = enrolled(folder, server).agreements()
     question = asked(values(), purpose=signs)
-    assert fresh(folder).look(agreement.collection, question).question.purpose == signs
+    assert new_device(folder).look(agreement.collection, question).question.purpose == signs
 
 
 def test_the_owners_cap_and_exclusions_are_agreed_on(folder):
@@ -105,7 +95,7 @@ def test_a_collection_that_has_grown_is_the_same_and_what_was_agreed_on_stays(fo
 def test_a_server_with_another_key_than_the_invitation_is_refused_before_anything_is_sent(folder):
     server, other = Server(), Invitation(INVITATION.secret, bytes(32)).token()
     with pytest.raises(RefusalError, match="not the collection that invited you") as caught:
-        enrol(fresh(folder), calls(server), URL, other, HELD)
+        enrol(new_device(folder), calls(server), URL, other, HELD)
     assert caught.value.reason == "key"
     assert [path for _, path, *_ in server.calls] == ["/v1/collection", "/v1/keys"]
 
@@ -124,7 +114,7 @@ def test_terms_that_do_not_fit_are_refused_before_anything_is_sent(folder, terms
     server = Server()
     told = {"token": TOKEN, "held": HELD, **terms}
     with pytest.raises(InputError, match=said):
-        enrol(fresh(folder), calls(server), URL, **told)
+        enrol(new_device(folder), calls(server), URL, **told)
     assert all(method == "GET" for method, *_ in server.calls)
 
 
@@ -136,7 +126,7 @@ def test_an_owner_who_does_not_agree_does_not_take_part(folder):
         return False
 
     with pytest.raises(RefusalError) as caught:
-        enrol(fresh(folder), calls(server), URL, TOKEN, HELD, agree=agree)
+        enrol(new_device(folder), calls(server), URL, TOKEN, HELD, agree=agree)
     assert caught.value.reason == "owner" and asked_for == [("to learn what people like", Cap(4.0, 1e-4))]
     assert all(method == "GET" for method, *_ in server.calls)
 
@@ -306,7 +296,7 @@ LINKS = Plan(mechanism="link-rr", epsilon=2.0, dims=40, users=(USER,))
 
 def linked(folder, server, ids):
     """A device whose owner has a list of links, and what is held."""
-    device, held = fresh(folder), replace(HELD, neighbour_ids=ids)
+    device, held = new_device(folder), replace(HELD, neighbour_ids=ids)
     enrol(device, calls(server), URL, TOKEN, held, clock=lambda: NOW - 10)
     return device, held
 
@@ -379,7 +369,7 @@ def test_links_are_not_given_to_a_collection_that_asks_for_none(folder):
     with pytest.raises(InputError, match="asks nobody for links"):
         linked(folder, server, ("p3",))
     assert [path for _, path, *_ in server.calls] == ["/v1/collection", "/v1/keys"]
-    device = fresh(folder)
+    device = new_device(folder)
     held = replace(HELD, neighbours=[3])
     agreement = enrol(device, calls(server), URL, TOKEN, held, clock=lambda: NOW - 10)
     assert agreement.subjects == ("features",)
@@ -425,7 +415,7 @@ def test_a_server_with_another_key_and_no_succession_gets_no_answer(folder):
 
 @pytest.mark.parametrize("invited", [0, 1, 2])
 def test_an_invitation_from_before_a_change_is_good_after_it(folder, invited):
-    server, device = rotated(Server(plans=[values()]), 2), fresh(folder)
+    server, device = rotated(Server(plans=[values()]), 2), new_device(folder)
     token = Invitation(b"sixteen bytes...", public_key(private_key(invited))).token()
     agreement = enrol(device, calls(server), URL, token, HELD, clock=lambda: NOW)
     assert agreement.offer.key == public_key(private_key(2))
@@ -458,7 +448,7 @@ def set_back(folder, server):
         shutil.rmtree(folder / name)
         shutil.copytree(folder / "image" / name, folder / name)
     server.plans.append(values(round=3))
-    return fresh(folder)
+    return new_device(folder)
 
 
 def outcome(seen):

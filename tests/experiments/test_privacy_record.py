@@ -8,6 +8,7 @@ from graphveil import Ledger, Plan
 from graphveil.experiments.energy import experiment_of
 from graphveil.experiments.experiment import Experiment
 from graphveil.privacy.record import Cost, Privacy, Round, artefact_statement, privacy_record
+from tests.people import class_plan
 
 
 def cost(epsilon, **more):
@@ -156,20 +157,6 @@ def test_a_record_survives_json(privacy):
 # The class that a public model gives
 
 
-def class_plan(users, epsilon=2.0, classes=2):
-    return Plan(
-        mechanism="krr",
-        of="class",
-        epsilon=epsilon,
-        classes=classes,
-        dims=2,
-        range=(0, 1),
-        users=users,
-        model={"kind": "linear", "weights": [[1, 0], [0, 1], [1, 1]], "bias": [0, 0, 0]},
-        lists=[list(range(classes))] * len(users),
-    )
-
-
 def charged(*plans, budget=9.0):
     ledger = Ledger(9, budget)
     for plan in plans:
@@ -182,7 +169,7 @@ def values(epsilon, **more):
 
 
 def test_classes_of_different_users_cost_what_one_of_them_spends_and_are_told_as_such():
-    privacy = charged(class_plan((0, 1)), class_plan((2, 3, 4), classes=3))
+    privacy = charged(class_plan((0, 1), epsilon=2.0), class_plan((2, 3, 4), epsilon=2.0, classes=3))
     assert (privacy.features.epsilon, privacy.total.epsilon, privacy.labels) == (2.0, 2.0, None)
     assert privacy.sentence == (
         "Users reported the class that a public model gives to the own row at ε = 2; the server needs no trust."
@@ -195,14 +182,14 @@ def test_classes_of_different_users_cost_what_one_of_them_spends_and_are_told_as
 
 
 def test_values_of_some_users_and_classes_of_others_are_alternatives():
-    privacy = charged(values(2.0, users=(0, 1)), class_plan((2, 3)))
+    privacy = charged(values(2.0, users=(0, 1)), class_plan((2, 3), epsilon=2.0))
     assert privacy.sentence.startswith(
         "Users reported features or the class that a public model gives to the own row at ε = 2;"
     )
 
 
 def test_values_and_classes_of_the_same_users_add_up():
-    privacy = charged(values(1.0), class_plan((2, 3)))
+    privacy = charged(values(1.0), class_plan((2, 3), epsilon=2.0))
     assert privacy.features.epsilon == privacy.total.epsilon == 3.0
     assert "features and the class that a public model gives to the own row at ε = 3" in privacy.sentence
 

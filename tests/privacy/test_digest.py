@@ -9,6 +9,7 @@ import pytest
 from graphveil import Plan
 from graphveil.channels.channel import canonical
 from graphveil.privacy.plan import described, plan_digest
+from tests.together import together
 
 MODEL = {"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]}
 CLASS = {
@@ -61,7 +62,7 @@ def test_numbers_that_are_equal_have_the_same_digest_however_they_are_written(sa
     assert plan_digest(Plan(**{**SKETCH, "options": options, **same})) == plan_digest(plan)
 
 
-@pytest.mark.parametrize(
+@together(
     "other",
     [
         {"epsilon": 3.0000000000000004},

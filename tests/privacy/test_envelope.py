@@ -10,6 +10,7 @@ import pytest
 
 from graphveil import InputError, MessageError, Plan
 from graphveil.privacy.envelope import PREFIX, Envelope, Question, SignedQuestion, envelope_size
+from tests.together import together
 
 ENVELOPE = Envelope("00" * 15 + "01", "0f" * 16, "ab" * 32, b"report")
 PLAN = Plan(mechanism="krr", epsilon=1.0, classes=3, users=(7,))
@@ -77,7 +78,7 @@ def altered(**fields):
     return json.dumps({**json.loads(QUESTION.payload()), **fields}).encode()
 
 
-@pytest.mark.parametrize(
+@together(
     ("payload", "said"),
     [
         (b"{", "no JSON"),
@@ -118,7 +119,7 @@ def test_a_signed_question_travels_as_base64():
     assert signed.signed == PREFIX + QUESTION.payload() == b"graphveil-question-1\n" + signed.payload
 
 
-@pytest.mark.parametrize(
+@together(
     "told",
     [
         None,

@@ -7,6 +7,7 @@ from graphveil import InputError
 from graphveil.mechanisms import PublicRange
 from graphveil.mechanisms.classes import MAX_SCORE
 from graphveil.privacy import integer_model
+from tests.together import together
 
 RANDOM = np.random.default_rng(5)
 USERS, DIMS, CLASSES, UNITS = 800, 12, 5, 7
@@ -36,8 +37,8 @@ def agrees(mine, theirs, error):
     assert (mine.argmax(axis=1) == theirs.argmax(axis=1))[clear].all()
 
 
-@pytest.mark.parametrize("span", [(0, 1), (-1, 1), (-3.0, 5.5), (2.0, 7.0), (-4.0, -1.0)])
-@pytest.mark.parametrize("levels", [None, 4096])
+@together("span", [(0, 1), (-1, 1), (-3.0, 5.5), (2.0, 7.0), (-4.0, -1.0)])
+@together("levels", [None, 4096])
 def test_a_linear_model_agrees_where_margins_are_larger_than_rounding(span, levels):
     weights, bias = RANDOM.normal(size=(CLASSES, DIMS)), RANDOM.normal(size=CLASSES)
     model, scale = integer_model(weights, bias, span, levels=levels)
@@ -118,7 +119,7 @@ def test_a_model_that_says_nothing_can_stand_in_for_one_that_comes_later():
     assert (model.weights.largest, scale) == (0, 2.0**16 - 1)
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "words"),
     [
         ({"weights": [[1.0, np.nan]], "bias": [0.0]}, "must be finite"),

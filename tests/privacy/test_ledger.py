@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from graphveil import BudgetError, Claim, InputError, Ledger, Plan
 from graphveil.errors import PrivacyError
 from graphveil.privacy import ledger as ledger_module
+from tests.people import class_plan
+from tests.together import together
 
 
 def label_plan(epsilon, **more):
@@ -91,7 +93,7 @@ def test_the_books_cannot_be_changed_from_outside():
     assert ledger.budget.tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize(
+@together(
     ("arguments", "words"),
     [
         ((-1, 1.0), "users must be an integer"),
@@ -214,7 +216,7 @@ def test_without_budgets_by_level_a_personal_plan_needs_the_largest():
     assert ledger.spent.tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "words"),
     [
         ({"by_level": [1.0]}, "levels must be 2 integers"),
@@ -279,20 +281,6 @@ def test_a_ledger_cannot_be_copied(duplicate):
 
 
 # Plans for different users are alternatives
-
-
-def class_plan(users, epsilon=1.0, classes=2):
-    return Plan(
-        mechanism="krr",
-        of="class",
-        epsilon=epsilon,
-        classes=classes,
-        dims=2,
-        range=(0, 1),
-        users=users,
-        model={"kind": "linear", "weights": [[1, 0], [0, 1], [1, 1]], "bias": [0, 0, 0]},
-        lists=[list(range(classes))] * len(users),
-    )
 
 
 def test_groups_of_different_users_cost_the_most_that_one_of_them_spends():

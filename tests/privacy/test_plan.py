@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphveil import Claim, InputError, Plan
+from tests.together import together
 
 FEATURES = {"mechanism": "multibit", "epsilon": 1.0, "dims": 8, "range": (0, 1)}
 
@@ -40,7 +41,7 @@ def test_delta_is_charged_where_the_mechanism_has_one():
     assert plan.claim == Claim(1.0, 1e-4)
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "words"),
     [
         ({"epsilon": 0}, "epsilon must be a positive finite number, got 0.0"),
@@ -130,8 +131,8 @@ def test_a_norm_is_one_value_of_the_features(change):
 # Strictness
 
 
-@pytest.mark.parametrize("field", ["epsilon", "delta", "dims", "sampled", "round", "classes", "levels"])
-@pytest.mark.parametrize("value", ["1", True])
+@together("field", ["epsilon", "delta", "dims", "sampled", "round", "classes", "levels"])
+@together("value", ["1", True])
 def test_a_number_is_neither_text_nor_true(field, value):
     with pytest.raises(InputError, match=f"{field}: "):
         Plan(**{**FEATURES, field: value})
@@ -257,7 +258,7 @@ def test_a_plan_for_a_class_survives_json():
     assert not {"model", "lists", "offsets"} & set(json.loads(Plan(**FEATURES).to_json()))
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "words"),
     [
         ({"model": None}, "needs model, lists, classes, dims, range: model is missing"),

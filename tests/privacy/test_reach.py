@@ -5,6 +5,7 @@ import pytest
 
 from graphveil import Plan
 from graphveil.privacy import attributes_in_reach
+from tests.together import together
 
 ROWS = {"mechanism": "multibit", "epsilon": 1.0, "dims": 4, "range": (0, 1), "users": (0,)}
 LINEAR = {"kind": "linear", "weights": [[3, 0, 0, 1], [0, 2, 0, 0], [1, 0, 5, 0]], "bias": [1, 0, 0]}
@@ -48,12 +49,12 @@ PLANS = [
 ]
 
 
-@pytest.mark.parametrize(("plan", "reached"), PLANS)
+@together(("plan", "reached"), PLANS)
 def test_these_attributes_are_in_reach(plan, reached):
     assert attributes_in_reach(plan, 4).tolist() == [bool(each) for each in reached]
 
 
-@pytest.mark.parametrize(("plan", "reached"), PLANS)
+@together(("plan", "reached"), PLANS)
 def test_what_is_out_of_reach_changes_the_chance_of_no_report(plan, reached):
     mechanism, source = plan.build(), np.random.default_rng(1)
     for place in np.flatnonzero(~attributes_in_reach(plan, 4)):

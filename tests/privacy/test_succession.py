@@ -7,6 +7,7 @@ import pytest
 from graphveil.errors import MessageError
 from graphveil.privacy import SignedSuccession, Succession
 from graphveil.privacy.succession import MAX_STATEMENT
+from tests.together import together
 
 TOLD = Succession("c0" * 16, 2, bytes(range(32)), bytes([7]) * 32, 1_800_000_000)
 SIGNED = SignedSuccession(TOLD.payload(), bytes([1]) * 64, bytes([2]) * 64)
@@ -23,7 +24,7 @@ def changed(**fields):
     return json.dumps({**json.loads(TOLD.payload()), **fields}).encode()
 
 
-@pytest.mark.parametrize(
+@together(
     ("payload", "said"),
     [
         (b"no json", "is no JSON"),
