@@ -85,7 +85,7 @@ def check_forgotten(seed):
         collection.database.close()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_nothing_of_whoever_was_forgotten_is_left_in_the_files(seed):
     check_forgotten(seed)
 

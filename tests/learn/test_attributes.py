@@ -13,7 +13,7 @@ from graphveil.learn.attribute_analysis import (
     sparse_model_scores,
 )
 from graphveil.learn.attributes import ranking
-from tests.cases import each
+from tests.failures import each
 from tests.learn.analysis import SILENT, decided, largest_tensor, plain_values, setting
 
 

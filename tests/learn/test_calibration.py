@@ -14,8 +14,8 @@ from graphveil.learn.calibration import (
     log_losses,
     tempered,
 )
-from tests.cases import each
 from tests.collectives import parted
+from tests.failures import each
 from tests.learn.graphs import as_graph
 
 NO_EDGES = np.empty(0)

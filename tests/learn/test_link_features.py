@@ -14,7 +14,7 @@ from graphveil.learn.link_scores import (
     spectrum,
     walk_scores,
 )
-from tests.cases import each
+from tests.failures import each
 from tests.learn.graphs import small_graph
 
 GRAPH = small_graph()[0]

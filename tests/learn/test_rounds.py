@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import norm
 
 from graphveil.channels.sampling import SeededBits
 from graphveil.learn.inputs import precisions, report_input, rounds_input
 from graphveil.mechanisms import mechanism
-from tests.cases import each as check_each
+from tests.failures import each as check_each
+from tests.learn.graphs import dense
 
 D = 12
 
@@ -27,11 +27,6 @@ def rows_of(users=200, seed=0):
 
 def asked(mechanisms, rows):
     return [each.randomize(rows, SeededBits(7, number)) for number, each in enumerate(mechanisms)]
-
-
-def dense(inputs):
-    """A sparse matrix as a dense one, by its product with the identity."""
-    return (inputs @ torch.eye(inputs.shape[1])).double().numpy()
 
 
 POOLED = {"pool": [1, 4, 5], "from_pool": 1.4}

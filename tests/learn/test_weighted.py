@@ -17,7 +17,7 @@ from graphveil.learn.training import (
     weight_gradient,
 )
 from graphveil.linear.pairs import PairPattern
-from tests.cases import each
+from tests.failures import each
 from tests.learn.graphs import small_graph
 
 GRAPH, ROWS, LABELS = small_graph()

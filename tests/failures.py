@@ -1,4 +1,4 @@
-"""Several cases in one test: all of them are tried, and the failure names each that failed."""
+"""Several cases in one test, where what they need is prepared once: all are tried, and the failure names each that failed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def each(cases: Iterable[Any], check: Callable[[Any], None]) -> None:
     for case in cases:
         try:
             check(case)
-        except (Exception, pytest.fail.Exception) as error:
+        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - it must not hide the others
             failed.append(f"{str(case)[:60]}: {type(error).__name__}: {error}")
     assert not failed, f"{len(failed)} failed:\n" + "\n".join(failed)
