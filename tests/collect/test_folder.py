@@ -4,29 +4,35 @@ import pytest
 
 from graphveil.collect.folder import CollectionSettings, read_settings, write_settings
 from graphveil.errors import InputError
+from tests.failures import each
 
 GOOD = {"id": "ab" * 16, "purpose": 'to "learn" — something\nnew', "epsilon": 2.0}
 FEATURES = {"dims": 8, "range": (-1.0, 1.0)}
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
+def test_settings_come_back_as_they_were(tmp_path):
+    def check(more):
+        settings = CollectionSettings(**GOOD, **more)
+        write_settings(tmp_path, settings)
+        assert read_settings(tmp_path) == settings
+        (tmp_path / "collection.toml").unlink()
+
+    more = [
         {},
         {"delta": 1e-6, "retention": 30, "classes": 4},
         {**FEATURES, "binary": True, "volunteers": True},
         {"database": "postgresql://me:secret@host/name"},
-    ],
-)
-def test_settings_come_back_as_they_were(tmp_path, more):
-    settings = CollectionSettings(**GOOD, **more)
-    write_settings(tmp_path, settings)
-    assert read_settings(tmp_path) == settings
+    ]
+    each(more, check)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
+def test_settings_that_do_not_fit_are_refused():
+    def check(case):
+        wrong, sentence = case
+        with pytest.raises(InputError, match=sentence):
+            CollectionSettings(**{**GOOD, **wrong})
+
+    cases = [
         ({"purpose": " "}, "purpose must be a text"),
         ({"epsilon": 0}, "epsilon must be a positive finite number, got 0"),
         ({"delta": 1.0}, "delta must be"),
@@ -35,18 +41,17 @@ def test_settings_come_back_as_they_were(tmp_path, more):
         ({"dims": 3, "range": (1, 0)}, "range"),
         ({"volunteers": True}, "give dims and range"),
         ({"retention": 0}, "retention must be an integer of at least 1"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(wrong, sentence):
-    with pytest.raises(InputError, match=sentence):
-        CollectionSettings(**{**GOOD, **wrong})
+    ]
+    each(cases, check)
 
 
-@pytest.mark.parametrize("content", ["nothing", "id = 1", "purpose = 'x'\nepsilon = 1\nid='a'\nother = 2"])
-def test_a_file_that_holds_none_is_refused(tmp_path, content):
-    (tmp_path / "collection.toml").write_text(content)
-    with pytest.raises(InputError, match=r"collection\.toml"):
-        read_settings(tmp_path)
+def test_a_file_that_holds_none_is_refused(tmp_path):
+    def check(content):
+        (tmp_path / "collection.toml").write_text(content)
+        with pytest.raises(InputError, match=r"collection\.toml"):
+            read_settings(tmp_path)
+
+    each(["nothing", "id = 1", "purpose = 'x'\nepsilon = 1\nid='a'\nother = 2"], check)
 
 
 def test_nobody_is_told_where_the_database_is():

@@ -14,6 +14,7 @@ import uvicorn
 from graphveil.collect.app import create_app
 from graphveil.collect.server import CollectorProtocol
 from tests.collect.small import made
+from tests.failures import each
 
 HEAD = b"PUT /v1/rounds/1/reports/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\n"
 
@@ -31,10 +32,10 @@ def listening_for(app):
     listening.close()
 
 
-@pytest.fixture
-def port(tmp_path):
-    """A collector that listens."""
-    collection = made(tmp_path / "c")
+@pytest.fixture(scope="module")
+def port(tmp_path_factory):
+    """A collector that listens, to all tests of this file."""
+    collection = made(tmp_path_factory.mktemp("listening") / "c")
     with listening_for(create_app(collection)) as number:
         yield number
     collection.database.close()
@@ -52,22 +53,22 @@ def said(port, *parts):
     return whole
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_what_is_no_http_is_a_problem_too(port, caplog):
+    def check(data):
+        head, _, body = said(port, data).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ") and b"content-type: application/problem+json" in head.lower()
+        assert b"connection: close" in head.lower()
+        assert json.loads(body)["status"] == 400
+
+    wrong = [
         b"no request at all\r\n\r\n",
         "GET /v1/collection/\xe9 HTTP/1.1\r\nHost: x\r\n\r\n".encode("latin-1"),
         "GET /v1/collection/é HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
         b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100) + b"\r\n\r\n",
-    ],
-)
-def test_what_is_no_http_is_a_problem_too(port, data, caplog):
-    head, _, body = said(port, data).partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 400 ") and b"content-type: application/problem+json" in head.lower()
-    assert b"connection: close" in head.lower()
-    assert json.loads(body)["status"] == 400
+    ]
+    each(wrong, check)
     assert not [record for record in caplog.records if record.levelno > logging.WARNING]
 
 

@@ -10,6 +10,7 @@ from graphveil.graphs.graph import symmetric_csr
 from graphveil.mechanisms import ClassModel, NeighbourLists, Reports
 from graphveil.mechanisms.reports import message_limit
 from graphveil.privacy import Ledger, Plan, answer, join_parts
+from tests.failures import each
 
 USERS = 9
 ROWS = np.random.default_rng(0).random((USERS, 300))
@@ -26,13 +27,15 @@ def sent_by(plan, private, ledger):
     return reports, [reports.row(user).to_bytes() for user in range(reports.users)]
 
 
-@pytest.mark.parametrize("mechanism", FEATURES)
-def test_features(mechanism):
-    plan = Plan(mechanism=mechanism, epsilon=2.0, dims=300, range=(0, 1), **FEATURES[mechanism])
-    reports, messages = sent_by(plan, ROWS, Ledger(USERS, 9.0))
-    order = np.random.default_rng(1).permutation(USERS)
-    assert read_messages(plan.build(), order, [messages[place] for place in order], USERS) == reports
-    assert {len(message) for message in messages} == {message_limit(plan.build())}
+def test_features():
+    def check(mechanism):
+        plan = Plan(mechanism=mechanism, epsilon=2.0, dims=300, range=(0, 1), **FEATURES[mechanism])
+        reports, messages = sent_by(plan, ROWS, Ledger(USERS, 9.0))
+        order = np.random.default_rng(1).permutation(USERS)
+        assert read_messages(plan.build(), order, [messages[place] for place in order], USERS) == reports
+        assert {len(message) for message in messages} == {message_limit(plan.build())}
+
+    each(FEATURES, check)
 
 
 def test_whoever_is_silent_is_marked():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from graphveil.graphs.graph import UNKNOWN, Graph, symmetric_csr
 from graphveil.graphs.splits import RandomSplit, Split
+from graphveil.learn.targets import Targets
 from graphveil.mechanisms.rows import PublicRange
 
 
@@ -35,3 +37,12 @@ def as_graph(pairs, labels, features, split: Split, name="small") -> Graph:
         split.validation,
         split.test,
     )
+
+
+def targets_of(graph: Graph) -> Targets:
+    return Targets(*(torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)))
+
+
+def dense(inputs):
+    """A sparse matrix as a dense one, by its product with the identity."""
+    return (inputs @ torch.eye(inputs.shape[1])).double().numpy()

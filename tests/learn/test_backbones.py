@@ -86,38 +86,27 @@ def test_first_values_are_those_of_pyg(pair, request):
     assert all(torch.equal(given[each], expected[each]) for each in expected)
 
 
-@pytest.mark.parametrize("form", ["sparse", "dense"])
-def test_outputs_equal_plain_pyg(pair, form, request):
+def test_outputs_and_gradients_equal_plain_pyg(pair, request):
     model, graph, rows = pair
-    inputs = raw_input(csr_matrix(rows) if form == "sparse" else rows)
     plain = plain_pyg(request.node.callspec.params["pair"], model, graph, 16, nn.SELU())
     expected = plain(torch.from_numpy(rows), edges_of(graph))
-    assert largest_gap(model(inputs, Topology(graph)), expected) < TOLERANCE
-
-
-def test_gradients_equal_plain_pyg(pair, request):
-    model, graph, rows = pair
+    inputs = {"sparse": raw_input(csr_matrix(rows)), "dense": raw_input(rows)}
+    gaps = {form: largest_gap(model(each, Topology(graph)), expected) for form, each in inputs.items()}
+    assert max(gaps.values()) < TOLERANCE, gaps
     weights = torch.randn(graph.node_count, graph.class_count)
-    plain = plain_pyg(request.node.callspec.params["pair"], model, graph, 16, nn.SELU())
-    (plain(torch.from_numpy(rows), edges_of(graph)) * weights).sum().backward()
+    (expected * weights).sum().backward()
     wanted = [parameter.grad for parameter in plain.parameters()]
-    (model(raw_input(csr_matrix(rows)), Topology(graph)) * weights).sum().backward()
+    (model(inputs["sparse"], Topology(graph)) * weights).sum().backward()
     gaps = [largest_gap(p.grad, want) for p, want in zip(model.parameters(), wanted, strict=True)]
     assert max(gaps) < TOLERANCE
 
 
-def test_nothing_random_happens_in_the_first_layer(pair):
-    model, graph, rows = pair
-    model.train()
-    topology, inputs = Topology(graph), raw_input(csr_matrix(rows))
-    torch.testing.assert_close(model.first(inputs, topology), model.first(inputs, topology), rtol=0, atol=0)
-
-
-def test_dropout_acts_in_training_only(pair):
+def test_dropout_acts_in_training_only_and_never_in_the_first_layer(pair):
     model, graph, rows = pair
     topology, inputs = Topology(graph), raw_input(csr_matrix(rows))
     torch.testing.assert_close(model(inputs, topology), model(inputs, topology), rtol=0, atol=0)
     model.train()
+    torch.testing.assert_close(model.first(inputs, topology), model.first(inputs, topology), rtol=0, atol=0)
     linear = isinstance(model, SGC)
     assert torch.equal(model(inputs, topology), model(inputs, topology)) is linear
 

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphveil.learn.label_models import choose_blend, mix
 
@@ -30,7 +32,7 @@ def test_of_equals_the_first_is_taken_and_nothing_is_added_for_nothing():
     assert choose_blend({"first": rows, "second": rows}, accuracy_on(np.array([0])), 4) == {"first": 1.0}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@given(st.integers(0, 1000))
 def test_more_rounds_are_never_worse_than_the_best_alone(seed):
     random = np.random.default_rng(seed)
     labels = random.integers(0, 3, 50)
@@ -54,8 +56,7 @@ def test_the_best_alone_stays_where_whatever_is_added_spoils_it():
     assert weights == {"best": 1.0}
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 4])
-@pytest.mark.parametrize("seed", range(10))
+@given(st.integers(0, 1000), st.integers(1, 4))
 def test_no_blend_is_below_a_candidate_by_the_metric_whatever_the_loss(seed, rounds):
     # As structure judges: the metric first, then the likelihood, in single precision, many ties.
     random = np.random.default_rng(seed)

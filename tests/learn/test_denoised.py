@@ -10,8 +10,7 @@ from tests.learn.analysis import setting
 from tests.learn.graphs import small_graph
 
 
-@pytest.mark.parametrize("name", ["multibit", "piecewise", "laplace"])
-@pytest.mark.parametrize("hops", [0, 1, 3])
+@pytest.mark.parametrize(("name", "hops"), [("multibit", 0), ("piecewise", 1), ("laplace", 3)])
 def test_blocks_and_products_are_those_of_the_plain_matrix(name, hops):
     values, plain, _ = setting(name, hops)
     assert values.shape == plain.shape

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from graphveil.channels.sampling import SeededBits
 from graphveil.learn.inputs import answer_squares, divided_input, joined_input
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import mechanism
+from tests.learn.graphs import dense
 
 D, USERS = 10, 300
 SHARES = [0.0, 0.4, 0.0, 0.3, 0.1, 0.1, 0.0, 0.1, 0.0, 0.0]
@@ -29,10 +29,6 @@ def divided(debiased=True, shares=SHARES, seed=1):
 def sampled():
     made = mechanism("piecewise", epsilon=2.0, dims=D, range=(0, 1), sampled=2)
     return made.randomize(rows_of(), SeededBits(9))
-
-
-def dense(inputs):
-    return (inputs @ torch.eye(inputs.shape[1])).double().numpy()
 
 
 @pytest.mark.parametrize("by_precision", [True, False])

@@ -5,14 +5,13 @@ import pytest
 import torch
 
 from graphveil.graphs.splits import Split
-from graphveil.learn import MultilabelTargets, Targets, Topology
+from graphveil.learn import MultilabelTargets, Topology
 from graphveil.learn.label_models import as_probabilities, class_shares, spread, training_labels
-from tests.learn.graphs import as_graph, small_graph
+from tests.learn.graphs import as_graph, small_graph, targets_of
 
 
 def labels_of(graph):
-    targets = Targets(*(torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)))
-    return training_labels(targets, graph.class_count)
+    return training_labels(targets_of(graph), graph.class_count)
 
 
 def after(hops, labels, matrix, alpha):

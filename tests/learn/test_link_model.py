@@ -3,19 +3,15 @@ import pytest
 import torch
 
 from graphveil.graphs.splits import RandomSplit
-from graphveil.learn import Schedule, Targets
+from graphveil.learn import Schedule
 from graphveil.learn.label_models import ROW_NORM, LinkModel, adjacency_rows, fit_link
 from graphveil.linear import SparseMatrix
-from tests.learn.graphs import as_graph, small_graph
+from tests.learn.graphs import as_graph, small_graph, targets_of
 
 
 def whole(graph, **options):
     """The matrix of everybody's rows and columns."""
     return SparseMatrix.from_scipy(adjacency_rows(graph, **options))
-
-
-def targets_of(graph):
-    return Targets(*(torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)))
 
 
 @pytest.mark.parametrize("by_degree", [False, True])

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from graphveil.graphs.part import Group
-from graphveil.learn import Schedule, Targets, Topology
+from graphveil.learn import Schedule, Topology
 from graphveil.learn.label_models import (
     LABEL_SCALE,
     MASKS,
@@ -18,17 +18,13 @@ from graphveil.learn.label_models import (
 from graphveil.learn.label_models import fit_masked as fit_on
 from graphveil.learn.topology import dropout
 from tests.collectives import parted
-from tests.learn.graphs import as_graph, small_graph
+from tests.learn.graphs import as_graph, small_graph, targets_of
 
 
 def mask(labels, train, share):
     """Hide a share of the training users: the labels that are left, and who is hidden."""
     hidden, _ = draw_mask(None, Group.alone(train.numpy()), share)
     return without_hidden(labels, hidden, share, len(train)), hidden
-
-
-def targets_of(graph):
-    return Targets(*(torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)))
 
 
 def network_of(graph, seed=0, **options):

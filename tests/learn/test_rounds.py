@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import norm
 
 from graphveil.channels.sampling import SeededBits
 from graphveil.learn.inputs import precisions, report_input, rounds_input
 from graphveil.mechanisms import mechanism
+from tests.failures import each as check_each
+from tests.learn.graphs import dense
 
 D = 12
 
@@ -28,11 +29,6 @@ def asked(mechanisms, rows):
     return [each.randomize(rows, SeededBits(7, number)) for number, each in enumerate(mechanisms)]
 
 
-def dense(inputs):
-    """A sparse matrix as a dense one, by its product with the identity."""
-    return (inputs @ torch.eye(inputs.shape[1])).double().numpy()
-
-
 POOLED = {"pool": [1, 4, 5], "from_pool": 1.4}
 PAIRS = {
     "both even": [built(), built()],
@@ -44,21 +40,27 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("columns", ["precision", "unbiased"])
 @pytest.mark.parametrize("case", PAIRS)
-def test_it_is_the_weighted_sum_of_all_estimates(case, columns):
+def test_it_is_the_weighted_sum_of_all_estimates(case):
     mechanisms = PAIRS[case]
     reports = asked(mechanisms, rows_of())
-    weights = np.array([each.asking.inclusion / each.answer_square for each in mechanisms])
-    if columns == "unbiased":
-        sums = weights.sum(axis=0)
-        weights = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
-    plain = sum(
-        weight * (each.estimate().dense() - 0.5) for each, weight in zip(reports, weights, strict=True)
-    )
-    found = dense(rounds_input(reports, 0.25, columns))
-    scale = np.linalg.norm(found) / np.linalg.norm(plain)
-    np.testing.assert_allclose(found, scale * plain, rtol=1e-5, atol=1e-5 * np.abs(found).max())
+    precise = np.array([each.asking.inclusion / each.answer_square for each in mechanisms])
+    sums = precise.sum(axis=0)
+    weights = {
+        "precision": precise,
+        "unbiased": np.divide(precise, sums, out=np.zeros_like(precise), where=sums > 0),
+    }
+
+    def check(columns):
+        plain = sum(
+            weight * (each.estimate().dense() - 0.5)
+            for each, weight in zip(reports, weights[columns], strict=True)
+        )
+        found = dense(rounds_input(reports, 0.25, columns))
+        scale = np.linalg.norm(found) / np.linalg.norm(plain)
+        np.testing.assert_allclose(found, scale * plain, rtol=1e-5, atol=1e-5 * np.abs(found).max())
+
+    check_each(weights, check)
 
 
 @pytest.mark.parametrize("case", PAIRS)
@@ -106,26 +108,29 @@ def test_unbiased_columns_have_the_rows_as_their_mean(case):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("columns", ["precision", "unbiased"])
 @pytest.mark.parametrize("case", PAIRS)
-def test_rows_have_the_norm_that_is_asked_for(case, columns):
+def test_rows_have_the_norm_that_is_asked_for(case):
     """20,000 random rows; six standard errors, seed fixed. What two rounds say about the same value adds up."""
     rows = rows_of(20_000, seed=3)
     if case == "piecewise":
         # Its constants take all inputs of the channel as equally likely.
         inputs = PAIRS[case][0].channels[0].inputs
         rows = (np.random.default_rng(3).choice(inputs, rows.shape) + 1) / 2
-    squares = (dense(rounds_input(asked(PAIRS[case], rows), 0.25, columns)) ** 2).sum(axis=1)
-    weights = np.array(precisions(PAIRS[case]))
-    if columns == "unbiased":
-        weights = weights / np.maximum(weights.sum(axis=0), 1e-300)
-    apart = sum(
-        weight**2 * each.asking.factors * each.scale * each.answer_square
-        for weight, each in zip(weights, PAIRS[case], strict=True)
-    ).sum()
-    together = (weights.sum(axis=0) ** 2 - (weights**2).sum(axis=0)).sum() * ((rows - 0.5) ** 2).mean()
-    expected = 0.25**2 * D * (1 + together / apart)
-    assert abs(squares.mean() - expected) < 6 * squares.std() / math.sqrt(len(squares)) + 1e-5 * expected
+    reports, precise = asked(PAIRS[case], rows), np.array(precisions(PAIRS[case]))
+    weights_of = {"precision": precise, "unbiased": precise / np.maximum(precise.sum(axis=0), 1e-300)}
+
+    def check(columns):
+        squares = (dense(rounds_input(reports, 0.25, columns)) ** 2).sum(axis=1)
+        weights = weights_of[columns]
+        apart = sum(
+            weight**2 * each.asking.factors * each.scale * each.answer_square
+            for weight, each in zip(weights, PAIRS[case], strict=True)
+        ).sum()
+        together = (weights.sum(axis=0) ** 2 - (weights**2).sum(axis=0)).sum() * ((rows - 0.5) ** 2).mean()
+        expected = 0.25**2 * D * (1 + together / apart)
+        assert abs(squares.mean() - expected) < 6 * squares.std() / math.sqrt(len(squares)) + 1e-5 * expected
+
+    check_each(weights_of, check)
 
 
 def test_one_round_that_asks_evenly_is_the_usual_input():

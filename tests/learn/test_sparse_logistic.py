@@ -24,8 +24,7 @@ def objective(rows, labels, weights, intercept, strength):
     return float(np.mean(np.logaddexp.reduce(scores, 1) - chosen) + strength * np.abs(weights).sum())
 
 
-@pytest.mark.parametrize("scale", [1.0, 1000.0])
-@pytest.mark.parametrize("share", [0.5, 0.1, 0.02])
+@pytest.mark.parametrize(("share", "scale"), [(0.5, 1000.0), (0.1, 1.0), (0.02, 1000.0)])
 def test_it_reaches_the_optimum_of_scikit_learn(share, scale):
     problem, rows, labels = dense_problem(scale=scale)
     strength = share * problem.strongest

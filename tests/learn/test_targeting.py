@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphveil.errors import InputError
@@ -21,6 +21,7 @@ from graphveil.learn.attributes import (
     signal,
 )
 from graphveil.mechanisms.features import Asking
+from tests.failures import each
 
 RANDOM = np.random.default_rng(0)
 NULL = RANDOM.chisquare(3, 1000) / 3
@@ -40,25 +41,22 @@ def test_equal_scores_are_ranked_by_number():
     assert ranking(np.array([1.0, 2.0, 1.0, 2.0])).tolist() == [1, 3, 0, 2]
 
 
-@pytest.mark.parametrize(
-    ("asked", "rho", "pool"),
-    [
-        (2, 0.5, (4,)),
-        (3, 0.5, (4,)),
-        (4, 0.5, (3, 4)),
-        (1, 0.9, ()),
-        (1, 1.0, (4,)),
-        (5, 0.0, ()),
-        (10, 0.3, (2, 3, 4)),
-    ],
-)
-def test_the_printed_rule_takes_the_best_rounded_down(asked, rho, pool):
-    found = (
-        printed_target(np.arange(5.0), asked, rho)
-        if asked <= 5
-        else printed_target(np.concatenate([np.arange(5.0), np.full(20, -1.0)]), asked, rho)
-    )
-    assert found == Target(pool, float(len(pool)))
+def test_the_printed_rule_takes_the_best_rounded_down():
+    pools = {
+        (2, 0.5): (4,),
+        (3, 0.5): (4,),
+        (4, 0.5): (3, 4),
+        (1, 0.9): (),
+        (1, 1.0): (4,),
+        (5, 0.0): (),
+        (10, 0.3): (2, 3, 4),
+    }
+    more = np.concatenate([np.arange(5.0), np.full(20, -1.0)])
+    found = {
+        (asked, rho): printed_target(np.arange(5.0) if asked <= 5 else more, asked, rho)
+        for asked, rho in pools
+    }
+    assert found == {each: Target(pool, float(len(pool))) for each, pool in pools.items()}
 
 
 def test_a_product_just_below_an_integer_counts_as_that_integer():
@@ -85,12 +83,15 @@ def test_no_share_for_the_best_means_no_pool_and_not_that_they_are_left_out():
         assert found == Target() and found.options == {}
 
 
-@pytest.mark.parametrize("size", [0, 41, -1])
-def test_a_pool_of_more_attributes_than_there_are_is_refused(size):
-    with pytest.raises(InputError, match="pool must be an integer from 1 to 40, the number of attributes"):
-        pooled_target(scores_of(), 1, 0.5, size)
-    with pytest.raises(InputError, match="pool must be an integer from 1 to 40, the number of attributes"):
-        expected_target(scores_of([1]), NULL, 1, size=size)
+def test_a_pool_of_more_attributes_than_there_are_is_refused():
+    def check(size):
+        words = "pool must be an integer from 1 to 40, the number of attributes"
+        with pytest.raises(InputError, match=words):
+            pooled_target(scores_of(), 1, 0.5, size)
+        with pytest.raises(InputError, match=words):
+            expected_target(scores_of([1]), NULL, 1, size=size)
+
+    each([0, 41, -1], check)
 
 
 @given(
@@ -149,11 +150,11 @@ def test_where_nothing_stands_out_nothing_is_favoured():
     assert expected_target(np.ones(1), NULL, 1) == Target()
 
 
-@pytest.mark.parametrize("asked", [1, 2, 3])
-def test_a_few_clear_attributes_are_the_pool(asked):
+def test_a_few_clear_attributes_are_the_pool():
     clear = (3, 11, 17, 30)
-    found = expected_target(scores_of(clear, height=2000.0), NULL, asked)
-    assert found.pool == clear and found.from_pool > 0.6 * asked
+    for asked in (1, 2, 3):
+        found = expected_target(scores_of(clear, height=2000.0), NULL, asked)
+        assert found.pool == clear and found.from_pool > 0.6 * asked, asked
 
 
 def test_what_is_given_is_kept():
@@ -171,11 +172,10 @@ def test_the_whole_share_goes_to_a_pool_of_the_best_size():
         assert expected_target(scores, NULL, asked, rho=1.0) == Target(clear, float(asked))
 
 
-@pytest.mark.parametrize("size", [None, 1, 8, 39])
-def test_the_best_are_never_asked_less_often_than_the_others(size):
-    for seed in range(10):
-        found = expected_target(scores_of([2], height=1.0, seed=seed), NULL, 2, size=size)
-        assert found.from_pool >= 2 * len(found.pool) / 40 * (1 - 1e-12)
+@given(st.one_of(st.none(), st.integers(1, 39)), st.integers(0, 1000))
+def test_the_best_are_never_asked_less_often_than_the_others(size, seed):
+    found = expected_target(scores_of([2], height=1.0, seed=seed), NULL, 2, size=size)
+    assert found.from_pool >= 2 * len(found.pool) / 40 * (1 - 1e-12)
 
 
 def error_of(weight, null, asked, size, share, before=0.0):
@@ -186,9 +186,11 @@ def error_of(weight, null, asked, size, share, before=0.0):
     return inside / (before + share * asked / size) + others / (before + (1 - share) * asked / (d - size))
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("asked", [1, 3, 9])
-@pytest.mark.parametrize("before", [0.0, 0.05, 0.7])
+@settings(max_examples=10)
+@given(st.floats(0, 0.7), st.integers(1, 9), st.integers(0, 9))
+@example(0.0, 1, 0)
+@example(0.05, 3, 2)
+@example(0.7, 9, 4)
 def test_no_other_pool_and_share_have_a_smaller_error(before, asked, seed):
     scores = scores_of([1, 4, 5], height=6.0 * (seed + 1), size=12, seed=seed)
     weight = signal(scores, NULL)
@@ -204,7 +206,7 @@ def test_no_other_pool_and_share_have_a_smaller_error(before, asked, seed):
     assert chosen == pytest.approx(min(others), rel=1e-2)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@given(st.integers(0, 1000))
 def test_a_given_share_gets_the_best_size(seed):
     scores = scores_of([1, 4, 5], height=15.0, size=12, seed=seed)
     weight, found = signal(scores, NULL), expected_target(scores, NULL, 1, rho=0.7)
@@ -239,7 +241,7 @@ def test_the_expected_error_lies_between_found_and_missed():
     assert expected_error(first, second, heard=1e-12, **options) == pytest.approx(guessed, rel=1e-4)
 
 
-@pytest.mark.parametrize(("attributes", "classes"), [(2, 4), (3, 1), (64, 0), (1, 2)])
-def test_the_expected_error_is_finite_at_the_edges(attributes, classes):
-    found = expected_error(TargetRound(1, 2.0), TargetRound(1, 2.0), attributes, classes, 10.0)
-    assert math.isfinite(found) and found > 0
+def test_the_expected_error_is_finite_at_the_edges():
+    both = TargetRound(1, 2.0), TargetRound(1, 2.0)
+    edges = [(2, 4), (3, 1), (64, 0), (1, 2)]
+    assert [edge for edge in edges if not 0 < expected_error(*both, *edge, 10.0) < math.inf] == []

@@ -6,11 +6,7 @@ from graphveil.errors import InputError
 from graphveil.learn import Schedule, Targets, Topology, build_backbone, fit
 from graphveil.learn.inputs import raw_input
 from graphveil.learn.training import BestEpoch
-from tests.learn.graphs import small_graph
-
-
-def targets_of(graph):
-    return Targets(*(torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)))
+from tests.learn.graphs import small_graph, targets_of
 
 
 def train(schedule, seed=0, progress=None, **graph_options):

@@ -42,14 +42,6 @@ MATRICES = {
 }
 
 
-@pytest.fixture(scope="module")
-def graph():
-    graph, _ = load("town", users=400)
-    # Somebody without a neighbour.
-    pairs = graph.pairs()
-    return graph.with_edges(pairs[(pairs != 7).all(axis=1)])
-
-
 def factor(graph):
     return torch.randn(graph.node_count, COLUMNS, generator=torch.Generator().manual_seed(1))
 
@@ -61,8 +53,16 @@ def put_together(graph, pieces):
     return whole
 
 
-@pytest.mark.parametrize(("size", "at_once"), [(1, None), (2, None), (3, None), (2, 1), (3, 7)])
-@pytest.mark.parametrize("name", MATRICES)
+# One worker, and three of which each sends some users a round; a user a round is enough to see once.
+@pytest.mark.parametrize(
+    ("name", "size", "at_once"),
+    [
+        *((name, 1, None) for name in MATRICES),
+        *((name, 3, 7) for name in MATRICES),
+        ("gcn", 3, 1),
+        ("gcn", 2, None),
+    ],
+)
 def test_products_and_their_transposes_equal_those_of_one_process(graph, name, size, at_once, monkeypatch):
     if at_once is not None:
         monkeypatch.setattr(module, "USERS_A_ROUND", at_once)

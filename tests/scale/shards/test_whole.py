@@ -14,14 +14,23 @@ from graphveil.graphs import load
 from graphveil.graphs.catalogue import describe
 from graphveil.graphs.load import data_digest
 from graphveil.scale import shard_reader, write_shards
+from tests.failures import each
 from tests.scale.shards.conftest import same_graph, same_users
 
 
-@pytest.fixture
-def town(tmp_path):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
     graph, users = load("town", users=400, seed=2)
-    write_shards(graph, tmp_path / "town", partitions=3, users=users)
-    return graph, users, tmp_path / "town"
+    folder = tmp_path_factory.mktemp("written") / "town"
+    write_shards(graph, folder, partitions=3, users=users)
+    return graph, users, folder
+
+
+@pytest.fixture
+def town(written, tmp_path):
+    """A town in a folder that a test may change."""
+    graph, users, folder = written
+    return graph, users, shutil.copytree(folder, tmp_path / "town")
 
 
 def test_load_takes_the_folder_of_a_small_one(town):
@@ -63,12 +72,13 @@ def test_a_large_one_is_refused_with_the_command_that_runs_it(town, monkeypatch)
     assert f"`graphveil run METHOD --data {folder} --workers N`" in str(error.value)
 
 
-@pytest.mark.parametrize("options", [{"range": (0, 2)}, {"label": 1}, {"largest_classes": 2}, {"users": 4}])
-def test_what_was_settled_when_it_was_sharded_is_refused(town, options):
-    with pytest.raises(
-        InputError, match=f"takes no {next(iter(options))}: its range, labels and classes were"
-    ):
-        load(town[2], **options)
+def test_what_was_settled_when_it_was_sharded_is_refused(town):
+    def check(option):
+        name, value = option
+        with pytest.raises(InputError, match=f"takes no {name}: its range, labels and classes were"):
+            load(town[2], **{name: value})
+
+    each([("range", (0, 2)), ("label", 1), ("largest_classes", 2), ("users", 4)], check)
 
 
 def test_users_that_are_there_twice_are_damage(town):
