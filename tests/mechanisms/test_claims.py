@@ -262,11 +262,10 @@ def test_the_worst_report_reveals_the_budget_that_was_asked_for(name, epsilon):
     assert is_rounded_up(found.epsilon, precise_log(worst))
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("name", PURE)
-def test_the_control_s_reports_are_the_same_for_all_inputs(name, epsilon):
+def test_the_control_s_reports_are_the_same_for_all_inputs(name):
     settings, reports_of = PURE[name]
-    first, *others = reports_of(mechanism(name, epsilon=epsilon, **settings).blind()).values()
+    first, *others = reports_of(mechanism(name, epsilon=1.0, **settings).blind()).values()
     assert all(other == first for other in others)
 
 

@@ -19,6 +19,7 @@ from graphveil.channels.square_wave import half_width
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports, budget_shares, mechanism
 from graphveil.mechanisms.rows import Rows
+from tests.cases import each
 from tests.mechanisms.support import ALL_VALUES, BIASED, FEATURES, SAMPLED, exact_mean, grid_rows, small
 
 UNBIASED = [name for name in FEATURES if name not in BIASED]
@@ -141,13 +142,15 @@ def test_no_more_values_are_asked_than_there_are():
 
 
 @pytest.mark.parametrize("name", [name for name in FEATURES if name != "featurerr"])
-@pytest.mark.parametrize("sampled", [1, 2, 5])
-def test_m_can_be_given(name, sampled):
-    found = small(name, epsilon=1.0, dims=5, sampled=sampled)
-    assert found.shape.length == sampled
-    assert [answer.count for answer in found.answers] == [sampled]
-    assert found.answers[0].channel.claim.epsilon == pytest.approx(1.0 / sampled)
-    assert found.shape.names_dimensions == (sampled < 5)
+def test_m_can_be_given(name):
+    def answered(sampled):
+        found = small(name, epsilon=1.0, dims=5, sampled=sampled)
+        assert found.shape.length == sampled
+        assert [answer.count for answer in found.answers] == [sampled]
+        assert found.answers[0].channel.claim.epsilon == pytest.approx(1.0 / sampled)
+        assert found.shape.names_dimensions == (sampled < 5)
+
+    each([1, 2, 5], answered)
 
 
 @settings(max_examples=25, deadline=None)
@@ -183,16 +186,11 @@ def test_dense_and_sparse_rows_give_the_same_reports(name):
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_the_same_seed_gives_the_same_reports_and_another_does_not(name):
+def test_a_seed_decides_the_reports_and_the_operating_system_serves_a_client(name):
     found, rows = small(name, dims=7), np.full((40, 7), 0.3)
     first = found.randomize(rows, SeededBits(1))
     assert found.randomize(rows, SeededBits(1)) == first
     assert found.randomize(rows, SeededBits(2)) != first
-
-
-@pytest.mark.parametrize("name", FEATURES)
-def test_the_operating_system_serves_a_client(name):
-    found, rows = small(name, dims=7), np.full((40, 7), 0.3)
     assert found.randomize(rows) != found.randomize(rows)
 
 
@@ -237,24 +235,28 @@ def test_a_range_only_shifts_and_scales():
     assert np.allclose(10 + 20 * first.estimate().dense(), second.estimate().dense())
 
 
-@pytest.mark.parametrize(
-    ("value", "like"),
-    [(-5.0, 2), (7.0, 6), (-np.inf, 2), (np.inf, 6), (10**400, 6), (np.nan, 4), (None, 4), ("a", 4)],
-)
 @pytest.mark.parametrize("name", FEATURES)
-def test_a_value_outside_is_answered_like_the_one_it_counts_as(name, value, like):
+def test_a_value_outside_is_answered_like_the_one_it_counts_as(name):
     found = small(name, dims=4, range=(2, 6))
-    odd, usual = ([[2.0, one, 3.0, 6.0], [2.0, 2.5, 3.0, one]] * 9 for one in (value, like))
-    assert found.randomize(odd, SeededBits(8)) == found.randomize(usual, SeededBits(8))
-    assert (found.altered(odd), found.altered(usual)) == (18, 0)
+
+    def alike(pair):
+        odd, usual = ([[2.0, one, 3.0, 6.0], [2.0, 2.5, 3.0, one]] * 9 for one in pair)
+        assert found.randomize(odd, SeededBits(8)) == found.randomize(usual, SeededBits(8))
+        assert (found.altered(odd), found.altered(usual)) == (18, 0)
+
+    infinities = [(-np.inf, 2), (np.inf, 6)]
+    each([(-5.0, 2), (7.0, 6), *infinities, (10**400, 6), (np.nan, 4), (None, 4), ("a", 4)], alike)
 
 
-@pytest.mark.parametrize("value", [-5.0, 7.0, np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", FEATURES)
-def test_a_value_outside_is_answered_alike_in_dense_and_sparse_rows(name, value):
+def test_a_value_outside_is_answered_alike_in_dense_and_sparse_rows(name):
     found = small(name, dims=4)
-    rows = np.array([[0.0, value, 0.0, 1.0]] * 9)
-    assert found.randomize(rows, SeededBits(8)) == found.randomize(sp.csr_array(rows), SeededBits(8))
+
+    def alike(value):
+        rows = np.array([[0.0, value, 0.0, 1.0]] * 9)
+        assert found.randomize(rows, SeededBits(8)) == found.randomize(sp.csr_array(rows), SeededBits(8))
+
+    each([-5.0, 7.0, np.nan, np.inf, -np.inf], alike)
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (-0.1, 0.7), (35.746693457333606, 35.892290775237804)])
@@ -265,16 +267,17 @@ def test_binary_values_need_two_symbols_and_no_rounding(pair):
     assert found.randomize(rows, SeededBits(0)).users == 3
 
 
-@pytest.mark.parametrize(
-    ("value", "like"),
-    [(20.0, 10), (20.001, 30), (19.0, 10), (99.0, 30), (-99.0, 10), (np.inf, 30), (np.nan, 10), (None, 10)],
-)
 @pytest.mark.parametrize(("name", "sampled"), [("multibit", 1), ("multibit", 3), ("piecewise", 2)])
-def test_values_declared_binary_are_told_apart_at_the_centre(name, sampled, value, like):
+def test_values_declared_binary_are_told_apart_at_the_centre(name, sampled):
     found = small(name, dims=3, sampled=sampled, range=(10, 30), binary=True)
-    odd, usual = ([[10, one, 30]] * 12 for one in (value, like))
-    assert found.randomize(odd, SeededBits(8)) == found.randomize(usual, SeededBits(8))
-    assert (found.altered(odd), found.altered(usual)) == (12, 0)
+
+    def alike(pair):
+        odd, usual = ([[10, one, 30]] * 12 for one in pair)
+        assert found.randomize(odd, SeededBits(8)) == found.randomize(usual, SeededBits(8))
+        assert (found.altered(odd), found.altered(usual)) == (12, 0)
+
+    around = [(20.0, 10), (20.001, 30), (19.0, 10), (99.0, 30), (-99.0, 10)]
+    each([*around, (np.inf, 30), (np.nan, 10), (None, 10)], alike)
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -419,9 +422,8 @@ def test_repr_names_the_channel():
     )
 
 
-@pytest.mark.parametrize("name", ALL_VALUES)
-def test_the_baselines_answer_everything(name):
-    assert small(name, dims=5).shape.length == 5
+def test_the_baselines_answer_everything():
+    assert {name: small(name, dims=5).shape.length for name in ALL_VALUES} == dict.fromkeys(ALL_VALUES, 5)
 
 
 # Some of the values alone

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import kstest, norm
@@ -33,10 +33,14 @@ def unit(epsilon=2.0, dims=5, radius=2.0):
 
 
 @pytest.mark.parametrize("dims", [1, 3, 1433])
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_epsilon_is_that_of_the_densities_as_scipy_has_them(epsilon, dims):
-    """p/(1-q) inside the cap against (1-p)/q outside, in logarithms."""
-    found = unit(epsilon, dims)
+@settings(max_examples=8, deadline=None)
+@given(st.floats(-8, 2))
+@example(-8.0)
+@example(0.0)
+@example(2.0)
+def test_epsilon_is_that_of_the_densities_as_scipy_has_them(dims, exponent):
+    """p/(1-q) inside the cap against (1-p)/q outside, in logarithms, at every epsilon from 1e-8 to 100."""
+    found = unit(10**exponent, dims)
     inside = found.cap.count / TOTAL
     threshold = found.cap.threshold
     from_scipy = (
