@@ -6,7 +6,7 @@ import pytest
 from graphveil import InputError
 from graphveil.graphs import DATASETS, dataset, load
 from graphveil.graphs.datasets import PygSource
-from tests.cases import each
+from tests.cases import together
 from tests.graphs.real import COUNTS
 
 FROM_PYG = [
@@ -27,10 +27,10 @@ def test_an_unknown_name_is_refused_with_the_choices():
         dataset("core")
 
 
-def test_registered_sizes_are_those_of_the_source():
-    registered = [dataset(name) for name in COUNTS]
-    sizes = {known.name: (known.users, known.edges, known.features, known.classes) for known in registered}
-    assert sizes == COUNTS
+@together("name", COUNTS)
+def test_registered_sizes_are_those_of_the_source(name):
+    known = dataset(name)
+    assert (known.users, known.edges, known.features, known.classes) == COUNTS[name]
 
 
 @pytest.mark.parametrize("town", ["town", "town-labels"])
@@ -40,16 +40,11 @@ def test_the_registered_sizes_of_a_town_are_those_of_the_default_town(town):
     assert (known.users, known.edges, known.features, known.classes) == sizes
 
 
-def test_binary_values_counts_and_signs_have_the_unit_range():
-    ranges = {
-        n: known.range for n, known in DATASETS.items() if known.values in ("binary", "counts", "signs")
-    }
-    assert ranges == dict.fromkeys(ranges, (0.0, 1.0))
-
-
-def test_only_a_dataset_without_features_has_no_kind_of_values():
-    without = {name for name, known in DATASETS.items() if known.features == 0}
-    assert {name for name, known in DATASETS.items() if known.values == "none"} == without
+@together("known", DATASETS.values())
+def test_binary_values_counts_and_signs_have_the_unit_range(known):
+    if known.values in ("binary", "counts", "signs"):
+        assert known.range == (0.0, 1.0)
+    assert (known.values == "none") == (known.features == 0)
 
 
 def test_features_that_were_computed_from_everybody_s_data_have_no_public_range():
@@ -63,15 +58,13 @@ def test_features_that_were_computed_from_everybody_s_data_have_no_public_range(
     }
 
 
-def test_pyg_has_the_class_and_it_takes_the_options():
-    def takes(known):
-        kind = getattr(importlib.import_module(known.source.module), known.source.kind)
-        options = dict(known.source.options)
-        if known.source.parts:
-            options["split"] = known.source.parts[0]
-        inspect.signature(kind.__init__).bind(None, root="", **options)
-
-    each(FROM_PYG, takes)
+@together("known", FROM_PYG)
+def test_pyg_has_the_class_and_it_takes_the_options(known):
+    kind = getattr(importlib.import_module(known.source.module), known.source.kind)
+    options = dict(known.source.options)
+    if known.source.parts:
+        options["split"] = known.source.parts[0]
+    inspect.signature(kind.__init__).bind(None, root="", **options)
 
 
 def test_what_cannot_be_downloaded_says_why():

@@ -21,6 +21,7 @@ from graphveil.mechanisms import Reports, mechanism
 from graphveil.mechanisms.features import Asking
 from graphveil.privacy import Plan
 from graphveil.suites import run_checks
+from tests.cases import together
 
 # d, m, pool, from_pool: printed TOGL, less than the pool, fractions, m = 1, more than the rest can take.
 CASES = [
@@ -141,7 +142,7 @@ def test_values_that_are_never_asked_are_not_estimated(pool, from_pool):
     assert not found.randomize(np.ones((3, 6)), SeededBits(0)).estimate().unbiased
 
 
-@pytest.mark.parametrize(
+@together(
     ("pool", "from_pool", "words"),
     [
         ([1, 1], 1.0, "different dimensions below 6"),

@@ -14,7 +14,7 @@ from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, Reports, mechanism
-from tests.cases import each
+from tests.cases import together
 from tests.mechanisms.support import (
     ALL_VALUES,
     BIASED,
@@ -119,36 +119,51 @@ def test_the_claim_holds_and_is_nearly_used_up(name):
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_the_control_gives_nothing_away_and_sends_what_the_mechanism_sends(name):
-    found = small(name)
-    control = found.blind()
+def test_the_control_gives_nothing_away(name):
+    control = small(name).blind()
     assert (control.epsilon, control.delta, control.holds) == (0.0, 0.0, True)
     assert control.claim.epsilon == 0
     assert control.name == f"blind {name}"
-    real, blind = (one.randomize(private(name), SeededBits(3)) for one in (found, control))
-    assert real.codes.dtype == blind.codes.dtype
-    assert found.shape.uneven or real.codes.size == blind.codes.size
-    assert (real.dims is None and blind.dims is None) or np.array_equal(real.dims, blind.dims)
 
 
-def test_bias_is_declared():
-    assert [name for name in EVERYTHING if not small(name).unbiased] == sorted(BIASED, key=EVERYTHING.index)
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_control_sends_what_the_mechanism_sends(name):
+    found = small(name)
+    real, control = (one.randomize(private(name), SeededBits(3)) for one in (found, found.blind()))
+    assert real.codes.dtype == control.codes.dtype
+    assert found.shape.uneven or real.codes.size == control.codes.size
+    assert (real.dims is None and control.dims is None) or np.array_equal(real.dims, control.dims)
 
 
-def test_only_privunit_is_not_finite():
-    declared = {name: (small(name).finite, bool(small(name).answers)) for name in EVERYTHING}
-    assert declared == {name: (name != "privunit",) * 2 for name in EVERYTHING}
+@together("name", EVERYTHING)
+def test_extremes_are_inputs_that_can_be_reported(name):
+    found = small(name)
+    for held in found.extremes():
+        assert isinstance(found.randomize(np.array([held]), SeededBits(0)), Reports)
 
 
-def test_the_same_settings_give_the_same_fingerprint():
-    assert [name for name in EVERYTHING if small(name).fingerprint != small(name).fingerprint] == []
-    assert {len(bytes.fromhex(small(name).fingerprint)) for name in EVERYTHING} == {32}
+@together("name", EVERYTHING)
+def test_bias_is_declared(name):
+    assert small(name).unbiased == (name not in BIASED)
 
 
-def test_another_claim_is_another_fingerprint():
-    built = [small(name) for name in EVERYTHING]
-    same = [one.name for one in built if replace(one, claim=Claim(9.0)).fingerprint == one.fingerprint]
-    assert same == []
+@together("name", EVERYTHING)
+def test_only_privunit_is_not_finite(name):
+    found = small(name)
+    assert found.finite == (name != "privunit") == bool(found.answers)
+
+
+@together("name", EVERYTHING)
+def test_the_same_settings_give_the_same_fingerprint(name):
+    first, second = small(name), small(name)
+    assert first.fingerprint == second.fingerprint
+    assert len(bytes.fromhex(first.fingerprint)) == 32
+
+
+@together("name", EVERYTHING)
+def test_another_claim_is_another_fingerprint(name):
+    found = small(name)
+    assert replace(found, claim=Claim(9.0)).fingerprint != found.fingerprint
 
 
 def test_whatever_decides_a_report_changes_the_fingerprint():
@@ -183,17 +198,14 @@ def with_odd(name, odd):
     return held
 
 
+@together("odd", ODD)
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_everybody_answers_whatever_they_hold(name):
+def test_everybody_answers_whatever_they_hold(name, odd):
     found = small(name)
-
-    def answered(odd):
-        reports = found.randomize(with_odd(name, odd), SeededBits(3))
-        reports.check()
-        assert reports.users == 4
-        assert found.shape.uneven or set(reports.lengths.tolist()) == {found.shape.length}
-
-    each(ODD, answered)
+    reports = found.randomize(with_odd(name, odd), SeededBits(3))
+    reports.check()
+    assert reports.users == 4
+    assert found.shape.uneven or set(reports.lengths.tolist()) == {found.shape.length}
 
 
 # A curator, who sees everything, takes words by what there is to publish.
@@ -207,68 +219,62 @@ def test_as_many_words_are_taken_whatever_is_held(name):
     assert len(taken) == 1
 
 
+@together("odd", ODD)
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_nobody_else_s_answer_depends_on_an_odd_value(name):
+def test_nobody_else_s_answer_depends_on_an_odd_value(name, odd):
     found = small(name)
-    usual = found.randomize(private(name), SeededBits(3))
-
-    def alike(odd):
-        strange = found.randomize(with_odd(name, odd), SeededBits(3))
-        for user in (0, 2, 3):
-            assert usual.row(user).codes.tolist() == strange.row(user).codes.tolist()
-
-    each(ODD, alike)
+    usual, strange = (found.randomize(held, SeededBits(3)) for held in (private(name), with_odd(name, odd)))
+    for user in (0, 2, 3):
+        assert usual.row(user).codes.tolist() == strange.row(user).codes.tolist()
 
 
+@together("odd", ODD)
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_the_control_answers_odd_values_like_any_other(name):
+def test_the_control_answers_odd_values_like_any_other(name, odd):
     control = small(name).blind()
-    usual = control.randomize(private(name), SeededBits(3))
-    different = [odd for odd in ODD if control.randomize(with_odd(name, odd), SeededBits(3)) != usual]
-    assert different == []
+    strange, usual = (control.randomize(held, SeededBits(3)) for held in (with_odd(name, odd), private(name)))
+    assert strange == usual
 
 
+@together("odd", [np.nan, np.inf, -np.inf, None, "a", -7, 99])
 @pytest.mark.parametrize("name", [name for name in EVERYTHING if name not in ("link-rr", *DEGREES)])
-def test_whoever_holds_an_odd_value_is_counted_as_altered(name):
-    found = small(name)
-    altered = [
-        (odd, found.altered(with_odd(name, odd))) for odd in (np.nan, np.inf, -np.inf, None, "a", -7, 99)
-    ]
-    assert [(odd, count) for odd, count in altered if count != 1] == []
+def test_whoever_holds_an_odd_value_is_counted_as_altered(name, odd):
+    assert small(name).altered(with_odd(name, odd)) == 1
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
-def test_what_fits_is_counted_and_not_altered_whatever_holds_it(name):
-    found = small(name)
-    usual = found.randomize(private(name), SeededBits(3))
-
-    def fits(holder):
-        held = HOLDERS[holder](private(name))
-        assert (found.count(held), found.altered(held)) == (4, 0)
-        assert found.randomize(held, SeededBits(3)) == usual
-
-    each([holder for holder in HOLDERS if name in ROWS or "sparse" not in holder], fits)
+@together("holder", HOLDERS.values())
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_that_fit_are_counted_and_not_altered_whatever_holds_them(name, holder):
+    found, held = small(name), holder(private(name))
+    assert (found.count(held), found.altered(held)) == (4, 0)
+    assert found.randomize(held, SeededBits(3)) == found.randomize(private(name), SeededBits(3))
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
-def test_nobody_is_counted_and_extremes_and_odd_values_are(name):
+@together("holder", [one for kind, one in HOLDERS.items() if "sparse" not in kind])
+@pytest.mark.parametrize("name", SYMBOLS)
+def test_symbols_that_fit_are_counted_and_not_altered_whatever_holds_them(name, holder):
+    found, held = small(name), holder(private(name))
+    assert (found.count(held), found.altered(held)) == (4, 0)
+    assert found.randomize(held, SeededBits(3)) == found.randomize(private(name), SeededBits(3))
+
+
+@together("name", EVERYTHING)
+def test_odd_values_do_not_change_how_many_users_are_counted(name):
+    assert {small(name).count(with_odd(name, odd)) for odd in ODD} == {4}
+
+
+@together("name", EVERYTHING)
+def test_no_users_are_counted_and_answered(name):
     found, nobody = small(name), private(name)[:0]
     assert (found.count(nobody), found.altered(nobody), found.randomize(nobody).users) == (0, 0, 0)
-    for held in found.extremes():
-        assert isinstance(found.randomize(np.array([held]), SeededBits(0)), Reports)
-    assert {found.count(with_odd(name, odd)) for odd in ODD} == {4}
 
 
-WRONG = [np.zeros(3), np.zeros((2, 4)), np.zeros((1, 2, 3)), 1.0, [[0, 1, 0], [1]], sp.csr_array((2, 4))]
-
-
+@together(
+    "wrong", [np.zeros(3), np.zeros((2, 4)), np.zeros((1, 2, 3)), 1.0, [[0, 1, 0], [1]], sp.csr_array((2, 4))]
+)
 @pytest.mark.parametrize("name", ROWS)
-def test_rows_of_a_wrong_shape_are_refused(name):
+def test_rows_of_a_wrong_shape_are_refused(name, wrong):
     found = small(name)
-
-    def refused(wrong):
-        for attempt in (found.randomize, found.count):
-            with pytest.raises(InputError, match="users x 3 values, got the shape|must form a rectangle"):
-                attempt(wrong)
-
-    each(WRONG, refused)
+    for attempt in (found.randomize, found.count):
+        with pytest.raises(InputError, match="users x 3 values, got the shape|must form a rectangle"):
+            attempt(wrong)

@@ -12,6 +12,7 @@ from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
+from tests.cases import together
 from tests.mechanisms.test_links import LINKS, named, of_graph
 
 
@@ -129,7 +130,7 @@ def test_messages_give_reports_back(ends):
     assert Reports.from_json(reports.to_json(), found) == reports
 
 
-@pytest.mark.parametrize(
+@together(
     ("lengths", "codes"),
     [([1], [1]), ([2], [3, 4]), ([0], []), ([1, 0], [3]), ([2, 1], [0, 1, 4]), ([3], [0, 3, 5])],
 )

@@ -19,6 +19,7 @@ from graphveil.mechanisms.edgerr import EdgeRR, settled
 from graphveil.privacy import Plan
 from graphveil.progress import listening
 from tests.audits import end_when_found, leave_out_draws
+from tests.cases import together
 
 NEVER_TOGETHER = {"tau_split": 1e6, "tau_inner": 1e6}
 
@@ -47,7 +48,7 @@ def ring(users):
 # What it costs
 
 
-@pytest.mark.parametrize("users", range(2, 12))
+@together("users", range(2, 12))
 def test_one_link_changes_a_likelihood_by_the_sensitivity_at_most(users):
     def term(linked, pairs):
         parts = [part for part in (linked, pairs - linked) if part]
@@ -72,7 +73,7 @@ LINKS = [
 ]
 
 
-@pytest.mark.parametrize(("users", "public", "epsilon", "share"), LINKS)
+@together(("users", "public", "epsilon", "share"), LINKS)
 def test_a_dendrogram_and_its_counts_reveal_a_link_by_no_more_than_the_budget(users, public, epsilon, share):
     found = mechanism(
         "edgerr", epsilon=epsilon, dims=users, tree_share=share, public=flat(public), **NEVER_TOGETHER
@@ -204,7 +205,7 @@ def test_the_control_publishes_the_same_for_all_private_links():
     assert one == other and control.epsilon == 0
 
 
-@pytest.mark.parametrize("row", list(product([0, 1], repeat=3)))
+@together("row", list(product([0, 1], repeat=3)))
 def test_rows_of_cells_have_the_probabilities_of_whole_graphs(row):
     """What a row of three cells publishes is what the graph of three users does, summed over all it is drawn from."""
     found = mechanism("edgerr", epsilon=1.0, dims=3, public=[0, 1], **NEVER_TOGETHER)
@@ -292,7 +293,7 @@ def test_how_long_it_walks_does_not_depend_on_private_links(private):
 # What is refused
 
 
-@pytest.mark.parametrize(
+@together(
     ("settings", "message"),
     [
         ({"tree_share": 1.0}, r"tree_share must be a number in \[0, 1\), got 1.0"),

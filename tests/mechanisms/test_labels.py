@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import LabelMechanism, LevelMechanism, mechanism
-from tests.cases import each
+from tests.cases import together
 from tests.mechanisms.support import GivenWords, exact_mean
 
 
@@ -52,39 +52,28 @@ SYMBOLS = [("krr", {"classes": 3}, 0), ("esw", {"levels": 3}, 1)]
 NO_SYMBOLS = [-1, 7, 0.5, 1.5, np.nan, np.inf, -np.inf, 2**63, 10**400, None, "a", "1", 1j]
 
 
+@together("none", NO_SYMBOLS)
 @pytest.mark.parametrize(("name", "settings", "first"), SYMBOLS)
-def test_what_is_no_symbol_is_answered_by_the_control(name, settings, first):
+def test_what_is_no_symbol_is_answered_by_the_control(name, settings, first, none):
     """With the same words: so with the control's distribution, which is that of nobody's symbol."""
     found = mechanism(name, epsilon=4.0, **settings)
-    own, control = (
-        [
-            one.randomize(np.full(200, symbol), SeededBits(4)).codes.tolist()
-            for symbol in range(first, first + 3)
-        ]
-        for one in (found, found.blind())
-    )
-
-    def answered_by_control(none):
-        answered = found.randomize([none] * 200, SeededBits(4)).codes.tolist()
-        assert all(answered == codes for codes in control)
-        assert all(answered != codes for codes in own)
-
-    each(NO_SYMBOLS, answered_by_control)
+    answered = found.randomize([none] * 200, SeededBits(4)).codes
+    for symbol in range(first, first + 3):
+        control = found.blind().randomize(np.full(200, symbol), SeededBits(4)).codes
+        assert answered.tolist() == control.tolist()
+        assert answered.tolist() != found.randomize(np.full(200, symbol), SeededBits(4)).codes.tolist()
 
 
+@together("none", NO_SYMBOLS)
 @pytest.mark.parametrize(("name", "settings", "first"), SYMBOLS)
-def test_what_is_no_symbol_changes_nobody_else_s_answer(name, settings, first):
+def test_what_is_no_symbol_changes_nobody_else_s_answer(name, settings, first, none):
     found = mechanism(name, epsilon=1.0, **settings)
     held = [first + place % 3 for place in range(60)]
+    among = [none if place % 5 == 0 else symbol for place, symbol in enumerate(held)]
+    codes = [found.randomize(one, SeededBits(2)).codes.reshape(12, 5)[:, 1:] for one in (held, among)]
+    assert codes[0].tolist() == codes[1].tolist()
     assert found.altered(held) == 0
-
-    def unchanged(none):
-        among = [none if place % 5 == 0 else symbol for place, symbol in enumerate(held)]
-        codes = [found.randomize(one, SeededBits(2)).codes.reshape(12, 5)[:, 1:] for one in (held, among)]
-        assert codes[0].tolist() == codes[1].tolist()
-        assert found.altered(among) == 12
-
-    each(NO_SYMBOLS, unchanged)
+    assert found.altered(among) == 12
 
 
 @pytest.mark.parametrize(("name", "settings", "first"), SYMBOLS)
@@ -99,7 +88,7 @@ def test_the_control_answers_what_is_no_symbol_like_any_symbol():
     assert control.randomize([None] * 50, SeededBits(1)) == control.randomize([2] * 50, SeededBits(1))
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64, np.float16, np.float32, np.float64, object])
+@together("kind", [np.int8, np.uint8, np.uint64, np.float16, np.float32, np.float64, object])
 def test_a_symbol_is_one_whatever_holds_it(kind):
     found, held = mechanism("krr", epsilon=1.0, classes=300), np.arange(100)
     assert found.randomize(held.astype(kind), SeededBits(0)) == found.randomize(held, SeededBits(0))
@@ -115,18 +104,15 @@ def test_true_and_false_count_as_1_and_0(held):
     assert krr.randomize(held).codes.tolist() == [1, 0]
 
 
+@together("held", [1, np.zeros((2, 1)), np.array([[0, 1]]), "abc"])
 @pytest.mark.parametrize(
     ("name", "settings", "subject"), [(*SYMBOLS[0][:2], "labels"), (*SYMBOLS[1][:2], "levels")]
 )
-def test_symbols_must_be_a_list(name, settings, subject):
+def test_symbols_must_be_a_list(name, settings, subject, held):
     found = mechanism(name, epsilon=1.0, **settings)
-
-    def refused(held):
-        for attempt in (found.randomize, found.count, found.altered):
-            with pytest.raises(InputError, match=f"{subject} must be a list, one a user, got"):
-                attempt(held)
-
-    each([1, np.zeros((2, 1)), np.array([[0, 1]]), "abc"], refused)
+    for attempt in (found.randomize, found.count, found.altered):
+        with pytest.raises(InputError, match=f"{subject} must be a list, one a user, got"):
+            attempt(held)
 
 
 def test_no_labels_are_fine():

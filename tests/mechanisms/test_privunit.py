@@ -20,6 +20,7 @@ from graphveil.errors import ClaimError, InputError, MessageError
 from graphveil.mechanisms import Enumerable, PrivUnitMechanism, Reports, mechanism
 from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, SphericalCap, best_cap, error_factor, privunit
 from graphveil.mechanisms.rows import PublicBall
+from tests.cases import together
 from tests.mechanisms.support import GivenWords
 
 EPSILONS = [1e-8, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0]
@@ -256,7 +257,7 @@ def test_a_row_outside_the_ball_is_answered_like_its_nearest_point():
     assert inside == outside
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "like"),
     [(np.nan, 0.0), (None, 0.0), ("a", 0.0), (np.inf, 1e200), (-np.inf, -1e200), (10**400, 1e200)],
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports
-from tests.cases import each
+from tests.cases import together
 from tests.mechanisms.support import EVERYTHING, private, small
 
 MULTIBIT = small("multibit", dims=300, sampled=2)
@@ -84,25 +84,21 @@ def test_lengths_may_be_spelled_out():
 # Round trips
 
 
+@together("users", [0, 1, 4])
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_bytes_and_json_come_back_as_they_were_and_joined_reports_in_order(name):
+def test_bytes_and_json_come_back_as_they_were(name, users):
     found = small(name)
-
-    def comes_back(users):
-        reports = found.randomize(private(name, users), SeededBits(1))
-        assert reports.users == users
-        for back in (
-            Reports.from_bytes(reports.to_bytes(), found),
-            Reports.from_json(reports.to_json(), found),
-            Reports.from_json(reports.to_json().encode(), found),
-        ):
-            assert back == reports
-            assert back.codes.dtype == reports.codes.dtype
-            assert (back.dims is None) == (reports.dims is None)
-            assert np.array_equal(back.estimate().dense(), reports.estimate().dense())
-        assert not users or Reports.join([reports.row(user) for user in range(users)]) == reports
-
-    each([0, 1, 4], comes_back)
+    reports = found.randomize(private(name, users), SeededBits(1))
+    assert reports.users == users
+    for back in (
+        Reports.from_bytes(reports.to_bytes(), found),
+        Reports.from_json(reports.to_json(), found),
+        Reports.from_json(reports.to_json().encode(), found),
+    ):
+        assert back == reports
+        assert back.codes.dtype == reports.codes.dtype
+        assert (back.dims is None) == (reports.dims is None)
+        assert np.array_equal(back.estimate().dense(), reports.estimate().dense())
 
 
 @given(st.integers(0, 5), st.integers(1, 400), st.data())
@@ -179,7 +175,7 @@ def test_every_truncation_of_json_is_noticed():
             Reports.from_json(text[:size], MULTIBIT)
 
 
-@pytest.mark.parametrize(
+@together(
     ("fields", "expected"),
     [
         ({"magic": b"GVRQ"}, "does not start with"),
@@ -274,16 +270,14 @@ def test_another_mechanism_does_not_read_the_message(changed):
         Reports.from_json(REPORTS.to_json(), other)
 
 
-def test_the_control_is_another_mechanism():
-    def refused(name):
-        reports = reports_of(name)
-        with pytest.raises(MessageError, match="another mechanism"):
-            Reports.from_bytes(reports.to_bytes(), reports.mechanism.blind())
-
-    each(EVERYTHING, refused)
+@together("name", EVERYTHING)
+def test_the_control_is_another_mechanism(name):
+    reports = reports_of(name)
+    with pytest.raises(MessageError, match="another mechanism"):
+        Reports.from_bytes(reports.to_bytes(), reports.mechanism.blind())
 
 
-@pytest.mark.parametrize(
+@together(
     ("changed", "expected"),
     [
         ({"format": "other"}, "format"),
@@ -321,7 +315,7 @@ def test_json_with_a_missing_field_names_it(missing):
         Reports.from_json(json.dumps(fields), MULTIBIT)
 
 
-@pytest.mark.parametrize("text", ["", "3", "[]", "null", "{}", "[" * 100_000, b"\xff\xfe\xfa"])
+@together("text", ["", "3", "[]", "null", "{}", "[" * 100_000, b"\xff\xfe\xfa"])
 def test_other_text_is_no_report(text):
     with pytest.raises(MessageError, match="damaged"):
         Reports.from_json(text, MULTIBIT)
@@ -337,6 +331,13 @@ def test_a_row_is_one_users_report():
 
 def test_joined_rows_are_the_whole():
     assert Reports.join([REPORTS.row(user) for user in range(3)]) == REPORTS
+
+
+@together("name", EVERYTHING)
+def test_joined_reports_come_in_order(name):
+    found = small(name)
+    reports = found.randomize(private(name, 4), SeededBits(2))
+    assert Reports.join([reports.row(user) for user in range(4)]) == reports
 
 
 def test_reports_of_different_mechanisms_are_not_joined():

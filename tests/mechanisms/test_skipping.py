@@ -24,7 +24,7 @@ from graphveil.mechanisms.exact_sampling import (
     happened_in_rows,
     power_bounds,
 )
-from tests.cases import each
+from tests.cases import together
 from tests.mechanisms.support import GivenWords
 
 # A half, a quarter, at ε = 1, at ε = 8, at ε = 20, and as small as it can be.
@@ -55,21 +55,18 @@ def gap_of(count, words, limit=10**6):
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_a_gap_ends_exactly_where_its_probability_says(count):
+@together("gap", [1, 2, 3, 10, 60])
+def test_a_gap_ends_exactly_where_its_probability_says(count, gap):
     """Numbers just below and above P(the gap is shorter), told by the first word, or by the next where that does not tell."""
-
-    def ends(gap):
-        first, second = digits(reached(count, gap), 2)
-        if first + 1 < WORD:
-            assert gap_of(count, [first + 1, *[0] * 4]) >= gap
-        if first:
-            assert gap_of(count, [first - 1, *[WORD - 1] * 4]) < gap
-        if second + 1 < WORD:
-            assert gap_of(count, [first, second + 1, *[0] * 4]) >= gap
-        if second:
-            assert gap_of(count, [first, second - 1, *[WORD - 1] * 4]) < gap
-
-    each([1, 2, 3, 10, 60], ends)
+    first, second = digits(reached(count, gap), 2)
+    if first + 1 < WORD:
+        assert gap_of(count, [first + 1, *[0] * 4]) >= gap
+    if first:
+        assert gap_of(count, [first - 1, *[WORD - 1] * 4]) < gap
+    if second + 1 < WORD:
+        assert gap_of(count, [first, second + 1, *[0] * 4]) >= gap
+    if second:
+        assert gap_of(count, [first, second - 1, *[WORD - 1] * 4]) < gap
 
 
 @pytest.mark.parametrize("gap", [5, 7])
