@@ -14,6 +14,7 @@ def together(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[...
     """Like ``pytest.mark.parametrize``, for cases that fail together: one test tries them all."""
     names = (names,) if isinstance(names, str) else names
     cases = list(cases)
+    assert cases, "there is nothing to try"
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @wraps(test)

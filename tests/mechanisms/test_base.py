@@ -60,7 +60,7 @@ def rows_of(found: Mechanism):
     return [*found.extremes(), *grid_rows(found)]
 
 
-@pytest.mark.parametrize("name", ENUMERATED)
+@together("name", ENUMERATED)
 def test_the_counts_of_whole_reports_sum_to_their_total(name):
     found = small(name, dims=1)
     for row in rows_of(found):
@@ -69,7 +69,7 @@ def test_the_counts_of_whole_reports_sum_to_their_total(name):
 
 
 @pytest.mark.parametrize("name", ["multibit", "three-output", "onebit"])
-@pytest.mark.parametrize(("dims", "sampled"), [(3, 2), (4, 1), (3, 3)])
+@together(("dims", "sampled"), [(3, 2), (4, 1), (3, 3)])
 def test_the_counts_of_several_answers_sum_to_their_total(name, dims, sampled):
     found = small(name, dims=dims, sampled=sampled)
     for row in rows_of(found):
@@ -83,14 +83,14 @@ def test_the_largest_ratio_of_one_answer_is_the_loss(name):
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@together("name", SAMPLED)
 def test_asking_for_one_of_two_neither_adds_nor_saves(name):
     found = small(name, epsilon=1.5, dims=2, sampled=1)
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
 
 
 @pytest.mark.parametrize("name", ["multibit", "duchi", "three-output", "onebit"])
-@pytest.mark.parametrize(("dims", "sampled"), [(2, 2), (3, 2), (4, 3)])
+@together(("dims", "sampled"), [(2, 2), (3, 2), (4, 3)])
 def test_the_losses_of_several_answers_add_up_exactly(name, dims, sampled):
     found = small(name, epsilon=3.0, dims=dims, sampled=sampled)
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
@@ -101,7 +101,7 @@ def test_the_losses_of_shares_add_up_exactly():
     assert largest_ratio(found, found.extremes()) == loss_ratio(found)
 
 
-@pytest.mark.parametrize("name", ENUMERATED)
+@together("name", ENUMERATED)
 def test_whole_reports_of_the_control_are_the_same_for_everybody(name):
     found = small(name, dims=1).blind()
     tables = [found.joint_counts(row)[0].tolist() for row in rows_of(found)]
@@ -118,7 +118,7 @@ def test_the_claim_holds_and_is_nearly_used_up(name):
         assert found.epsilon > 0.7 * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_the_control_gives_nothing_away(name):
     control = small(name).blind()
     assert (control.epsilon, control.delta, control.holds) == (0.0, 0.0, True)
@@ -126,7 +126,7 @@ def test_the_control_gives_nothing_away(name):
     assert control.name == f"blind {name}"
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_the_control_sends_what_the_mechanism_sends(name):
     found = small(name)
     real, control = (one.randomize(private(name), SeededBits(3)) for one in (found, found.blind()))
@@ -209,7 +209,7 @@ def test_everybody_answers_whatever_they_hold(name, odd):
 
 
 # A curator, who sees everything, takes words by what there is to publish.
-@pytest.mark.parametrize("name", [name for name in EVERYTHING if name not in CURATED])
+@together("name", [name for name in EVERYTHING if name not in CURATED])
 def test_as_many_words_are_taken_whatever_is_held(name):
     found, taken = small(name), set()
     for held in (private(name), *(with_odd(name, odd) for odd in ODD)):

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from graphveil.mechanisms import Mechanism, mechanism, names
+from tests.cases import together
 from tests.channels.reference import (
     is_rounded_up,
     largest_divergence,
@@ -301,7 +302,7 @@ def test_no_published_graph_reveals_a_link_by_more_than_the_budget(cells, epsilo
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("cells", [1, 3, 4])
+@together("cells", [1, 3, 4])
 def test_the_curator_s_own_enumeration_is_the_same(cells, epsilon):
     found = mechanism("lapgraph", epsilon=epsilon, dims=cells)
     for row, reports in published(found).items():

@@ -69,7 +69,7 @@ def slowly(asked, rows):
 
 @pytest.mark.parametrize("model", [MODEL, HIDDEN, {**MODEL, "unit": True, "levels": 257, "zero": 128}])
 @pytest.mark.parametrize("offsets", [None, OFFSETS])
-@pytest.mark.parametrize("span", [(0, 1), (-2.5, 0.7)])
+@together("span", [(0, 1), (-2.5, 0.7)])
 def test_places_are_those_of_whole_numbers(model, offsets, span):
     users = 400
     lists = np.argsort(RANDOM.random((users, 5)), axis=1)[:, :3]

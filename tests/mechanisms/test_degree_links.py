@@ -174,7 +174,7 @@ def test_lists_and_degrees_are_drawn_as_their_tables_say():
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan"), "some"])
-@pytest.mark.parametrize("name", ["blink", "dprr"])
+@together("name", ["blink", "dprr"])
 def test_a_senseless_share_is_refused(name, share):
     with pytest.raises(InputError, match="share must be"):
         mechanism(name, epsilon=1.0, dims=5, share=share)

@@ -45,7 +45,7 @@ def test_the_mean_over_every_report_is_the_row_where_one_of_two_is_asked(name):
 
 
 @pytest.mark.parametrize("name", FEW_CODES)
-@pytest.mark.parametrize(("dims", "sampled"), [(2, 2), (3, 2), (4, 2), (4, 3)])
+@together(("dims", "sampled"), [(2, 2), (3, 2), (4, 2), (4, 3)])
 def test_the_mean_over_every_report_is_the_row_where_several_are_asked(name, dims, sampled):
     found = small(name, epsilon=3.0, dims=dims, sampled=sampled, range=(-3, 5))
     for row in grid_rows(found):

@@ -201,7 +201,7 @@ def test_a_large_budget_finds_nearly_every_row():
 
 
 @pytest.mark.parametrize("dims", [1, 1433])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@together("epsilon", EPSILONS)
 def test_the_grid_takes_less_than_a_thousandth_of_the_error(epsilon, dims):
     found = unit(epsilon, dims, 1.0)
     step = 1.0 / found.cap.gain * CODE_STEP
