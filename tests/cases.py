@@ -25,7 +25,7 @@ def together(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[...
                 try:
                     test(**fixtures, **dict(zip(names, values, strict=True)))
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - it must not hide the others
-                    failed.append(f"{str(case)[:60]}: {type(error).__name__}: {error}")
+                    failed.append(f"{str(case)[:120]}: {type(error).__name__}: {error}")
             assert not failed, f"{len(failed)} of {len(cases)} failed:\n" + "\n".join(failed)
 
         whole = inspect.signature(test)

@@ -184,16 +184,11 @@ def test_dense_and_sparse_rows_give_the_same_reports(name):
 
 
 @together("name", FEATURES)
-def test_the_same_seed_gives_the_same_reports_and_another_does_not(name):
+def test_a_seed_decides_the_reports_and_the_operating_system_serves_a_client(name):
     found, rows = small(name, dims=7), np.full((40, 7), 0.3)
     first = found.randomize(rows, SeededBits(1))
     assert found.randomize(rows, SeededBits(1)) == first
     assert found.randomize(rows, SeededBits(2)) != first
-
-
-@together("name", FEATURES)
-def test_the_operating_system_serves_a_client(name):
-    found, rows = small(name, dims=7), np.full((40, 7), 0.3)
     assert found.randomize(rows) != found.randomize(rows)
 
 
