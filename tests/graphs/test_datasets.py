@@ -6,6 +6,7 @@ import pytest
 from graphveil import InputError
 from graphveil.graphs import DATASETS, dataset, load
 from graphveil.graphs.datasets import PygSource
+from tests.cases import together
 from tests.graphs.real import COUNTS
 
 FROM_PYG = [
@@ -26,7 +27,7 @@ def test_an_unknown_name_is_refused_with_the_choices():
         dataset("core")
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@together("name", COUNTS)
 def test_registered_sizes_are_those_of_the_source(name):
     known = dataset(name)
     assert (known.users, known.edges, known.features, known.classes) == COUNTS[name]
@@ -39,7 +40,7 @@ def test_the_registered_sizes_of_a_town_are_those_of_the_default_town(town):
     assert (known.users, known.edges, known.features, known.classes) == sizes
 
 
-@pytest.mark.parametrize("known", DATASETS.values(), ids=DATASETS)
+@together("known", DATASETS.values())
 def test_binary_values_counts_and_signs_have_the_unit_range(known):
     if known.values in ("binary", "counts", "signs"):
         assert known.range == (0.0, 1.0)
@@ -57,7 +58,7 @@ def test_features_that_were_computed_from_everybody_s_data_have_no_public_range(
     }
 
 
-@pytest.mark.parametrize("known", FROM_PYG, ids=lambda known: known.name)
+@together("known", FROM_PYG)
 def test_pyg_has_the_class_and_it_takes_the_options(known):
     kind = getattr(importlib.import_module(known.source.module), known.source.kind)
     options = dict(known.source.options)

@@ -8,6 +8,7 @@ from graphveil import InputError, Plan
 from graphveil.graphs import GivenSplit, RandomSplit, resplit
 from graphveil.graphs.divide import divide
 from graphveil.graphs.npz import Raw
+from tests.cases import together
 
 COUNT = 40
 EDGES = np.stack([np.arange(COUNT - 1), np.arange(1, COUNT)], axis=1)
@@ -111,7 +112,7 @@ def test_sparse_binary_features_need_a_range_from_zero():
         sides(features=csr_array(FEATURES), binary=True, range=(-1, 1))
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "words"),
     [
         ({"features": FEATURES[:5]}, "features must be 40 rows, one a user"),

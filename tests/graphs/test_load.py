@@ -3,6 +3,7 @@ import pytest
 
 from graphveil import InputError, Plan
 from graphveil.graphs import FewLabelSplit, RandomSplit, load, resplit
+from tests.cases import together
 from tests.graphs.real import COUNTS, each_real_graph, needs_data
 
 COUNT = 40
@@ -100,7 +101,7 @@ def test_labels_and_classes_can_be_chosen(tmp_path):
     assert (graph.class_count, graph.node_count) == (2, 27)
 
 
-@pytest.mark.parametrize(
+@together(
     ("source", "options", "words"),
     [
         (

@@ -3,6 +3,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs.metrics import measure
+from tests.cases import together
 
 LABELS = np.array([0, 1, 1, 0])
 TEST = np.array([True, True, True, False])
@@ -30,7 +31,7 @@ def test_roc_auc_is_the_share_of_pairs_in_order(scores, expected):
     assert measure("roc_auc", scores, LABELS, TEST, 2) == expected
 
 
-@pytest.mark.parametrize(
+@together(
     ("metric", "outcome", "test", "words"),
     [
         ("accuracy", [0, 1], TEST, "scores must be 4 users x 2 classes"),

@@ -5,6 +5,7 @@ from scipy.sparse import csr_array
 from graphveil import InputError
 from graphveil.graphs.npz import Raw, read_npz, write_npz
 from graphveil.graphs.splits import GivenSplit
+from tests.cases import together
 
 EDGES = np.array([[0, 1], [1, 2]])
 LABELS = np.array([0, 1, -1])
@@ -63,7 +64,7 @@ def test_what_is_written_is_read_again(tmp_path, features):
         assert (again.features != features).sum() == 0
 
 
-@pytest.mark.parametrize(
+@together(
     ("arrays", "words"),
     [
         ({"y": LABELS}, "has no array 'edges'"),

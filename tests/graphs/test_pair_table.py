@@ -7,6 +7,7 @@ from pyarrow import parquet
 from graphveil import InputError
 from graphveil.graphs import tables as pair_table
 from graphveil.graphs.tables import PairTable
+from tests.cases import together
 
 
 def test_words_are_read_without_space_and_with_empty_cells(tmp_path):
@@ -26,7 +27,7 @@ def test_words_are_numbered_in_the_order_of_the_rows_over_all_batches(tmp_path, 
     assert (words, rows.tolist()) == (["c", "b", "a", "d"], [[0, 1], [2, 0], [0, 3], [1, 2]])
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "content", "said"),
     [
         ("a.csv", b"", "must begin with a line that names its columns"),

@@ -8,6 +8,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.graphs.links import divide_edges, private_edges_file
+from tests.cases import together
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_a_file_says_which_links_are_private_and_who_may_have_some(graph, tmp_pa
     assert divided.private_users.tolist() == sorted({a, b, c, d, free, free + 1, 7})
 
 
-@pytest.mark.parametrize("line", ["1 2 3", "1 x", "5 5", "1 300", "-1 2", "1.5 2", "\uff17 3"])
+@together("line", ["1 2 3", "1 x", "5 5", "1 300", "-1 2", "1.5 2", "\uff17 3"])
 def test_a_line_that_names_no_pair_is_refused(graph, tmp_path, line):
     file = tmp_path / "private.txt"
     file.write_text(f"1 2\n{line}\n")
@@ -79,7 +80,7 @@ def test_a_file_that_names_nobody_is_refused(graph, tmp_path):
         divide_edges(graph, str(file), 0)
 
 
-@pytest.mark.parametrize("given", [0, -0.1, 1.1, float("nan"), True, None, [0.1]])
+@together("given", [0, -0.1, 1.1, float("nan"), True, None, [0.1]])
 def test_a_share_that_is_none_is_refused(given):
     with pytest.raises(InputError, match="private_edges must be a number above 0 and up to 1"):
         private_edges_file(given)

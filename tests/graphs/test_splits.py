@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from graphveil import InputError
 from graphveil.graphs import FewLabelSplit, GivenSplit, RandomSplit, Split
 from graphveil.graphs.splits import check_seed, recipe_of
+from tests.cases import together
 
 LABELS = np.array([0, 1] * 20)
 
@@ -88,7 +89,7 @@ def test_given_masks_can_be_restricted_to_some_users():
     assert recipe.train.tolist() == [[True, False, False]]
 
 
-@pytest.mark.parametrize(
+@together(
     ("draw", "words"),
     [
         (lambda: RandomSplit(train=0.8, validation=0.2).draw(LABELS, 0), "leave some for testing"),

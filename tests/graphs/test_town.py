@@ -3,6 +3,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs import Town, symmetric_csr
+from tests.cases import together
 
 
 def homes(plan):
@@ -65,7 +66,7 @@ def test_telling_features_tell_and_the_others_do_not():
     assert spread[~telling].max() < 2 * 0.067
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "words"),
     [
         ({"users": 100}, "100 users do not fill one neighbourhood of 40 for each of 4 kinds"),

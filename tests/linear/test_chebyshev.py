@@ -4,6 +4,7 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.linear import Chebyshev, Composition, Polynomial, SparseMatrix, gcn_matrix, pagerank_matrix
+from tests.cases import together
 from tests.learn.graphs import small_graph
 
 COEFFICIENTS = [0.5, 0.0, -1.0, 0.25, 2.0]
@@ -53,7 +54,7 @@ def test_its_gradient_equals_finite_differences():
     assert torch.autograd.gradcheck(lambda x: series @ x, (dense,))
 
 
-@pytest.mark.parametrize("coefficients", [COEFFICIENTS, COEFFICIENTS[:4], [0.5, 1.0], [0.5], [1.0]])
+@together("coefficients", [COEFFICIENTS, COEFFICIENTS[:4], [0.5, 1.0], [0.5], [1.0]])
 def test_given_room_is_used_and_gives_the_same(matrix, coefficients):
     dense = torch.randn(60, 5)
     total, spare = torch.full((60, 5), torch.nan), torch.zeros(60, 5)

@@ -6,6 +6,7 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.linear.sparse import edges_of
+from tests.cases import together
 
 # 0 -> 1 of weight 2, 2 -> 1 of weight 3.
 INDEX, WEIGHTS = torch.tensor([[0, 2], [1, 1]]), torch.tensor([2.0, 3.0])
@@ -41,7 +42,7 @@ def test_all_forms_are_the_same_edges(given):
     assert not edges.plain and edges_of(INDEX, 3).plain
 
 
-@pytest.mark.parametrize(
+@together(
     ("arguments", "words"),
     [
         ((DENSE, 3), "edges must be an edge_index"),

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from graphveil.linear.kernels import Push
 from graphveil.linear.sparse import Columns, entries_of
@@ -14,11 +16,13 @@ def as_dense(columns: Columns, users):
 
 
 @pytest.mark.parametrize("graph", graphs())
-@pytest.mark.parametrize("r", [0.0, 0.3, 0.5, 1.0])
-@pytest.mark.parametrize("alpha", [0.05, 0.5])
-@pytest.mark.parametrize("r_max", [1e-1, 1e-3, 1e-9])
-def test_it_is_the_inverse_within_the_threshold(graph, r, alpha, r_max):
-    _, rows = sparse_estimate(60, 7)
+@settings(max_examples=15)
+@given(r=st.floats(0, 1), alpha=st.floats(0.05, 0.9), exponent=st.floats(-6, -1))
+@example(r=0.0, alpha=0.5, exponent=-3)
+@example(r=1.0, alpha=0.5, exponent=-3)
+@example(r=0.5, alpha=0.05, exponent=-9)
+def test_it_is_the_inverse_within_the_threshold(graph, r, alpha, exponent):
+    r_max, (_, rows) = 10.0**exponent, sparse_estimate(60, 7)
     got = as_dense(Push(graph, alpha, r, r_max)(entries_of(rows)), 60)
     error = np.abs(got - exact(graph, alpha, r, rows))
     assert (error <= allowed(graph, r, r_max, got)).all()

@@ -20,6 +20,8 @@ from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports, mechanism
 from graphveil.mechanisms.features import Asking
 from graphveil.privacy import Plan
+from graphveil.suites import run_checks
+from tests.cases import together
 
 # d, m, pool, from_pool: printed TOGL, less than the pool, fractions, m = 1, more than the rest can take.
 CASES = [
@@ -140,7 +142,7 @@ def test_values_that_are_never_asked_are_not_estimated(pool, from_pool):
     assert not found.randomize(np.ones((3, 6)), SeededBits(0)).estimate().unbiased
 
 
-@pytest.mark.parametrize(
+@together(
     ("pool", "from_pool", "words"),
     [
         ([1, 1], 1.0, "different dimensions below 6"),
@@ -277,28 +279,21 @@ POOLED = {
 }
 
 
-@lru_cache(maxsize=1)  # the tests of one mechanism follow each other, and share what they enumerate
+@lru_cache
 def suite(build):
     """The checks of a mechanism with a pool, by name."""
     return {check.name: check for check in mechanism_checks(build, epsilons=[2.0])}
 
 
 # An audit takes seconds: tests/slow has those of the others.
-AUDITED = ("multibit, 1.5 of a pool of 3", "piecewise")
+AUDITED = "multibit, 1.5 of a pool of 3"
 
 
-@pytest.mark.statistical  # a false alarm in a million
-@pytest.mark.parametrize(
-    ("name", "check"),
-    [
-        pytest.param(name, check, id=f"{name}: {check}")
-        for name, build in POOLED.items()
-        for check in suite(build)
-        if name in AUDITED or not check.startswith("the audit")
-    ],
-)
-def test_pooled_mechanisms_pass_the_suite(name, check):
-    suite(POOLED[name])[check].run()
+@pytest.mark.statistical  # a false alarm in a million, as tests/audit/test_check.py has it
+@pytest.mark.parametrize("name", POOLED)
+def test_pooled_mechanisms_pass_the_suite(name):
+    checks = suite(POOLED[name]).values()
+    run_checks(name, [one for one in checks if name == AUDITED or not one.name.startswith("the audit")])
 
 
 class Unweighed(Asking):

@@ -14,6 +14,7 @@ from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, Reports, mechanism
+from tests.cases import together
 from tests.mechanisms.support import (
     ALL_VALUES,
     BIASED,
@@ -59,7 +60,7 @@ def rows_of(found: Mechanism):
     return [*found.extremes(), *grid_rows(found)]
 
 
-@pytest.mark.parametrize("name", ENUMERATED)
+@together("name", ENUMERATED)
 def test_the_counts_of_whole_reports_sum_to_their_total(name):
     found = small(name, dims=1)
     for row in rows_of(found):
@@ -68,7 +69,7 @@ def test_the_counts_of_whole_reports_sum_to_their_total(name):
 
 
 @pytest.mark.parametrize("name", ["multibit", "three-output", "onebit"])
-@pytest.mark.parametrize(("dims", "sampled"), [(3, 2), (4, 1), (3, 3)])
+@together(("dims", "sampled"), [(3, 2), (4, 1), (3, 3)])
 def test_the_counts_of_several_answers_sum_to_their_total(name, dims, sampled):
     found = small(name, dims=dims, sampled=sampled)
     for row in rows_of(found):
@@ -82,14 +83,14 @@ def test_the_largest_ratio_of_one_answer_is_the_loss(name):
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@together("name", SAMPLED)
 def test_asking_for_one_of_two_neither_adds_nor_saves(name):
     found = small(name, epsilon=1.5, dims=2, sampled=1)
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
 
 
 @pytest.mark.parametrize("name", ["multibit", "duchi", "three-output", "onebit"])
-@pytest.mark.parametrize(("dims", "sampled"), [(2, 2), (3, 2), (4, 3)])
+@together(("dims", "sampled"), [(2, 2), (3, 2), (4, 3)])
 def test_the_losses_of_several_answers_add_up_exactly(name, dims, sampled):
     found = small(name, epsilon=3.0, dims=dims, sampled=sampled)
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
@@ -100,7 +101,7 @@ def test_the_losses_of_shares_add_up_exactly():
     assert largest_ratio(found, found.extremes()) == loss_ratio(found)
 
 
-@pytest.mark.parametrize("name", ENUMERATED)
+@together("name", ENUMERATED)
 def test_whole_reports_of_the_control_are_the_same_for_everybody(name):
     found = small(name, dims=1).blind()
     tables = [found.joint_counts(row)[0].tolist() for row in rows_of(found)]
@@ -117,7 +118,7 @@ def test_the_claim_holds_and_is_nearly_used_up(name):
         assert found.epsilon > 0.7 * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_the_control_gives_nothing_away(name):
     control = small(name).blind()
     assert (control.epsilon, control.delta, control.holds) == (0.0, 0.0, True)
@@ -125,7 +126,7 @@ def test_the_control_gives_nothing_away(name):
     assert control.name == f"blind {name}"
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_the_control_sends_what_the_mechanism_sends(name):
     found = small(name)
     real, control = (one.randomize(private(name), SeededBits(3)) for one in (found, found.blind()))
@@ -134,32 +135,32 @@ def test_the_control_sends_what_the_mechanism_sends(name):
     assert (real.dims is None and control.dims is None) or np.array_equal(real.dims, control.dims)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_extremes_are_inputs_that_can_be_reported(name):
     found = small(name)
     for held in found.extremes():
         assert isinstance(found.randomize(np.array([held]), SeededBits(0)), Reports)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_bias_is_declared(name):
     assert small(name).unbiased == (name not in BIASED)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_only_privunit_is_not_finite(name):
     found = small(name)
     assert found.finite == (name != "privunit") == bool(found.answers)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_the_same_settings_give_the_same_fingerprint(name):
     first, second = small(name), small(name)
     assert first.fingerprint == second.fingerprint
     assert len(bytes.fromhex(first.fingerprint)) == 32
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_another_claim_is_another_fingerprint(name):
     found = small(name)
     assert replace(found, claim=Claim(9.0)).fingerprint != found.fingerprint
@@ -197,7 +198,7 @@ def with_odd(name, odd):
     return held
 
 
-@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:9])
+@together("odd", ODD)
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_everybody_answers_whatever_they_hold(name, odd):
     found = small(name)
@@ -208,7 +209,7 @@ def test_everybody_answers_whatever_they_hold(name, odd):
 
 
 # A curator, who sees everything, takes words by what there is to publish.
-@pytest.mark.parametrize("name", [name for name in EVERYTHING if name not in CURATED])
+@together("name", [name for name in EVERYTHING if name not in CURATED])
 def test_as_many_words_are_taken_whatever_is_held(name):
     found, taken = small(name), set()
     for held in (private(name), *(with_odd(name, odd) for odd in ODD)):
@@ -218,7 +219,7 @@ def test_as_many_words_are_taken_whatever_is_held(name):
     assert len(taken) == 1
 
 
-@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:9])
+@together("odd", ODD)
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_nobody_else_s_answer_depends_on_an_odd_value(name, odd):
     found = small(name)
@@ -227,7 +228,7 @@ def test_nobody_else_s_answer_depends_on_an_odd_value(name, odd):
         assert usual.row(user).codes.tolist() == strange.row(user).codes.tolist()
 
 
-@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:9])
+@together("odd", ODD)
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_the_control_answers_odd_values_like_any_other(name, odd):
     control = small(name).blind()
@@ -235,40 +236,34 @@ def test_the_control_answers_odd_values_like_any_other(name, odd):
     assert strange == usual
 
 
-@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, None, "a", -7, 99], ids=str)
+@together("odd", [np.nan, np.inf, -np.inf, None, "a", -7, 99])
 @pytest.mark.parametrize("name", [name for name in EVERYTHING if name not in ("link-rr", *DEGREES)])
 def test_whoever_holds_an_odd_value_is_counted_as_altered(name, odd):
     assert small(name).altered(with_odd(name, odd)) == 1
 
 
-@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
-@pytest.mark.parametrize("name", ROWS)
-def test_rows_that_fit_are_counted_and_not_altered_whatever_holds_them(name, holder):
-    found, held = small(name), holder(private(name))
-    assert (found.count(held), found.altered(held)) == (4, 0)
-    assert found.randomize(held, SeededBits(3)) == found.randomize(private(name), SeededBits(3))
-
-
-@pytest.mark.parametrize("holder", [one for kind, one in HOLDERS.items() if "sparse" not in kind])
-@pytest.mark.parametrize("name", SYMBOLS)
-def test_symbols_that_fit_are_counted_and_not_altered_whatever_holds_them(name, holder):
-    found, held = small(name), holder(private(name))
-    assert (found.count(held), found.altered(held)) == (4, 0)
-    assert found.randomize(held, SeededBits(3)) == found.randomize(private(name), SeededBits(3))
-
-
+@together("holder", HOLDERS)
 @pytest.mark.parametrize("name", EVERYTHING)
+def test_what_fits_is_counted_and_not_altered_whatever_holds_it(name, holder):
+    if name in SYMBOLS and holder == "a sparse matrix":
+        return
+    found, held = small(name), HOLDERS[holder](private(name))
+    assert (found.count(held), found.altered(held)) == (4, 0)
+    assert found.randomize(held, SeededBits(3)) == found.randomize(private(name), SeededBits(3))
+
+
+@together("name", EVERYTHING)
 def test_odd_values_do_not_change_how_many_users_are_counted(name):
     assert {small(name).count(with_odd(name, odd)) for odd in ODD} == {4}
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_no_users_are_counted_and_answered(name):
     found, nobody = small(name), private(name)[:0]
     assert (found.count(nobody), found.altered(nobody), found.randomize(nobody).users) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(
+@together(
     "wrong", [np.zeros(3), np.zeros((2, 4)), np.zeros((1, 2, 3)), 1.0, [[0, 1, 0], [1]], sp.csr_array((2, 4))]
 )
 @pytest.mark.parametrize("name", ROWS)

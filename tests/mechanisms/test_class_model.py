@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from graphveil.errors import InputError
 from graphveil.mechanisms import ClassModel, PublicRange
+from tests.cases import together
 
 LINEAR = {"kind": "linear", "weights": [[2, 0, -1], [0, 1, 3]], "bias": [0, 5]}
 HIDDEN = {
@@ -44,7 +45,7 @@ def test_any_change_is_another_digest(change):
     assert ClassModel.of({**LINEAR, **change}).digest != ClassModel.of(LINEAR).digest
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "words"),
     [
         ({"kind": "cubic"}, 'needs a "kind", linear or hidden'),
@@ -100,7 +101,7 @@ def test_a_hidden_layer_counts_as_well():
     assert ClassModel.of({**large, "shift": 22}).shift == 22
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "point"),
     [
         (0.0, 0),
@@ -168,7 +169,7 @@ def test_scores_are_those_of_whole_numbers(data, dims, hidden, unit, levels):
 
 
 @pytest.mark.parametrize("root", [1, 2, 3, 10**6, (1 << 25) - 1, 94_906_265])
-@pytest.mark.parametrize("beside", [-1, 0, 1])
+@together("beside", [-1, 0, 1])
 def test_lengths_next_to_squares_are_exact(root, beside):
     model = ClassModel.of({**LINEAR, "unit": True, "weights": np.zeros((2, 8), dtype=np.int64)})
     target = root**2 + beside

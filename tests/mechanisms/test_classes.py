@@ -10,6 +10,7 @@ from graphveil import InputError, SeededBits, mechanism
 from graphveil.channels.sampling import RandomBits
 from graphveil.mechanisms import ClassMechanism, ClassModel, LabelMechanism, PublicRange
 from graphveil.mechanisms.classes import Integers
+from tests.cases import together
 
 RANDOM = np.random.default_rng(0)
 MODEL = {"kind": "linear", "weights": RANDOM.integers(-50, 50, (5, 6)), "bias": RANDOM.integers(-900, 900, 5)}
@@ -68,7 +69,7 @@ def slowly(asked, rows):
 
 @pytest.mark.parametrize("model", [MODEL, HIDDEN, {**MODEL, "unit": True, "levels": 257, "zero": 128}])
 @pytest.mark.parametrize("offsets", [None, OFFSETS])
-@pytest.mark.parametrize("span", [(0, 1), (-2.5, 0.7)])
+@together("span", [(0, 1), (-2.5, 0.7)])
 def test_places_are_those_of_whole_numbers(model, offsets, span):
     users = 400
     lists = np.argsort(RANDOM.random((users, 5)), axis=1)[:, :3]
@@ -83,7 +84,7 @@ def test_places_are_those_of_whole_numbers(model, offsets, span):
     assert set(places.tolist()) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64, bool, np.int8])
+@together("kind", [np.float32, np.float64, bool, np.int8])
 @pytest.mark.parametrize("hold", [np.array, sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array])
 def test_any_array_that_holds_the_rows_gives_the_same_places(kind, hold):
     rows = (RANDOM.random((4, 6)) < 0.4).astype(kind)

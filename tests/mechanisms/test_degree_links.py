@@ -12,6 +12,7 @@ from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
+from tests.cases import together
 from tests.mechanisms.test_links import LINKS, named, of_graph
 
 
@@ -129,7 +130,7 @@ def test_messages_give_reports_back(ends):
     assert Reports.from_json(reports.to_json(), found) == reports
 
 
-@pytest.mark.parametrize(
+@together(
     ("lengths", "codes"),
     [([1], [1]), ([2], [3, 4]), ([0], []), ([1, 0], [3]), ([2, 1], [0, 1, 4]), ([3], [0, 3, 5])],
 )
@@ -173,7 +174,7 @@ def test_lists_and_degrees_are_drawn_as_their_tables_say():
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan"), "some"])
-@pytest.mark.parametrize("name", ["blink", "dprr"])
+@together("name", ["blink", "dprr"])
 def test_a_senseless_share_is_refused(name, share):
     with pytest.raises(InputError, match="share must be"):
         mechanism(name, epsilon=1.0, dims=5, share=share)

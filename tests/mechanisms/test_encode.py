@@ -13,6 +13,7 @@ from scipy.stats import chi2
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import rows as encode
 from graphveil.mechanisms.rows import binary_symbols, choose_dimensions, round_at_random, upper_bins
+from tests.cases import together
 from tests.mechanisms.support import SAMPLED, GivenWords, even_words, small
 
 EVEN = np.linspace(-1.0, 1.0, 5)
@@ -127,7 +128,7 @@ def test_all_subsets_are_equally_likely(monkeypatch, board, few, dims, count):
     assert statistic < chi2.isf(1e-6, len(subsets) - 1)
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@together("name", SAMPLED)
 def test_the_choice_does_not_depend_on_the_values(name):
     found = small(name, dims=9, sampled=3)
     ends = [found.randomize(np.full((50, 9), value), SeededBits(3)).dims for value in (0.0, 0.3, 1.0)]

@@ -7,6 +7,7 @@ import pytest
 
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import Estimate, mechanism
+from tests.cases import together
 from tests.mechanisms.support import EVERYTHING, private, small
 
 
@@ -30,7 +31,7 @@ def test_rows_that_report_everything_need_no_indices():
     assert estimate.to_scipy().toarray().tolist() == [[1, 2], [3, 4]]
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_both_forms_agree_for_every_mechanism(name):
     found = small(name)
     estimate = found.randomize(private(name), SeededBits(0)).estimate()

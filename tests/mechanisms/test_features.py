@@ -19,6 +19,7 @@ from graphveil.channels.square_wave import half_width
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports, budget_shares, mechanism
 from graphveil.mechanisms.rows import Rows
+from tests.cases import together
 from tests.mechanisms.support import ALL_VALUES, BIASED, FEATURES, SAMPLED, exact_mean, grid_rows, small
 
 UNBIASED = [name for name in FEATURES if name not in BIASED]
@@ -44,7 +45,7 @@ def test_the_mean_over_every_report_is_the_row_where_one_of_two_is_asked(name):
 
 
 @pytest.mark.parametrize("name", FEW_CODES)
-@pytest.mark.parametrize(("dims", "sampled"), [(2, 2), (3, 2), (4, 2), (4, 3)])
+@together(("dims", "sampled"), [(2, 2), (3, 2), (4, 2), (4, 3)])
 def test_the_mean_over_every_report_is_the_row_where_several_are_asked(name, dims, sampled):
     found = small(name, epsilon=3.0, dims=dims, sampled=sampled, range=(-3, 5))
     for row in grid_rows(found):
@@ -112,7 +113,7 @@ def test_featurerr_as_printed_is_biased_by_a_third_of_the_range():
 # m
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "epsilon", "expected"),
     [
         ("multibit", 1.0, 1),
@@ -141,7 +142,7 @@ def test_no_more_values_are_asked_than_there_are():
 
 
 @pytest.mark.parametrize("name", [name for name in FEATURES if name != "featurerr"])
-@pytest.mark.parametrize("sampled", [1, 2, 5])
+@together("sampled", [1, 2, 5])
 def test_m_can_be_given(name, sampled):
     found = small(name, epsilon=1.0, dims=5, sampled=sampled)
     assert found.shape.length == sampled
@@ -175,24 +176,19 @@ def test_delta_is_shared_out_too():
 # Reports
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@together("name", FEATURES)
 def test_dense_and_sparse_rows_give_the_same_reports(name):
     rows = np.random.default_rng(0).choice([0.0, 0.25, 1.0], size=(30, 7), p=[0.7, 0.2, 0.1])
     found = small(name, epsilon=2.0, dims=7)
     assert found.randomize(rows, SeededBits(4)) == found.randomize(sp.csr_array(rows), SeededBits(4))
 
 
-@pytest.mark.parametrize("name", FEATURES)
-def test_the_same_seed_gives_the_same_reports_and_another_does_not(name):
+@together("name", FEATURES)
+def test_a_seed_decides_the_reports_and_the_operating_system_serves_a_client(name):
     found, rows = small(name, dims=7), np.full((40, 7), 0.3)
     first = found.randomize(rows, SeededBits(1))
     assert found.randomize(rows, SeededBits(1)) == first
     assert found.randomize(rows, SeededBits(2)) != first
-
-
-@pytest.mark.parametrize("name", FEATURES)
-def test_the_operating_system_serves_a_client(name):
-    found, rows = small(name, dims=7), np.full((40, 7), 0.3)
     assert found.randomize(rows) != found.randomize(rows)
 
 
@@ -237,7 +233,7 @@ def test_a_range_only_shifts_and_scales():
     assert np.allclose(10 + 20 * first.estimate().dense(), second.estimate().dense())
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "like"),
     [(-5.0, 2), (7.0, 6), (-np.inf, 2), (np.inf, 6), (10**400, 6), (np.nan, 4), (None, 4), ("a", 4)],
 )
@@ -249,7 +245,7 @@ def test_a_value_outside_is_answered_like_the_one_it_counts_as(name, value, like
     assert (found.altered(odd), found.altered(usual)) == (18, 0)
 
 
-@pytest.mark.parametrize("value", [-5.0, 7.0, np.nan, np.inf, -np.inf])
+@together("value", [-5.0, 7.0, np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_value_outside_is_answered_alike_in_dense_and_sparse_rows(name, value):
     found = small(name, dims=4)
@@ -265,7 +261,7 @@ def test_binary_values_need_two_symbols_and_no_rounding(pair):
     assert found.randomize(rows, SeededBits(0)).users == 3
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "like"),
     [(20.0, 10), (20.001, 30), (19.0, 10), (99.0, 30), (-99.0, 10), (np.inf, 30), (np.nan, 10), (None, 10)],
 )
@@ -277,7 +273,7 @@ def test_values_declared_binary_are_told_apart_at_the_centre(name, sampled, valu
     assert (found.altered(odd), found.altered(usual)) == (12, 0)
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@together("name", FEATURES)
 def test_the_largest_estimate_is_public_and_never_passed(name):
     found = small(name, epsilon=2.0, dims=5, range=(-1, 3))
     estimate = found.randomize(np.zeros((500, 5)), SeededBits(0)).estimate()
@@ -373,7 +369,7 @@ def test_channels_a_dimension_need_all_dimensions():
         FeatureMechanism("x", Claim(2.0), PublicRange(0, 1), 3, 2, channels, 1.0)
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@together("name", FEATURES)
 def test_the_control_answers_alike_whatever_the_row_is(name):
     found = small(name, epsilon=2.0, dims=4)
     control = found.blind()
@@ -419,7 +415,7 @@ def test_repr_names_the_channel():
     )
 
 
-@pytest.mark.parametrize("name", ALL_VALUES)
+@together("name", ALL_VALUES)
 def test_the_baselines_answer_everything(name):
     assert small(name, dims=5).shape.length == 5
 

@@ -12,6 +12,7 @@ from scipy import stats
 from graphveil.audit.reports import CountedBits
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms.exact_sampling import geometric, hits, layers
+from tests.cases import together
 from tests.mechanisms.support import GivenWords
 
 HALF = Fraction(1, 2)
@@ -25,7 +26,7 @@ def first_word(chance, number):
         return int((1 - (number * never.ln()).exp()) * 2**64) + 1
 
 
-@pytest.mark.parametrize(
+@together(
     ("chance", "number"),
     [
         (Fraction(1, 3), 1),

@@ -9,6 +9,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.mechanisms.classes import Integers
+from tests.cases import together
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_lists_and_arrays_are_the_same_table(given):
     assert table.sha256 == hashlib.sha256(struct.pack("<4q", 1, -2, 3, 4)).hexdigest()
 
 
-@pytest.mark.parametrize(
+@together(
     "wrong",
     [
         [[1, True]],

@@ -17,6 +17,7 @@ from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms import labels as builders
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.labels import amplified
+from tests.cases import together
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
 
 
@@ -36,7 +37,7 @@ def test_the_mean_over_every_report_is_the_row(dims, length):
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
-@pytest.mark.parametrize(("dims", "length"), [(2, 1), (4, 2), (4, 4), (5, 3)])
+@together(("dims", "length"), [(2, 1), (4, 2), (4, 4), (5, 3)])
 def test_the_largest_ratio_over_all_pairs_of_rows_is_the_loss(epsilon, dims, length):
     found = item(epsilon, dims, length)
     assert largest_ratio(found, sets(dims, length)) == loss_ratio(found)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import LabelMechanism, LevelMechanism, mechanism
+from tests.cases import together
 from tests.mechanisms.support import GivenWords, exact_mean
 
 
@@ -51,7 +52,7 @@ SYMBOLS = [("krr", {"classes": 3}, 0), ("esw", {"levels": 3}, 1)]
 NO_SYMBOLS = [-1, 7, 0.5, 1.5, np.nan, np.inf, -np.inf, 2**63, 10**400, None, "a", "1", 1j]
 
 
-@pytest.mark.parametrize("none", NO_SYMBOLS)
+@together("none", NO_SYMBOLS)
 @pytest.mark.parametrize(("name", "settings", "first"), SYMBOLS)
 def test_what_is_no_symbol_is_answered_by_the_control(name, settings, first, none):
     """With the same words: so with the control's distribution, which is that of nobody's symbol."""
@@ -63,7 +64,7 @@ def test_what_is_no_symbol_is_answered_by_the_control(name, settings, first, non
         assert answered.tolist() != found.randomize(np.full(200, symbol), SeededBits(4)).codes.tolist()
 
 
-@pytest.mark.parametrize("none", NO_SYMBOLS)
+@together("none", NO_SYMBOLS)
 @pytest.mark.parametrize(("name", "settings", "first"), SYMBOLS)
 def test_what_is_no_symbol_changes_nobody_else_s_answer(name, settings, first, none):
     found = mechanism(name, epsilon=1.0, **settings)
@@ -87,7 +88,7 @@ def test_the_control_answers_what_is_no_symbol_like_any_symbol():
     assert control.randomize([None] * 50, SeededBits(1)) == control.randomize([2] * 50, SeededBits(1))
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64, np.float16, np.float32, np.float64, object])
+@together("kind", [np.int8, np.uint8, np.uint64, np.float16, np.float32, np.float64, object])
 def test_a_symbol_is_one_whatever_holds_it(kind):
     found, held = mechanism("krr", epsilon=1.0, classes=300), np.arange(100)
     assert found.randomize(held.astype(kind), SeededBits(0)) == found.randomize(held, SeededBits(0))
@@ -103,7 +104,7 @@ def test_true_and_false_count_as_1_and_0(held):
     assert krr.randomize(held).codes.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("held", [1, np.zeros((2, 1)), np.array([[0, 1]]), "abc"])
+@together("held", [1, np.zeros((2, 1)), np.array([[0, 1]]), "abc"])
 @pytest.mark.parametrize(
     ("name", "settings", "subject"), [(*SYMBOLS[0][:2], "labels"), (*SYMBOLS[1][:2], "levels")]
 )

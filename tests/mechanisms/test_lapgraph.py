@@ -17,6 +17,7 @@ from graphveil.mechanisms import LinkMechanism, NeighbourLists, entry, mechanism
 from graphveil.mechanisms.exact_sampling import noisy_chances
 from graphveil.mechanisms.lapgraph import MAX_USERS
 from graphveil.mechanisms.reports import Reports, row_pointers
+from tests.cases import together
 from tests.mechanisms.support import small
 
 PAIRS = [(a, b) for a in range(4) for b in range(a)]
@@ -139,7 +140,7 @@ def by_noisy_cells(found, row, reach):
 
 
 @pytest.mark.parametrize("row", [(0, 0, 0), (1, 0, 0), (1, 0, 1), (1, 1, 1)], ids=str)
-@pytest.mark.parametrize("reach", [1, 2, 3])
+@together("reach", [1, 2, 3])
 def test_the_largest_of_noisy_cells_are_published(row, reach):
     """However far noisy cells reach, they have the same order as the bits that are drawn, exactly."""
     found = mechanism("lapgraph", epsilon=1.5, dims=3)

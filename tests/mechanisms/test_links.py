@@ -18,6 +18,7 @@ from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
 from graphveil.mechanisms import exact_sampling as skipping
 from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, row_pointers
+from tests.cases import together
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
 
 
@@ -166,7 +167,7 @@ def test_a_wrong_shape_is_refused(private):
             attempt(private)
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "link"),
     [(0.5, 1), (7, 1), (np.inf, 1), (True, 1), (-1, 0), (np.nan, 0), (-np.inf, 0), (None, 0), ("a", 0)],
 )
@@ -247,7 +248,7 @@ def test_unbiased_estimates_of_labels_and_links_agree():
     assert yes == pytest.approx(label.possible_reports().estimate().dense()[1, 1])
 
 
-@pytest.mark.parametrize("nobody", [-1, 9, 0.5, np.nan, np.inf, 1e300, None, "one"])
+@together("nobody", [-1, 9, 0.5, np.nan, np.inf, 1e300, None, "one"])
 def test_a_neighbour_that_is_no_user_is_passed_over_and_counted_for_the_owner(nobody):
     neighbours = np.array([0, nobody], dtype=object)
     lists = NeighbourLists(np.array([3]), np.array([0, 2]), neighbours)

@@ -13,6 +13,7 @@ from scipy.stats import kstest, norm, truncnorm
 
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms.exact_sampling import density, draw_normals, draw_sides, tail, tail_bounds
+from tests.cases import together
 from tests.mechanisms.support import GivenWords
 
 thresholds = st.floats(0, 16, allow_subnormal=False)
@@ -100,7 +101,7 @@ def test_the_sides_of_a_threshold_are_truncated_normals(threshold, above):
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0, 8.0, 16.0])
-@pytest.mark.parametrize("word", [0, 2**63, 2**64 - 1])
+@together("word", [0, 2**63, 2**64 - 1])
 def test_no_word_leaves_its_side(threshold, word):
     inside, outside = draw_sides(threshold, np.array([True, False]), GivenWords([word, word]))
     assert np.isfinite([inside, outside]).all()

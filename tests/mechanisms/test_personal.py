@@ -13,6 +13,7 @@ from graphveil.channels import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import PersonalRows, Reports, estimate_level_shares, mechanism
 from graphveil.mechanisms.personal import strictest_budget
+from tests.cases import together
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 
@@ -302,7 +303,7 @@ def test_three_outputs_inside_are_sealed_where_all_levels_have_three():
 # Settings and inputs that make no sense.
 
 
-@pytest.mark.parametrize(
+@together(
     ("more", "words"),
     [
         ({"levels": 1}, "levels must be an integer from 2"),
@@ -325,7 +326,7 @@ def test_settings_that_make_no_sense_are_refused(more, words):
         sealed(**more)
 
 
-@pytest.mark.parametrize(
+@together(
     ("private", "words"),
     [
         (np.zeros((2, 3)), "a pair"),
@@ -344,7 +345,7 @@ def test_shapes_that_make_no_sense_are_refused(private, words):
             attempt(private)
 
 
-@pytest.mark.parametrize(
+@together(
     ("level", "like"),
     [
         (0, 1),
@@ -368,7 +369,7 @@ def test_a_level_that_is_none_is_answered_like_the_one_it_counts_as(level, like)
     assert (found.altered((odd, rows)), found.altered((usual, rows))) == (20, 0)
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "like"), [(np.nan, 0.5), (np.inf, 1), (-np.inf, 0), (9, 1), (-9, 0), (None, 0.5), ("a", 0.5)]
 )
 def test_a_value_outside_is_answered_like_the_one_it_counts_as(value, like):

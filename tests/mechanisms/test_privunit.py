@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import kstest, norm
@@ -20,6 +20,7 @@ from graphveil.errors import ClaimError, InputError, MessageError
 from graphveil.mechanisms import Enumerable, PrivUnitMechanism, Reports, mechanism
 from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, SphericalCap, best_cap, error_factor, privunit
 from graphveil.mechanisms.rows import PublicBall
+from tests.cases import together
 from tests.mechanisms.support import GivenWords
 
 EPSILONS = [1e-8, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0]
@@ -33,10 +34,14 @@ def unit(epsilon=2.0, dims=5, radius=2.0):
 
 
 @pytest.mark.parametrize("dims", [1, 3, 1433])
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_epsilon_is_that_of_the_densities_as_scipy_has_them(epsilon, dims):
-    """p/(1-q) inside the cap against (1-p)/q outside, in logarithms."""
-    found = unit(epsilon, dims)
+@settings(max_examples=8, deadline=None)
+@given(st.floats(-8, 2))
+@example(-8.0)
+@example(0.0)
+@example(2.0)
+def test_epsilon_is_that_of_the_densities_as_scipy_has_them(dims, exponent):
+    """p/(1-q) inside the cap against (1-p)/q outside, in logarithms, at every epsilon from 1e-8 to 100."""
+    found = unit(10**exponent, dims)
     inside = found.cap.count / TOTAL
     threshold = found.cap.threshold
     from_scipy = (
@@ -196,7 +201,7 @@ def test_a_large_budget_finds_nearly_every_row():
 
 
 @pytest.mark.parametrize("dims", [1, 1433])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@together("epsilon", EPSILONS)
 def test_the_grid_takes_less_than_a_thousandth_of_the_error(epsilon, dims):
     found = unit(epsilon, dims, 1.0)
     step = 1.0 / found.cap.gain * CODE_STEP
@@ -252,7 +257,7 @@ def test_a_row_outside_the_ball_is_answered_like_its_nearest_point():
     assert inside == outside
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "like"),
     [(np.nan, 0.0), (None, 0.0), ("a", 0.0), (np.inf, 1e200), (-np.inf, -1e200), (10**400, 1e200)],
 )

@@ -17,6 +17,7 @@ from graphveil.mechanisms import (
     unregister,
 )
 from graphveil.mechanisms.limits import sampled_count
+from tests.cases import together
 from tests.mechanisms.support import EVERYTHING, FEATURES, SAMPLED, small
 
 ROW = {"dims": 4, "range": (0, 1)}
@@ -32,7 +33,7 @@ def test_names_can_be_listed_by_subject():
     assert "esw" in names("level") and "esw" not in names("label")
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_an_entry_says_what_it_is_for(name):
     found = entry(name)
     assert found.name == name
@@ -48,7 +49,7 @@ def test_an_unknown_name_is_answered_with_those_that_exist():
         mechanism("multibyte", epsilon=1.0, **ROW)
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "given", "expected"),
     [
         ("multibit", {"range": (0, 1)}, "multibit needs dims: the number of features of a row"),
@@ -68,7 +69,7 @@ def test_a_missing_setting_is_named_and_explained(name, given, expected):
         mechanism(name, epsilon=1.0, **given)
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "given", "expected"),
     [
         (
@@ -101,27 +102,27 @@ def test_an_unknown_setting_is_answered_with_those_that_exist(name, given, expec
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "1", None, True, 1j])
+@together("epsilon", [0, -1, float("nan"), float("inf"), "1", None, True, 1j])
 def test_a_wrong_budget_is_refused(name, epsilon):
     with pytest.raises(InputError, match="epsilon must be a positive finite number, got"):
         small(name, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("delta", [-0.1, 1, 2, float("nan"), "1e-5", True])
+@together("delta", [-0.1, 1, 2, float("nan"), "1e-5", True])
 def test_a_wrong_delta_is_refused(delta):
     with pytest.raises(InputError, match=r"delta must be a number in \[0, 1\), got"):
         small("analytic-gaussian", delta=delta)
 
 
 @pytest.mark.parametrize("name", [*FEATURES, "item", "privunit"])
-@pytest.mark.parametrize("dims", [0, -1, 1.5, "3", True])
+@together("dims", [0, -1, 1.5, "3", True])
 def test_wrong_dims_are_refused(name, dims):
     with pytest.raises(InputError, match="dims must be an integer of at least 1, got"):
         mechanism(name, epsilon=1.0, dims=dims, **({"length": 1} if name == "item" else {"range": (0, 1)}))
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-@pytest.mark.parametrize("sampled", [0, 5, 1.5, True, "2"])
+@together("sampled", [0, 5, 1.5, True, "2"])
 def test_a_wrong_m_is_refused(name, sampled):
     with pytest.raises(
         InputError, match="sampled must be an integer from 1 to 4, the number of dimensions, got"
@@ -129,7 +130,7 @@ def test_a_wrong_m_is_refused(name, sampled):
         mechanism(name, epsilon=1.0, sampled=sampled, **ROW)
 
 
-@pytest.mark.parametrize("name", [*FEATURES, "privunit"])
+@together("name", [*FEATURES, "privunit"])
 def test_a_wrong_range_is_refused(name):
     with pytest.raises(InputError, match="range must be"):
         mechanism(name, epsilon=1.0, dims=4, range=(1, 0))

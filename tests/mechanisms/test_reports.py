@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports
+from tests.cases import together
 from tests.mechanisms.support import EVERYTHING, private, small
 
 MULTIBIT = small("multibit", dims=300, sampled=2)
@@ -83,7 +84,7 @@ def test_lengths_may_be_spelled_out():
 # Round trips
 
 
-@pytest.mark.parametrize("users", [0, 1, 4])
+@together("users", [0, 1, 4])
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_bytes_and_json_come_back_as_they_were(name, users):
     found = small(name)
@@ -174,7 +175,7 @@ def test_every_truncation_of_json_is_noticed():
             Reports.from_json(text[:size], MULTIBIT)
 
 
-@pytest.mark.parametrize(
+@together(
     ("fields", "expected"),
     [
         ({"magic": b"GVRQ"}, "does not start with"),
@@ -269,14 +270,14 @@ def test_another_mechanism_does_not_read_the_message(changed):
         Reports.from_json(REPORTS.to_json(), other)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_the_control_is_another_mechanism(name):
     reports = reports_of(name)
     with pytest.raises(MessageError, match="another mechanism"):
         Reports.from_bytes(reports.to_bytes(), reports.mechanism.blind())
 
 
-@pytest.mark.parametrize(
+@together(
     ("changed", "expected"),
     [
         ({"format": "other"}, "format"),
@@ -314,7 +315,7 @@ def test_json_with_a_missing_field_names_it(missing):
         Reports.from_json(json.dumps(fields), MULTIBIT)
 
 
-@pytest.mark.parametrize("text", ["", "3", "[]", "null", "{}", "[" * 100_000, b"\xff\xfe\xfa"])
+@together("text", ["", "3", "[]", "null", "{}", "[" * 100_000, b"\xff\xfe\xfa"])
 def test_other_text_is_no_report(text):
     with pytest.raises(MessageError, match="damaged"):
         Reports.from_json(text, MULTIBIT)
@@ -332,7 +333,7 @@ def test_joined_rows_are_the_whole():
     assert Reports.join([REPORTS.row(user) for user in range(3)]) == REPORTS
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@together("name", EVERYTHING)
 def test_joined_reports_come_in_order(name):
     found = small(name)
     reports = found.randomize(private(name, 4), SeededBits(2))

@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from graphveil.errors import InputError
 from graphveil.mechanisms.rows import PublicBall, PublicRange, Rows, row_norms
+from tests.cases import together
 
 UNIT = PublicRange(0.0, 1.0)
 MATRIX = np.array([[0.0, 1.0, 0.0, 0.5], [0.0, 0.0, 0.0, 0.0], [1.0, 0.25, 0.0, 1.0]])
@@ -28,7 +29,7 @@ def messy():
 # Reading
 
 
-@pytest.mark.parametrize("kind", SPARSE)
+@together("kind", SPARSE)
 @pytest.mark.parametrize("family", ["array", "matrix"])
 def test_every_sparse_format_reads_as_the_dense_rows(kind, family):
     sparse = getattr(sp, f"coo_{family}")(MATRIX).asformat(kind)
@@ -66,7 +67,7 @@ def test_take_is_the_same_for_dense_and_sparse_rows(dense, data):
 
 
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array, sp.coo_array])
-@pytest.mark.parametrize("kind", [bool, np.int8, np.uint64, np.float32])
+@together("kind", [bool, np.int8, np.uint64, np.float32])
 def test_any_type_of_number_becomes_floats(build, kind):
     block = Rows(build(np.eye(3).astype(kind)), 3).dense(1, 3)
     assert block.dtype == np.float64
@@ -89,7 +90,7 @@ def test_nonzero_ignores_stored_zeros():
 
 
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize(
+@together(
     ("value", "items"),
     [(0.5, [1]), (2.0, [1]), (np.inf, [1]), (5e-324, [1]), (-1.0, []), (-np.inf, []), (np.nan, [])],
 )
@@ -145,7 +146,7 @@ def test_one_sparse_row_without_users_is_refused(build):
         Rows(build(np.array([1.0, 0, 0, 0])), 4)
 
 
-@pytest.mark.parametrize(
+@together(
     ("data", "expected"),
     [
         ([["a", "b"]], [np.nan, np.nan]),
@@ -290,7 +291,7 @@ def test_what_is_mapped_lies_in_the_unit_range_and_comes_back(low, width, place)
     )
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "unit"),
     [(np.nan, 0.0), (np.inf, 1.0), (-np.inf, -1.0), (1.7e308, 1.0), (-1.7e308, -1.0), (4.0, 0.0), (5.0, 0.5)],
 )
@@ -370,7 +371,7 @@ def test_rounding_to_single_precision_is_not_outside():
     assert Rows(rows, 7).outside_ball(PublicBall(1.0)).sum() == 0
 
 
-@pytest.mark.parametrize("radius", [0.0, -1.0, float("nan"), float("inf"), "1", True, 1e101])
+@together("radius", [0.0, -1.0, float("nan"), float("inf"), "1", True, 1e101])
 def test_a_radius_must_be_positive(radius):
     with pytest.raises(InputError, match="radius must be a number from 1e-100 to"):
         PublicBall(radius)

@@ -17,6 +17,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.privunit import Sketch
 from graphveil.mechanisms.rows import PublicRange
+from tests.cases import together
 
 UNIT = PublicRange(0.0, 1.0)
 # The first outputs of SplitMix64 that starts at 0, as its authors' program prints them.
@@ -119,7 +120,7 @@ def test_values_that_cancel_leave_zero():
     assert sketch().of(np.array([[0.7, 0, 0, 0.7, 0]])).tolist() == [[0.0] * 4]
 
 
-@pytest.mark.parametrize(
+@together(
     ("odd", "counts_as"),
     [
         (math.nan, 0.25),
@@ -174,7 +175,7 @@ def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
 # What is refused
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "words"),
     [
         ({"inputs": 3}, "a sketch must have at most 3 numbers, got dims = 4"),

@@ -24,6 +24,7 @@ from graphveil.mechanisms.exact_sampling import (
     happened_in_rows,
     power_bounds,
 )
+from tests.cases import together
 from tests.mechanisms.support import GivenWords
 
 # A half, a quarter, at ε = 1, at ε = 8, at ε = 20, and as small as it can be.
@@ -54,7 +55,7 @@ def gap_of(count, words, limit=10**6):
 
 
 @pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("gap", [1, 2, 3, 10, 60])
+@together("gap", [1, 2, 3, 10, 60])
 def test_a_gap_ends_exactly_where_its_probability_says(count, gap):
     """Numbers just below and above P(the gap is shorter), told by the first word, or by the next where that does not tell."""
     first, second = digits(reached(count, gap), 2)
