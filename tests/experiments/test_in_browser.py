@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from graphveil.audit import audit
@@ -59,28 +61,31 @@ PAGES = {
 }  # fmt: skip
 
 
+# The colours of all lines of pictures, then that of the page.
+COLOURS = (
+    "return [...document.querySelectorAll('svg path')].map(each => getComputedStyle(each).stroke)"
+    ".concat(getComputedStyle(document.body).backgroundColor)"
+)
+
+
 @pytest.fixture(scope="module", params=PAGES)
-def written(request, tmp_path_factory, browser):
+def seen(request, tmp_path_factory, browser):
+    """What is wrong with a page on each screen, and its colours there."""
     file = tmp_path_factory.mktemp("pages") / f"{request.param}.html"
     file.write_text(PAGES[request.param](), encoding="utf-8")
-    return file
+    screens = itertools.product((PHONE, DESK), ("light", "dark"))
+    return {screen: (browser.visit(file, *screen).problems(), browser.run(COLOURS)) for screen in screens}
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_nothing_is_fetched_said_or_cut_off(browser, written, width, mode):
-    assert browser.visit(written, width, mode).problems() == []
+def test_nothing_is_fetched_said_or_cut_off(seen):
+    failed = {screen: problems for screen, (problems, _) in seen.items() if problems}
+    assert not failed, failed
 
 
-def test_pictures_follow_the_mode_of_the_screen(browser, written):
-    lines = (
-        "return [...document.querySelectorAll('svg path')].map(each => getComputedStyle(each).stroke)"
-        ".concat(getComputedStyle(document.body).backgroundColor)"
-    )
+def test_pictures_follow_the_mode_of_the_screen(seen):
     for mode, colours in (("light", (METHOD.day, PAPER.day)), ("dark", (METHOD.night, PAPER.night))):
-        browser.visit(written, DESK, mode)
         line, paper = (rgb(colour) for colour in colours)
-        *strokes, ground = browser.run(lines)
+        *strokes, ground = seen[DESK, mode][1]
         assert ground == paper
         assert not strokes or line in strokes
 
