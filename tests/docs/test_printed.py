@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import pytest
+
+from docs import printed as page
 from docs import rerun, results_file
 from docs.printed import FULL, PRINTED, PrintedTable, lines, table
 from docs.results_file import COLUMNS, experiment, read, write
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import Reading
-from graphveil.experiments.papers import find_paper
 from graphveil.experiments.unit import parts_of
 from graphveil.number_format import MEGABYTES, PERCENT
 from graphveil.statistics import Summary
+from tests.experiments.known import paper_of
+
+
+@pytest.fixture(autouse=True, scope="module")
+def papers_read_once():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "find_paper", paper_of)
+        yield
+
 
 SOME = {
     "upgnet/table2": (24, {"cora", "citeseer"}),
@@ -27,12 +38,12 @@ def test_the_graphs_and_columns_that_are_named_are_run_in_full():
     assert {
         name: (len(found), {each.experiment.data for each in found}) for name, found in cells.items()
     } == SOME
-    known = {name: {each.labels[1] for each in find_paper(name).tables[0].cells} for name in SOME}
+    known = {name: {each.labels[1] for each in paper_of(name).tables[0].cells} for name in SOME}
     assert [name for name in SOME if {each.labels[1] for each in cells[name]} - known[name]] == []
 
 
 def test_every_table_of_togl_that_learns_has_a_column_in_full():
-    tables = {f"togl/{each.name}" for each in find_paper("togl").tables}
+    tables = {f"togl/{each.name}" for each in paper_of("togl").tables}
     # Seconds and memory are to be measured on a machine that does nothing else.
     assert tables - {"togl/table1", "togl/table8"} <= set(FULL)
 

@@ -6,12 +6,13 @@ from graphveil.errors import InputError
 from graphveil.experiments.measures import MEASURES, Reading
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import RunOptions, run_study
-from graphveil.experiments.study import find_sweep, read_sweep
+from graphveil.experiments.study import read_sweep
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.unit import UnitResult
 from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
+from tests.experiments.known import sweep_of
 from tests.experiments.refusals import not_refused
 from tests.experiments.test_sweep import AXES, SMALL
 
@@ -160,14 +161,14 @@ def test_a_measure_that_needs_two_runs_refuses_one(written):
 
 
 def test_a_measure_can_be_put_in_the_place_of_a_sweep_s_own():
-    sweep = find_sweep("ldpge-epsilon")
+    sweep = sweep_of("ldpge-epsilon")
     assert (sweep.spread, sweep.with_measure("seconds").spread, sweep.with_measure("score").spread) == (
         "sd",
         "",
         "sd",
     )
     with pytest.raises(InputError, match="silence: attack learns nothing"):
-        find_sweep("silence").with_measure("attack")
+        sweep_of("silence").with_measure("attack")
 
 
 def test_a_measure_of_one_s_own_that_fails_is_told(written):
@@ -179,6 +180,6 @@ def test_a_measure_of_one_s_own_that_fails_is_told(written):
 
 
 def test_a_packaged_sweep_measures_an_attack():
-    sweep = find_sweep("inference")
+    sweep = sweep_of("inference")
     assert sweep.measure.read is None and sweep.measure.unit.name == "percent"
     assert sweep.lines == ["mechanism = multibit", "mechanism = piecewise", "mechanism = hds"]

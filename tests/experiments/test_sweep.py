@@ -12,9 +12,10 @@ from graphveil.experiments.experiment_file import packaged
 from graphveil.experiments.result import Result
 from graphveil.experiments.results import latest
 from graphveil.experiments.runner import RunOptions, run_study, unit_count
-from graphveil.experiments.study import FOLDER, MOST_ENTRIES, find_sweep, read_sweep
+from graphveil.experiments.study import FOLDER, MOST_ENTRIES, read_sweep
 from graphveil.experiments.study_result import StudyResult
 from graphveil.graphs.datasets import DATASETS
+from tests.experiments.known import sweep_of
 from tests.experiments.refusals import not_refused
 
 SMALL = """
@@ -81,7 +82,7 @@ def counted(monkeypatch):
 
 @pytest.mark.parametrize("name", packaged(FOLDER))
 def test_every_packaged_sweep_can_be_run(name):
-    sweep = find_sweep(name)
+    sweep = sweep_of(name)
     cells = sweep.cells
     sizes = [len(axis.values) for axis in sweep.axes]
     assert len(cells) == math.prod(sizes)
@@ -136,11 +137,11 @@ def test_the_packaged_sweeps_are_these():
 
 
 def specs_of(name):
-    return [cell.experiment for cell in find_sweep(name).cells]
+    return [cell.experiment for cell in sweep_of(name).cells]
 
 
 def test_ldpge_s_budgets_have_its_mechanisms_and_raw_features_on_six_graphs():
-    sweep = find_sweep("ldpge-epsilon")
+    sweep = sweep_of("ldpge-epsilon")
     assert sweep.lines == ["LP", "PM", "MB", "HDS", "raw features, ε = ∞"]
     assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "facebook", "wikipedia"]
     assert (sweep.spread, len(titles(sweep))) == ("sd", 6)
@@ -183,7 +184,7 @@ def test_ppgnn_s_laplace_is_inside_the_personal_mechanism_and_alone():
 def test_methods_without_levels_are_flat_over_distributions():
     for spec in specs_of("ppgnn-distributions"):
         assert (spec.levels.level_distribution is None) == (spec.method != "ppgnn")
-    assert find_sweep("ppgnn-distributions").lines == ["BASE", "LPGNN", "LPGNN at 32ε", "PPGNN"]
+    assert sweep_of("ppgnn-distributions").lines == ["BASE", "LPGNN", "LPGNN at 32ε", "PPGNN"]
 
 
 @pytest.mark.parametrize(
@@ -200,11 +201,11 @@ def test_kprop_and_flexprop_differ_by_how_they_average_alone(name, backbone):
 
 
 def test_togl_s_budgets_have_six_mechanisms_on_six_graphs():
-    sweep = find_sweep("togl-epsilon")
+    sweep = sweep_of("togl-epsilon")
     names = {cell.experiment.budgets.mechanism for cell in sweep.cells}
     assert names == {"piecewise", "multibit", "square-wave", "onebit", "laplace", "analytic-gaussian"}
     assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook"]
-    assert find_sweep("togl-analysis").lines == ["SOTA", "FDA", "SMA"]
+    assert sweep_of("togl-analysis").lines == ["SOTA", "FDA", "SMA"]
 
 
 def test_togl_as_printed_is_trained_within_what_its_appendix_searches():
@@ -220,7 +221,7 @@ def test_togl_as_printed_is_trained_within_what_its_appendix_searches():
 
 def test_slow_is_what_has_more_than_20_million_answers():
     failed = []
-    for name, cell in [(each, cell) for each in packaged(FOLDER) for cell in find_sweep(each).cells]:
+    for name, cell in [(each, cell) for each in packaged(FOLDER) for cell in sweep_of(each).cells]:
         known = DATASETS.get(cell.experiment.data)
         entries = (known.users or 0) * (known.features or 0) if known else 0
         every = cell.experiment.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
@@ -231,25 +232,25 @@ def test_slow_is_what_has_more_than_20_million_answers():
 
 
 def test_choices_compare_methods_that_have_other_settings():
-    sweep = find_sweep("togl-backbones")
+    sweep = sweep_of("togl-backbones")
     assert sweep.lines == ["base", "togl"]
     specs = [cell.experiment for cell in sweep.cells]
     assert [spec.backbone for spec in specs] == ["gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc"] * 2
     assert {(spec.method, spec.settings.get("rho")) for spec in specs} == {("base", None), ("togl", 0.5)}
     assert {spec.settings["hidden"] for spec in specs} == {64}
-    links = [cell.experiment for cell in find_sweep("togl-links").cells]
+    links = [cell.experiment for cell in sweep_of("togl-links").cells]
     assert {spec.task for spec in links} == {"link"}
-    pool = [cell.experiment.settings["pool"] for cell in find_sweep("togl-pool").cells]
+    pool = [cell.experiment.settings["pool"] for cell in sweep_of("togl-pool").cells]
     assert pool == ["top", 1, 2, 4, 8, 16, 32, "auto"]
 
 
 def test_upgnet_s_figures_have_the_axes_of_the_document():
     budgets, hops = [0.01, 0.1, 1.0, 2.0, 3.0], [0, 2, 4, 8, 16, 32, 64]
     for name in ("epsilon", "backbones", "orders", "nfr", "heterophily"):
-        assert list(find_sweep(f"upgnet-{name}").axes[0].values) == budgets
-    assert list(find_sweep("upgnet-hops").axes[0].values) == hops
+        assert list(sweep_of(f"upgnet-{name}").axes[0].values) == budgets
+    assert list(sweep_of("upgnet-hops").axes[0].values) == hops
     for name in ("heterophily-k", "residual"):
-        assert list(find_sweep(f"upgnet-{name}").axes[0].values) == hops[1:]
+        assert list(sweep_of(f"upgnet-{name}").axes[0].values) == hops[1:]
     # Its experiments with hops are at this budget, and of HOA alone.
     for name in ("hops", "heterophily-k", "residual"):
         specs = specs_of(f"upgnet-{name}")
@@ -257,14 +258,14 @@ def test_upgnet_s_figures_have_the_axes_of_the_document():
 
 
 def test_upgnet_s_figures_compare_what_the_document_compares():
-    assert find_sweep("upgnet-epsilon").lines == ["NonPriv", "BASE", "LPGNN", "Solitude", "UPGNET"]
+    assert sweep_of("upgnet-epsilon").lines == ["NonPriv", "BASE", "LPGNN", "Solitude", "UPGNET"]
     four = ["cora", "citeseer", "lastfm", "facebook"]
     assert [(spec.data, spec.backbone) for spec in specs_of("upgnet-epsilon")[:: 5 * 5]] == [
         (data, backbone) for backbone in ("gcn", "sage", "gat") for data in four
     ]
-    assert find_sweep("upgnet-nfr").graphs == find_sweep("upgnet-hops").graphs == four
+    assert sweep_of("upgnet-nfr").graphs == sweep_of("upgnet-hops").graphs == four
     for name in ("heterophily", "heterophily-k"):
-        assert find_sweep(f"upgnet-{name}").graphs == ["flickr", "reddit", "flickr-small"]
+        assert sweep_of(f"upgnet-{name}").graphs == ["flickr", "reddit", "flickr-small"]
     assert {spec.method for spec in specs_of("upgnet-heterophily")} == {"base", "lpgnn", "solitude", "upgnet"}
     for name, compared in (("hops", ["hoa", "kprop"]), ("residual", ["hoa", "adaptive", "residual"])):
         found = dict.fromkeys(spec.settings["aggregator"] for spec in specs_of(f"upgnet-{name}"))
@@ -275,7 +276,7 @@ def test_upgnet_s_figures_compare_what_the_document_compares():
 
 
 def test_every_figure_of_upgnet_is_named_in_one_title():
-    titles = [find_sweep(name).title for name in packaged(FOLDER) if name.startswith("upgnet-")]
+    titles = [sweep_of(name).title for name in packaged(FOLDER) if name.startswith("upgnet-")]
     figures = ("3", "4a", "4b", "5", "6", "7", "8", "9")
     named = {number: sum(f"(Fig. {number})" in title for title in titles) for number in figures}
     assert named == dict.fromkeys(figures, 1)
@@ -292,15 +293,13 @@ BOOTSTRAPPED = [
 
 
 def test_means_have_the_spread_that_the_document_draws():
-    assert {name: find_sweep(name).spread for name in BOOTSTRAPPED} == dict.fromkeys(
-        BOOTSTRAPPED, "bootstrap"
-    )
+    assert {name: sweep_of(name).spread for name in BOOTSTRAPPED} == dict.fromkeys(BOOTSTRAPPED, "bootstrap")
 
 
 def test_togl_s_parameters_are_drawn_on_six_graphs():
     names = ("togl-k", "togl-budgets", "togl-rho")
     six = [f"data = {data}" for data in ("cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook")]
-    assert {name: find_sweep(name).lines for name in names} == dict.fromkeys(names, six)
+    assert {name: sweep_of(name).lines for name in names} == dict.fromkeys(names, six)
 
 
 def test_togl_over_its_budget_is_a_part_of_what_is_compared():
@@ -309,7 +308,7 @@ def test_togl_over_its_budget_is_a_part_of_what_is_compared():
 
 
 def test_ppgnn_draws_m_on_two_graphs():
-    assert find_sweep("ppgnn-m").graphs == ["cora", "lastfm"]
+    assert sweep_of("ppgnn-m").graphs == ["cora", "lastfm"]
 
 
 CHOICES = """
@@ -368,7 +367,7 @@ def test_bad_choices_are_refused_with_a_sentence(tmp_path):
 
 
 def test_a_mechanism_option_can_be_swept():
-    specs = [cell.experiment for cell in find_sweep("ppgnn-m").cells]
+    specs = [cell.experiment for cell in sweep_of("ppgnn-m").cells]
     assert {spec.mechanism_options["sampled"] for spec in specs} == {1, 2, 4, 8, 16}
 
 
@@ -454,7 +453,7 @@ def test_a_bad_file_is_refused_with_a_sentence(tmp_path):
 
 def test_an_own_gamma_is_checked(tmp_path):
     with pytest.raises(InputError, match="gamma must be a number strictly between 0 and 1, got 2"):
-        find_sweep("ppgnn-h").with_fields({"gamma": 2.0})
+        sweep_of("ppgnn-h").with_fields({"gamma": 2.0})
 
 
 def test_a_swept_field_cannot_be_fixed(small):
@@ -462,7 +461,7 @@ def test_a_swept_field_cannot_be_fixed(small):
         with pytest.raises(InputError, match=f"small sweeps {field}, so it cannot be fixed"):
             small.with_fields(given)
     with pytest.raises(InputError, match="sweeps settings.mechanism.sampled"):
-        find_sweep("ppgnn-m").with_fields({"settings": {"mechanism.sampled": 3}})
+        sweep_of("ppgnn-m").with_fields({"settings": {"mechanism.sampled": 3}})
     assert small.with_fields({"runs": 1}).cells[0].experiment.runs == 1
 
 
@@ -614,16 +613,16 @@ def test_of_a_sweep_over_graphs_some_can_be_chosen(tmp_path):
 
 
 def test_quick_is_the_ends_of_x_on_the_first_graph(tmp_path):
-    quick = find_sweep("ldpge-epsilon").ends()
+    quick = sweep_of("ldpge-epsilon").ends()
     assert (quick.axes[0].values, quick.graphs, len(quick.lines)) == ((0.01, 5.0), ["cora"], 5)
     assert [spec.budgets.epsilon for spec in (cell.experiment for cell in quick.cells)][:2] == [0.01, 5.0]
     # Backbones of the first graph stay, and where graphs are x there is one value.
-    assert [title[-4:] for title in titles(find_sweep("upgnet-epsilon").ends())] == [
+    assert [title[-4:] for title in titles(sweep_of("upgnet-epsilon").ends())] == [
         " gcn",
         "sage",
         " gat",
     ]
-    assert find_sweep("togl-links").ends().axes[0].values == ("cora",)
+    assert sweep_of("togl-links").ends().axes[0].values == ("cora",)
     cell = quick.cells[0].quick()
     assert (cell.experiment.runs, cell.experiment.resolved_settings.epochs) == (1, 5)
 
@@ -635,7 +634,7 @@ def test_what_a_spec_alone_does_not_tell_is_tried_in_a_small_town(name, tmp_path
     """A plan may be refused only when its mechanisms are built."""
     town = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
     sweep = (
-        find_sweep(name)
+        sweep_of(name)
         .on(["town"])
         .with_fields({"control": False, "settings": {f"data.{key}": value for key, value in town.items()}})
     )
