@@ -61,7 +61,7 @@ def test_the_page_has_claim_bytes_and_bias_of_every_mechanism():
         told = LINES[name][1:4]
         if not (told[0].startswith(claim) and told[1:] == [size, unbiased]):
             failed[name] = told, expected
-    assert not failed, failed
+    assert not failed, "\n".join(map(str, failed.items()))
 
 
 @pytest.mark.statistical

@@ -55,7 +55,7 @@ def test_the_lines_of_a_file_are_the_experiments_of_the_paper():
             printed = "" if cell.printed is None else f"{cell.printed:g}"
             if Experiment.of(**experiment(row)) != cell.experiment or row["printed"] != printed:
                 failed.append((name, cell.labels))
-    assert not failed, failed
+    assert not failed, "\n".join(map(str, failed))
 
 
 SHARED = ("line", "column", "method", "data", "epsilon", "more", "runs", "printed", "printed_spread")
@@ -77,7 +77,7 @@ def wrong_lines(name):
 
 def test_a_file_has_a_line_for_each_printed_number_and_all_runs_of_the_document():
     failed = {name: found for name in PRINTED if (found := list(wrong_lines(name)))}
-    assert not failed, failed
+    assert not failed, "\n".join(map(str, failed.items()))
 
 
 def test_a_table_shows_theirs_and_ours_in_their_form(tmp_path, monkeypatch):

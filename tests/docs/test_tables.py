@@ -71,7 +71,7 @@ def wrong_with(row: dict[str, str]) -> Iterator[str]:
 @pytest.mark.parametrize("name", names())
 def test_lines_say_what_code_computed_them_can_be_computed_again_and_lie_in_their_intervals(name):
     found = [f"line {place} {words}" for place, row in enumerate(read(name), 2) for words in wrong_with(row)]
-    assert not found, found
+    assert not found, "\n".join(found)
 
 
 def test_another_number_changes_the_page(folder):

@@ -78,8 +78,8 @@ def refusal(line):
 
 
 def test_every_line_is_an_experiment_that_can_be_run():
-    failed = {line.name: words for line in EVERY if (words := refusal(line))}
-    assert not failed, failed
+    failed = [f"{line.name}: {words}" for line in EVERY if (words := refusal(line))]
+    assert not failed, "\n".join(failed)
 
 
 def test_no_experiment_is_twice_in_a_table():
@@ -87,7 +87,7 @@ def test_no_experiment_is_twice_in_a_table():
         (table, json.dumps(line.row(), sort_keys=True)) for table in TABLES for line in LINES[table]
     )
     twice = [row for row, count in rows.items() if count > 1]
-    assert not twice, twice
+    assert not twice, "\n".join(map(str, twice))
 
 
 def test_a_line_with_few_labels_and_volunteers_says_so():

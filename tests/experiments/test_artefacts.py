@@ -9,7 +9,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments import artefacts
 from graphveil.experiments.artefacts import check_predictions_file, write_artefact
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 COLUMNS = {
     "user": np.arange(2),
@@ -65,4 +65,4 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path):
         ("folder.csv", "folder.csv is a folder"),
         ("other.csv", "other.csv.json is a folder"),
     ]
-    assert not_refused(lambda name: check_predictions_file(tmp_path / name), cases) == []
+    check_refused(lambda name: check_predictions_file(tmp_path / name), cases)

@@ -10,7 +10,7 @@ from graphveil.attacks import ATTACKS, AttackPoint, Campaign, MechanismTarget, P
 from graphveil.errors import InputError
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.experiment import Experiment
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 
 def point(epsilon, right, bound_epsilon=None):
@@ -99,7 +99,7 @@ UNFIT = [
 
 
 def test_what_does_not_fit_is_refused():
-    assert not_refused(lambda attack, name: MechanismTarget.of(attack, "town", name), UNFIT) == []
+    check_refused(lambda attack, name: MechanismTarget.of(attack, "town", name), UNFIT)
 
 
 def test_reports_without_a_budget_are_refused():

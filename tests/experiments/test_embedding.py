@@ -14,7 +14,7 @@ from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.methods import METHODS, Method, feature_plan
 from graphveil.privacy.record import Cost, privacy_record
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Experiment.of("base", "town", epsilon=2.0, seed=3, settings={"epochs": 3}, data_options=SMALL)
@@ -221,7 +221,7 @@ def test_all_columns_keep_all_products():
 def test_dims_below_one_are_refused():
     words = "dims must be an integer of at least 1"
     cases = [(dims, words) for dims in (0, -1, True, 1.5)]
-    assert not_refused(lambda dims: embed_experiment(SPEC, dims=dims), cases) == []
+    check_refused(lambda dims: embed_experiment(SPEC, dims=dims), cases)
 
 
 def test_more_dims_than_there_are_columns_are_refused():
@@ -231,7 +231,7 @@ def test_more_dims_than_there_are_columns_are_refused():
 
 def test_what_one_run_has_not_is_refused():
     cases = [(name, f"leave {name} out") for name in ("runs", "control")]
-    assert not_refused(lambda name: gv.embed("base", "town", epsilon=1.0, **{name: 1}), cases) == []
+    check_refused(lambda name: gv.embed("base", "town", epsilon=1.0, **{name: 1}), cases)
 
 
 def test_a_graph_without_its_users_is_refused():
@@ -271,7 +271,7 @@ def test_a_file_that_cannot_be_written_is_refused(embedding, tmp_path):
         ("nowhere/town.npz", "nowhere is not a folder"),
         ("folder.npz", "folder.npz is a folder"),
     ]
-    assert not_refused(lambda name: embedding.save(tmp_path / name), cases) == []
+    check_refused(lambda name: embedding.save(tmp_path / name), cases)
 
 
 @SUFFIXES
@@ -282,7 +282,7 @@ def test_a_file_that_is_none_is_refused(suffix, tmp_path):
 
     contents = (b"", b"PK\x03\x04 half", b"PAR1 half PAR1", b"\x93NUMPY\x01\x00")
     words = "name a file that `graphveil embed` has written"
-    assert not_refused(read, [(content, words) for content in contents]) == []
+    check_refused(read, [(content, words) for content in contents])
 
 
 def test_another_archive_is_refused(tmp_path):
@@ -325,4 +325,4 @@ def test_a_damaged_description_is_refused(embedding, tmp_path):
         ({"seed": "x"}, "seed: "),
         ({"privacy": None}, "privacy: "),
     ]
-    assert not_refused(read, cases) == []
+    check_refused(read, cases)

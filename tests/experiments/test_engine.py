@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.engine import HERE, Engine
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 
 def test_an_engine_is_read_as_it_is_written():
@@ -24,7 +24,7 @@ NO_ENGINE = "engine must be local, ray, ray://HOST:PORT or ray://auto, got"
 
 def test_another_engine_is_refused():
     cases = [(written, NO_ENGINE) for written in ("", "Ray", "dask", "ray:", "local://auto", "ray//auto")]
-    assert not_refused(Engine.of, cases) == []
+    check_refused(Engine.of, cases)
 
 
 def test_only_ray_has_an_address():
@@ -36,7 +36,7 @@ def test_only_ray_has_an_address():
 
 def test_workers_are_counted():
     cases = [(workers, "workers must be an integer of at least 1") for workers in (0, -1, 1.5, True, "2")]
-    assert not_refused(lambda workers: Engine("ray", workers=workers), cases) == []
+    check_refused(lambda workers: Engine("ray", workers=workers), cases)
 
 
 def test_workers_share_one_run_and_nothing_that_has_many():
@@ -49,7 +49,7 @@ def test_workers_share_one_run_and_nothing_that_has_many():
 
 def test_checkpoints_are_each_so_many_epochs():
     cases = [(epochs, "checkpoint_every must be") for epochs in (0, -1, 2.5)]
-    assert not_refused(lambda epochs: Engine(workers=2, checkpoint_every=epochs), cases) == []
+    check_refused(lambda epochs: Engine(workers=2, checkpoint_every=epochs), cases)
 
 
 def test_units_are_computed_in_this_process_where_nothing_else_is_asked_for():

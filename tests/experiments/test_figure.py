@@ -56,7 +56,7 @@ def test_what_others_wrote_is_letters_and_nothing_else():
         svg = drawn(words).svg().replace("\n", " ")
         if "harm" not in svg or obeyed(svg):
             failed[name] = obeyed(svg)
-    assert not failed, failed
+    assert not failed, "\n".join(map(str, failed.items()))
 
 
 @pytest.mark.parametrize(("name", "start"), [("x.svg", b"<svg"), ("x.png", b"\x89PNG")])

@@ -14,12 +14,12 @@ from graphveil.experiments.figure import INK, METHOD, PAPER
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.paper_result import FigureResult, PaperResult, papers_page
-from graphveil.experiments.papers import find_paper
 from graphveil.experiments.report import comparison_page, report_html, results_page
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.table import Table
 from graphveil.statistics import Summary
 from tests.browser import missing, open_browser
+from tests.experiments.known import paper_of
 from tests.experiments.test_chart import FIGURE
 from tests.experiments.test_demo import made_up
 from tests.experiments.test_report import plain, record
@@ -46,7 +46,7 @@ def demo_page():
 
 def paper_page():
     parts = {part: Summary(0.8, 0.7, 0.9) for part in ("method", "control", "structure")}
-    ours, asked = Reading(parts, "as it is run here"), find_paper("upgnet")
+    ours, asked = Reading(parts, "as it is run here"), paper_of("upgnet")
     table = StudyResult.of(asked.tables[0], [ours] * len(asked.tables[0].cells))
     return papers_page([PaperResult(asked, (table,), (FigureResult(asked.figures[0], FIGURE),))])
 
@@ -79,7 +79,7 @@ def seen(request, tmp_path_factory, browser):
 
 def test_nothing_is_fetched_said_or_cut_off(seen):
     failed = {screen: problems for screen, (problems, _) in seen.items() if problems}
-    assert not failed, failed
+    assert not failed, "\n".join(map(str, failed.items()))
 
 
 def test_pictures_follow_the_mode_of_the_screen(seen):

@@ -13,7 +13,7 @@ from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
 from tests.experiments.known import sweep_of
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 from tests.experiments.test_sweep import AXES, SMALL
 
 OWN = """
@@ -149,7 +149,7 @@ NO_MEASURES = [
 
 
 def test_a_measure_that_cannot_be_is_refused_with_file_and_field(written):
-    assert not_refused(lambda lines: written(*lines), NO_MEASURES) == []
+    check_refused(lambda lines: written(*lines), NO_MEASURES)
 
 
 def test_a_measure_that_needs_two_runs_refuses_one(written):
@@ -176,7 +176,7 @@ def test_a_measure_of_one_s_own_that_fails_is_told(written):
         ("BROKEN", "own.py:BROKEN fails: AttributeError: 'Result' object has no attribute 'nothing'"),
         ("EMPTY", "own.py:EMPTY must return a Reading of experiments.measures, got None"),
     ]
-    assert not_refused(lambda name: computed(written(f'measure = "own.py:{name}"')), cases) == []
+    check_refused(lambda name: computed(written(f'measure = "own.py:{name}"')), cases)
 
 
 def test_a_packaged_sweep_measures_an_attack():

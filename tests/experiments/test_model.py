@@ -13,7 +13,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import Experiment, predict_experiment, train_model
 from graphveil.experiments.model import check_model
 from graphveil.privacy.record import Cost
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 TOWN, TOWN_USERS = gv.load("town", users=240, features=16, telling=4)
 BEFORE = 200
@@ -147,7 +147,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
         return gv.load_model(tmp_path / "odd.pt")
 
     contents = (b"", b"PK\x03\x04 half", b"text")
-    assert not_refused(read, [(content, "holds no model") for content in contents]) == []
+    check_refused(read, [(content, "holds no model") for content in contents])
     with pytest.raises(InputError, match="is not there"):
         gv.load_model(tmp_path / "none.pt")
 
@@ -178,7 +178,7 @@ NO_MODELS = [
 
 
 def test_what_cannot_be_applied_to_others_is_refused():
-    assert not_refused(check_model, [(spec, re.compile(words)) for spec, words in NO_MODELS]) == []
+    check_refused(check_model, [(spec, re.compile(words)) for spec, words in NO_MODELS])
 
 
 def test_a_graph_that_has_not_grown_out_of_the_first_is_refused(model):

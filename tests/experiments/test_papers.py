@@ -16,7 +16,7 @@ from graphveil.graphs.datasets import DATASETS
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary, bootstrap
 from tests.experiments.known import paper_of, papers
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 # Of 48, 50 and 52: the ends of the interval are the 25th lowest and highest of 1000 means, which have 7 possible values.
 HALF_BOOTSTRAP = 100 * (bootstrap([0.48, 0.5, 0.52]).high - bootstrap([0.48, 0.5, 0.52]).low) / 2
@@ -566,7 +566,7 @@ def with_changes(file, text):
 
 
 def test_a_bad_file_is_refused_with_a_sentence(tmp_path):
-    assert not_refused(with_changes(tmp_path / "bad.toml", SMALL), BAD_FILES) == []
+    check_refused(with_changes(tmp_path / "bad.toml", SMALL), BAD_FILES)
 
 
 def test_unknown_names_are_refused():
@@ -715,7 +715,7 @@ NO_SWEEPS = [
 
 
 def test_a_figure_that_is_no_sweep_is_refused(swept):
-    assert not_refused(with_changes(swept, SWEPT), NO_SWEEPS) == []
+    check_refused(with_changes(swept, SWEPT), NO_SWEEPS)
 
 
 def test_of_sweeps_those_on_a_graph_are_chosen(swept):
@@ -756,7 +756,7 @@ NO_FIGURES = [
 
 
 def test_a_figure_that_makes_no_sense_is_refused(tmp_path):
-    assert not_refused(with_changes(tmp_path / "own.toml", FIGURE), NO_FIGURES) == []
+    check_refused(with_changes(tmp_path / "own.toml", FIGURE), NO_FIGURES)
 
 
 def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path):

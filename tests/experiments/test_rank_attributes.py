@@ -9,7 +9,7 @@ from graphveil.experiments.measures import find_measure
 from graphveil.learn.attributes import raw_estimate
 from graphveil.methods import feature_plan
 from graphveil.methods.scoring import attribute_scores
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}
 TOWN = Experiment.of("togl", "town", epsilon=4.0, runs=2, settings=SMALL)
@@ -88,7 +88,7 @@ NOT_RANKED = [
 
 
 def test_what_cannot_be_ranked_is_refused():
-    assert not_refused(lambda spec, top: rank_attributes(spec, top=top), NOT_RANKED) == []
+    check_refused(lambda spec, top: rank_attributes(spec, top=top), NOT_RANKED)
 
 
 def test_one_run_has_no_stability():

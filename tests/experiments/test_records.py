@@ -12,7 +12,7 @@ from graphveil.experiments.results import latest, read_results
 from graphveil.experiments.store import ResultStore
 from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Cost, Privacy
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 
 def result(epsilon=1.0, interrupted=False, score=0.5, seconds_in_all=1.0, finished=(0, 1), **options):
@@ -92,7 +92,7 @@ def test_what_is_no_result_is_not_taken_for_one(tmp_path):
         return read_results([file])
 
     wrong = [{"mean": "much"}, {"runs": []}, {"epsilon": -1}, {"mean": float("nan")}, {"control": {"low": 1}}]
-    assert not_refused(read, [(each, "holds no result") for each in wrong]) == []
+    check_refused(read, [(each, "holds no result") for each in wrong])
 
 
 def test_files_of_one_object_of_several_lines_and_lists_are_read(tmp_path):

@@ -11,7 +11,7 @@ from graphveil.experiments import Experiment, ResultStore, RunOptions, run_exper
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments.runner import compute_unit
 from graphveil.experiments.unit import RunUnit, parts_of, run_unit
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 SMALL = {"users": 400, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SETTINGS = {"epochs": 5}
@@ -212,7 +212,7 @@ NOT_RUN = [
 
 
 def test_what_cannot_be_run_is_refused_by_name():
-    assert not_refused(lambda change: run_experiment(SPEC.having(**change)), NOT_RUN) == []
+    check_refused(lambda change: run_experiment(SPEC.having(**change)), NOT_RUN)
 
 
 def test_a_graph_without_its_users_is_refused():

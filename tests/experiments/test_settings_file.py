@@ -2,7 +2,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.experiment_file import read_settings
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 WRITTEN = [
     ("a.toml", 'lr = 0.1\npatience = "none"\ndata.users = 200\n'),
@@ -39,8 +39,8 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path):
         (tmp_path / name).write_text(text)
         return read_settings(tmp_path / name, "base")
 
-    assert not_refused(read, WRONG) == []
-    assert not_refused(read, [(name, text, str(tmp_path / name)) for name, text, _ in WRONG]) == []
+    check_refused(read, WRONG)
+    check_refused(read, [(name, text, str(tmp_path / name)) for name, text, _ in WRONG])
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):

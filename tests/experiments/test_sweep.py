@@ -16,7 +16,7 @@ from graphveil.experiments.study import FOLDER, MOST_ENTRIES, read_sweep
 from graphveil.experiments.study_result import StudyResult
 from graphveil.graphs.datasets import DATASETS
 from tests.experiments.known import sweep_of
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 SMALL = """
 title = "a small one"
@@ -216,7 +216,7 @@ def test_togl_as_printed_is_trained_within_what_its_appendix_searches():
             searched = settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
             if not searched or (settings.activation, settings.epochs) != ("relu", 300):
                 failed.append((name, spec.data, settings))
-    assert not failed, failed
+    assert not failed, "\n".join(map(str, failed))
 
 
 def test_slow_is_what_has_more_than_20_million_answers():
@@ -228,7 +228,7 @@ def test_slow_is_what_has_more_than_20_million_answers():
         many = cell.experiment.resolved_method.can.asks and every and entries > MOST_ENTRIES
         if cell.slow != many:
             failed.append((name, cell.place, cell.slow))
-    assert not failed, failed
+    assert not failed, "\n".join(map(str, failed))
 
 
 def test_choices_compare_methods_that_have_other_settings():
@@ -363,7 +363,7 @@ def test_bad_choices_are_refused_with_a_sentence(tmp_path):
     def with_choices(old, new):
         return read(tmp_path, SMALL + CHOICES.replace(old, new, 1))
 
-    assert not_refused(with_choices, BAD_CHOICES) == []
+    check_refused(with_choices, BAD_CHOICES)
 
 
 def test_a_mechanism_option_can_be_swept():
@@ -448,7 +448,7 @@ BAD_FILES = [
 
 
 def test_a_bad_file_is_refused_with_a_sentence(tmp_path):
-    assert not_refused(lambda text: read(tmp_path, text), BAD_FILES) == []
+    check_refused(lambda text: read(tmp_path, text), BAD_FILES)
 
 
 def test_an_own_gamma_is_checked(tmp_path):

@@ -17,7 +17,7 @@ from graphveil.experiments.tuning import SearchSpace, TuningTrial, add_trial, fi
 from graphveil.experiments.unit import RunUnit, Validation, run_unit, validate_unit
 from graphveil.graphs import Users
 from graphveil.methods import METHODS
-from tests.experiments.refusals import not_refused
+from tests.experiments.refusals import check_refused
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Experiment.of("base", "town", epsilon=2.0, settings={"epochs": 2}, data_options=SMALL)
@@ -453,12 +453,12 @@ NOT_SEARCHED = [
 
 
 def test_what_cannot_be_searched_is_refused_by_name():
-    assert not_refused(lambda change: tune_experiment(SPEC.having(**change)), NOT_SEARCHED) == []
+    check_refused(lambda change: tune_experiment(SPEC.having(**change)), NOT_SEARCHED)
 
 
 def test_numbers_below_one_are_refused():
     cases = [(name, f"{name} must be an integer of at least 1, got 0") for name in ("trials", "jobs")]
-    assert not_refused(lambda name: tune_experiment(SPEC, **{name: 0}), cases) == []
+    check_refused(lambda name: tune_experiment(SPEC, **{name: 0}), cases)
 
 
 def test_a_graph_without_its_users_is_refused():

@@ -228,7 +228,7 @@ def test_a_damaged_unit_is_told_once_and_skipped(store):
             ["1 kept record cannot be read and was skipped."],
         ):
             failed[name] = found, told
-    assert not failed, failed
+    assert not failed, "\n".join(map(str, failed.items()))
 
 
 def test_a_damaged_unit_is_replaced_by_the_next_one(store):
