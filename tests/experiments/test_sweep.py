@@ -42,6 +42,9 @@ values = [0.01, 0.1]
 label = "rate"
 """
 
+# One run without a control, where what is run does not matter.
+ONCE = SMALL.replace("runs = 2", "runs = 1")
+ALONE = ONCE.replace("runs = 1", "runs = 1\ncontrol = false")
 
 # What draws figures of documents that take ten runs.
 DOCUMENTS = ("ldpge", "ppgnn", "togl", "upgnet")
@@ -328,7 +331,7 @@ set = { method = "lpgnn", settings.hops = 3 }
 
 def test_an_axis_of_choices_sets_several_fields(tmp_path):
     file = tmp_path / "chosen.toml"
-    file.write_text(SMALL + CHOICES)
+    file.write_text(ONCE + CHOICES)
     sweep = read_sweep(file)
     assert sweep.lines == ["plain", "three hops"]
     cells = sweep.cells
@@ -507,7 +510,7 @@ label = "by"
 @pytest.fixture
 def panelled(tmp_path):
     file = tmp_path / "panelled.toml"
-    file.write_text(SMALL + AXES + THIRD)
+    file.write_text(ONCE + AXES + THIRD)
     return read_sweep(file)
 
 
@@ -578,7 +581,7 @@ def read(tmp_path, text):
 
 
 def test_a_line_that_has_no_such_field_as_x_is_flat(tmp_path):
-    sweep = read(tmp_path, SMALL + FLAT)
+    sweep = read(tmp_path, ONCE + FLAT)
     cells = sweep.cells
     assert [cell.experiment.budgets.epsilon for cell in cells] == [1, 4, None, None]
     assert cells[2].experiment == cells[3].experiment
@@ -669,7 +672,7 @@ def test_means_stand_with_the_document_s_spread_too(tmp_path):
 
 def test_more_than_three_panels_stand_in_rows(tmp_path):
     third = '[[axes]]\nfield = "settings.hidden"\nvalues = [2, 3, 4, 5]\n'
-    sweep = read(tmp_path, SMALL.replace("runs = 2", "runs = 1") + AXES + third)
+    sweep = read(tmp_path, ALONE + AXES + third)
     ran(sweep, tmp_path).chart.write(tmp_path / "rows.svg")
     drawn = (tmp_path / "rows.svg").read_text()
     assert all(f"hidden = {size}" in drawn for size in (2, 3, 4, 5))
