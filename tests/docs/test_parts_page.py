@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from benchmarks.traffic import halo_rows, table
 from graphveil.graphs.town import Town
 
@@ -19,6 +17,6 @@ def test_the_formula_gives_what_the_page_expects():
     assert f"{halo_rows(Town(users=10**6), 2):,.0f}" in PAGE
 
 
-@pytest.mark.parametrize("option", ["--workers", "--checkpoint-every", "--max-memory", "--engine ray"])
-def test_it_names_the_options(option):
-    assert option in PAGE
+def test_it_names_the_options():
+    options = ("--workers", "--checkpoint-every", "--max-memory", "--engine ray")
+    assert [option for option in options if option not in PAGE] == []

@@ -9,6 +9,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments import artefacts
 from graphveil.experiments.artefacts import check_predictions_file, write_artefact
+from tests.experiments.refusals import check_refused
 
 COLUMNS = {
     "user": np.arange(2),
@@ -55,17 +56,13 @@ def test_no_table_is_there_without_its_record(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_a_file_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "other.csv.json").mkdir()
+    cases = [
         ("town.npz", "town.npz has the unsupported format .npz: use .parquet or .csv"),
         ("nowhere/town.csv", "nowhere is not a folder"),
         ("folder.csv", "folder.csv is a folder"),
         ("other.csv", "other.csv.json is a folder"),
-    ],
-)
-def test_a_file_that_cannot_be_written_is_refused(name, words, tmp_path):
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "other.csv.json").mkdir()
-    with pytest.raises(InputError, match=words):
-        check_predictions_file(tmp_path / name)
+    ]
+    check_refused(lambda name: check_predictions_file(tmp_path / name), cases)

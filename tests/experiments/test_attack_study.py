@@ -10,6 +10,7 @@ from graphveil.attacks import ATTACKS, AttackPoint, Campaign, MechanismTarget, P
 from graphveil.errors import InputError
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.experiment import Experiment
+from tests.experiments.refusals import check_refused
 
 
 def point(epsilon, right, bound_epsilon=None):
@@ -88,19 +89,17 @@ def test_an_attack_has_a_mechanism_of_its_own():
     assert MechanismTarget.of("level", "town").against == "ppm"
 
 
-@pytest.mark.parametrize(
-    ("attack", "mechanism", "words"),
-    [
-        ("level", "multibit", "multibit asks nobody for a privacy level"),
-        ("label", "multibit", "multibit reports features, and the attack label is about labels"),
-        ("link", "krr", "krr reports labels, and the attack link is about links"),
-        ("membership", "krr", "no attack on reports is named 'membership'"),
-        ("labels", "krr", "no attack on reports is named 'labels'"),
-    ],
-)
-def test_what_does_not_fit_is_refused(attack, mechanism, words):
-    with pytest.raises(InputError, match=words):
-        MechanismTarget.of(attack, "town", mechanism)
+UNFIT = [
+    ("level", "multibit", "multibit asks nobody for a privacy level"),
+    ("label", "multibit", "multibit reports features, and the attack label is about labels"),
+    ("link", "krr", "krr reports labels, and the attack link is about links"),
+    ("membership", "krr", "no attack on reports is named 'membership'"),
+    ("labels", "krr", "no attack on reports is named 'labels'"),
+]
+
+
+def test_what_does_not_fit_is_refused():
+    check_refused(lambda attack, name: MechanismTarget.of(attack, "town", name), UNFIT)
 
 
 def test_reports_without_a_budget_are_refused():

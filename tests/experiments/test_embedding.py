@@ -14,6 +14,7 @@ from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.methods import METHODS, Method, feature_plan
 from graphveil.privacy.record import Cost, privacy_record
+from tests.experiments.refusals import check_refused
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Experiment.of("base", "town", epsilon=2.0, seed=3, settings={"epochs": 3}, data_options=SMALL)
@@ -217,10 +218,10 @@ def test_all_columns_keep_all_products():
     assert np.allclose(reduced @ reduced.T, values @ values.T, atol=1e-3)
 
 
-@pytest.mark.parametrize("dims", [0, -1, True, 1.5])
-def test_dims_below_one_are_refused(dims):
-    with pytest.raises(InputError, match="dims must be an integer of at least 1"):
-        embed_experiment(SPEC, dims=dims)
+def test_dims_below_one_are_refused():
+    words = "dims must be an integer of at least 1"
+    cases = [(dims, words) for dims in (0, -1, True, 1.5)]
+    check_refused(lambda dims: embed_experiment(SPEC, dims=dims), cases)
 
 
 def test_more_dims_than_there_are_columns_are_refused():
@@ -228,10 +229,9 @@ def test_more_dims_than_there_are_columns_are_refused():
         embed_experiment(SPEC, dims=17)
 
 
-@pytest.mark.parametrize("name", ["runs", "control"])
-def test_what_one_run_has_not_is_refused(name):
-    with pytest.raises(InputError, match=f"leave {name} out"):
-        gv.embed("base", "town", epsilon=1.0, **{name: 1})
+def test_what_one_run_has_not_is_refused():
+    cases = [(name, f"leave {name} out") for name in ("runs", "control")]
+    check_refused(lambda name: gv.embed("base", "town", epsilon=1.0, **{name: 1}), cases)
 
 
 def test_a_graph_without_its_users_is_refused():
@@ -264,27 +264,25 @@ def test_a_full_disk_is_said_in_a_sentence(embedding, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_a_file_that_cannot_be_written_is_refused(embedding, tmp_path):
+    (tmp_path / "folder.npz").mkdir()
+    cases = [
         ("town.csv", "town.csv has the unsupported format .csv: use .npz or .parquet"),
         ("nowhere/town.npz", "nowhere is not a folder"),
         ("folder.npz", "folder.npz is a folder"),
-    ],
-)
-def test_a_file_that_cannot_be_written_is_refused(embedding, name, words, tmp_path):
-    (tmp_path / "folder.npz").mkdir()
-    with pytest.raises(InputError, match=words):
-        embedding.save(tmp_path / name)
+    ]
+    check_refused(lambda name: embedding.save(tmp_path / name), cases)
 
 
 @SUFFIXES
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 half", b"PAR1 half PAR1", b"\x93NUMPY\x01\x00"])
-def test_a_file_that_is_none_is_refused(content, suffix, tmp_path):
-    file = tmp_path / f"odd{suffix}"
-    file.write_bytes(content)
-    with pytest.raises(InputError, match="name a file that `graphveil embed` has written"):
-        read_embedding(file)
+def test_a_file_that_is_none_is_refused(suffix, tmp_path):
+    def read(content):
+        (tmp_path / f"odd{suffix}").write_bytes(content)
+        return read_embedding(tmp_path / f"odd{suffix}")
+
+    contents = (b"", b"PK\x03\x04 half", b"PAR1 half PAR1", b"\x93NUMPY\x01\x00")
+    words = "name a file that `graphveil embed` has written"
+    check_refused(read, [(content, words) for content in contents])
 
 
 def test_another_archive_is_refused(tmp_path):
@@ -317,16 +315,14 @@ def test_another_table_is_refused(tmp_path):
         read_embedding(file)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+def test_a_damaged_description_is_refused(embedding, tmp_path):
+    def read(change):
+        write_artefact(tmp_path / "town.npz", {"values": embedding.values}, {**embedding.about(), **change})
+        return read_embedding(tmp_path / "town.npz")
+
+    cases = [
         ({"users": 7}, "one row a user, 7"),
         ({"seed": "x"}, "seed: "),
         ({"privacy": None}, "privacy: "),
-    ],
-)
-def test_a_damaged_description_is_refused(embedding, change, words, tmp_path):
-    file = tmp_path / "town.npz"
-    write_artefact(file, {"values": embedding.values}, {**embedding.about(), **change})
-    with pytest.raises(InputError, match=words):
-        read_embedding(file)
+    ]
+    check_refused(read, cases)

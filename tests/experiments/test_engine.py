@@ -5,26 +5,26 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.engine import HERE, Engine
+from tests.experiments.refusals import check_refused
 
 
-@pytest.mark.parametrize(
-    ("written", "engine"),
-    [
+def test_an_engine_is_read_as_it_is_written():
+    expected = [
         ("local", Engine()),
         ("ray", Engine("ray")),
         ("ray://10.0.0.7:6379", Engine("ray", "10.0.0.7:6379")),
         ("ray://auto", Engine("ray", "auto")),
         (Engine("ray"), Engine("ray")),
-    ],
-)
-def test_an_engine_is_read_as_it_is_written(written, engine):
-    assert Engine.of(written) == engine
+    ]
+    assert [(written, Engine.of(written)) for written, _ in expected] == expected
 
 
-@pytest.mark.parametrize("written", ["", "Ray", "dask", "ray:", "local://auto", "ray//auto"])
-def test_another_engine_is_refused(written):
-    with pytest.raises(InputError, match="engine must be local, ray, ray://HOST:PORT or ray://auto, got"):
-        Engine.of(written)
+NO_ENGINE = "engine must be local, ray, ray://HOST:PORT or ray://auto, got"
+
+
+def test_another_engine_is_refused():
+    cases = [(written, NO_ENGINE) for written in ("", "Ray", "dask", "ray:", "local://auto", "ray//auto")]
+    check_refused(Engine.of, cases)
 
 
 def test_only_ray_has_an_address():
@@ -34,10 +34,9 @@ def test_only_ray_has_an_address():
         Engine("local", "auto")
 
 
-@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
-def test_workers_are_counted(workers):
-    with pytest.raises(InputError, match="workers must be an integer of at least 1"):
-        Engine("ray", workers=workers)
+def test_workers_are_counted():
+    cases = [(workers, "workers must be an integer of at least 1") for workers in (0, -1, 1.5, True, "2")]
+    check_refused(lambda workers: Engine("ray", workers=workers), cases)
 
 
 def test_workers_share_one_run_and_nothing_that_has_many():
@@ -48,18 +47,14 @@ def test_workers_share_one_run_and_nothing_that_has_many():
     Engine.of("ray").check_units("a sweep")
 
 
-@pytest.mark.parametrize("epochs", [0, -1, 2.5])
-def test_checkpoints_are_each_so_many_epochs(epochs):
-    with pytest.raises(InputError, match="checkpoint_every must be"):
-        Engine(workers=2, checkpoint_every=epochs)
+def test_checkpoints_are_each_so_many_epochs():
+    cases = [(epochs, "checkpoint_every must be") for epochs in (0, -1, 2.5)]
+    check_refused(lambda epochs: Engine(workers=2, checkpoint_every=epochs), cases)
 
 
-@pytest.mark.parametrize(
-    ("engine", "jobs", "inside"),
-    [(HERE, None, True), (HERE, 1, True), (HERE, 2, False), (Engine("ray"), 1, False)],
-)
-def test_units_are_computed_in_this_process_where_nothing_else_is_asked_for(engine, jobs, inside):
-    assert engine.inside(jobs) is inside
+def test_units_are_computed_in_this_process_where_nothing_else_is_asked_for():
+    found = [HERE.inside(None), HERE.inside(1), HERE.inside(2), Engine("ray").inside(1)]
+    assert found == [True, True, False, False]
 
 
 def test_no_more_processes_are_started_than_there_is_to_do():

@@ -50,10 +50,13 @@ def test_dollar_signs_are_shown_as_they_are():
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-@pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE)
-def test_what_others_wrote_is_letters_and_nothing_else(words):
-    svg = drawn(words).svg().replace("\n", " ")
-    assert "harm" in svg and obeyed(svg) == []
+def test_what_others_wrote_is_letters_and_nothing_else():
+    failed = {}
+    for name, words in HOSTILE.items():
+        svg = drawn(words).svg().replace("\n", " ")
+        if "harm" not in svg or obeyed(svg):
+            failed[name] = obeyed(svg)
+    assert not failed, "\n".join(map(str, failed.items()))
 
 
 @pytest.mark.parametrize(("name", "start"), [("x.svg", b"<svg"), ("x.png", b"\x89PNG")])

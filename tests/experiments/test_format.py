@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 from graphveil.experiments.result import PartScores
 from graphveil.number_format import (
     MEGABYTES,
@@ -29,26 +27,23 @@ WHOLE = Summary(0.5, 0.45, 0.56)
 SINGLE = Summary(0.5, None, None)
 
 
-@pytest.mark.parametrize(
-    ("unit", "summary", "text"),
-    [
-        (PERCENT, WHOLE, "50.0 [45.0, 56.0]"),
-        (PERCENT, SINGLE, "50.0"),
-        (PERCENT, None, "-"),
-        (NUMBER, Summary(0.12345, 0.1, 0.15), "0.123 [0.1, 0.15]"),
-        (SECONDS, Summary(2.0, 1.0, 3.0), "2.0 [1.0, 3.0] s"),
-        (MEGABYTES, Summary(812.4, None, None), "812 MB"),
-    ],
-)
-def test_an_interval_has_the_form_of_its_unit(unit, summary, text):
-    assert unit.interval(summary) == text
+INTERVALS = [
+    (PERCENT, WHOLE, "50.0 [45.0, 56.0]"),
+    (PERCENT, SINGLE, "50.0"),
+    (PERCENT, None, "-"),
+    (NUMBER, Summary(0.12345, 0.1, 0.15), "0.123 [0.1, 0.15]"),
+    (SECONDS, Summary(2.0, 1.0, 3.0), "2.0 [1.0, 3.0] s"),
+    (MEGABYTES, Summary(812.4, None, None), "812 MB"),
+]
 
 
-@pytest.mark.parametrize(
-    ("value", "spread", "text"), [(81.25, 0.5, "81.2 ± 0.5"), (81.25, None, "81.2"), (None, 0.5, "-")]
-)
-def test_a_printed_number_stands_before_its_spread(value, spread, text):
-    assert PERCENT.with_spread(value, spread) == text
+def test_an_interval_has_the_form_of_its_unit():
+    assert [unit.interval(summary) for unit, summary, _ in INTERVALS] == [text for *_, text in INTERVALS]
+
+
+def test_a_printed_number_stands_before_its_spread():
+    given = [(81.25, 0.5), (81.25, None), (None, 0.5)]
+    assert [PERCENT.with_spread(*each) for each in given] == ["81.2 ± 0.5", "81.2", "-"]
 
 
 def test_points_are_hundredths():
@@ -73,12 +68,9 @@ def test_the_reach_is_half_of_the_interval():
     assert reach(WHOLE) == " ± 5.5"
 
 
-@pytest.mark.parametrize(
-    ("gain", "text"),
-    [(Summary(0.012, 0.002, 0.022), "+1.2 ± 1.0"), (Summary(-0.012, None, None), "-1.2"), (None, "-")],
-)
-def test_a_gain_has_a_sign_and_a_reach(gain, text):
-    assert gained(gain) == text
+def test_a_gain_has_a_sign_and_a_reach():
+    gains = [Summary(0.012, 0.002, 0.022), Summary(-0.012, None, None), None]
+    assert [gained(gain) for gain in gains] == ["+1.2 ± 1.0", "-1.2", "-"]
 
 
 def test_scores_of_a_record_are_printed_as_summaries_are():
@@ -93,12 +85,9 @@ def test_numbers_are_rounded_to_digits():
     assert [rounded(12345.0), rounded(0.00012345, 2), rounded(None)] == ["1.23e+04", "0.00012", "-"]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.012345, "0.0123"), (999.4, "999"), (1000.0, "1,000"), (123456.7, "123,457"), (2e9, "2e+09")],
-)
-def test_a_large_number_keeps_its_digits_until_it_is_too_long(value, text):
-    assert rounded_or_whole(value) == text
+def test_a_large_number_keeps_its_digits_until_it_is_too_long():
+    values = [0.012345, 999.4, 1000.0, 123456.7, 2e9]
+    assert [rounded_or_whole(value) for value in values] == ["0.0123", "999", "1,000", "123,457", "2e+09"]
 
 
 def test_budgets_have_no_needless_digits():
@@ -109,20 +98,15 @@ def test_things_are_counted():
     assert [counted(number, "graph") for number in (0, 1, 1200)] == ["0 graphs", "1 graph", "1,200 graphs"]
 
 
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(999, "999 bytes"), (1000, "1 kB"), (999_499, "999 kB"), (1_000_000, "1.0 MB"), (2_540_000, "2.5 MB")],
-)
-def test_a_files_size_is_in_the_unit_that_suits_it(count, text):
-    assert file_size(count) == text
+def test_a_files_size_is_in_the_unit_that_suits_it():
+    sizes = [999, 1000, 999_499, 1_000_000, 2_540_000]
+    assert [file_size(size) for size in sizes] == ["999 bytes", "1 kB", "999 kB", "1.0 MB", "2.5 MB"]
 
 
-VALUES = [(4.0, "4"), (1e-4, "0.0001"), (True, "true"), (None, "none"), ("selu", "selu"), (7, "7")]
-
-
-@pytest.mark.parametrize(("value", "text"), VALUES)
-def test_a_value_is_short_and_as_a_command_takes_it(value, text):
-    assert value_text(value) == exact_text(value) == text
+def test_a_value_is_short_and_as_a_command_takes_it():
+    values, texts = [4.0, 1e-4, True, None, "selu", 7], ["4", "0.0001", "true", "none", "selu", "7"]
+    assert [value_text(value) for value in values] == texts
+    assert [exact_text(value) for value in values] == texts
 
 
 def test_a_value_that_a_command_takes_is_not_rounded():

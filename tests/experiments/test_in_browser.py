@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from graphveil.audit import audit
@@ -12,12 +14,12 @@ from graphveil.experiments.figure import INK, METHOD, PAPER
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.paper_result import FigureResult, PaperResult, papers_page
-from graphveil.experiments.papers import find_paper
 from graphveil.experiments.report import comparison_page, report_html, results_page
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.table import Table
 from graphveil.statistics import Summary
 from tests.browser import missing, open_browser
+from tests.experiments.known import paper_of
 from tests.experiments.test_chart import FIGURE
 from tests.experiments.test_demo import made_up
 from tests.experiments.test_report import plain, record
@@ -44,7 +46,7 @@ def demo_page():
 
 def paper_page():
     parts = {part: Summary(0.8, 0.7, 0.9) for part in ("method", "control", "structure")}
-    ours, asked = Reading(parts, "as it is run here"), find_paper("upgnet")
+    ours, asked = Reading(parts, "as it is run here"), paper_of("upgnet")
     table = StudyResult.of(asked.tables[0], [ours] * len(asked.tables[0].cells))
     return papers_page([PaperResult(asked, (table,), (FigureResult(asked.figures[0], FIGURE),))])
 
@@ -59,28 +61,31 @@ PAGES = {
 }  # fmt: skip
 
 
+# The colours of all lines of pictures, then that of the page.
+COLOURS = (
+    "return [...document.querySelectorAll('svg path')].map(each => getComputedStyle(each).stroke)"
+    ".concat(getComputedStyle(document.body).backgroundColor)"
+)
+
+
 @pytest.fixture(scope="module", params=PAGES)
-def written(request, tmp_path_factory, browser):
+def seen(request, tmp_path_factory, browser):
+    """What is wrong with a page on each screen, and its colours there."""
     file = tmp_path_factory.mktemp("pages") / f"{request.param}.html"
     file.write_text(PAGES[request.param](), encoding="utf-8")
-    return file
+    screens = itertools.product((PHONE, DESK), ("light", "dark"))
+    return {screen: (browser.visit(file, *screen).problems(), browser.run(COLOURS)) for screen in screens}
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_nothing_is_fetched_said_or_cut_off(browser, written, width, mode):
-    assert browser.visit(written, width, mode).problems() == []
+def test_nothing_is_fetched_said_or_cut_off(seen):
+    failed = {screen: problems for screen, (problems, _) in seen.items() if problems}
+    assert not failed, "\n".join(map(str, failed.items()))
 
 
-def test_pictures_follow_the_mode_of_the_screen(browser, written):
-    lines = (
-        "return [...document.querySelectorAll('svg path')].map(each => getComputedStyle(each).stroke)"
-        ".concat(getComputedStyle(document.body).backgroundColor)"
-    )
+def test_pictures_follow_the_mode_of_the_screen(seen):
     for mode, colours in (("light", (METHOD.day, PAPER.day)), ("dark", (METHOD.night, PAPER.night))):
-        browser.visit(written, DESK, mode)
         line, paper = (rgb(colour) for colour in colours)
-        *strokes, ground = browser.run(lines)
+        *strokes, ground = seen[DESK, mode][1]
         assert ground == paper
         assert not strokes or line in strokes
 

@@ -1,6 +1,5 @@
 """Measures: what comes out of an experiment besides its score."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +22,7 @@ from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
 from graphveil.settings import peak_megabytes
 from graphveil.statistics import Summary
+from tests.experiments.refusals import check_refused
 from tests.packages import install
 
 TOWN = {
@@ -134,18 +134,14 @@ def test_what_cannot_be_measured_says_why():
             find_measure(name).of(wrong)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_unknown_measures_are_refused():
+    unknown = [
         ("speed", "no measure is named 'speed': choose one of score, spread"),
         ("sprad", "did you mean 'spread'?"),
         ("score:5", "no measure is named 'score:5'"),
         ("attack:x", "attack: takes the number of an attribute, like attack:5, got 'attack:x'"),
-    ],
-)
-def test_unknown_measures_are_refused(name, words):
-    with pytest.raises(InputError, match=re.escape(words)):
-        find_measure(name)
+    ]
+    check_refused(find_measure, unknown)
 
 
 def test_a_measure_has_one_of_read_and_apart():

@@ -2,14 +2,14 @@
 
 from graphveil.experiments.measures import SCORE, Reading
 from graphveil.experiments.paper_result import comparison_sentence
-from graphveil.experiments.papers import find_paper
 from graphveil.experiments.study_result import CellResult
 from graphveil.statistics import Summary
+from tests.experiments.known import paper_of
 
 
 def outcomes(*intervals):
     """Cells whose printed score is compared with our intervals, which are given around it, in points."""
-    tables = find_paper("upgnet").tables
+    tables = paper_of("upgnet").tables
     cells = [cell for table in tables for cell in table.cells if cell.measure.name == SCORE and cell.printed]
     for cell, (low, high) in zip(cells, intervals, strict=False):
         middle = cell.printed / 100

@@ -88,20 +88,17 @@ def test_the_largest_seed_can_be_kept(store):
     assert store.find_units(last, ["method"]) == [unit()]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_another_setting_is_another_unit(store):
+    changes = [
         {"seed": 5},
         {"epsilon": 1.0},
         {"settings": {"epochs": 3}},
         {"data_options": {"users": 401}},
         {"mechanism": "onebit"},
         {"label_epsilon": 1.0},
-    ],
-)
-def test_another_setting_is_another_unit(change, store):
+    ]
     store.add_unit(SPEC, unit())
-    assert store.find_units(SPEC.having(**change), ["method"]) == []
+    assert [change for change in changes if store.find_units(SPEC.having(**change), ["method"])] == []
 
 
 def test_a_part_is_not_another_part(store):
@@ -218,14 +215,20 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED.keys())
-def test_a_damaged_unit_is_told_once_and_skipped(text, store):
+def test_a_damaged_unit_is_told_once_and_skipped(store):
     store.add_unit(SPEC, unit())
     store.add_unit(SPEC, unit(run=1))
-    changed(store, "UPDATE units SET unit = ? WHERE id = 1", text)
-    for _ in range(2):
-        assert store.find_units(SPEC, ["method"]) == [unit(run=1)]
-    assert store.sentences() == ["1 kept record cannot be read and was skipped."]
+    failed = {}
+    for name, text in DAMAGED.items():
+        changed(store, "UPDATE units SET unit = ? WHERE id = 1", text)
+        looking = again(store)
+        found = [looking.find_units(SPEC, ["method"]) for _ in range(2)]
+        if (found, told := looking.sentences()) != (
+            [[unit(run=1)]] * 2,
+            ["1 kept record cannot be read and was skipped."],
+        ):
+            failed[name] = found, told
+    assert not failed, "\n".join(map(str, failed.items()))
 
 
 def test_a_damaged_unit_is_replaced_by_the_next_one(store):
