@@ -167,7 +167,7 @@ def test_there_is_one_ledger_and_one_set_of_declared_users(copied):
 def test_a_mechanism_that_does_not_keep_its_claim_is_answered_by_nobody():
     asked = gv.Plan(mechanism="ppm-printed", epsilon=1.0, dims=4, range=(0, 1), levels=2)
     ledger = gv.Ledger(users=1, epsilon=9.0)
-    for more in ({}, {"unsound": True}, {"words": SeededBits(0)}):
+    for more in ({}, {"unsound": True}, {"random_bits": SeededBits(0)}):
         with pytest.raises(ClaimError, match="ppm-printed does not keep"):
             gv.answer(asked, ([1], ROW), ledger, **more)
     assert not ledger.charges
