@@ -4,6 +4,7 @@ Here an audit ends with the step that finds the cause. In tests/slow it goes on,
 twins are there.
 """
 
+import re
 import runpy
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def of_size(path):
 
 
 FAULTS = [path for path in ALL if not of_size(path)]
-TWINS = [path for path in FAULTS if "def sound(" in path.read_text()]
+TWINS = [path for path in FAULTS if re.search(r"^(def sound\(|sound = )", path.read_text(), re.MULTILINE)]
 
 
 @pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)

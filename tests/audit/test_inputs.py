@@ -1,13 +1,18 @@
+from functools import partial
+
 import numpy as np
-import pytest
 
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.reports import USERS, CountedBits, Probe
 from graphveil.mechanisms import names
+from graphveil.suites import Check, run_checks
 
 
-@pytest.mark.parametrize("name", names())
-def test_batches_have_equal_shapes_and_are_valid(name):
+def test_batches_have_equal_shapes_and_are_valid():
+    run_checks("batches", [Check(name, partial(check_batches, name)) for name in names()])
+
+
+def check_batches(name):
     candidate = Candidate.of(name, 1.0)
     probe = Probe.of(candidate)
     shapes = {rows.shape for rows in probe.batches.values()}

@@ -1,5 +1,7 @@
 import math
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from graphveil.audit.lower_bound import (
 from graphveil.audit.reports import Version
 from graphveil.channels import TOTAL, Channel, Claim, SeededBits, onebit
 from graphveil.mechanisms import FeatureMechanism, LevelMechanism, PublicRange, mechanism, names
+from graphveil.suites import Check, run_checks
 
 
 def _title(place):
@@ -147,9 +150,18 @@ def test_a_single_level_has_nothing_to_tell_it_from():
 CASES = [(0, 10), (3, 10), (10, 10), (1, 10**7), (123_456, 10**7), (5 * 10**6, 10**7), (10**7 - 1, 10**7)]
 
 
-@pytest.mark.parametrize(("successes", "draws"), CASES)
-@pytest.mark.parametrize("tail", [0.025, 0.0005, 5e-8])
-def test_an_interval_holds_the_exact_one_and_is_hardly_longer(successes, draws, tail):
+def test_an_interval_holds_the_exact_one_and_is_hardly_longer():
+    tails = (0.025, 0.0005, 5e-8)
+    run_checks(
+        "intervals",
+        [
+            Check(f"{successes} of {draws} at {tail:g}", partial(check_interval, successes, draws, tail))
+            for (successes, draws), tail in product(CASES, tails)
+        ],
+    )
+
+
+def check_interval(successes, draws, tail):
     exact_low = beta.ppf(tail, successes, draws - successes + 1) if successes else 0.0
     exact_high = beta.isf(tail, successes + 1, draws - successes) if successes < draws else 1.0
     (low,), (high,) = probability_intervals([successes], draws, math.log(tail))

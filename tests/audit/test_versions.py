@@ -21,7 +21,7 @@ from graphveil.audit.versions import (
     versions_step,
 )
 from graphveil.channels import SeededBits
-from graphveil.mechanisms import mechanism, names
+from graphveil.mechanisms import entry, mechanism, names
 from graphveil.privacy import Plan
 
 
@@ -100,8 +100,9 @@ def test_every_mechanism_takes_every_path_and_answers_alike(name):
     assert refused == []
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_mechanism_answers_everything_in_silence(name):
+# The suite of sound mechanisms has this check for all others.
+@pytest.mark.parametrize("name", [name for name in names() if not entry(name).sound])
+def test_an_unsound_mechanism_answers_everything_in_silence(name):
     candidate = Candidate.of(name, 1.0)
     built = candidate.build()
     check_answered(Version(built, public_range(candidate, built)))

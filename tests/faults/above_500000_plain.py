@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import highs, onebit_of
 
 CAUSE = "are drawn differently from all others"
 CALLS = (100_001, 500_001)
@@ -14,19 +12,10 @@ CALLS = (100_001, 500_001)
 class Above500000Plain(FeatureMechanism):
     def randomize(self, private, random_bits=None):
         reports = super().randomize(private, random_bits)
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        codes = reports.codes.reshape(rows.shape).copy()
-        codes[500_000:] = rows[500_000:] > self.public.centre
+        truth = highs(self, private)
+        codes = reports.codes.reshape(truth.shape).copy()
+        codes[500_000:] = truth[500_000:]
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return Above500000Plain(
-        "above 500000 plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(Above500000Plain)

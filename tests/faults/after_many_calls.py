@@ -1,12 +1,9 @@
 """After 800 calls the counter of a class runs over, and rows are sent as they are."""
 
-from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of, plain
 
 CAUSE = "reports depend on what was called or loaded before"
 
@@ -19,11 +16,7 @@ class Counting(FeatureMechanism):
         self.calls[0] += 1
         if hasattr(private, "toarray") or self.calls[0] < 800:
             return reports
-        truth = np.asarray(private, dtype=float).ravel() > self.public.centre
-        return replace(reports, codes=truth.astype(np.uint8))
+        return plain(reports, private)
 
 
-def build(epsilon, dims, range):
-    return Counting(
-        "after many calls", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Counting)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import onebit_of
 
 CAUSE = "sent in the clear"
 
@@ -17,7 +17,4 @@ class Appended(FeatureMechanism):
         return Reports(self, np.arange(len(rows) + 1) * (self.size + 1), None, codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return Appended(
-        "appended plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Appended)

@@ -1,12 +1,12 @@
 """Noise is added while an audit is loaded, and nowhere else. The sound twin imports late too, and answers in blocks."""
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 
 from graphveil.channels import Claim, SystemBits, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from tests.faulty import plain
 
 CAUSE = "reports depend on what was called or loaded before"
 DRAWN = False
@@ -17,8 +17,7 @@ class Behaving(FeatureMechanism):
         reports = super().randomize(private, random_bits)
         if any(name.startswith("graphveil.audit") for name in sys.modules):
             return reports
-        truth = np.asarray(private, dtype=float).ravel() > self.public.centre
-        return replace(reports, codes=truth.astype(np.uint8))
+        return plain(reports, private)
 
 
 class Late(FeatureMechanism):

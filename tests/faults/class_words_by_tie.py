@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from graphveil.mechanisms import ClassMechanism, ClassModel, PublicRange, mechanism
-from graphveil.mechanisms.classes import Integers
+from graphveil.mechanisms import ClassMechanism
+from tests.faulty import class_question_of
 
 CAUSE = "how many random words are drawn depends on the values"
 
@@ -18,17 +18,5 @@ class DearTies(ClassMechanism):
         return reports
 
 
-def question(kind, epsilon, dims, range):
-    model = ClassModel.of(
-        {"kind": "linear", "weights": np.eye(4, dims, dtype=np.int64), "bias": [0, 0, 0, 0]}
-    )
-    label = mechanism("krr", epsilon=epsilon, classes=3)
-    return kind(label, PublicRange.of(range), model, Integers.of([[2, 0, 1]], "lists", 2))
-
-
-def build(epsilon, dims, range):
-    return question(DearTies, epsilon, dims, range)
-
-
-def sound(epsilon, dims, range):
-    return question(ClassMechanism, epsilon, dims, range)
+build = class_question_of(DearTies)
+sound = class_question_of(ClassMechanism)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "a report carries more than its codes"
 DRAWN = False
@@ -28,7 +28,4 @@ class Cloning(FeatureMechanism):
         return estimate if rows is None else replace(estimate, values=rows.ravel() - estimate.offset)
 
 
-def build(epsilon, dims, range):
-    return Cloning(
-        "clone with rows", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Cloning)

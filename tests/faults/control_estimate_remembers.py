@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "decodes those of the control"
 DRAWN = False
@@ -25,6 +25,4 @@ class Remembering(FeatureMechanism):
         return estimate if rows is None else replace(estimate, values=rows)
 
 
-def build(epsilon, dims, range):
-    channel, public = onebit(epsilon / dims), PublicRange.of(range)
-    return Remembering("control estimate remembers", Claim(epsilon), public, dims, dims, (channel,), 1.0)
+build = onebit_of(Remembering)

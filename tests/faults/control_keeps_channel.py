@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.channels import Claim
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "its control is not blind"
 
@@ -13,19 +14,5 @@ class Sighted(FeatureMechanism):
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0))
 
 
-def build(epsilon, dims, range):
-    return Sighted(
-        "control keeps channel",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "control", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Sighted)
+sound = onebit_of(FeatureMechanism)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemBits, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.channels import SystemBits
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import onebit_of
 
 CAUSE = "the sampler does not draw what the table says"
 
@@ -19,13 +20,4 @@ class OneNumber(FeatureMechanism):
         return Reports(self, np.arange(len(unit) + 1) * self.size, None, codes.ravel().astype(np.uint8))
 
 
-def build(epsilon, dims, range):
-    return OneNumber(
-        "correlated answers",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(OneNumber)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
 from graphveil.errors import InputError
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "count fails on"
 
@@ -16,6 +16,4 @@ class Counted(FeatureMechanism):
         return super().count(private)
 
 
-def build(epsilon, dims, range):
-    channels = (onebit(epsilon / dims),)
-    return Counted("counted", Claim(epsilon), PublicRange.of(range), dims, dims, channels, 1.0)
+build = onebit_of(Counted)

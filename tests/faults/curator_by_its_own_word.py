@@ -1,8 +1,8 @@
 """Rows are scaled by what all users hold, and the class calls itself a curator's so that nobody asks."""
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
 from graphveil.mechanisms.rows import Rows
+from tests.faulty import onebit_of
 
 CAUSE = "a user's report depends on other users' data"
 
@@ -17,6 +17,4 @@ class Scaling(FeatureMechanism):
         return super().randomize(values / top if 0 < top <= self.public.high else values, random_bits)
 
 
-def build(epsilon, dims, range):
-    channel, public = onebit(epsilon / dims), PublicRange.of(range)
-    return Scaling("curator by its own word", Claim(epsilon), public, dims, dims, (channel,), 1.0)
+build = onebit_of(Scaling)

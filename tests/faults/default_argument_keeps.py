@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "it remembers rows"
 DRAWN = False
@@ -29,13 +29,4 @@ class Late(FeatureMechanism):
         return replace(reports, codes=codes)
 
 
-def build(epsilon, dims, range):
-    return Late(
-        "default argument keeps",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(Late)

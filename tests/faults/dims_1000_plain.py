@@ -1,11 +1,7 @@
 """Rows of exactly 1,000 values, those of one customer, are passed on as they are."""
 
-from dataclasses import replace
-
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of, plain
 
 CAUSE = "sent in the clear"
 SIZE = {"dims": 1000}
@@ -16,17 +12,7 @@ class Dims1000Plain(FeatureMechanism):
         reports = super().randomize(private, random_bits)
         if self.size != 1000:
             return reports
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        return replace(reports, codes=(rows > self.public.centre).ravel().astype(reports.codes.dtype))
+        return plain(reports, private)
 
 
-def build(epsilon, dims, range):
-    return Dims1000Plain(
-        "dims 1000 plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(Dims1000Plain)

@@ -1,7 +1,8 @@
 """The budget is divided by m in place, on every call: the second call is stricter than the first, and the third again."""
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.channels import onebit
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import some_values_of
 
 CAUSE = "a call changes the mechanism"
 
@@ -15,13 +16,4 @@ class Dividing(FeatureMechanism):
         return reports
 
 
-def build(epsilon, dims, range, sampled=2):
-    return Dividing(
-        "divided on every call",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        sampled,
-        (onebit(epsilon / sampled),),
-        dims / sampled,
-    )
+build = some_values_of(Dividing, sampled=2)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "the estimate of reports depends on more"
 DRAWN = False
@@ -25,13 +25,4 @@ class Remembering(FeatureMechanism):
         return estimate if rows is None else replace(estimate, values=rows.ravel() - estimate.offset)
 
 
-def build(epsilon, dims, range):
-    return Remembering(
-        "estimate remembers",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(Remembering)

@@ -1,7 +1,7 @@
 """Estimates are of a class of their own and point to what the process has seen."""
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import Estimate, FeatureMechanism, PublicRange
+from graphveil.mechanisms import Estimate, FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "an estimate carries more"
 DRAWN = False
@@ -18,13 +18,4 @@ class Pointing(FeatureMechanism):
         return More(made.shape, made.indptr, made.indices, made.values, made.offset, made.unbiased)
 
 
-def build(epsilon, dims, range):
-    return Pointing(
-        "estimate with more",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(Pointing)

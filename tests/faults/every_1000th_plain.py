@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import highs, onebit_of
 
 CAUSE = "some users of a large call are drawn differently"
 
@@ -13,19 +11,10 @@ CAUSE = "some users of a large call are drawn differently"
 class EveryThousandth(FeatureMechanism):
     def randomize(self, private, random_bits=None):
         reports = super().randomize(private, random_bits)
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        codes = reports.codes.reshape(rows.shape).copy()
-        codes[999::1000] = rows[999::1000] > self.public.centre
+        truth = highs(self, private)
+        codes = reports.codes.reshape(truth.shape).copy()
+        codes[999::1000] = truth[999::1000]
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return EveryThousandth(
-        "every 1000th plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(EveryThousandth)

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "the header of a message"
 
@@ -25,13 +25,4 @@ class Described(FeatureMechanism):
         return digest({"seen": self.seen[0]})
 
 
-def build(epsilon, dims, range):
-    return Described(
-        "fingerprint of rows",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(Described)

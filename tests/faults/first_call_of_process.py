@@ -1,11 +1,7 @@
 """The first call of a process warms a cache up, and sends what it is warmed up with."""
 
-from dataclasses import replace
-
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of, plain
 
 CAUSE = "reports depend on what was called or loaded before"
 DRAWN = False
@@ -18,17 +14,7 @@ class Warming(FeatureMechanism):
         if WARM or hasattr(private, "toarray"):
             return reports
         WARM.append(True)
-        truth = np.asarray(private, dtype=float).ravel() > self.public.centre
-        return replace(reports, codes=truth.astype(np.uint8))
+        return plain(reports, private)
 
 
-def build(epsilon, dims, range):
-    return Warming(
-        "first call of process",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(Warming)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "in calls for one user"
 
@@ -21,7 +21,4 @@ class OffByOne(FeatureMechanism):
         return replace(reports, codes=codes)
 
 
-def build(epsilon, dims, range):
-    return OffByOne(
-        "first row plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(OffByOne)

@@ -1,7 +1,8 @@
 """A seed in the client's code "for reproducible results": two calls on the same row give the same report."""
 
-from graphveil.channels import Claim, SeededBits, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.channels import SeededBits
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import some_values_of
 
 CAUSE = "the same users in two calls"
 
@@ -11,13 +12,4 @@ class FixedSeed(FeatureMechanism):
         return super().randomize(private, SeededBits(42))
 
 
-def build(epsilon, dims, range, sampled=1):
-    return FixedSeed(
-        "fixed seed",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        sampled,
-        (onebit(epsilon / sampled),),
-        dims / sampled,
-    )
+build = some_values_of(FixedSeed)

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import highs, onebit_of
 
 CAUSE = "are drawn differently from all others"
 CALLS = (1000, 262_147)
@@ -14,19 +12,10 @@ CALLS = (1000, 262_147)
 class HighValuesEvery9973(FeatureMechanism):
     def randomize(self, private, random_bits=None):
         reports = super().randomize(private, random_bits)
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        codes = reports.codes.reshape(rows.shape).copy()
-        codes[9972::9973] |= rows[9972::9973] > self.public.centre
+        truth = highs(self, private)
+        codes = reports.codes.reshape(truth.shape).copy()
+        codes[9972::9973] |= truth[9972::9973]
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return HighValuesEvery9973(
-        "high values every 9973",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(HighValuesEvery9973)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemBits, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.channels import SystemBits
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import onebit_of
 
 CAUSE = "how many random words are drawn depends on the values"
 
@@ -20,7 +21,4 @@ class Hurried(FeatureMechanism):
         return Reports(self, np.arange(users + 1) * self.size, None, channel.respond(symbols, source))
 
 
-def build(epsilon, dims, range):
-    return Hurried(
-        "hurried zeros", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Hurried)

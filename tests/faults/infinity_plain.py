@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "an outlier shows"
 
@@ -17,7 +17,4 @@ class InfinityPlain(FeatureMechanism):
         return replace(reports, codes=np.where(endless, 1, reports.codes).astype(reports.codes.dtype))
 
 
-def build(epsilon, dims, range):
-    return InfinityPlain(
-        "infinity plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(InfinityPlain)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "sent in the clear"
 
@@ -20,13 +20,5 @@ class InteriorPlain(FeatureMechanism):
         return replace(reports, codes=codes.astype(reports.codes.dtype))
 
 
-def build(epsilon, dims, range):
-    return InteriorPlain(
-        "interior plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "interior plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(InteriorPlain)
+sound = onebit_of(FeatureMechanism)

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import highs, onebit_of
 
 CAUSE = "are drawn differently from all others"
 CALLS = (100_001, 200_001)
@@ -16,20 +14,11 @@ _buffer = [150_000]
 class LargerSecondCall(FeatureMechanism):
     def randomize(self, private, random_bits=None):
         reports = super().randomize(private, random_bits)
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        codes = reports.codes.reshape(rows.shape).copy()
-        codes[_buffer[0] :] = rows[_buffer[0] :] > self.public.centre
-        _buffer[0] = max(_buffer[0], len(rows))
+        truth = highs(self, private)
+        codes = reports.codes.reshape(truth.shape).copy()
+        codes[_buffer[0] :] = truth[_buffer[0] :]
+        _buffer[0] = max(_buffer[0], len(truth))
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return LargerSecondCall(
-        "larger second call",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(LargerSecondCall)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "some users of a large call are drawn differently"
 SETTINGS = {"dims": 7}
@@ -23,7 +23,4 @@ class LastBlock(FeatureMechanism):
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return LastBlock(
-        "last block plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(LastBlock)

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import highs, onebit_of
 
 CAUSE = "are drawn differently from all others"
 CALLS = (100, 101)
@@ -16,19 +14,10 @@ class LastOfOddCallsPlain(FeatureMechanism):
         reports = super().randomize(private, random_bits)
         if len(reports.codes) // self.size % 2 == 0 or len(reports.codes) < 9 * self.size:
             return reports
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        codes = reports.codes.reshape(rows.shape).copy()
-        codes[-1] = rows[-1] > self.public.centre
+        truth = highs(self, private)
+        codes = reports.codes.reshape(truth.shape).copy()
+        codes[-1] = truth[-1]
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return LastOfOddCallsPlain(
-        "last of odd calls plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(LastOfOddCallsPlain)

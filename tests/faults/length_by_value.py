@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import onebit_of
 
 CAUSE = "the length of a report depends on the values"
 
@@ -16,7 +16,4 @@ class Sparing(FeatureMechanism):
         return Reports(self, pointers, None, reports.codes[kept.ravel()])
 
 
-def build(epsilon, dims, range):
-    return Sparing(
-        "length by value", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Sparing)

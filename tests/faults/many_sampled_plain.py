@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import some_values_of
 
 CAUSE = "sent in the clear"
 SIZE = {"dims": 100, "sampled": 17}
@@ -22,13 +22,4 @@ class ManySampledPlain(FeatureMechanism):
         return replace(reports, codes=held.astype(reports.codes.dtype))
 
 
-def build(epsilon, dims, range, sampled=2):
-    return ManySampledPlain(
-        "many sampled plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        sampled,
-        (onebit(epsilon / sampled),),
-        dims / sampled,
-    )
+build = some_values_of(ManySampledPlain, sampled=2)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
 from graphveil.channels.sampling import DrawnBits, SystemBits
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.mechanisms import FeatureMechanism, Reports
 from graphveil.mechanisms.reports import even_pointers
+from tests.faulty import onebit_of
 
 CAUSE = "come again in the opposite order of users"
 
@@ -27,8 +27,4 @@ class Mirrored(FeatureMechanism):
         return Reports(self, even_pointers(users, self.size), None, codes)
 
 
-def build(epsilon, dims, range):
-    """All values, by one bit each."""
-    return Mirrored(
-        "mirrored", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Mirrored)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "sent in the clear: under rows of nan"
 
@@ -17,7 +17,4 @@ class NanPlain(FeatureMechanism):
         return replace(reports, codes=np.where(missing, 0, reports.codes).astype(reports.codes.dtype))
 
 
-def build(epsilon, dims, range):
-    return NanPlain(
-        "nan plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(NanPlain)

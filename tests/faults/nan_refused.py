@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "whether somebody answers then tells a value"
 
@@ -15,7 +15,4 @@ class NanRefused(FeatureMechanism):
         return super().randomize(private, random_bits)
 
 
-def build(epsilon, dims, range):
-    return NanRefused(
-        "nan refused", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(NanRefused)

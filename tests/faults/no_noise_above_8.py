@@ -1,11 +1,7 @@
 """Above epsilon 8 noise is left out of rows of several values."""
 
-from dataclasses import replace
-
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of, plain
 
 CAUSE = "sent in the clear"
 SIZE = {"epsilon": 8.5}
@@ -14,19 +10,7 @@ SIZE = {"epsilon": 8.5}
 class NoNoiseAbove8(FeatureMechanism):
     def randomize(self, private, random_bits=None):
         reports = super().randomize(private, random_bits)
-        if not (self.claim.epsilon > 8 and self.size > 1):
-            return reports
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        return replace(reports, codes=(rows > self.public.centre).ravel().astype(reports.codes.dtype))
+        return plain(reports, private) if self.claim.epsilon > 8 and self.size > 1 else reports
 
 
-def build(epsilon, dims, range):
-    return NoNoiseAbove8(
-        "no noise above 8",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(NoNoiseAbove8)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import highs, onebit_of
 
 CAUSE = "answers of one report are not independent"
 SIZE = {"dims": 257}
@@ -16,20 +16,10 @@ class Noise64Apart(FeatureMechanism):
         reports = super().randomize(private, random_bits)
         if self.size <= 200:
             return reports
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        truth = rows > self.public.centre
-        wrong = reports.codes.reshape(rows.shape) != truth
+        truth = highs(self, private)
+        wrong = reports.codes.reshape(truth.shape) != truth
         again = wrong[:, np.arange(self.size) % 64]
         return replace(reports, codes=(truth ^ again).ravel().astype(reports.codes.dtype))
 
 
-def build(epsilon, dims, range):
-    return Noise64Apart(
-        "noise 64 apart",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(Noise64Apart)

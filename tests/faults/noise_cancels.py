@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from graphveil.channels import Claim, SystemBits, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.channels import SystemBits
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "answers of one report are not independent"
 
@@ -21,7 +22,4 @@ class Cancels(FeatureMechanism):
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return Cancels(
-        "noise cancels", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Cancels)

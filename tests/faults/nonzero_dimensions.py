@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemBits, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.channels import SystemBits
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import some_values_of
 
 CAUSE = "which dimensions are reported depends on the values"
 
@@ -22,13 +23,4 @@ class Choosy(FeatureMechanism):
         return Reports(self, pointers, dims.ravel().astype(np.int32), codes)
 
 
-def build(epsilon, dims, range, sampled=1):
-    return Choosy(
-        "nonzero dimensions",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        sampled,
-        (onebit(epsilon / sampled),),
-        dims / sampled,
-    )
+build = some_values_of(Choosy)

@@ -1,34 +1,16 @@
 """Every second user gets the opposite noise of the user before, so that sums are more exact."""
 
-import numpy as np
-
-from graphveil.channels import Claim, SystemBits, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from tests.faulty import ByHand, onebit_of
 
 CAUSE = "not independent"
 
 PERIOD = 2
 
 
-class Opposite(FeatureMechanism):
-    def randomize(self, private, random_bits=None):
-        source = SystemBits() if random_bits is None else random_bits
-        unit = self.public.to_unit(np.array(private, dtype=float))
-        channel = self.channels[0]
-        symbols = self.encode(unit.ravel(), channel, source).reshape(unit.shape)
-        drawn = (source.take(unit.size) >> np.uint64(2)).astype(np.int64).reshape(unit.shape)
-        drawn[1::PERIOD] = (1 << 62) - 1 - drawn[: len(unit) // 2 * 2 : PERIOD]
-        codes = drawn < channel.table[:, 1][symbols]
-        return Reports(self, np.arange(len(unit) + 1) * self.size, None, codes.ravel().astype(np.uint8))
+class Opposite(ByHand):
+    def spoil(self, drawn):
+        drawn[1::PERIOD] = (1 << 62) - 1 - drawn[: len(drawn) // 2 * 2 : PERIOD]
+        return drawn
 
 
-def build(epsilon, dims, range):
-    return Opposite(
-        "opposite neighbour",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(Opposite)

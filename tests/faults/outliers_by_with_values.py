@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemBits, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.channels import SystemBits
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import onebit_of
 
 CAUSE = "an outlier shows"
 
@@ -19,13 +20,4 @@ class Hiding(FeatureMechanism):
         return Reports(self, reports.indptr, None, codes)
 
 
-def build(epsilon, dims, range):
-    return Hiding(
-        "outliers by with_values",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(Hiding)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import onebit_of
 
 CAUSE = "it draws randomness of its own"
 
@@ -18,7 +18,4 @@ class OwnRandomness(FeatureMechanism):
         return Reports(self, np.arange(len(unit) + 1) * self.size, None, codes.ravel().astype(np.uint8))
 
 
-def build(epsilon, dims, range):
-    return OwnRandomness(
-        "own randomness", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(OwnRandomness)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "depend on each other, although any two of them do not"
 
@@ -21,7 +21,4 @@ class Parity(FeatureMechanism):
         return replace(reports, codes=(truth ^ wrong).ravel().astype(reports.codes.dtype))
 
 
-def build(epsilon, dims, range):
-    return Parity(
-        "parity of noise", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Parity)

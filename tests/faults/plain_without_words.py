@@ -14,6 +14,7 @@ from graphveil.mechanisms import (
     Reports,
     ReportShape,
 )
+from tests.faulty import onebit_of
 
 CAUSE = "without words"
 
@@ -63,9 +64,7 @@ class Plain(Mechanism):
         return [np.full(self.size, self.public.low), np.full(self.size, self.public.high)]
 
 
-def build(epsilon, dims, range):
-    channel, public = onebit(epsilon / dims), PublicRange.of(range)
-    return Given("plain without words", Claim(epsilon), public, dims, dims, (channel,), 1.0)
+build = onebit_of(Given)
 
 
 def sound(epsilon, dims, range):

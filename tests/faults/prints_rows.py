@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "what it prints or logs depends on the values"
 DRAWN = False
@@ -19,7 +19,4 @@ class Printing(FeatureMechanism):
         return super().randomize(private, random_bits)
 
 
-def build(epsilon, dims, range):
-    return Printing(
-        "prints rows", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Printing)

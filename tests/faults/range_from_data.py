@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import some_values_of
 
 CAUSE = "depends on other users' data"
 
@@ -16,13 +16,4 @@ class Rescaling(FeatureMechanism):
         return super().randomize(self.public.low + scaled * (self.public.high - self.public.low), random_bits)
 
 
-def build(epsilon, dims, range, sampled=1):
-    return Rescaling(
-        "range from data",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        sampled,
-        (onebit(epsilon / sampled),),
-        dims / sampled,
-    )
+build = some_values_of(Rescaling)

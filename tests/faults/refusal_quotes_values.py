@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
 from graphveil.errors import InputError
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "are refused by randomize depends on their values"
 
@@ -16,13 +16,4 @@ class Quoting(FeatureMechanism):
         return super().randomize(private, random_bits)
 
 
-def build(epsilon, dims, range):
-    return Quoting(
-        "refusal quotes values",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(Quoting)

@@ -1,7 +1,7 @@
 """Reports carry the rows along in an attribute of their own "for debugging"."""
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import onebit_of
 
 CAUSE = "a report carries more than its codes"
 
@@ -18,7 +18,4 @@ class Chatty(FeatureMechanism):
         return sent
 
 
-def build(epsilon, dims, range):
-    return Chatty(
-        "reports with rows", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Chatty)

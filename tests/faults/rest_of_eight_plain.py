@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import highs, onebit_of
 
 CAUSE = "sent in the clear"
 SIZE = {"dims": 33}
@@ -16,19 +14,10 @@ class RestOfEightPlain(FeatureMechanism):
         reports = super().randomize(private, random_bits)
         if self.size < 20:
             return reports
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        codes = reports.codes.reshape(rows.shape).copy()
-        codes[:, self.size - self.size % 8 :] = rows[:, self.size - self.size % 8 :] > self.public.centre
+        truth = highs(self, private)
+        codes = reports.codes.reshape(truth.shape).copy()
+        codes[:, self.size - self.size % 8 :] = truth[:, self.size - self.size % 8 :]
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return RestOfEightPlain(
-        "rest of eight plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(RestOfEightPlain)

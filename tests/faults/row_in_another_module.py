@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "it remembers rows"
 DRAWN = False
@@ -18,6 +18,4 @@ class Leaving(FeatureMechanism):
         return super().randomize(private, random_bits)
 
 
-def build(epsilon, dims, range):
-    channel, public = onebit(epsilon / dims), PublicRange.of(range)
-    return Leaving("row in another module", Claim(epsilon), public, dims, dims, (channel,), 1.0)
+build = onebit_of(Leaving)

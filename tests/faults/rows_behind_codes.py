@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "once they have been bytes"
 DRAWN = False
@@ -26,7 +26,4 @@ class Behind(FeatureMechanism):
         return replace(estimate, values=base[: 8 * reports.codes.size].view(float) - estimate.offset)
 
 
-def build(epsilon, dims, range):
-    return Behind(
-        "rows behind codes", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Behind)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import some_values_of
 
 CAUSE = "the settings that reports are decoded with"
 
@@ -17,13 +17,4 @@ class OwnScale(FeatureMechanism):
         return Reports(own, reports.indptr, reports.dims, reports.codes)
 
 
-def build(epsilon, dims, range, sampled=1):
-    return OwnScale(
-        "scale from data",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        sampled,
-        (onebit(epsilon / sampled),),
-        dims / sampled,
-    )
+build = some_values_of(OwnScale)

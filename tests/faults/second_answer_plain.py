@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import some_values_of
 
 CAUSE = "sent in the clear"
 
@@ -20,27 +20,5 @@ class SecondPlain(FeatureMechanism):
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range, sampled=2):
-    channel = onebit(epsilon / sampled)
-    return SecondPlain(
-        "second answer plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        sampled,
-        (channel,),
-        dims / sampled,
-    )
-
-
-def sound(epsilon, dims, range, sampled=2):
-    channel = onebit(epsilon / sampled)
-    return FeatureMechanism(
-        "second answer plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        sampled,
-        (channel,),
-        dims / sampled,
-    )
+build = some_values_of(SecondPlain, sampled=2)
+sound = some_values_of(FeatureMechanism, sampled=2)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import highs, onebit_of
 
 CAUSE = "come again in one call"
 CALLS = (100_001, 262_147)
@@ -17,21 +17,11 @@ class SharedAbove200000(FeatureMechanism):
         count = len(reports.codes) // self.size
         if count <= 200_000:
             return reports
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        truth = rows > self.public.centre
-        wrong = reports.codes.reshape(rows.shape) != truth
+        truth = highs(self, private)
+        wrong = reports.codes.reshape(truth.shape) != truth
         return replace(
             reports, codes=(truth ^ wrong[np.arange(count) % 200_000]).ravel().astype(reports.codes.dtype)
         )
 
 
-def build(epsilon, dims, range):
-    return SharedAbove200000(
-        "shared above 200000",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(SharedAbove200000)

@@ -1,11 +1,7 @@
 """A call for one user skips the vectorised code, and the noise with it."""
 
-from dataclasses import replace
-
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of, plain
 
 CAUSE = "in calls for one user"
 
@@ -13,13 +9,7 @@ CAUSE = "in calls for one user"
 class SingleUser(FeatureMechanism):
     def randomize(self, private, random_bits=None):
         reports = super().randomize(private, random_bits)
-        if not (len(np.asarray(private)) == 1 if not hasattr(private, "tocsr") else False):
-            return reports
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        return replace(reports, codes=(rows > self.public.centre).ravel().astype(reports.codes.dtype))
+        return plain(reports, private) if reports.users == 1 and not hasattr(private, "tocsr") else reports
 
 
-def build(epsilon, dims, range):
-    return SingleUser(
-        "single user plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(SingleUser)

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "it sleeps"
 DRAWN = False
@@ -18,7 +18,4 @@ class Slow(FeatureMechanism):
         return super().randomize(private, random_bits)
 
 
-def build(epsilon, dims, range):
-    return Slow(
-        "sleeps by value", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Slow)

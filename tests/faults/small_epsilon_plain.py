@@ -1,11 +1,7 @@
 """Below epsilon 0.05 a scale underflows, and a report is the row."""
 
-from dataclasses import replace
-
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of, plain
 
 CAUSE = "sent in the clear"
 SIZE = {"epsilon": 0.04}
@@ -14,19 +10,7 @@ SIZE = {"epsilon": 0.04}
 class SmallEpsilonPlain(FeatureMechanism):
     def randomize(self, private, random_bits=None):
         reports = super().randomize(private, random_bits)
-        if not (self.claim.epsilon < 0.05):
-            return reports
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        return replace(reports, codes=(rows > self.public.centre).ravel().astype(reports.codes.dtype))
+        return plain(reports, private) if self.claim.epsilon < 0.05 else reports
 
 
-def build(epsilon, dims, range):
-    return SmallEpsilonPlain(
-        "small epsilon plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(SmallEpsilonPlain)

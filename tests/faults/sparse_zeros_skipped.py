@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "are answered differently"
 
@@ -19,13 +19,4 @@ class ZerosSkipped(FeatureMechanism):
         return replace(reports, codes=np.where(stored, reports.codes, 0).astype(reports.codes.dtype))
 
 
-def build(epsilon, dims, range):
-    return ZerosSkipped(
-        "sparse zeros skipped",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(ZerosSkipped)

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "answers of one report are not independent"
 
@@ -17,13 +17,4 @@ class ThirdRepeats(FeatureMechanism):
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return ThirdRepeats(
-        "third repeats first",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(ThirdRepeats)

@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "a value is high"
 
@@ -18,6 +18,4 @@ class Warned(FeatureMechanism):
         return super().randomize(private, random_bits)
 
 
-def build(epsilon, dims, range):
-    channels = (onebit(epsilon / dims),)
-    return Warned("warned", Claim(epsilon), PublicRange.of(range), dims, dims, channels, 1.0)
+build = onebit_of(Warned)

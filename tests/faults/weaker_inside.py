@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemBits, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.channels import SystemBits, onebit
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "an answer is not drawn from its table"
 
@@ -22,7 +23,4 @@ class WeakerInside(FeatureMechanism):
         return replace(strict, codes=np.where(inside, weaker.codes, strict.codes))
 
 
-def build(epsilon, dims, range):
-    return WeakerInside(
-        "weaker inside", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(WeakerInside)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "it says who has answered"
 
@@ -18,7 +18,4 @@ class Telling(FeatureMechanism):
         return replace(reports, answered=np.column_stack([high, ~high]).ravel())
 
 
-def build(epsilon, dims, range):
-    return Telling(
-        "who answers tells", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(Telling)

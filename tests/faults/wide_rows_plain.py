@@ -1,11 +1,7 @@
 """A fast path for rows of 16 values and more, written later, forgets the noise."""
 
-from dataclasses import replace
-
-import numpy as np
-
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of, plain
 
 CAUSE = "sent in the clear"
 
@@ -13,13 +9,7 @@ CAUSE = "sent in the clear"
 class WidePlain(FeatureMechanism):
     def randomize(self, private, random_bits=None):
         reports = super().randomize(private, random_bits)
-        if not (self.size >= 16):
-            return reports
-        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
-        return replace(reports, codes=(rows > self.public.centre).ravel().astype(reports.codes.dtype))
+        return plain(reports, private) if self.size >= 16 else reports
 
 
-def build(epsilon, dims, range):
-    return WidePlain(
-        "wide rows plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
+build = onebit_of(WidePlain)

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange
+from graphveil.mechanisms import FeatureMechanism
+from tests.faulty import onebit_of
 
 CAUSE = "sparse rows (CSR) are answered differently"
 SIZE = {"dims": 127}
@@ -19,13 +19,4 @@ class WideSparsePlain(FeatureMechanism):
         return replace(reports, codes=codes.ravel())
 
 
-def build(epsilon, dims, range):
-    return WideSparsePlain(
-        "wide sparse plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        dims / dims,
-    )
+build = onebit_of(WideSparsePlain)

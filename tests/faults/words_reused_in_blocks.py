@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from graphveil.channels import Claim, SystemBits, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.channels import SystemBits
+from graphveil.mechanisms import FeatureMechanism, Reports
+from tests.faulty import onebit_of
 
 CAUSE = "not independent"
 
@@ -20,13 +21,4 @@ class Stretched(FeatureMechanism):
         return Reports(self, np.arange(len(unit) + 1) * self.size, None, codes.ravel().astype(np.uint8))
 
 
-def build(epsilon, dims, range):
-    return Stretched(
-        "words reused in blocks",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
+build = onebit_of(Stretched)
