@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.cache import SizedCache
+from graphveil.channels.build import SizedCache
 from graphveil.channels.channel import FiniteChannel, Values
 from graphveil.channels.exact import Loss
 from graphveil.errors import InputError

@@ -20,8 +20,7 @@ from pydantic import (
 )
 from pydantic.types import StrictBool, StrictFloat, StrictInt
 
-from graphveil.cache import SizedCache
-from graphveil.channels.build import table_size
+from graphveil.channels.build import SizedCache, table_size
 from graphveil.channels.channel import digest
 from graphveil.channels.exact import Claim
 from graphveil.checks import short

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.cache import SizedCache
+from graphveil.channels.build import SizedCache
 
 
 def numbers(count):
