@@ -82,8 +82,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "title"), CASES)
-def test_every_user_and_every_subject_costs_what_was_given(name, title):
-    """A method runs on books that hold just the budgets given."""
+def test_every_user_spends_what_was_given_for_what_is_asked_of_them(name, title):
+    """A method runs on books that hold just the budgets given; each subject costs what was given for it, too."""
     asked, trial = ASKED[name], TRIALS[title]
     graph, users = small_data(task=trial.task)
     label, links, norm = trial.label_epsilon or 0.0, trial.link_epsilon or 0.0, trial.norm_epsilon or 0.0
