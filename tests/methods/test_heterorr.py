@@ -26,38 +26,17 @@ from graphveil.methods.heterorr import (
     served_shares,
 )
 from graphveil.methods.scoring import attribute_scores, null_scores
-from graphveil.privacy.answering import Recorder, Replay
+from graphveil.privacy.answering import Replay
+from tests.methods.listening import SMALL, Listener
 from tests.methods.suite import chosen_trials, run_trial
 from tests.refusals import not_refused
 
 HETERORR = METHODS.find("heterorr")
-FEATURES = 16
-SMALL = {
-    "users": 240,
-    "features": FEATURES,
-    "telling": 4,
-    "kinds": 2,
-    "neighbourhood": 20,
-    "degree": 8.0,
-    "labelled": 0.3,
-    "validated": 0.2,
-}
+FEATURES = SMALL["features"]
 QUICK = {"epochs": 2, "hidden": 8}
 FLAT = {"importance": "flat"}
 RUN = ["run", "heterorr", "--data", "town", "--epsilon", "4", "--runs", "1", "--no-control"]
 RUN += [f"--set=data.{key}={value}" for key, value in SMALL.items()]
-
-
-class Listener(Recorder):
-    """Users who answer as usual while plans and reports are written down."""
-
-    def __init__(self, users):
-        super().__init__(users)
-        self.plans = []
-
-    def report(self, plan):
-        self.plans.append(plan)
-        return super().report(plan)
 
 
 def made_ready(given=None, part="method", **options):

@@ -20,36 +20,15 @@ from graphveil.methods import METHODS
 from graphveil.methods.method import BACKBONE_NAMES
 from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores, null_scores
 from graphveil.methods.togl import FirstRound, ToglSettings, split_of
-from graphveil.privacy.answering import Recorder, Replay
+from graphveil.privacy.answering import Replay
 from graphveil.privacy.record import Cost
+from tests.methods.listening import SMALL, Listener
 from tests.methods.suite import chosen_trials, run_trial
 
 TOGL = METHODS.find("togl")
-SMALL = {
-    "users": 240,
-    "features": 16,
-    "telling": 4,
-    "kinds": 2,
-    "neighbourhood": 20,
-    "degree": 8.0,
-    "labelled": 0.3,
-    "validated": 0.2,
-}
 QUICK = {"epochs": 2, "hidden": 8, "pool": 4, "rho": 0.7}
 AUTO = {"pool": "auto", "rho": "auto"}
 PRINTED = {"pool": "top", "learn_from": "second", "columns": "unbiased", "hops": 0}
-
-
-class Listener(Recorder):
-    """Users who answer as usual while plans and reports are written down."""
-
-    def __init__(self, users):
-        super().__init__(users)
-        self.plans = []
-
-    def report(self, plan):
-        self.plans.append(plan)
-        return super().report(plan)
 
 
 def made_ready(part="method", given=None, **options):
