@@ -15,15 +15,15 @@ from graphveil.methods.job import Questions, feature_plan
 from graphveil.methods.method import begin, train_backbone, with_questions
 from graphveil.methods.nonprivate import NonPrivate
 from graphveil.privacy import Respondents
-from tests.methods.suite import every_check, run_check
+from tests.methods.suite import every_trial, run_trial
 from tests.volunteering import Volunteering
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "check"), [each for name in METHODS.own() for each in every_check(name)]
+    ("name", "settings", "trial"), [each for name in METHODS.own() for each in every_trial(name)]
 )
-def test_every_registered_method_passes(name, settings, check):
-    run_check(name, settings, check)
+def test_every_registered_method_passes(name, settings, trial):
+    run_trial(name, settings, trial)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from graphveil.graphs import from_arrays, hold_out_links
 from graphveil.methods import METHODS, feature_plan
 from graphveil.methods.check import Trial, declared, learn, make_job, small_data
 from graphveil.methods.method import tuned_settings
-from tests.methods.suite import every_check, run_check
+from tests.methods.suite import chosen_trials, run_trial
 
 LDPGE = METHODS.find("ldpge")
 
@@ -94,12 +94,9 @@ def test_links_need_all_of_the_embedding_and_say_so():
         learn(LDPGE, graph, users, Trial(task="link", options={"max_memory": 1e-5}))
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "check"),
-    [*every_check("ldpge", alpha=0.3, r=0.5, k=5), *every_check("ldpge", decoder="dot")],
-)
-def test_other_settings_pass_the_suite(name, settings, check):
-    run_check(name, settings, check)
+@pytest.mark.parametrize(("name", "settings", "trial"), chosen_trials("ldpge"))
+def test_other_settings_pass_the_suite(name, settings, trial):
+    run_trial(name, settings, trial)
 
 
 def test_links_between_alike_users_are_found():

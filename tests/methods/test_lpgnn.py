@@ -3,7 +3,7 @@ import pytest
 
 from graphveil.methods import METHODS
 from graphveil.methods.check import Trial, learn, small_data
-from tests.methods.suite import every_check, run_check
+from tests.methods.suite import chosen_trials, run_trial
 
 LPGNN = METHODS.find("lpgnn")
 
@@ -24,14 +24,6 @@ def test_hops_matter():
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "check"),
-    [
-        each
-        for loss in ("drop", "forward", "plain")
-        for each in every_check("lpgnn", label_loss=loss, drop_hops=3)
-        if "label" in each.id  # the others do not learn from private labels
-    ],
-)
-def test_every_way_to_learn_private_labels_passes_the_suite(name, settings, check):
-    run_check(name, settings, check)
+@pytest.mark.parametrize(("name", "settings", "trial"), chosen_trials("lpgnn"))
+def test_every_way_to_learn_private_labels_passes_the_suite(name, settings, trial):
+    run_trial(name, settings, trial)

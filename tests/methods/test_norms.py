@@ -34,7 +34,7 @@ def asked(epsilon=1.0, blind=False, people=200, **options):
 def booked(epsilon=1.0, blind=False, people=200, **options):
     """A job whose users have just the budget for it, and their books."""
     graph, users = data(people)
-    settings = BaseSettings.of({"epochs": 150, "dropout": 0.0, **options.pop("settings", {})})
+    settings = BaseSettings.of({"epochs": 5, "dropout": 0.0, **options.pop("settings", {})})
     job = Job.of(graph, Nobody(), settings, 3, epsilon=epsilon, **{"norm_epsilon": 2.0, **options})
     ledger = METHOD.questions(job).open_ledger(users)
     return replace(job, users=users.answering(ledger, seed=3, blind=blind)), ledger
@@ -115,12 +115,13 @@ def test_outputs_that_validation_users_do_not_bear_out_become_the_centre(outputs
 
 # Every value at a budget of 10. One bit of it would be too little: even then only 86% of the classes are found.
 NEARLY_RAW = {"mechanism": "piecewise", "mechanism_options": {"sampled": 4}}
+LONG = {"epochs": 150}
 
 
 def test_norms_are_learned_from_good_reports_and_not_by_the_control():
     errors = {}
     for name, blind in (("method", False), ("control", True)):
-        job = asked(epsilon=40.0, norm_epsilon=8.0, blind=blind, people=1000, **NEARLY_RAW)
+        job = asked(epsilon=40.0, norm_epsilon=8.0, blind=blind, people=1000, settings=LONG, **NEARLY_RAW)
         outcome = METHOD.run(job)
         assert outcome.scores.shape == (1000, 2) and outcome.norms.shape == (1000,)
         users = data(1000)[1]
@@ -133,7 +134,7 @@ def test_norms_are_learned_from_good_reports_and_not_by_the_control():
 
 
 def test_a_tighter_bound_clips_on_the_users_side():
-    outcome = METHOD.run(asked(norm_bound=1.5))
+    outcome = METHOD.run(asked(norm_bound=1.5, settings=LONG))
     assert outcome.norms.max() <= 1.5
 
 

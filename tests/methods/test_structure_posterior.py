@@ -1,6 +1,7 @@
 """The posterior of graph and labels: calibrated, from any method's job, and blind to test users."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,6 +32,13 @@ def job_of(graph, seed=0, settings=None, **options):
     return Job.of(graph, Nobody(), settings, seed=seed, **options)
 
 
+@cache
+def in_communities():
+    """A graph and its posterior, at which several tests look."""
+    graph, _ = communities()
+    return graph, structure_posterior(job_of(graph), SHORT)
+
+
 def test_it_takes_the_job_of_any_method():
     graph, _ = communities()
     settings = METHODS.find("base").settings.of({"epochs": 7})
@@ -51,16 +59,15 @@ def test_the_defaults_are_those_of_structure():
 
 
 def test_raw_rows_are_those_by_which_structure_scores():
-    graph, _ = communities()
-    found = structure_posterior(job_of(graph), SHORT)
+    graph, found = in_communities()
     outcome = METHODS.find("structure").run(job_of(graph, settings=SHORT))
     assert np.array_equal(scores_of(found.raw, several=False), outcome.scores)
     assert (found.detail, found.validation_score) == (outcome.detail, outcome.validation_score)
 
 
 def test_training_users_have_their_label():
-    graph, _ = communities()
-    rows = structure_posterior(job_of(graph), SHORT).rows
+    graph, found = in_communities()
+    rows = found.rows
     assert np.array_equal(rows[graph.train], np.eye(3)[graph.labels[graph.train]])
     assert (rows[~graph.train].max(1) < 1).all()
 
@@ -75,15 +82,13 @@ def test_a_reported_label_is_not_certain():
 
 
 def test_calibration_keeps_everybody_s_likeliest_class():
-    graph, _ = communities()
-    found = structure_posterior(job_of(graph), SHORT)
+    graph, found = in_communities()
     others = ~graph.train
     assert np.array_equal(found.rows[others].argmax(1), found.raw[others].argmax(1))
 
 
 def test_the_validation_loss_is_that_of_the_rows():
-    graph, _ = communities()
-    found = structure_posterior(job_of(graph), SHORT)
+    graph, found = in_communities()
     labels = graph.labels[graph.validation]
     likelihoods = found.rows[graph.validation][np.arange(len(labels)), labels]
     assert found.validation_loss == pytest.approx(-np.log(likelihoods).mean())

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 from graphveil.errors import BudgetError, InputError
-from graphveil.graphs import from_arrays, load
+from graphveil.graphs import Graph, Users, from_arrays, load
 from graphveil.graphs.panel import Panel, with_panel
 from graphveil.methods import METHODS, Job, veil
 from graphveil.methods.check import UnaskedUsers
 from graphveil.methods.job import public_part
 from graphveil.methods.method import with_questions
-from graphveil.methods.tasks import LINK
+from graphveil.methods.tasks import LINK, Outcome
 from graphveil.methods.veil import teaching_users
-from graphveil.privacy import Nobody
+from graphveil.privacy import Ledger, Nobody, Plan
 from graphveil.privacy.answering import Recorder
 from graphveil.privacy.record import privacy_record
+from tests.refusals import not_refused
 
 METHOD = METHODS.find("veil")
 STRUCTURE = METHODS.find("structure")
@@ -59,21 +60,52 @@ def run(graph, users, **options):
     return METHOD.run(job), ledger
 
 
+class Listening(Recorder):
+    """Users who answer as usual while what they are asked is written down."""
+
+    def __init__(self, users):
+        super().__init__(users)
+        self.plans = []
+
+    def report(self, plan):
+        self.plans.append(plan)
+        return super().report(plan)
+
+
 def plans_of(graph, users, **options):
     """What was asked, in this order."""
     job, _ = job_of(graph, users, **options)
-    asked = []
-
-    class Listening(Recorder):
-        def report(self, plan):
-            asked.append(plan)
-            return super().report(plan)
-
-    METHOD.run(replace(job, users=Listening(job.users)))
-    return asked
+    listener = Listening(job.users)
+    METHOD.run(replace(job, users=listener))
+    return listener.plans
 
 
-def structure_score(graph, users, seed=0):
+@dataclass(frozen=True)
+class Run:
+    """A run that several tests look at, and where it was."""
+
+    graph: Graph
+    users: Users
+    outcome: Outcome
+    ledger: Ledger
+    plans: list[Plan]
+
+
+@cache
+def run_in(place, volunteers=0, asked=None, **options):
+    """A run with so many volunteers, in which so large a share is asked."""
+    graph, users = place()
+    if volunteers:
+        graph = with_panel(graph, users, volunteers, seed=0)
+    job, ledger = job_of(graph, users, settings={"asked": asked} if asked else None, **options)
+    listener = Listening(job.users)
+    return Run(graph, users, METHOD.run(replace(job, users=listener)), ledger, listener.plans)
+
+
+@cache
+def structure_score(seed=0):
+    """How good the town's graph alone is."""
+    graph, users = town(seed=seed)
     job = Job.of(graph, Nobody(), STRUCTURE.settings.of(QUICK), seed)
     return users.evaluate(STRUCTURE.run(job).scores, graph)
 
@@ -87,21 +119,21 @@ def with_volunteers(graph, users, who):
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
 def test_everybody_answers_once_where_some_of_them_teach(epsilon):
-    _, ledger = run(*town(), epsilon=epsilon)
+    ledger = run_in(town, epsilon=epsilon).ledger
     assert ledger.spent.tolist() == [epsilon] * 800
     assert ledger.total("features").epsilon == epsilon
 
 
 def test_nobody_is_asked_twice_for_anything_about_features():
     times = np.zeros(800, dtype=int)
-    for plan in plans_of(*town()):
+    for plan in run_in(town, epsilon=4.0).plans:
         assert plan.subject == "features"
         times[list(plan.users)] += 1
     assert times.max() == 1
 
 
 def test_who_teaches_is_asked_for_no_class():
-    first, second = plans_of(*town())
+    first, second = run_in(town, epsilon=4.0).plans
     assert (first.of, first.mechanism, second.of, second.mechanism) == ("values", "privunit", "class", "krr")
     assert not set(first.users) & set(second.users)
     assert (first.round, second.round) == (1, 2)
@@ -154,12 +186,10 @@ def test_a_little_less_than_the_budget_does_not_do():
 
 
 def test_volunteers_are_never_asked_about_their_features():
-    graph, users = town()
-    graph = with_panel(graph, users, VOLUNTEERS, seed=0)
-    _, ledger = run(graph, users)
-    assert not ledger.spent[graph.panel.users].any()
+    found = run_in(town, VOLUNTEERS)
+    assert not found.ledger.spent[found.graph.panel.users].any()
     # Labels of training users are public: they are not asked either.
-    assert ledger.spent.tolist() == np.where(graph.train, 0.0, 4.0).tolist()
+    assert found.ledger.spent.tolist() == np.where(found.graph.train, 0.0, 4.0).tolist()
 
 
 def test_volunteers_may_be_test_users():
@@ -171,9 +201,7 @@ def test_volunteers_may_be_test_users():
 
 
 def test_a_share_is_asked_the_least_certain_first():
-    graph, users = town()
-    settings = {"asked": 0.5}
-    (plan,) = plans_of(with_panel(graph, users, VOLUNTEERS, seed=0), users, settings=settings)
+    graph, (plan,) = town()[0], run_in(town, VOLUNTEERS, 0.5).plans
     asked = np.isin(np.arange(800), plan.users)
     assert asked[graph.validation].all()
     assert 0 < asked[graph.test].sum() < graph.test.sum()
@@ -181,11 +209,9 @@ def test_a_share_is_asked_the_least_certain_first():
 
 
 def test_who_is_not_asked_spends_nothing():
-    graph, users = town()
-    graph = with_panel(graph, users, VOLUNTEERS, seed=0)
-    (plan,) = plans_of(graph, users, settings={"asked": 0.5})
-    _, ledger = run(graph, users, settings={"asked": 0.5})
-    assert np.flatnonzero(ledger.spent).tolist() == sorted(plan.users)
+    found = run_in(town, VOLUNTEERS, 0.5)
+    (plan,) = found.plans
+    assert np.flatnonzero(found.ledger.spent).tolist() == sorted(plan.users)
 
 
 def test_where_nobody_may_be_asked_nobody_is():
@@ -306,16 +332,15 @@ def test_a_smaller_share_leaves_training_users_all_the_same():
 
 
 def test_in_a_town_it_beats_the_graph():
-    graph, users = town()
-    outcome, _ = run(graph, users)
-    assert outcome.also["answers_used"] == 1
-    assert users.evaluate(outcome.scores, graph) > structure_score(graph, users) + 0.03
+    found = run_in(town, epsilon=4.0)
+    assert found.outcome.also["answers_used"] == 1
+    assert found.users.evaluate(found.outcome.scores, found.graph) > structure_score() + 0.03
 
 
 def test_with_volunteers_it_beats_the_graph():
     graph, users = town()
     outcome, _ = run(with_volunteers(graph, users, np.arange(0, 800, 5)), users)
-    assert users.evaluate(outcome.scores, graph) > structure_score(graph, users) + 0.03
+    assert users.evaluate(outcome.scores, graph) > structure_score() + 0.03
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -325,7 +350,7 @@ def test_the_control_gains_nothing(seed):
     outcome, _ = run(graph, users, seed=seed, blind=True)
     # Four standard errors of a difference in which one in ten predictions differs.
     noise = 4 * np.sqrt(0.1 / graph.test.sum())
-    assert users.evaluate(outcome.scores, graph) < structure_score(graph, users, seed) + noise
+    assert users.evaluate(outcome.scores, graph) < structure_score(seed) + noise
 
 
 def test_where_answers_do_not_help_scores_are_those_of_structure():
@@ -338,30 +363,30 @@ def test_where_answers_do_not_help_scores_are_those_of_structure():
 
 
 def test_the_same_seed_gives_the_same():
-    first, second = (run(*town())[0] for _ in range(2))
+    first, second = run_in(town, epsilon=4.0).outcome, run(*town())[0]
     assert np.array_equal(first.scores, second.scores)
     assert first.also == second.also
 
 
 def test_another_seed_hashes_otherwise():
-    coins = {plans_of(*town(), seed=seed)[0].options["hash_seed"] for seed in range(2)}
-    assert len(coins) == 2
+    first, second = run_in(town, epsilon=4.0).plans[0], plans_of(*town(), seed=1)[0]
+    assert first.options["hash_seed"] != second.options["hash_seed"]
 
 
 def test_the_coins_do_not_follow_from_what_users_hold():
     graph, users = town()
     other = type(users)(1 - users.raw.features, users.raw.labels, neighbours=users.raw.neighbours)
-    first, second = (plans_of(graph, each)[0] for each in (users, other))
-    assert first == second
+    assert run_in(town, epsilon=4.0).plans[0] == plans_of(graph, other)[0]
 
 
 @pytest.mark.parametrize("mechanism", ["multibit", "piecewise"])
 def test_finite_mechanisms_teach_too(mechanism):
-    graph, users = town()
-    outcome, ledger = run(graph, users, mechanism=mechanism)
-    assert ledger.spent.tolist() == [4.0] * 800
-    assert users.evaluate(outcome.scores, graph) >= structure_score(graph, users)
-    assert all(charge.built.finite for charge in ledger.charges)
+    found = run_in(town, mechanism=mechanism)
+    assert found.ledger.spent.tolist() == [4.0] * 800
+    assert found.users.evaluate(found.outcome.scores, found.graph) >= structure_score()
+    assert all(charge.built.finite for charge in found.ledger.charges)
+    # Nothing of it is ideal.
+    assert privacy_record(found.ledger).ideal == []
 
 
 def test_a_sketch_may_have_fewer_numbers():
@@ -369,7 +394,7 @@ def test_a_sketch_may_have_fewer_numbers():
 
 
 def test_a_sketch_has_no_more_numbers_than_there_are_features():
-    assert plans_of(*town())[0].dims == 16
+    assert run_in(town, epsilon=4.0).plans[0].dims == 16
 
 
 @pytest.mark.parametrize(("epsilon", "count", "offsets"), [(1.0, 2, False), (2.0, 3, False), (4.0, 5, True)])
@@ -380,7 +405,7 @@ def test_how_many_classes_are_left_open_follows_from_the_budget(epsilon, count, 
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
 def test_of_four_classes_all_are_left_open(epsilon):
-    assert plans_of(*town(), epsilon=epsilon)[1].classes == 4
+    assert run_in(town, epsilon=epsilon).plans[1].classes == 4
 
 
 def test_how_many_classes_are_left_open_can_be_said():
@@ -458,26 +483,25 @@ def minefield(side=30, seed=0):
 
 
 def test_rows_that_tell_of_neighbours_are_found_out_and_asked_about():
-    graph, users = minefield()
-    outcome, ledger = run(with_panel(graph, users, 200, seed=0), users)
-    assert users.evaluate(outcome.scores, graph) > 0.65
-    assert ledger.total("features").epsilon == 4.0
+    found = run_in(minefield, 200)
+    assert found.users.evaluate(found.outcome.scores, found.graph) > 0.65
+    assert found.ledger.total("features").epsilon == 4.0
 
 
 def test_training_users_are_asked_about_their_neighbours():
-    graph, users = minefield()
-    graph = with_panel(graph, users, 200, seed=0)
-    (plan,) = plans_of(graph, users)
+    found = run_in(minefield, 200)
+    graph, (plan,) = found.graph, found.plans
     others = np.setdiff1d(np.arange(graph.node_count), graph.panel.users)
     assert sorted(plan.users) == others.tolist()
 
 
 def test_a_rare_class_is_not_everybody_s_answer_where_neighbours_are_asked_about():
     """Some know of more mines than the graph expects, and some of fewer."""
-    graph, users = minefield()
-    (plan,) = plans_of(with_panel(graph, users, 200, seed=0), users)
+    found = run_in(minefield, 200)
+    (plan,) = found.plans
     asked = np.array(plan.users)
-    said = plan.lists.array[np.arange(len(asked)), plan.build().places_of(users.raw.features[asked])]
+    rows = found.users.raw.features[asked]
+    said = plan.lists.array[np.arange(len(asked)), plan.build().places_of(rows)]
     assert 0.2 < said.mean() < 0.8
 
 
@@ -510,11 +534,12 @@ def taught_elsewhere(tmp_path, seed=7):
 def test_a_public_model_needs_nobody_who_teaches(tmp_path):
     graph, users = town()
     settings = {"teach": "public", "weights": taught_elsewhere(tmp_path)}
-    (plan,) = plans_of(graph, users, settings=settings)
-    assert plan.of == "class"
-    outcome, ledger = run(graph, users, settings=settings)
+    job, ledger = job_of(graph, users, settings=settings)
+    listener = Listening(job.users)
+    outcome = METHOD.run(replace(job, users=listener))
+    assert [plan.of for plan in listener.plans] == ["class"]
     assert ledger.spent.tolist() == np.where(graph.train, 0.0, 4.0).tolist()
-    assert users.evaluate(outcome.scores, graph) > structure_score(graph, users) + 0.03
+    assert users.evaluate(outcome.scores, graph) > structure_score() + 0.03
 
 
 def test_files_that_are_read_are_named():
@@ -580,24 +605,12 @@ def test_a_graph_without_features_is_refused():
     assert len(users) == 4
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"teach": "nobody"},
-        {"teachers": 0.0},
-        {"teachers": 1.0},
-        {"asked": 0.0},
-        {"asked": 1.1},
-        {"open": 1},
-        {"sketch": 0},
-        {"about": "others"},
-    ],
-    ids=str,
-)
-def test_bad_settings_are_refused_by_name(setting):
-    (name,) = setting
-    with pytest.raises(InputError, match=f"setting {name}"):
-        METHOD.settings.of(setting)
+def test_bad_settings_are_refused_by_name():
+    wrong = [("teach", "nobody"), ("teachers", 0.0), ("teachers", 1.0), ("asked", 0.0), ("asked", 1.1)]
+    wrong += [("open", 1), ("sketch", 0), ("about", "others")]
+    cases = [((name, value), f"setting {name}") for name, value in wrong]
+    failed = not_refused(lambda given: METHOD.settings.of(dict([given])), cases)
+    assert not failed, failed
 
 
 def test_volunteers_are_used_where_they_teach():
@@ -609,18 +622,11 @@ def test_volunteers_are_used_where_they_teach():
 
 
 def test_the_books_of_a_run_say_what_was_asked_in_words():
-    graph, users = town()
-    _, ledger = run(graph, users)
-    said = privacy_record(ledger).sentence
+    said = privacy_record(run_in(town, epsilon=4.0).ledger).sentence
     assert said == (
         "Users reported features or the class that a public model gives to the own row at ε = 4; the server needs no trust. "
         "ε of privunit is the bound of the ideal mechanism: its noise is made of floating-point numbers."
     )
-
-
-def test_with_a_finite_mechanism_nothing_is_ideal():
-    _, ledger = run(*town(), mechanism="multibit")
-    assert privacy_record(ledger).ideal == []
 
 
 @pytest.mark.parametrize(

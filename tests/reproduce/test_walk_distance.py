@@ -21,7 +21,7 @@ from reproduce.figures.walk_distance import (
 )
 from reproduce.figures.walks import walk_distances
 
-GRAPH, USERS = load("town", users=300, features=16, telling=4)
+GRAPH, USERS = load("town", users=160, features=16, telling=4)
 
 
 @pytest.fixture(autouse=True)
