@@ -9,6 +9,7 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments.store import RESULTS, select
+from tests.cli.support import not_refused, tried
 from tests.interrupting import interrupted_when
 from tests.test_extras import hidden_run
 
@@ -65,24 +66,22 @@ def test_a_wrong_address_is_one_sentence(command, capsys):
     assert "or give --engine ray" in err and len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            [*RUN, "--engine", "dask"],
-            "--engine must be local, ray, ray://HOST:PORT or ray://auto, got 'dask'",
-        ),
-        ([*RUN, "--engine", "ray://head"], "ray://head is no address: give ray://HOST:PORT"),
-        ([*RUN, "--engine", "ray", "--jobs", "0"], "--jobs must be an integer of at least 1, got 0"),
-        (["sweep", "ppgnn-hops", "--engine", "ray", "--workers", "2"], "leave --workers out"),
-        (["paper", "ppgnn", "--engine", "ray", "--workers", "2"], "leave --workers out"),
-        (["tune", "base", *BASE, "--engine", "ray", "--workers", "2"], "leave --workers out"),
-        ([*RUN, "--workers", "0", "--engine", "ray"], "--workers must be an integer of at least 1, got 0"),
-    ],
-)
-def test_what_is_no_engine_is_refused_before_anything_is_computed(words, said, capsys):
-    assert status(words) == 2
-    assert said in capsys.readouterr().err
+NO_ENGINES = [
+    (
+        [*RUN, "--engine", "dask"],
+        "--engine must be local, ray, ray://HOST:PORT or ray://auto, got 'dask'",
+    ),
+    ([*RUN, "--engine", "ray://head"], "ray://head is no address: give ray://HOST:PORT"),
+    ([*RUN, "--engine", "ray", "--jobs", "0"], "--jobs must be an integer of at least 1, got 0"),
+    (["sweep", "ppgnn-hops", "--engine", "ray", "--workers", "2"], "leave --workers out"),
+    (["paper", "ppgnn", "--engine", "ray", "--workers", "2"], "leave --workers out"),
+    (["tune", "base", *BASE, "--engine", "ray", "--workers", "2"], "leave --workers out"),
+    ([*RUN, "--workers", "0", "--engine", "ray"], "--workers must be an integer of at least 1, got 0"),
+]
+
+
+def test_what_is_no_engine_is_refused_before_anything_is_computed(capsys):
+    assert not_refused(NO_ENGINES, capsys) == []
 
 
 def test_without_ray_one_sentence_names_the_extra(folder):
@@ -93,8 +92,9 @@ def test_without_ray_one_sentence_names_the_extra(folder):
     assert last == "Error: this needs ray, which is not installed: pip install 'graphveil[ray]'"
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "paper", "tune"])
-def test_help_has_the_engine_and_an_example(command, capsys):
-    assert status([command, "--help"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "--engine" in printed and "--engine ray://" in printed
+def test_help_has_the_engine_and_an_example(capsys):
+    helps = {
+        command: " ".join(tried([command, "--help"], capsys)[1].split())
+        for command in ["run", "sweep", "paper", "tune"]
+    }
+    assert [command for command, said in helps.items() if "--engine ray://" not in said] == []
