@@ -11,10 +11,7 @@ TOWN = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def own_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def test_without_a_name_the_attacks_are_listed(capsys):

@@ -18,9 +18,7 @@ RANK = [*PLAIN, *SMALL]
 
 
 @pytest.fixture(autouse=True)
-def own_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+def few_scores(own_folder, monkeypatch):
     # Two simulated rounds are enough to compare with here.
     monkeypatch.setattr(scoring, "NULL_SCORES", 40)
 

@@ -10,10 +10,8 @@ from tests.experiments.test_records import result
 
 
 @pytest.fixture(autouse=True)
-def store(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    store = ResultStore(tmp_path / "cache" / RESULTS)
+def store(own_folder):
+    store = ResultStore(own_folder / "cache" / RESULTS)
     for epsilon, score in ((1.0, 0.5), (2.0, 0.6), (4.0, 0.4)):
         store.add(result(epsilon, score=score))
     store.add(result(8.0, seed=10))

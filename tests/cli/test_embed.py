@@ -17,10 +17,7 @@ PLAIN = ["embed", "base", "--data", "town", "--epsilon", "2", *SMALL]
 EMBED = [*PLAIN, "--out", "town.npz"]
 
 
-@pytest.fixture(autouse=True)
-def own_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def test_the_command_says_what_was_written_and_what_it_cost(capsys, tmp_path):

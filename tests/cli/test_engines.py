@@ -21,16 +21,12 @@ BASE = ["--data", "town", "--epsilon", "2", *SMALL]
 RUN = ["run", "base", *BASE]
 
 
-@pytest.fixture(autouse=True)
-def folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-def test_an_interrupt_ends_ray_and_keeps_what_is_finished(folder):
+def test_an_interrupt_ends_ray_and_keeps_what_is_finished(own_folder):
     def one_is_kept():
-        return select(folder / "cache" / RESULTS, "SELECT id FROM units", ()) != [[]]
+        return select(own_folder / "cache" / RESULTS, "SELECT id FROM units", ()) != [[]]
 
     endless = ["--runs", "5000", "--no-control", "--engine", "ray", "--jobs", "2"]
     ended = interrupted_when(one_is_kept, [*RUN, *endless])
@@ -84,9 +80,9 @@ def test_what_is_no_engine_is_refused_before_anything_is_computed(capsys):
     assert not_refused(NO_ENGINES, capsys) == []
 
 
-def test_without_ray_one_sentence_names_the_extra(folder):
+def test_without_ray_one_sentence_names_the_extra(own_folder):
     code = f"from graphveil.cli import main\nmain({[*RUN, '--engine', 'ray']!r})"
-    done = hidden_run({"ray"}, code, folder=folder)
+    done = hidden_run({"ray"}, code, folder=own_folder)
     assert done.returncode == 2 and done.stdout == ""
     last = done.stderr.strip().splitlines()[-1]
     assert last == "Error: this needs ray, which is not installed: pip install 'graphveil[ray]'"

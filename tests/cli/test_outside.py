@@ -1,9 +1,11 @@
 """FILE.py:NAME and installed packages on the command line."""
 
+import importlib
 import json
 
 import pytest
 
+from graphveil.audit.examine import Audit, StatedPrivacy
 from graphveil.cli import status
 from graphveil.cli.options import default_file
 from graphveil.experiments import Experiment
@@ -40,11 +42,9 @@ number = 3
 
 
 @pytest.fixture(autouse=True)
-def folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(CODE)
-    return tmp_path
+def folder(own_folder, python_file):
+    python_file(CODE)
+    return own_folder
 
 
 RUN = ["run", "mine.py:Mine", "--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2", "--no-control"]
@@ -65,9 +65,17 @@ def test_nothing_is_told_of_the_library_s_own_mechanisms(capsys):
     assert "author" not in capsys.readouterr().out
 
 
-def test_the_audit_that_a_result_names_can_be_run(capsys):
+def test_the_audit_that_a_result_names_can_be_run(capsys, monkeypatch):
+    def audit(subject, **settings):
+        found.append(subject)
+        return Audit("mine", StatedPrivacy(1.0), StatedPrivacy(1.0), [], [])
+
+    found = []
+    # The command has the name of its module and hides it.
+    monkeypatch.setattr(importlib.import_module("graphveil.cli.audit"), "audit_mechanism", audit)
     assert status(["audit", "mine.py:build", "--quick", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["holds"] is True
+    assert [candidate(epsilon=2.0, dims=3, range=(0, 1)).claim.epsilon for candidate in found] == [2.0]
 
 
 def test_several_processes_change_no_number(capsys):

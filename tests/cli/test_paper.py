@@ -50,10 +50,8 @@ printed = [20.0, "-"]
 
 
 @pytest.fixture(autouse=True)
-def own_paper(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+def own_paper(monkeypatch, tmp_path, own_folder):
     monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(PAPER)
     monkeypatch.setattr(paper_module, "packaged", lambda _: {"small": tmp_path / "small.toml"})
 

@@ -7,10 +7,7 @@ from graphveil.experiments.store import RESULTS, change, select
 from tests.cli.support import not_refused
 from tests.cli.test_run import RUN
 
-
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_what_was_run_is_reported(tmp_path, capsys):

@@ -15,11 +15,9 @@ from tests.experiments.test_records import damage, result
 
 
 @pytest.fixture(autouse=True)
-def store(monkeypatch, tmp_path):
+def store(own_folder):
     """Four results: the third is the second again, computed otherwise."""
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    store = ResultStore(tmp_path / "cache" / RESULTS)
+    store = ResultStore(own_folder / "cache" / RESULTS)
     for epsilon, score in ((1.0, 0.5), (2.0, 0.6), (2.0, 0.7), (4.0, 0.4)):
         store.add(result(epsilon, score=score))
     return store

@@ -16,9 +16,7 @@ class Told:
 
 
 @pytest.fixture
-def invoke(monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+def invoke(own_folder, capsys):
     return lambda *words: Told(status(list(words)), capsys.readouterr())
 
 

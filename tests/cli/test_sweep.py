@@ -18,10 +18,8 @@ AXIS = '[[axes]]\nfield = "epsilon"\nvalues = [1, 4]\n'
 
 
 @pytest.fixture(autouse=True)
-def own_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "small.toml").write_text(BASE + AXIS)
+def small(own_folder):
+    (own_folder / "small.toml").write_text(BASE + AXIS)
 
 
 def test_without_a_name_all_are_listed(capsys):

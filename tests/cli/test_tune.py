@@ -20,10 +20,7 @@ TUNE = ["tune", "base", "--data", "town", "--epsilon", "2", "--runs", "1", *TOWN
 QUICK = [*TUNE, "--trials", "3", "--set", "epochs=2"]
 
 
-@pytest.fixture(autouse=True)
-def own_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def test_help_has_an_example_and_says_how_to_report(capsys):
