@@ -22,11 +22,12 @@ def loaded(*names):
 
 import graphveil.audit.check
 told = [["the audit", loaded(*HEAVY, "scipy", "typer"), 0]]
+before = loaded(*HEAVY)
 from graphveil.cli import status
 for words in CALLS:
-    before = loaded(*HEAVY)
     ended = status(words)
     told.append([words, [name for name in loaded(*HEAVY) if name not in before], ended])
+    before = loaded(*HEAVY)
 print(json.dumps(told))
 """
 
