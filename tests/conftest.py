@@ -13,6 +13,8 @@ from hypothesis import settings
 
 from tests import watchdog
 
+# What rooms share: a cache of one's own, files of Python, servers and processes.
+pytest_plugins = ["tests.fixtures"]
 SLOWEST = 10
 
 settings.register_profile("graphveil", deadline=None, derandomize=True, max_examples=50)

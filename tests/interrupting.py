@@ -3,14 +3,13 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 
+from tests.fixtures import PATIENCE, started
+
 # A shell starts what runs in its background with interrupts ignored: listen to them again.
 COMMAND = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from graphveil.cli import main; main()"
-# Nobody waits so long unless something hangs.
-PATIENCE = 240
 
 
 @dataclass(frozen=True)
@@ -23,14 +22,7 @@ class Ended:
 
 def interrupted_when(ready, arguments):
     """Start a command and interrupt it, as a terminal does, once ``ready()`` says so. One that does not end is killed, and fails the test."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
+    with started(COMMAND, *arguments, stdin=None, stderr=subprocess.PIPE, cwd=None) as process:
         until = time.monotonic() + PATIENCE
         while not ready():
             assert process.poll() is None, f"it ended by itself:\n{process.stderr.read()}"
@@ -38,10 +30,4 @@ def interrupted_when(ready, arguments):
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
     return Ended(process.returncode, out, err, process.pid)

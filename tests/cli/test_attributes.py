@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from html import escape
 
 import numpy as np
@@ -9,6 +7,7 @@ import pytest
 import graphveil as gv
 from graphveil.cli import status
 from graphveil.methods import scoring
+from tests.cli.support import not_refused
 
 SMALL = [
     *("--set", "data.users=400", "--set", "data.features=24", "--set", "data.neighbourhood=25"),
@@ -19,9 +18,7 @@ RANK = [*PLAIN, *SMALL]
 
 
 @pytest.fixture(autouse=True)
-def own_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+def few_scores(own_folder, monkeypatch):
     # Two simulated rounds are enough to compare with here.
     monkeypatch.setattr(scoring, "NULL_SCORES", 40)
 
@@ -132,20 +129,5 @@ LATER = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "words"), [*MISTAKES, *LATER])
-def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
-    assert status(arguments) == 2
-    printed = capsys.readouterr()
-    assert words in printed.err
-    assert len(printed.err.strip().splitlines()) == 1
-    assert printed.out == ""
-
-
-def test_mistakes_are_found_before_torch_is_imported():
-    calls = [arguments for arguments, _ in MISTAKES]
-    code = (
-        f"import sys; from graphveil.cli import status; print([status(each) for each in {calls!r}]); "
-        "print({'torch', 'matplotlib'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [str([2] * len(calls)), "set()"]
+def test_a_mistake_exits_with_2_and_one_line(capsys, tmp_path):
+    assert not_refused([*MISTAKES, *LATER], capsys, printed=False) == []

@@ -1,9 +1,10 @@
 import importlib
+import io
 import json
 import signal
 import subprocess
-import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
@@ -13,6 +14,8 @@ from graphveil.cli import status
 from graphveil.mechanisms import names
 from graphveil.privacy.plan import Plan
 from tests import interrupting
+from tests.cli.support import not_refused
+from tests.fixtures import started
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.audit")
@@ -23,13 +26,6 @@ from graphveil.mechanisms import FeatureMechanism, PublicRange
 def build(epsilon, dims, range):
     return FeatureMechanism("mine", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0)
 """
-
-
-@pytest.fixture
-def good(tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_text(GOOD)
-    return path
 
 
 @pytest.fixture
@@ -45,24 +41,75 @@ def instant(monkeypatch):
     return asked
 
 
-def test_a_claim_that_holds_exits_with_0_and_says_so(capsys):
-    assert status(["audit", "multibit", "--quick", "--seed", "1"]) == 0
-    out = capsys.readouterr().out
+CLASS_PLAN = Plan(
+    mechanism="krr",
+    of="class",
+    epsilon=2.0,
+    classes=2,
+    dims=3,
+    range=(0, 1),
+    users=(3, 0),
+    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
+    lists=[[2, 0], [1, 2]],
+)
+
+
+def audited_once(audit):
+    """An audit whose first findings serve every later call that asks for the same."""
+    found = []
+
+    def again(subject, *, random_bits, progress, **settings):
+        if not found:
+            found.extend([audit(subject, random_bits=random_bits, progress=progress, **settings), settings])
+        assert settings == found[1]
+        return found[0]
+
+    return again
+
+
+@pytest.fixture(scope="module")
+def audits(tmp_path_factory):
+    """What the command says of three subjects, each audited once: as JSON, and in words."""
+    folder = tmp_path_factory.mktemp("audited")
+    (folder / "mine.py").write_text(GOOD)
+    (folder / "plan.json").write_text(CLASS_PLAN.to_json())
+    subjects = {
+        "multibit": ["multibit"],
+        "mine": [f"{folder / 'mine.py'}:build"],
+        "plan": ["--plan", str(folder / "plan.json")],
+    }
+    said = {}
+    for name, subject in subjects.items():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(COMMAND, "audit_mechanism", audited_once(COMMAND.audit_mechanism))
+            for form in ("json", "words"):
+                out, err = io.StringIO(), io.StringIO()
+                more = ["--json"] if form == "json" else []
+                with redirect_stdout(out), redirect_stderr(err):
+                    ended = status(["audit", *subject, "--quick", "--seed", "1", *more])
+                said[name, form] = ended, out.getvalue(), err.getvalue()
+    return said
+
+
+def test_a_claim_that_holds_exits_with_0_and_says_so(audits):
+    ended, out, _ = audits["multibit", "words"]
+    assert ended == 0
     assert "The claim of multibit holds." in out
     assert "0.99999999999909" in out
 
 
-def test_json_is_one_object_and_nothing_else(capsys):
-    assert status(["audit", "krr", "--quick", "--json", "--seed", "1"]) == 0
-    printed = capsys.readouterr()
-    assert json.loads(printed.out)["holds"] is True
-    assert len(printed.out.splitlines()) == 1
-    assert "krr: exact epsilon of the tables" in printed.err
+def test_json_is_one_object_and_nothing_else(audits):
+    ended, out, err = audits["multibit", "json"]
+    assert ended == 0
+    assert json.loads(out)["holds"] is True
+    assert len(out.splitlines()) == 1
+    assert "multibit: exact epsilon of the tables" in err
 
 
-def test_a_mechanism_in_a_file_is_audited(good, capsys):
-    assert status(["audit", f"{good}:build", "--quick", "--json", "--seed", "1"]) == 0
-    assert json.loads(capsys.readouterr().out)["name"] == "mine"
+def test_a_mechanism_in_a_file_is_audited(audits):
+    ended, out, _ = audits["mine", "json"]
+    assert ended == 0
+    assert json.loads(out)["name"] == "mine"
 
 
 def test_settings_reach_the_audit(instant):
@@ -116,6 +163,13 @@ def test_an_audit_that_ran_out_of_time_exits_with_1_and_does_not_say_that_it_hol
 
 
 def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsys):
+    def audit(subject, **settings):
+        if subject == "gaussian":
+            return refusing(subject, **settings)
+        return Audit(subject, StatedPrivacy(20.0), StatedPrivacy(20.0), [], [])
+
+    refusing = COMMAND.audit_mechanism
+    monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
     monkeypatch.setattr(COMMAND, "names", lambda: ["krr", "gaussian"])
     assert status(["audit", "--all", "--epsilon", "20", "--json", "--seed", "1"]) == 0
     printed = capsys.readouterr()
@@ -123,63 +177,43 @@ def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsy
     assert "not audited, gaussian: epsilon must be at most 1" in printed.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "name one mechanism, PATH.py:NAME, --plan FILE, or --all"),
-        (["krr", "--plan", "x.json"], "x.json cannot be read"),
-        (["krr", "--collection", "c"], "--collection keeps the full audit of a plan"),
-        (["krr", "--minutes", "0"], "minutes must be a positive finite number, got 0"),
-        (["--plan", "nowhere.json"], "nowhere.json cannot be read"),
-        (["krr", "--all"], "leave out --all or 'krr'"),
-        (["nope"], "no mechanism is named 'nope': choose one of onebit"),
-        (["krr", "--epsilon", "0"], "epsilon must be a positive finite number, got 0"),
-        (["krr", "--epsilon", "nan"], "epsilon must be a positive finite number, got nan"),
-        (["krr", "--epsilon", "much"], "Invalid value for '--epsilon'"),
-        (["krr", "--dims", "5", "--sampled", "2"], "krr has no setting 'sampled'"),
-        (["multibit", "--sampled", "2"], "sampled needs dims"),
-        (["multibit", "--dims", "3", "--sampled", "4"], "sampled must be an integer from 1 to 3"),
-        (["multibit", "--dims", "0"], "dims must be an integer of at least 1"),
-        (["multibit", "--seed", "-1"], "seed"),
-        (["multibit", "--wrong"], "No such option: --wrong"),
-        (["nowhere.py:build"], "there is no file 'nowhere.py'"),
-        (["nowhere.py"], "PATH.py:NAME"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_status_2(arguments, words, capsys):
-    assert status(["audit", *arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("Error: ")
-    assert words in printed.err
-    assert len(printed.err.splitlines()) == 1
+MISTAKES = [
+    ([], "name one mechanism, PATH.py:NAME, --plan FILE, or --all"),
+    (["krr", "--plan", "x.json"], "x.json cannot be read"),
+    (["krr", "--collection", "c"], "--collection keeps the full audit of a plan"),
+    (["krr", "--minutes", "0"], "minutes must be a positive finite number, got 0"),
+    (["--plan", "nowhere.json"], "nowhere.json cannot be read"),
+    (["krr", "--all"], "leave out --all or 'krr'"),
+    (["nope"], "no mechanism is named 'nope': choose one of onebit"),
+    (["krr", "--epsilon", "0"], "epsilon must be a positive finite number, got 0"),
+    (["krr", "--epsilon", "nan"], "epsilon must be a positive finite number, got nan"),
+    (["krr", "--epsilon", "much"], "Invalid value for '--epsilon'"),
+    (["krr", "--dims", "5", "--sampled", "2"], "krr has no setting 'sampled'"),
+    (["multibit", "--sampled", "2"], "sampled needs dims"),
+    (["multibit", "--dims", "3", "--sampled", "4"], "sampled must be an integer from 1 to 3"),
+    (["multibit", "--dims", "0"], "dims must be an integer of at least 1"),
+    (["multibit", "--seed", "-1"], "seed"),
+    (["multibit", "--wrong"], "No such option: --wrong"),
+    (["nowhere.py:build"], "there is no file 'nowhere.py'"),
+    (["nowhere.py"], "PATH.py:NAME"),
+]
 
 
-def test_a_plan_is_audited(tmp_path, capsys):
-    path = tmp_path / "plan.json"
-    path.write_text(Plan(mechanism="krr", epsilon=2.0, classes=3).to_json())
-    assert status(["audit", "--plan", str(path), "--quick", "--json", "--seed", "1"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_a_mistake_is_one_line_and_exit_status_2(capsys):
+    assert not_refused([(["audit", *words], said) for words, said in MISTAKES], capsys, printed=False) == []
+
+
+def test_a_plan_is_audited(audits):
+    ended, out, _ = audits["plan", "json"]
+    found = json.loads(out)
+    assert ended == 0
     assert (found["name"], found["claimed"]["epsilon"], found["finite"]) == ("krr", 2.0, True)
     assert found["not_covered"]
 
 
-def test_a_plan_that_asks_for_a_class_is_audited(tmp_path, capsys):
-    path = tmp_path / "plan.json"
-    plan = Plan(
-        mechanism="krr",
-        of="class",
-        epsilon=2.0,
-        classes=2,
-        dims=3,
-        range=(0, 1),
-        users=(3, 0),
-        model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
-        lists=[[2, 0], [1, 2]],
-    )
-    path.write_text(plan.to_json())
-    assert status(["audit", "--plan", str(path), "--quick", "--seed", "1"]) == 0
-    printed = capsys.readouterr().out
+def test_a_plan_that_asks_for_a_class_is_audited(audits):
+    ended, printed, _ = audits["plan", "words"]
+    assert ended == 0
     assert "✓ the class that a public model gives" in printed
     assert "The claim of krr holds." in printed
 
@@ -191,15 +225,13 @@ def test_a_plan_that_cannot_be_served_is_one_line(tmp_path, capsys):
     assert "the plan cannot be served" in capsys.readouterr().err
 
 
-def test_what_is_not_covered_comes_last_for_the_packages_own(capsys):
-    assert status(["audit", "featurerr", "--quick", "--seed", "1"]) == 0
-    protects, _, covered = capsys.readouterr().out.partition("Not covered")
-    assert "It protects" in protects and "The claim of featurerr holds. Its tables are proved" in covered
+def test_what_is_not_covered_comes_last_for_the_packages_own(audits):
+    protects, _, covered = audits["multibit", "words"][1].partition("Not covered")
+    assert "It protects" in protects and "The claim of multibit holds. Its tables are proved" in covered
 
 
-def test_what_is_not_covered_comes_first_for_code_from_outside(good, capsys):
-    assert status(["audit", f"{good}:build", "--quick", "--seed", "1"]) == 0
-    first, second, *_, last = capsys.readouterr().out.splitlines()
+def test_what_is_not_covered_comes_first_for_code_from_outside(audits):
+    first, second, *_, last = audits["mine", "words"][1].splitlines()
     assert first == "Not covered" and "evidence and not proof" in second
     assert last == "No fault was found in mine. That is evidence that its claim holds, not proof."
 
@@ -222,8 +254,8 @@ def test_a_mistake_in_a_file_is_one_line_and_exit_status_2(tmp_path, text, name,
 
 
 def test_an_interrupt_exits_with_130_and_no_traceback():
-    command = [sys.executable, "-c", interrupting.COMMAND, "audit", "privunit"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    words = ["audit", "privunit"]
+    with started(interrupting.COMMAND, *words, stdin=None, stderr=subprocess.PIPE) as process:
         line = process.stderr.readline()
         assert line.startswith("privunit: ")
         time.sleep(0.5)

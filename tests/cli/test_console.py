@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import io
 import json
 import logging
@@ -30,7 +31,26 @@ from tests.hostile_words import FORGED, HOSTILE, obeyed
 
 COMMAND = importlib.import_module("graphveil.cli.answer")
 URL = "http://localhost:8000"
-everything = pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE)
+
+
+def everything(test):
+    """A test that is tried with all of the words, and names those with which it fails."""
+
+    def with_all(**given):
+        failed = {}
+        for name, words in HOSTILE.items():
+            try:
+                test(words=words, **given)
+            except Exception as error:  # noqa: BLE001 -- whatever it is, it is told with its words
+                failed[name] = repr(error)
+            if "capsys" in given:
+                given["capsys"].readouterr()
+        assert failed == {}
+
+    others = [each for name, each in inspect.signature(test).parameters.items() if name != "words"]
+    with_all.__signature__ = inspect.Signature(others)
+    with_all.__name__, with_all.__doc__ = test.__name__, test.__doc__
+    return with_all
 
 
 @everything

@@ -8,6 +8,7 @@ from graphveil import InputError
 from graphveil.cli import status
 from graphveil.cli.listings import data_app
 from graphveil.graphs import DATASETS
+from tests.cli.support import without_example
 
 EDGES = np.array([[0, 1], [1, 2]])
 
@@ -83,11 +84,8 @@ def test_an_unknown_name_is_an_input_error(folder, command):
         run(command, "nobody")
 
 
-@pytest.mark.parametrize("command", ["list", "info", "get"])
-def test_every_command_has_help_with_an_example(command):
-    done = run(command, "--help")
-    assert done.exit_code == 0
-    assert f"Example: graphveil data {command}" in done.stdout
+def test_every_command_has_help_with_an_example(capsys):
+    assert without_example([f"data {command}" for command in ["list", "info", "get"]], capsys) == []
 
 
 def test_without_a_command_the_help_is_shown(capsys):

@@ -43,7 +43,7 @@ CASES = [
     ("interrupted", "words", "told"), CASES, ids=[" ".join(case[1][:2]) for case in CASES]
 )
 def test_an_interrupt_says_what_was_kept_and_how_to_go_on(
-    interrupted, words, told, monkeypatch, tmp_path, capsys
+    interrupted, words, told, monkeypatch, own_folder, capsys
 ):
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -51,8 +51,6 @@ def test_an_interrupt_says_what_was_kept_and_how_to_go_on(
     module, _, name = interrupted.rpartition(".")
     # Commands have the names of their modules and hide them.
     monkeypatch.setattr(importlib.import_module(f"graphveil.{module}"), name, stop)
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
     assert status(words) == 130
     printed = capsys.readouterr()
     assert printed.err.strip().splitlines()[-1] == f"Interrupted: {told}."

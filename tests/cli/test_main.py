@@ -1,12 +1,11 @@
 import importlib
-import subprocess
-import sys
 
 import pytest
 
 import graphveil
 from graphveil.cli import main, status
 from graphveil.errors import ClaimError
+from tests.cli.support import without_example
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.audit")
@@ -24,13 +23,25 @@ def test_without_a_command_the_commands_are_listed(capsys):
     assert "mechanisms" in out
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["answer", "audit", "mechanisms", "demo", "tune", "embed", "sweep", "paper", "attributes", "attack"],
-)
-def test_help_has_an_example(command, capsys):
-    assert status([command, "--help"]) == 0
-    assert f"Example: graphveil {command}" in capsys.readouterr().out
+def test_help_has_an_example(capsys):
+    assert (
+        without_example(
+            [
+                "answer",
+                "audit",
+                "mechanisms",
+                "demo",
+                "tune",
+                "embed",
+                "sweep",
+                "paper",
+                "attributes",
+                "attack",
+            ],
+            capsys,
+        )
+        == []
+    )
 
 
 def test_an_unknown_command_is_one_line_and_exit_status_2(capsys):
@@ -60,9 +71,3 @@ def test_main_exits_with_the_status():
     with pytest.raises(SystemExit) as left:
         main(["--version"])
     assert left.value.code == 0
-
-
-def test_the_audit_needs_neither_torch_nor_scipy():
-    code = "import sys, graphveil.audit.check; print({'torch', 'scipy', 'typer'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

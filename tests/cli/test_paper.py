@@ -13,6 +13,7 @@ from graphveil.experiments import store as reuse
 from graphveil.experiments.figure import Chart, ChartPanel, Series
 from graphveil.experiments.store import RESULTS
 from graphveil.statistics import Summary
+from tests.cli.support import not_refused
 
 PAPER = """
 title = "A paper"
@@ -49,10 +50,8 @@ printed = [20.0, "-"]
 
 
 @pytest.fixture(autouse=True)
-def own_paper(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+def own_paper(monkeypatch, tmp_path, own_folder):
     monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(PAPER)
     monkeypatch.setattr(paper_module, "packaged", lambda _: {"small": tmp_path / "small.toml"})
 
@@ -335,35 +334,31 @@ def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
     assert len(seen) == 3 + 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["paper", "nobody"], "no paper is named 'nobody': choose one of small"),
-        (["paper", "small/two"], "small has no table named 'two': choose one of one"),
-        (["paper", "small", "--data", "cora"], "no table here has 'cora': choose from town, lastfm"),
-        (["paper", "small", "--jobs", "0"], "jobs must be an integer of at least 1"),
-        (["paper", "--quick"], "name a paper, or give --every"),
-        (["paper", "--page", "x.html"], "name a paper, or give --every"),
-        (["paper", "small", "--every"], "--every runs all papers, so none is named"),
-        (["paper", "--every", "--out", "x.svg"], "--out is for one figure"),
-        (["paper", "--every", "--data", "cora"], "no paper has a table on 'cora': choose from town, lastfm"),
-        (
-            ["paper", "small", "--page", "x.pdf"],
-            "x.pdf has the unsupported format .pdf: use .html with --page",
-        ),
-        (["paper", "small", "--page", "nowhere/x.html"], "nowhere is not a folder"),
-        (["paper", "nothing.toml"], "nothing.toml cannot be read"),
-        (["paper", "nothing.toml/one"], "nothing.toml cannot be read"),
-        (["paper", "own/paper.toml/two"], "paper has no table named 'two': choose one of one"),
-        (["paper", "small", "--out", "x.svg"], "--out is for one figure, this draws 0: name one (none here)"),
-    ],
-)
-def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, own_file, monkeypatch):
+MISTAKES = [
+    (["paper", "nobody"], "no paper is named 'nobody': choose one of small"),
+    (["paper", "small/two"], "small has no table named 'two': choose one of one"),
+    (["paper", "small", "--data", "cora"], "no table here has 'cora': choose from town, lastfm"),
+    (["paper", "small", "--jobs", "0"], "jobs must be an integer of at least 1"),
+    (["paper", "--quick"], "name a paper, or give --every"),
+    (["paper", "--page", "x.html"], "name a paper, or give --every"),
+    (["paper", "small", "--every"], "--every runs all papers, so none is named"),
+    (["paper", "--every", "--out", "x.svg"], "--out is for one figure"),
+    (["paper", "--every", "--data", "cora"], "no paper has a table on 'cora': choose from town, lastfm"),
+    (
+        ["paper", "small", "--page", "x.pdf"],
+        "x.pdf has the unsupported format .pdf: use .html with --page",
+    ),
+    (["paper", "small", "--page", "nowhere/x.html"], "nowhere is not a folder"),
+    (["paper", "nothing.toml"], "nothing.toml cannot be read"),
+    (["paper", "nothing.toml/one"], "nothing.toml cannot be read"),
+    (["paper", "own/paper.toml/two"], "paper has no table named 'two': choose one of one"),
+    (["paper", "small", "--out", "x.svg"], "--out is for one figure, this draws 0: name one (none here)"),
+]
+
+
+def test_a_mistake_exits_with_2_and_one_line(capsys, own_file, monkeypatch):
     monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran"))
-    assert status(arguments) == 2
-    err = capsys.readouterr().err
-    assert words in err
-    assert len(err.splitlines()) == 1
+    assert not_refused(MISTAKES, capsys) == []
 
 
 @pytest.fixture
@@ -485,17 +480,15 @@ def test_figures_have_no_columns_and_are_left_out(capsys, figures, tmp_path):
     assert (told["figures"], figures) == ([], [])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["small/one", "--column", "cora"], "no table here has a column 'cora': choose from town; lastfm"),
-        (["--every", "--column", "town"], "--column is for the tables of one paper: name it"),
-        (["--column", "town"], "name a paper, or give --every"),
-    ],
-)
-def test_a_column_that_cannot_be_is_refused(arguments, words, capsys):
-    assert status(["paper", *arguments]) == 2
-    assert words in capsys.readouterr().err
+NO_COLUMNS = [
+    (["small/one", "--column", "cora"], "no table here has a column 'cora': choose from town; lastfm"),
+    (["--every", "--column", "town"], "--column is for the tables of one paper: name it"),
+    (["--column", "town"], "name a paper, or give --every"),
+]
+
+
+def test_a_column_that_cannot_be_is_refused(capsys):
+    assert not_refused([(["paper", *words], said) for words, said in NO_COLUMNS], capsys) == []
 
 
 def test_a_figure_alone_refuses_a_column(capsys, figures):
@@ -638,21 +631,21 @@ def test_an_interrupt_leaves_out_the_figures_that_are_not_finished(capsys, figur
     assert list(tmp_path.glob("*.svg")) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["small/two"], "small has no table or figure named 'two': choose one of errors, walks"),
-        (["small", "--out", "x.svg"], "this draws 2: name one (small/errors, small/walks)"),
-        (["small/errors", "--out", "x.pdf"], "x.pdf has the unsupported format .pdf"),
-        (["small/errors", "--data", "town"], "small/errors is computed without a graph: leave --data out"),
-        (["small/walks", "--data", "cora"], "cora is not here: `graphveil data get cora`, or put cora.npz"),
-        (["small/walks", "--data", "town", "--data", "cora"], "walks is of one graph: name one with --data"),
-        (["small/walks", "--runs", "0"], "--runs must be an integer of at least 1"),
-    ],
-)
-def test_a_mistake_about_figures_exits_with_2_and_one_line(arguments, words, capsys, figures):
-    assert status(["paper", *arguments]) == 2
-    err = capsys.readouterr().err
-    assert words in err
-    assert len(err.splitlines()) == 1
-    assert figures == []
+NO_FIGURES = [
+    (["small/two"], "small has no table or figure named 'two': choose one of errors, walks"),
+    (["small", "--out", "x.svg"], "this draws 2: name one (small/errors, small/walks)"),
+    (["small/errors", "--out", "x.pdf"], "x.pdf has the unsupported format .pdf"),
+    (["small/errors", "--data", "town"], "small/errors is computed without a graph: leave --data out"),
+    (["small/walks", "--data", "cora"], "cora is not here: `graphveil data get cora`, or put cora.npz"),
+    (["small/walks", "--data", "town", "--data", "cora"], "walks is of one graph: name one with --data"),
+    (["small/walks", "--runs", "0"], "--runs must be an integer of at least 1"),
+]
+
+
+def test_a_mistake_about_figures_exits_with_2_and_one_line(capsys, figures):
+    assert (
+        not_refused(
+            [(["paper", *words], said) for words, said in NO_FIGURES], capsys, changed=lambda: figures
+        )
+        == []
+    )

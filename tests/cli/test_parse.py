@@ -3,21 +3,20 @@ import pytest
 from graphveil.cli.options import parse_settings
 from graphveil.errors import InputError
 
+LISTS = [
+    ("[0.5,0.5]", [0.5, 0.5]),
+    ("[ 1, 2, ]", [1, 2]),
+    ("[]", []),
+    ("[[0, 1], [2]]", [[0, 1], [2]]),
+    ("[\"a b\", 'c,d', sage]", ["a b", "c,d", "sage"]),
+    ("[true, None, 1e-3]", [True, None, 0.001]),
+    ("[-1, +2.5]", [-1, 2.5]),
+]
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("[0.5,0.5]", [0.5, 0.5]),
-        ("[ 1, 2, ]", [1, 2]),
-        ("[]", []),
-        ("[[0, 1], [2]]", [[0, 1], [2]]),
-        ("[\"a b\", 'c,d', sage]", ["a b", "c,d", "sage"]),
-        ("[true, None, 1e-3]", [True, None, 0.001]),
-        ("[-1, +2.5]", [-1, 2.5]),
-    ],
-)
-def test_lists_are_read_as_they_are_written(text, value):
-    assert parse_settings([f"mechanism.shares={text}"]) == {"mechanism.shares": value}
+
+def test_lists_are_read_as_they_are_written():
+    read = {text: parse_settings([f"mechanism.shares={text}"]) for text, _ in LISTS}
+    assert read == {text: {"mechanism.shares": value} for text, value in LISTS}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from graphveil.cli import status
 from graphveil.graphs import load
 from graphveil.scale import shard_reader, write_shards
+from tests.cli.support import not_refused
 
 
 class Told:
@@ -15,9 +16,7 @@ class Told:
 
 
 @pytest.fixture
-def invoke(monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+def invoke(own_folder, capsys):
     return lambda *words: Told(status(list(words)), capsys.readouterr())
 
 
@@ -91,33 +90,30 @@ def test_a_large_sharded_graph_is_run_predicted_and_embedded_from_disk(invoke, s
         assert again.exit_code == 2 and "is there already" in again.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (
-            ["run", "base", "--data", "town", *SMALL, "--workers", "2", "--jobs", "2"],
-            "leave out --jobs, or --workers",
-        ),
-        (["run", "base", "--data", "town", *SMALL, "--workers", "0"], "workers must be"),
-        (
-            ["run", "base", "--data", "town", "--epsilon", "1,2", "--workers", "2"],
-            "a run at several budgets has many: leave --workers out",
-        ),
-        (
-            ["run", "togl", "--data", "town", *SMALL, "--workers", "2", "--no-control"],
-            "needs the whole graph",
-        ),
-        (
-            ["predict", "base", "--data", "town", *SMALL, "--workers", "2", "--out", "x.csv"],
-            "--workers is for sharded graphs too large for one process: leave it out for town",
-        ),
-        (
-            ["run", "base", "--data", "town", *SMALL, "--workers", "2", "--checkpoint-every", "0"],
-            "--checkpoint-every must be",
-        ),
-    ],
-)
-def test_what_workers_cannot_do_is_refused(invoke, arguments, why):
-    told = invoke(*arguments)
-    assert told.exit_code == 2
-    assert why in " ".join(told.stderr.split())
+NO_WORKERS = [
+    (
+        ["run", "base", "--data", "town", *SMALL, "--workers", "2", "--jobs", "2"],
+        "leave out --jobs, or --workers",
+    ),
+    (["run", "base", "--data", "town", *SMALL, "--workers", "0"], "workers must be"),
+    (
+        ["run", "base", "--data", "town", "--epsilon", "1,2", "--workers", "2"],
+        "a run at several budgets has many: leave --workers out",
+    ),
+    (
+        ["run", "togl", "--data", "town", *SMALL, "--workers", "2", "--no-control"],
+        "needs the whole graph",
+    ),
+    (
+        ["predict", "base", "--data", "town", *SMALL, "--workers", "2", "--out", "x.csv"],
+        "--workers is for sharded graphs too large for one process: leave it out for town",
+    ),
+    (
+        ["run", "base", "--data", "town", *SMALL, "--workers", "2", "--checkpoint-every", "0"],
+        "--checkpoint-every must be",
+    ),
+]
+
+
+def test_what_workers_cannot_do_is_refused(own_folder, capsys):
+    assert not_refused(NO_WORKERS, capsys) == []

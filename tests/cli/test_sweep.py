@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -11,6 +9,7 @@ from graphveil.experiments import store as reuse
 from graphveil.experiments.measures import MEASURES
 from graphveil.experiments.store import RESULTS, select
 from graphveil.plugins import is_reference
+from tests.cli.support import not_refused
 from tests.interrupting import interrupted_when
 
 TOWN = "data.users = 200\ndata.features = 16\ndata.telling = 4\ndata.labelled = 0.2\ndata.validated = 0.2\n"
@@ -19,10 +18,8 @@ AXIS = '[[axes]]\nfield = "epsilon"\nvalues = [1, 4]\n'
 
 
 @pytest.fixture(autouse=True)
-def own_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "small.toml").write_text(BASE + AXIS)
+def small(own_folder):
+    (own_folder / "small.toml").write_text(BASE + AXIS)
 
 
 def test_without_a_name_all_are_listed(capsys):
@@ -261,40 +258,27 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
     assert len(rest) == 3 + 5
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["sweep", "nothing"], "no sweep is named 'nothing': choose one of heterorr-edges"),
-        (["sweep", "nothing.toml"], "nothing.toml cannot be read"),
-        (["sweep", "bad.toml"], "base has no 'speed'"),
-        (
-            ["sweep", "small.toml", "--out", "x.pdf"],
-            "x.pdf has the unsupported format .pdf: use .svg or .png",
-        ),
-        (["sweep", "small.toml", "--out", "nowhere/x.svg"], "nowhere is not a folder"),
-        (["sweep", "small.toml", "--jobs", "0"], "jobs must be an integer of at least 1"),
-        (["sweep", "small.toml", "--runs", "0"], "runs must be an integer of at least 1"),
-        (["sweep", "small.toml", "--set", "speed=1"], "there is no setting 'speed' here"),
-        (["sweep", "ppgnn-hops", "--set", "hops=1"], "ppgnn-hops sweeps settings.hops"),
-        (["sweep", "small.toml", "--quick", "--runs", "2"], "leave out one of --quick and --runs"),
-    ],
-)
-def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, tmp_path, monkeypatch):
+MISTAKES = [
+    (["sweep", "nothing"], "no sweep is named 'nothing': choose one of heterorr-edges"),
+    (["sweep", "nothing.toml"], "nothing.toml cannot be read"),
+    (["sweep", "bad.toml"], "base has no 'speed'"),
+    (
+        ["sweep", "small.toml", "--out", "x.pdf"],
+        "x.pdf has the unsupported format .pdf: use .svg or .png",
+    ),
+    (["sweep", "small.toml", "--out", "nowhere/x.svg"], "nowhere is not a folder"),
+    (["sweep", "small.toml", "--jobs", "0"], "jobs must be an integer of at least 1"),
+    (["sweep", "small.toml", "--runs", "0"], "runs must be an integer of at least 1"),
+    (["sweep", "small.toml", "--set", "speed=1"], "there is no setting 'speed' here"),
+    (["sweep", "ppgnn-hops", "--set", "hops=1"], "ppgnn-hops sweeps settings.hops"),
+    (["sweep", "small.toml", "--quick", "--runs", "2"], "leave out one of --quick and --runs"),
+]
+
+
+def test_a_mistake_exits_with_2_and_one_line(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran"))
     (tmp_path / "bad.toml").write_text(BASE.replace("runs", "speed") + AXIS)
-    assert status(arguments) == 2
-    err = capsys.readouterr().err
-    assert words in err
-    assert len(err.splitlines()) == 1
-
-
-def test_arguments_are_checked_before_torch_is_imported():
-    code = (
-        "import sys; from graphveil.cli import status; status(['sweep', 'ppgnn-h', '--out', 'x.pdf']); "
-        "status(['paper', 'nobody']); print({'torch', 'matplotlib'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert not_refused(MISTAKES, capsys) == []
 
 
 def test_an_interrupt_stops_all_processes(tmp_path):

@@ -1,7 +1,5 @@
 import json
 import shlex
-import subprocess
-import sys
 import tomllib
 
 import pytest
@@ -11,6 +9,7 @@ from graphveil.cli.tune import command
 from graphveil.experiments import Experiment
 from graphveil.experiments import store as reuse
 from graphveil.experiments.store import RESULTS, select
+from tests.cli.support import not_refused
 from tests.interrupting import interrupted_when
 
 TOWN = [
@@ -21,10 +20,7 @@ TUNE = ["tune", "base", "--data", "town", "--epsilon", "2", "--runs", "1", *TOWN
 QUICK = [*TUNE, "--trials", "3", "--set", "epochs=2"]
 
 
-@pytest.fixture(autouse=True)
-def own_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def test_help_has_an_example_and_says_how_to_report(capsys):
@@ -116,43 +112,30 @@ def test_a_fixed_setting_is_not_searched(capsys, tmp_path):
     assert (fields["settings"]["lr"], fields["settings"]["weight_decay"]) == (0.1, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["tune", "base", "--data", "town"], "needs a budget: give --epsilon"),
-        (["tune", "structure", "--data", "town"], "structure has no settings to search"),
-        ([*TUNE, "--trials", "0"], "trials must be an integer of at least 1, got 0"),
-        ([*TUNE, "--jobs", "0"], "jobs must be an integer of at least 1, got 0"),
-        ([*TUNE, "--out", "nowhere/x.toml"], "nowhere is not a folder"),
-        ([*TUNE, "--out", "x.json"], "x.json has the unsupported format .json: use .toml with --out"),
-        ([*TUNE, "--settings", "nowhere.toml"], "nowhere.toml cannot be read"),
-        ([*TUNE, "--set", "speed=1"], "there is no setting 'speed' here"),
-        (
-            ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "other.toml"],
-            "was tuned for upgnet",
-        ),
-        (
-            ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "odd.toml"],
-            "no setting 'speed' here",
-        ),
-    ],
-)
-def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, tmp_path):
+MISTAKES = [
+    (["tune", "base", "--data", "town"], "needs a budget: give --epsilon"),
+    (["tune", "structure", "--data", "town"], "structure has no settings to search"),
+    ([*TUNE, "--trials", "0"], "trials must be an integer of at least 1, got 0"),
+    ([*TUNE, "--jobs", "0"], "jobs must be an integer of at least 1, got 0"),
+    ([*TUNE, "--out", "nowhere/x.toml"], "nowhere is not a folder"),
+    ([*TUNE, "--out", "x.json"], "x.json has the unsupported format .json: use .toml with --out"),
+    ([*TUNE, "--settings", "nowhere.toml"], "nowhere.toml cannot be read"),
+    ([*TUNE, "--set", "speed=1"], "there is no setting 'speed' here"),
+    (
+        ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "other.toml"],
+        "was tuned for upgnet",
+    ),
+    (
+        ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "odd.toml"],
+        "no setting 'speed' here",
+    ),
+]
+
+
+def test_a_mistake_exits_with_2_and_one_line(capsys, tmp_path):
     (tmp_path / "other.toml").write_text('[tuned]\nmethod = "upgnet"\n[settings]\nlr = 0.1\n')
     (tmp_path / "odd.toml").write_text("speed = 1\n")
-    assert status(arguments) == 2
-    err = capsys.readouterr().err
-    assert words in err
-    assert len(err.splitlines()) == 1
-
-
-def test_arguments_are_checked_before_torch_and_optuna_are_imported():
-    code = (
-        "import sys; from graphveil.cli import status; status(['tune', 'base', '--data', 'town']); "
-        "print({'torch', 'optuna'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert not_refused(MISTAKES, capsys) == []
 
 
 def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path, capsys):

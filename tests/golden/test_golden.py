@@ -19,10 +19,9 @@ def numbers(told):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_numbers_are_those_that_were_written_down(name, monkeypatch, tmp_path):
+def test_the_numbers_are_those_that_were_written_down(name, own_cache):
     if "cora" in COMMANDS[name] and not os.environ.get("GRAPHVEIL_DATA"):
         pytest.skip("needs cora.npz: set GRAPHVEIL_DATA")
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
     kept = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
     told = result_of(name)
     for field in ("method", "data", "task", "metric", "epsilon", "mechanism", "backbone", "seed"):

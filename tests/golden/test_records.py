@@ -33,12 +33,11 @@ def same_shape(found, expected, path=""):
         assert type(found) is type(expected), path
 
 
-@pytest.mark.usefixtures("forget_outside")
+@pytest.mark.usefixtures("forget_outside", "own_cache")
 @pytest.mark.parametrize("name", SESSIONS)
 def test_commands_give_what_was_recorded(name, monkeypatch, tmp_path):
     if needs(name) and not os.environ.get("GRAPHVEIL_DATA"):
         pytest.skip(f"needs {needs(name)}.npz: set GRAPHVEIL_DATA")
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "120")
     folder = tmp_path / "out"
     folder.mkdir()
@@ -57,11 +56,11 @@ def test_every_command_option_and_name_is_still_there():
         assert set(names) <= set(found.get(path, [])), path
 
 
-def test_results_of_the_first_layout_open(monkeypatch, tmp_path, capsys):
+def test_results_of_the_first_layout_open(own_cache, capsys):
     from graphveil.cli import status
 
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
-    shutil.copy(Path(__file__).parent / "results-0.1.0.sqlite", tmp_path / "results.sqlite")
+    own_cache.mkdir()
+    shutil.copy(Path(__file__).parent / "results-0.1.0.sqlite", own_cache / "results.sqlite")
     assert status(["results", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["results"]
     assert [each["method"] for each in told] == ["base", "lpgnn"]
