@@ -35,3 +35,8 @@ def test_other_arguments_are_the_same_for_all_values(first):
 def test_a_name_that_the_test_does_not_take_is_refused():
     with pytest.raises(AssertionError, match="does not take"):
         together("other", [1])(lambda value: None)
+
+
+def test_no_values_are_a_mistake():
+    with pytest.raises(AssertionError, match="there are no values"):
+        together("number", [])

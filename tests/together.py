@@ -50,3 +50,14 @@ def _named(value: Any, count: int) -> tuple[str, tuple[Any, ...]]:
     if isinstance(value, type(pytest.param())):
         return value.id or repr(value.values), tuple(value.values)
     return repr(value), (value,) if count == 1 else tuple(value)
+
+
+def each(cases: Iterable[Any], check: Callable[[Any], None]) -> None:
+    """Check every case; a name longer than 60 characters is cut."""
+    failed = []
+    for case in cases:
+        try:
+            check(case)
+        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - it must not hide the others
+            failed.append(f"{str(case)[:60]}: {type(error).__name__}: {error}")
+    assert not failed, f"{len(failed)} failed:\n" + "\n".join(failed)

@@ -7,7 +7,7 @@ from graphveil.privacy import Plan
 from graphveil.privacy.credential import credential_hash, new_credential
 from tests.collect.small import PLAN, arrived, bearer, enrolled, later, serving
 from tests.collect.test_service import exchange, put, statuses, told_enrolment
-from tests.failures import each
+from tests.together import each
 
 
 def redeem(secret, credential, **told):

@@ -4,7 +4,7 @@ import pytest
 
 from graphveil.collect.folder import CollectionSettings, read_settings, write_settings
 from graphveil.errors import InputError
-from tests.failures import each
+from tests.together import each
 
 GOOD = {"id": "ab" * 16, "purpose": 'to "learn" — something\nnew', "epsilon": 2.0}
 FEATURES = {"dims": 8, "range": (-1.0, 1.0)}

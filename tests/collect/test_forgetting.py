@@ -20,7 +20,7 @@ from graphveil.errors import StoreError
 from graphveil.privacy.credential import credential_hash, new_credential
 from tests.client.support import fast_folder
 from tests.collect.small import PLAN, bearer, enrolled, files_no_larger_than, made, serving
-from tests.failures import each
+from tests.together import each
 
 USERS, ROUNDS_MADE, GONE = 60, 20, 30
 # Of each user the roster knows a credential, a token (both hashed) and a pseudonym.

@@ -9,7 +9,7 @@ from graphveil.collect.roster import add_operator, read_operators, revoke_operat
 from graphveil.collect.schema import OPERATORS
 from graphveil.errors import InputError
 from tests.collect.small import PLAN, arrived, bearer, enrolled, later, serving
-from tests.failures import each
+from tests.together import each
 
 STATUS, CLOSE = "/v1/operator/status", "/v1/operator/rounds/{}/close"
 

@@ -14,7 +14,7 @@ import uvicorn
 from graphveil.collect.app import create_app
 from graphveil.collect.server import CollectorProtocol
 from tests.collect.small import made
-from tests.failures import each
+from tests.together import each
 
 HEAD = b"PUT /v1/rounds/1/reports/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\n"
 

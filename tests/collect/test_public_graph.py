@@ -9,7 +9,7 @@ from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph, check_links, checked_ids, read_public_graph
 from graphveil.errors import InputError
 from tests.collect.small import people, ring
-from tests.failures import each
+from tests.together import each
 
 
 def test_an_npz_file_gives_links_labels_and_ids_and_no_features(tmp_path):

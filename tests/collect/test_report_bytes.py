@@ -10,7 +10,7 @@ from graphveil.graphs.graph import symmetric_csr
 from graphveil.mechanisms import ClassModel, NeighbourLists, Reports
 from graphveil.mechanisms.reports import message_limit
 from graphveil.privacy import Ledger, Plan, answer, join_parts
-from tests.failures import each
+from tests.together import each
 
 USERS = 9
 ROWS = np.random.default_rng(0).random((USERS, 300))

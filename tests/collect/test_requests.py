@@ -6,7 +6,7 @@ import pytest
 
 from graphveil.collect.problems import ProblemError
 from graphveil.collect.requests import GoneError, header, read_address, read_body
-from tests.failures import each
+from tests.together import each
 
 
 def read(parts, limit=10, headers=()):

@@ -18,7 +18,7 @@ from graphveil.experiments.model import load_model, save
 from graphveil.privacy.record import Cost
 from tests.collect.small import PLAN, enrolled, later, made
 from tests.collect.stand_in import StandIn
-from tests.failures import each
+from tests.together import each
 
 TOGL = Experiment.of("togl", "town", epsilon=2.0, settings={"epochs": 3, "hidden": 4})
 VEIL = Experiment.of("veil", "town", epsilon=2.0)

@@ -9,7 +9,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments import artefacts
 from graphveil.experiments.artefacts import check_predictions_file, write_artefact
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 COLUMNS = {
     "user": np.arange(2),

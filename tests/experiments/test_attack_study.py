@@ -10,7 +10,7 @@ from graphveil.attacks import ATTACKS, AttackPoint, Campaign, MechanismTarget, P
 from graphveil.errors import InputError
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.experiment import Experiment
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 
 def point(epsilon, right, bound_epsilon=None):

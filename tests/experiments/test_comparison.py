@@ -8,7 +8,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare
 from graphveil.experiments.result import StoredResult
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 # 95% of Student's t with 3 degrees of freedom lie within this.
 T3 = 3.182446305284263

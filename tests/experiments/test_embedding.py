@@ -14,7 +14,7 @@ from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.methods import METHODS, Method, feature_plan
 from graphveil.privacy.record import Cost, privacy_record
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Experiment.of("base", "town", epsilon=2.0, seed=3, settings={"epochs": 3}, data_options=SMALL)

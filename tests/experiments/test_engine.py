@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.engine import HERE, Engine
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 
 def test_an_engine_is_read_as_it_is_written():

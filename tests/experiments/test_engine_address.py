@@ -1,7 +1,7 @@
 import re
 
 from graphveil.experiments.engine import check_address, host_and_port
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 
 def test_an_address_is_a_host_with_a_port():

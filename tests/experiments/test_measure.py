@@ -22,8 +22,8 @@ from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
 from graphveil.settings import peak_megabytes
 from graphveil.statistics import Summary
-from tests.experiments.refusals import check_refused
 from tests.packages import install
+from tests.refusals import check_refused
 
 TOWN = {
     "data.users": 200,

@@ -13,8 +13,8 @@ from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
 from tests.experiments.known import sweep_of
-from tests.experiments.refusals import check_refused
 from tests.experiments.test_sweep import AXES, SMALL
+from tests.refusals import check_refused
 
 OWN = """
 from graphveil.errors import InputError

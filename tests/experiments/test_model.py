@@ -13,7 +13,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import Experiment, predict_experiment, train_model
 from graphveil.experiments.model import check_model
 from graphveil.privacy.record import Cost
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 TOWN, TOWN_USERS = gv.load("town", users=240, features=16, telling=4)
 BEFORE = 200

@@ -16,7 +16,7 @@ from graphveil.experiments.unit import RunUnit, open_unit, parts_of, run_unit
 from graphveil.graphs.load import load
 from graphveil.methods import Method, feature_plan
 from graphveil.privacy.record import PanelGiven
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
 

@@ -16,7 +16,7 @@ from graphveil.graphs.datasets import DATASETS
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary, bootstrap
 from tests.experiments.known import paper_of, papers
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 # Of 48, 50 and 52: the ends of the interval are the 25th lowest and highest of 1000 means, which have 7 possible values.
 HALF_BOOTSTRAP = 100 * (bootstrap([0.48, 0.5, 0.52]).high - bootstrap([0.48, 0.5, 0.52]).low) / 2

@@ -7,7 +7,7 @@ import pytest
 from graphveil.experiments.advice import Harm, advise_poisoning
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit, run_unit
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 TOWN = {"epochs": 2, "data.users": 200, "data.neighbourhood": 10, "data.degree": 8.0}
 

@@ -9,7 +9,7 @@ from graphveil.experiments import Experiment
 from graphveil.experiments.experiment import input_digest
 from graphveil.experiments.unit import RunUnit, open_unit, run_unit
 from graphveil.methods.method import begin
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 SMALL = {"users": 240, "features": 16, "telling": 4, "kinds": 2, "neighbourhood": 20, "degree": 8.0}
 SMALL |= {"labelled": 0.3, "validated": 0.2}

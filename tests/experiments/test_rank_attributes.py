@@ -9,7 +9,7 @@ from graphveil.experiments.measures import find_measure
 from graphveil.learn.attributes import raw_estimate
 from graphveil.methods import feature_plan
 from graphveil.methods.scoring import attribute_scores
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}
 TOWN = Experiment.of("togl", "town", epsilon=4.0, runs=2, settings=SMALL)

@@ -12,7 +12,7 @@ from graphveil.experiments.results import latest, read_results
 from graphveil.experiments.store import ResultStore
 from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Cost, Privacy
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 
 def result(epsilon=1.0, interrupted=False, score=0.5, seconds_in_all=1.0, finished=(0, 1), **options):

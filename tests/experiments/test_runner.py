@@ -11,7 +11,7 @@ from graphveil.experiments import Experiment, ResultStore, RunOptions, run_exper
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments.runner import compute_unit
 from graphveil.experiments.unit import RunUnit, parts_of, run_unit
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 SMALL = {"users": 400, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SETTINGS = {"epochs": 5}

@@ -11,7 +11,7 @@ from graphveil.experiments.results import (
     sort_results,
     with_numbers,
 )
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 
 def kept(number, method="base", tags=(), gain=None, **fields):

@@ -2,7 +2,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.experiment_file import read_settings
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 WRITTEN = [
     ("a.toml", 'lr = 0.1\npatience = "none"\ndata.users = 200\n'),

@@ -16,7 +16,7 @@ from graphveil.experiments.study import FOLDER, MOST_ENTRIES, read_sweep
 from graphveil.experiments.study_result import StudyResult
 from graphveil.graphs.datasets import DATASETS
 from tests.experiments.known import sweep_of
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 SMALL = """
 title = "a small one"

@@ -17,7 +17,7 @@ from graphveil.experiments.tuning import SearchSpace, TuningTrial, add_trial, fi
 from graphveil.experiments.unit import RunUnit, Validation, run_unit, validate_unit
 from graphveil.graphs import Users
 from graphveil.methods import METHODS
-from tests.experiments.refusals import check_refused
+from tests.refusals import check_refused
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Experiment.of("base", "town", epsilon=2.0, settings={"epochs": 2}, data_options=SMALL)

@@ -6,8 +6,8 @@ import pytest
 from graphveil import InputError
 from graphveil.graphs import DATASETS, dataset, load
 from graphveil.graphs.datasets import PygSource
-from tests.cases import together
 from tests.graphs.real import COUNTS
+from tests.together import together
 
 FROM_PYG = [
     known

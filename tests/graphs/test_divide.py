@@ -8,7 +8,7 @@ from graphveil import InputError, Plan
 from graphveil.graphs import GivenSplit, RandomSplit, resplit
 from graphveil.graphs.divide import divide
 from graphveil.graphs.npz import Raw
-from tests.cases import together
+from tests.together import together
 
 COUNT = 40
 EDGES = np.stack([np.arange(COUNT - 1), np.arange(1, COUNT)], axis=1)

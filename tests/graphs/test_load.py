@@ -3,8 +3,8 @@ import pytest
 
 from graphveil import InputError, Plan
 from graphveil.graphs import FewLabelSplit, RandomSplit, load, resplit
-from tests.cases import together
 from tests.graphs.real import COUNTS, each_real_graph, needs_data
+from tests.together import together
 
 COUNT = 40
 EDGES = np.stack([np.arange(COUNT - 1), np.arange(1, COUNT)], axis=1)

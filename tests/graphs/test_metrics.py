@@ -3,7 +3,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs.metrics import measure
-from tests.cases import together
+from tests.together import together
 
 LABELS = np.array([0, 1, 1, 0])
 TEST = np.array([True, True, True, False])

@@ -5,7 +5,7 @@ from scipy.sparse import csr_array
 from graphveil import InputError
 from graphveil.graphs.npz import Raw, read_npz, write_npz
 from graphveil.graphs.splits import GivenSplit
-from tests.cases import together
+from tests.together import together
 
 EDGES = np.array([[0, 1], [1, 2]])
 LABELS = np.array([0, 1, -1])

@@ -7,7 +7,7 @@ from pyarrow import parquet
 from graphveil import InputError
 from graphveil.graphs import tables as pair_table
 from graphveil.graphs.tables import PairTable
-from tests.cases import together
+from tests.together import together
 
 
 def test_words_are_read_without_space_and_with_empty_cells(tmp_path):

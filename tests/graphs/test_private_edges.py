@@ -8,7 +8,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.graphs.links import divide_edges, private_edges_file
-from tests.cases import together
+from tests.together import together
 
 
 @pytest.fixture(scope="module")

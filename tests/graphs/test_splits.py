@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from graphveil import InputError
 from graphveil.graphs import FewLabelSplit, GivenSplit, RandomSplit, Split
 from graphveil.graphs.splits import check_seed, recipe_of
-from tests.cases import together
+from tests.together import together
 
 LABELS = np.array([0, 1] * 20)
 

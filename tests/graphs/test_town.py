@@ -3,7 +3,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs import Town, symmetric_csr
-from tests.cases import together
+from tests.together import together
 
 
 def homes(plan):

@@ -13,8 +13,8 @@ from graphveil.learn.attribute_analysis import (
     sparse_model_scores,
 )
 from graphveil.learn.attributes import ranking
-from tests.failures import each
 from tests.learn.analysis import SILENT, decided, largest_tensor, plain_values, setting
+from tests.together import each
 
 
 def with_labels(known, users, seed):

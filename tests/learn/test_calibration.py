@@ -15,8 +15,8 @@ from graphveil.learn.calibration import (
     tempered,
 )
 from tests.collectives import parted
-from tests.failures import each
 from tests.learn.graphs import as_graph
+from tests.together import each
 
 NO_EDGES = np.empty(0)
 

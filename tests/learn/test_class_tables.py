@@ -5,8 +5,8 @@ from sklearn.metrics import mutual_info_score
 
 from graphveil.errors import InputError
 from graphveil.learn.attribute_analysis import chi_square, class_tables, mutual_information, table_scores
-from tests.failures import each
 from tests.learn.analysis import SILENT, plain_values, setting
+from tests.together import each
 
 
 def plain_bins(values, bins):

@@ -6,7 +6,7 @@ import torch
 
 from graphveil.learn import topology as module
 from graphveil.learn.topology import RowSubset, dropout
-from tests.failures import each
+from tests.together import each
 
 
 @pytest.mark.parametrize("few", [None, 0], ids=["by torch", "from few words"])

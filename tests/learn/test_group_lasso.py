@@ -8,8 +8,8 @@ from graphveil.errors import InputError
 from graphveil.learn import Backbone, Schedule, Topology, build_backbone, fit
 from graphveil.learn.inputs import raw_input
 from graphveil.learn.training import Adam, group_lasso
-from tests.failures import each
 from tests.learn.graphs import small_graph, targets_of
+from tests.together import each
 
 TELLING, FEATURES, CLASSES = 3, 12, 3
 

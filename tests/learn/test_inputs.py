@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from graphveil import InputError, SeededBits, mechanism
 from graphveil.learn.inputs import raw_input, report_input
 from graphveil.linear.sparse import SparseMatrix
-from tests.failures import each
+from tests.together import each
 
 ROWS = (np.random.default_rng(0).random((300, 16)) < 0.5).astype(float)
 

@@ -14,8 +14,8 @@ from graphveil.learn.link_scores import (
     spectrum,
     walk_scores,
 )
-from tests.failures import each
 from tests.learn.graphs import small_graph
+from tests.together import each
 
 GRAPH = small_graph()[0]
 USERS = GRAPH.node_count

@@ -16,7 +16,7 @@ from graphveil.learn.attributes import (
     degree_correlations,
     jaccard,
 )
-from tests.failures import each
+from tests.together import each
 
 
 def test_a_ranking_says_how_alike_and_how_fair_its_best_attributes_are():

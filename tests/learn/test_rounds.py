@@ -11,8 +11,8 @@ from scipy.stats import norm
 from graphveil.channels.sampling import SeededBits
 from graphveil.learn.inputs import precisions, report_input, rounds_input
 from graphveil.mechanisms import mechanism
-from tests.failures import each as check_each
 from tests.learn.graphs import dense
+from tests.together import each as check_each
 
 D = 12
 

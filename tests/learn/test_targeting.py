@@ -21,7 +21,7 @@ from graphveil.learn.attributes import (
     signal,
 )
 from graphveil.mechanisms.features import Asking
-from tests.failures import each
+from tests.together import each
 
 RANDOM = np.random.default_rng(0)
 NULL = RANDOM.chisquare(3, 1000) / 3

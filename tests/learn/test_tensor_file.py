@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from graphveil import InputError, learn
-from tests.failures import each
+from tests.together import each
 
 CONTENT = {"a": torch.arange(3.0), "b": [1, None, "ü", (True, 2.5)], 3: {"c": torch.zeros(2, 2)}}
 

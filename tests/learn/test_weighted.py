@@ -17,8 +17,8 @@ from graphveil.learn.training import (
     weight_gradient,
 )
 from graphveil.linear.pairs import PairPattern
-from tests.failures import each
 from tests.learn.graphs import small_graph
+from tests.together import each
 
 GRAPH, ROWS, LABELS = small_graph()
 INPUTS = torch.from_numpy(ROWS)

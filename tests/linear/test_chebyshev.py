@@ -4,8 +4,8 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.linear import Chebyshev, Composition, Polynomial, SparseMatrix, gcn_matrix, pagerank_matrix
-from tests.cases import together
 from tests.learn.graphs import small_graph
+from tests.together import together
 
 COEFFICIENTS = [0.5, 0.0, -1.0, 0.25, 2.0]
 

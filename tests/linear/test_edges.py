@@ -6,7 +6,7 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.linear.sparse import edges_of
-from tests.cases import together
+from tests.together import together
 
 # 0 -> 1 of weight 2, 2 -> 1 of weight 3.
 INDEX, WEIGHTS = torch.tensor([[0, 2], [1, 1]]), torch.tensor([2.0, 3.0])

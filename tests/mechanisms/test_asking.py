@@ -21,7 +21,7 @@ from graphveil.mechanisms import Reports, mechanism
 from graphveil.mechanisms.features import Asking
 from graphveil.privacy import Plan
 from graphveil.suites import run_checks
-from tests.cases import together
+from tests.together import together
 
 # d, m, pool, from_pool: printed TOGL, less than the pool, fractions, m = 1, more than the rest can take.
 CASES = [

@@ -14,7 +14,6 @@ from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, Reports, mechanism
-from tests.cases import together
 from tests.mechanisms.support import (
     ALL_VALUES,
     BIASED,
@@ -28,6 +27,7 @@ from tests.mechanisms.support import (
     private,
     small,
 )
+from tests.together import together
 
 PURE = [name for name in [*ALL_VALUES, *SAMPLED] if "gaussian" not in name]
 ENUMERATED = [name for name in EVERYTHING if name != "privunit"]

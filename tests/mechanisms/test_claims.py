@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from graphveil.mechanisms import Mechanism, mechanism, names
-from tests.cases import together
 from tests.channels.reference import (
     is_rounded_up,
     largest_divergence,
@@ -23,6 +22,7 @@ from tests.channels.reference import (
     precise_exp,
     precise_log,
 )
+from tests.together import together
 
 # The probability of every whole report, by what it says, for one private input.
 Reports = dict[Any, Fraction]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphveil.errors import InputError
 from graphveil.mechanisms import ClassModel, PublicRange
-from tests.cases import together
+from tests.together import together
 
 LINEAR = {"kind": "linear", "weights": [[2, 0, -1], [0, 1, 3]], "bias": [0, 5]}
 HIDDEN = {

@@ -10,7 +10,7 @@ from graphveil import InputError, SeededBits, mechanism
 from graphveil.channels.sampling import RandomBits
 from graphveil.mechanisms import ClassMechanism, ClassModel, LabelMechanism, PublicRange
 from graphveil.mechanisms.classes import Integers
-from tests.cases import together
+from tests.together import together
 
 RANDOM = np.random.default_rng(0)
 MODEL = {"kind": "linear", "weights": RANDOM.integers(-50, 50, (5, 6)), "bias": RANDOM.integers(-900, 900, 5)}

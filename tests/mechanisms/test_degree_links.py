@@ -12,8 +12,8 @@ from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
-from tests.cases import together
 from tests.mechanisms.test_links import LINKS, named, of_graph
+from tests.together import together
 
 
 def blink(epsilon, dims, **options):

@@ -19,7 +19,7 @@ from graphveil.mechanisms.edgerr import EdgeRR, settled
 from graphveil.privacy import Plan
 from graphveil.progress import listening
 from tests.audits import end_when_found, leave_out_draws, left_out
-from tests.cases import together
+from tests.together import together
 
 NEVER_TOGETHER = {"tau_split": 1e6, "tau_inner": 1e6}
 

@@ -13,8 +13,8 @@ from scipy.stats import chi2
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import rows as encode
 from graphveil.mechanisms.rows import binary_symbols, choose_dimensions, round_at_random, upper_bins
-from tests.cases import together
 from tests.mechanisms.support import SAMPLED, GivenWords, even_words, small
+from tests.together import together
 
 EVEN = np.linspace(-1.0, 1.0, 5)
 UNEVEN = np.array([-1.0, -0.875, 0.5, 1.0])

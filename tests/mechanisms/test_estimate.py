@@ -7,8 +7,8 @@ import pytest
 
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import Estimate, mechanism
-from tests.cases import together
 from tests.mechanisms.support import EVERYTHING, private, small
+from tests.together import together
 
 
 def named():

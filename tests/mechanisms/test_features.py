@@ -19,8 +19,8 @@ from graphveil.channels.square_wave import half_width
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports, budget_shares, mechanism
 from graphveil.mechanisms.rows import Rows
-from tests.cases import together
 from tests.mechanisms.support import ALL_VALUES, BIASED, FEATURES, SAMPLED, exact_mean, grid_rows, small
+from tests.together import together
 
 UNBIASED = [name for name in FEATURES if name not in BIASED]
 # Few enough answers that every whole report of two or three values can be listed.

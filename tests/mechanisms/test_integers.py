@@ -9,7 +9,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.mechanisms.classes import Integers
-from tests.cases import together
+from tests.together import together
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms import labels as builders
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.labels import amplified
-from tests.cases import together
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
+from tests.together import together
 
 
 def item(epsilon=1.0, dims=4, length=2, **settings):

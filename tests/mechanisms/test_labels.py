@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import LabelMechanism, LevelMechanism, mechanism
-from tests.cases import together
 from tests.mechanisms.support import GivenWords, exact_mean
+from tests.together import together
 
 
 @settings(max_examples=30, deadline=None)

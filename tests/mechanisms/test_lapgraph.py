@@ -17,8 +17,8 @@ from graphveil.mechanisms import LinkMechanism, NeighbourLists, entry, mechanism
 from graphveil.mechanisms.exact_sampling import noisy_chances
 from graphveil.mechanisms.lapgraph import MAX_USERS
 from graphveil.mechanisms.reports import Reports, row_pointers
-from tests.cases import together
 from tests.mechanisms.support import small
+from tests.together import together
 
 PAIRS = [(a, b) for a in range(4) for b in range(a)]
 

@@ -13,7 +13,7 @@ from graphveil.channels import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import PersonalRows, Reports, estimate_level_shares, mechanism
 from graphveil.mechanisms.personal import strictest_budget
-from tests.cases import together
+from tests.together import together
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 

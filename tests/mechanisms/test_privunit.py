@@ -20,8 +20,8 @@ from graphveil.errors import ClaimError, InputError, MessageError
 from graphveil.mechanisms import Enumerable, PrivUnitMechanism, Reports, mechanism
 from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, SphericalCap, best_cap, error_factor, privunit
 from graphveil.mechanisms.rows import PublicBall
-from tests.cases import together
 from tests.mechanisms.support import GivenWords
+from tests.together import together
 
 EPSILONS = [1e-8, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0]
 

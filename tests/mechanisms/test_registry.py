@@ -17,8 +17,8 @@ from graphveil.mechanisms import (
     unregister,
 )
 from graphveil.mechanisms.limits import sampled_count
-from tests.cases import together
 from tests.mechanisms.support import EVERYTHING, FEATURES, SAMPLED, small
+from tests.together import together
 
 ROW = {"dims": 4, "range": (0, 1)}
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports
-from tests.cases import together
 from tests.mechanisms.support import EVERYTHING, private, small
+from tests.together import together
 
 MULTIBIT = small("multibit", dims=300, sampled=2)
 REPORTS = Reports(

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from graphveil.errors import InputError
 from graphveil.mechanisms.rows import PublicBall, PublicRange, Rows, row_norms
-from tests.cases import together
+from tests.together import together
 
 UNIT = PublicRange(0.0, 1.0)
 MATRIX = np.array([[0.0, 1.0, 0.0, 0.5], [0.0, 0.0, 0.0, 0.0], [1.0, 0.25, 0.0, 1.0]])

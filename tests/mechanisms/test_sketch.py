@@ -17,7 +17,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.privunit import Sketch
 from graphveil.mechanisms.rows import PublicRange
-from tests.cases import together
+from tests.together import together
 
 UNIT = PublicRange(0.0, 1.0)
 # The first outputs of SplitMix64 that starts at 0, as its authors' program prints them.

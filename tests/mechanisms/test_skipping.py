@@ -24,8 +24,8 @@ from graphveil.mechanisms.exact_sampling import (
     happened_in_rows,
     power_bounds,
 )
-from tests.cases import together
 from tests.mechanisms.support import GivenWords
+from tests.together import together
 
 # A half, a quarter, at ε = 1, at ε = 8, at ε = 20, and as small as it can be.
 COUNTS = [TOTAL // 2, TOTAL // 4, 1240296268263117824, 1546533300000000, 9505483000, 1]

@@ -9,7 +9,7 @@ from graphveil.graphs.load import is_sharded
 from graphveil.scale import manifest as manifest_module
 from graphveil.scale import open_shards, write_shards
 from graphveil.scale.manifest import MANIFEST, new_folder, sharded_files
-from tests.failures import each
+from tests.together import each
 
 
 @pytest.fixture

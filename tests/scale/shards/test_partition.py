@@ -12,7 +12,7 @@ from graphveil.graphs import from_arrays, load
 from graphveil.scale import partitioners
 from graphveil.scale.edges import Adjacency
 from graphveil.scale.partitioners import assign, balanced, most, ranges
-from tests.failures import each
+from tests.together import each
 
 
 def links(graph):

@@ -12,7 +12,7 @@ from graphveil import InputError
 from graphveil.graphs import load
 from graphveil.scale import edges as edges_file
 from graphveil.scale import facts, open_shards, write_shards
-from tests.failures import each
+from tests.together import each
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from graphveil.graphs import load
 from graphveil.graphs.catalogue import describe
 from graphveil.graphs.load import data_digest
 from graphveil.scale import shard_reader, write_shards
-from tests.failures import each
 from tests.scale.shards.conftest import same_graph, same_users
+from tests.together import each
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from graphveil import InputError
 from graphveil.graphs import Users, from_arrays, load, with_panel
 from graphveil.graphs.links import hold_out_links
 from graphveil.scale import load_whole, open_shards, write_shards
-from tests.failures import each
 from tests.scale.shards.conftest import same_graph, same_users
+from tests.together import each
 
 
 def test_a_small_graph_comes_back_exactly(small, tmp_path):
