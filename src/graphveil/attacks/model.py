@@ -322,7 +322,7 @@ class LearnedLabelAttack(ModelAttack):
 class MembershipAttack(ModelAttack):
     """Half of the training users throw a coin: they train with their own label, or with one drawn at random.
 
-    The attacker knows everybody's own label and sees what the model says of everybody. Who trained with the own label has a lower loss on
+    The attacker knows everybody's own label and sees what the model says of everybody. Users who trained with their own label have a lower loss on
     it than in the attacker's own model, on which the coin had no say. The threshold is the best one for half of those users,
     whose coins are told, and the coins of the others are guessed. The ε of the bound is that of a label: own and drawn label are two
     inputs of one report, and a model is made of reports. Where labels are public nothing is promised.

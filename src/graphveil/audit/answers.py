@@ -243,7 +243,7 @@ class ReportRanges:
         counts = np.bincount(places * self.alphabet + codes, minlength=self.places * self.alphabet)
         counts = counts.reshape(self.places, self.alphabet)
         if self.mechanism.subject == "links":
-            # Whoever is not named is answered with no.
+            # Users who are not named count as a no.
             links = counts[: self.mechanism.shape.dimensions]
             links[:, 0] = reports.users - links[:, 1]
         return counts

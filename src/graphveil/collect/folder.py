@@ -42,7 +42,7 @@ class CollectionSettings:
     # The graph has no links then.
     private_links: bool = option(
         False,
-        "People are asked for their links, which nobody else knows: the graph has none. Whoever enrols may look up the numbers "
+        "People are asked for their links, which nobody else knows: the graph has none. Anyone who enrols may look up the numbers "
         "of people whose ids they know.",
     )
     retention: int | None = option(None, "After how many days reports are deleted; never by default.")

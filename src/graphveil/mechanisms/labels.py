@@ -60,7 +60,7 @@ class SingleAnswerMechanism(Enumerable):
         else:
             drawn = source.take(symbols.size)
             codes = self.channel.respond(symbols, DrawnBits(drawn.copy()))
-            # Whoever holds none of the symbols answers at random, from the same words.
+            # A user who holds none of the symbols answers at random, from the same words.
             at_random = self._blind_channel.respond(symbols, DrawnBits(drawn))
             codes = np.where(fits, codes, at_random)
         return Reports(self, even_pointers(codes.size, 1), None, codes)
