@@ -31,6 +31,8 @@ ANY_BUDGET = (
     "damaged messages are refused",
 )
 SOUND = [name for name in names() if entry(name).sound]
+# It is EDGERR where all links are private, and an audit of either takes a third of a minute: tests/slow runs this one.
+SLOW = "privhrg"
 
 
 # What the checks of one budget share is large: it goes when the next budget's turn comes.
@@ -51,7 +53,7 @@ def test_registered_mechanism_passes(name, epsilon):
 
 
 @pytest.mark.statistical  # a false alarm in a million
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", [name for name in SOUND if name != SLOW])
 def test_registered_mechanism_passes_its_audit(name):
     suite(name, AUDITED)[AUDIT].run()
 
