@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,12 +90,66 @@ def _checked(edges: Edges, nodes: int) -> Edges:
     return edges
 
 
+class Rows:
+    """A CSR tensor (n x m) as it is multiplied with dense ones: on a processor by a compiled loop, elsewhere by torch."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    @cached_property
+    def _arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        parts = self.tensor.crow_indices(), self.tensor.col_indices(), self.tensor.values()
+        pointers, columns, values = (part.detach().numpy() for part in parts)
+        return pointers, columns, values
+
+    def multiply(
+        self,
+        dense: Tensor,
+        out: Tensor | None = None,
+        *,
+        added: Tensor | None = None,
+        weight: float = 1.0,
+        scale: float = 0.0,
+    ) -> Tensor:
+        """Return weight·(rows @ dense) + scale·added, without a gradient.
+
+        Parameters
+        ----------
+        dense
+            The factor: (m, k).
+        out
+            The tensor to write to, (n, k); a new one by default.
+        added
+            What is added, (n, k); it may be ``out``.
+        """
+        if out is None:
+            out = dense.new_empty((self.tensor.shape[0], dense.shape[1]))
+        if self._compiled([dense, out] if added is None else [dense, out, added]):
+            from graphveil.linear.kernels import sparse_product
+
+            others = None if added is None else added.detach().numpy()
+            sparse_product(self._arrays, dense.detach().numpy(), out.numpy(), others, weight, scale)
+            return out
+        # Said that nothing is added, torch neither clears nor copies what it is about to overwrite.
+        base, kept = (out, 0.0) if added is None else (added, scale)
+        return torch.addmm(base, self.tensor, dense, beta=kept, alpha=weight, out=out)
+
+    def _compiled(self, tensors: Sequence[Tensor]) -> bool:
+        kind = self.tensor.dtype
+        return kind in (torch.float32, torch.float64) and all(
+            each.dtype is kind and each.is_cpu and each.is_contiguous() for each in tensors
+        )
+
+
 class SparseMatrix:
     """A constant sparse matrix (n x m) on a device: ``matrix @ dense`` (m x k to n x k) has a gradient for the dense factor."""
 
-    def __init__(self, forward: Tensor, backward: Tensor, order: Tensor | None = None) -> None:
-        # ``order`` says where each entry of the transpose stands among the entries.
-        self._forward, self._backward, self._order = forward, backward, order
+    def __init__(self, rows: Rows | Tensor, columns: Rows | Tensor, order: Tensor | None = None) -> None:
+        # The matrix and its transpose; ``order`` says where each entry of the transpose stands among the entries.
+        self._rows = rows if isinstance(rows, Rows) else Rows(rows)
+        same = columns is rows
+        self._columns = self._rows if same else columns if isinstance(columns, Rows) else Rows(columns)
+        self._order = order
 
     @classmethod
     def from_csr(
@@ -142,23 +197,23 @@ class SparseMatrix:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        rows, columns = self._forward.shape
+        rows, columns = self._rows.tensor.shape
         return int(rows), int(columns)
 
     @property
     def device(self) -> torch.device:
         """The device that the matrix is on."""
-        return self._forward.device
+        return self._rows.tensor.device
 
     @property
     def transposed(self) -> SparseMatrix:
         """The transpose, which shares its memory with this matrix."""
-        return SparseMatrix(self._backward, self._forward)
+        return SparseMatrix(self._columns, self._rows)
 
     @property
     def entry_count(self) -> int:
         """The number of stored entries."""
-        return int(self._forward.values().numel())
+        return int(self._rows.tensor.values().numel())
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         product: Callable[..., Tensor] = _Product.apply
@@ -166,10 +221,7 @@ class SparseMatrix:
 
     def multiply(self, dense: Tensor, out: Tensor | None = None) -> Tensor:
         """The product with m x k without a gradient, written into ``out`` (n x k) if given."""
-        if out is None:
-            out = dense.new_empty((self.shape[0], dense.shape[1]))
-        # Said so, torch neither clears nor copies what it is about to overwrite.
-        return torch.addmm(out, self._forward, self.operand(dense), beta=0, out=out)
+        return self._rows.multiply(self.operand(dense), out)
 
     def operand(self, dense: Tensor) -> Tensor:
         """Return the rows that the stored entries are multiplied with."""
@@ -189,7 +241,7 @@ class SparseMatrix:
         out
             The tensor to write to; a new one by default.
         """
-        return torch.addmm(added, self._forward, self.operand(dense), beta=weight, out=out)
+        return self._rows.multiply(self.operand(dense), out, added=added, scale=weight)
 
     def add_product(self, dense: Tensor, weight: float, scale: float, out: Tensor) -> Tensor:
         """Set out ← scale·out + weight·(matrix @ dense), in place and without a gradient.
@@ -203,20 +255,19 @@ class SparseMatrix:
         out
             The tensor to change: (n, k).
         """
-        return torch.addmm(out, self._forward, self.operand(dense), beta=scale, alpha=weight, out=out)
+        return self._rows.multiply(self.operand(dense), out, added=out, weight=weight, scale=scale)
 
     def thinned(self, dropped: float) -> SparseMatrix:
         """A random share of the entries (``dropped``, in [0, 1)) at 0, the others scaled up by as much as keeps the mean."""
         if self._order is None:
             raise InputError("a symmetric or transposed matrix is not thinned: build it from rows")
-        values = torch.nn.functional.dropout(self._forward.values(), dropped)
-        return SparseMatrix(
-            _with_values(self._forward, values), _with_values(self._backward, values[self._order])
-        )
+        rows, columns = self._rows.tensor, self._columns.tensor
+        values = torch.nn.functional.dropout(rows.values(), dropped)
+        return SparseMatrix(_with_values(rows, values), _with_values(columns, values[self._order]))
 
     def to_dense(self) -> Tensor:
         """The whole matrix, dense; for tests and small graphs."""
-        return self._forward.to_dense()
+        return self._rows.tensor.to_dense()
 
 
 class _Product(torch.autograd.Function):
