@@ -4,11 +4,6 @@ import torch
 from graphveil.learn.topology import dropout
 
 
-@pytest.fixture(autouse=True, params=["few words", "torch's own"])
-def either_way(request, monkeypatch):
-    monkeypatch.setattr("graphveil.learn.topology.FEW_VALUES", 0 if request.param == "few words" else 10**9)
-
-
 def test_outside_training_and_for_nothing_to_drop_the_values_stay():
     values = torch.randn(5, 3)
     assert torch.equal(dropout(values, 0.5, training=False), values)

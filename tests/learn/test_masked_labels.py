@@ -189,7 +189,7 @@ def test_workers_hide_whom_one_process_hides_and_drop_what_it_drops():
     assert nothing is None
     values = torch.randn(len(hidden), 8)
     torch.manual_seed(4)
-    dropped = dropout(values, 0.5, True, few=0)
+    dropped = dropout(values, 0.5, True)
 
     def work(part):
         return part, Group.of(part, part.train)
@@ -202,6 +202,6 @@ def test_workers_hide_whom_one_process_hides_and_drop_what_it_drops():
         numbers = part.original[own.numpy()]
         rows = torch.tensor([hidden.tolist().index(number) for number in numbers], dtype=torch.long)
         torch.manual_seed(4)
-        assert torch.equal(dropout(values[rows], 0.5, True, few=0, among=among), dropped[rows])
+        assert torch.equal(dropout(values[rows], 0.5, True, among=among), dropped[rows])
         seen += numbers.tolist()
     assert sorted(seen) == sorted(hidden.tolist())

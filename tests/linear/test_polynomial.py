@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import random_array
 
 from graphveil.errors import InputError
-from graphveil.linear import Composition, Polynomial, SparseMatrix, gcn_matrix, mean_matrix
+from graphveil.linear import Chebyshev, Composition, Polynomial, SparseMatrix, gcn_matrix, mean_matrix
 from tests.learn.graphs import small_graph
 
 COEFFICIENTS = [0.5, 0.0, -1.0, 0.25]
@@ -76,3 +77,25 @@ def test_a_composition_equals_the_product(matrix):
     composed = Composition(Polynomial(matrix, COEFFICIENTS), inner)
     assert composed.shape == (60, 4)
     torch.testing.assert_close(composed.to_dense(), by_hand(matrix, COEFFICIENTS, inner))
+
+
+@pytest.mark.parametrize("series", [Polynomial, Chebyshev])
+def test_users_in_another_order_get_the_same(series, monkeypatch):
+    links = random_array((60, 60), density=0.1, rng=np.random.default_rng(0), dtype=np.float32)
+    links = (links + links.T).tocsr() / 20
+    coefficients, dense = [0.5, 0.0, 0.25, 1.0, -1.0], torch.randn(60, 5, dtype=torch.float32)
+
+    def computed():
+        arrays = links.indptr, links.indices, links.data
+        matrix = SparseMatrix.from_csr(*arrays, links.shape, symmetric=True)
+        given = dense.clone().requires_grad_()
+        product = series(matrix, coefficients) @ given
+        (product * dense).sum().backward()
+        return matrix, product.detach(), given.grad
+
+    matrix, *expected = computed()
+    assert matrix.clustered is None
+    monkeypatch.setattr("graphveil.linear.sparse.MANY_USERS", 1)
+    matrix, *found = computed()
+    assert matrix.clustered is not None
+    torch.testing.assert_close(found, expected)

@@ -119,6 +119,7 @@ class Backbone(nn.Module, ABC):
             raise InputError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
         check_number(dropout, "dropout", least=0, below=1)
         self.activation, self.dropout = ACTIVATIONS[activation](), dropout
+        self._active: tuple[Tensor, Tensor] | None = None
 
     @abstractmethod
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -140,8 +141,13 @@ class Backbone(nn.Module, ABC):
 
     def second(self, hidden: Tensor, topology: Topology) -> Tensor:
         """Apply activation, dropout and the second layer: from n x h to scores of the classes (n x c)."""
-        active = dropout(self.activation(hidden), self.dropout, self.training, among=topology.everybody)
-        return self.layer(self.conv2, active, topology)
+        # Training and validation look at the same hidden layer, one after the other.
+        known, self._active = self._active, None
+        active = known[1] if known is not None and known[0] is hidden else self.activation(hidden)
+        if self.training:
+            self._active = hidden, active
+        thinned = dropout(active, self.dropout, self.training, among=topology.everybody)
+        return self.layer(self.conv2, thinned, topology)
 
     def forward(self, inputs: Input, topology: Topology) -> Tensor:
         return self.second(self.first(inputs, topology), topology)

@@ -91,7 +91,7 @@ class LabelNetwork(nn.Module):
             The places of these rows among those of other workers.
         """
         hidden = self.activation(self.read(inputs) + near)
-        scores: Tensor = self.score(dropout(hidden, self.dropout, self.training, few=0, among=among))
+        scores: Tensor = self.score(dropout(hidden, self.dropout, self.training, among=among))
         return scores
 
     def go_on_from(self, trained: LabelNetwork) -> None:

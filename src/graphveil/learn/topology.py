@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from graphveil import linear
 from graphveil.errors import InputError
@@ -22,8 +21,6 @@ from graphveil.linear.sparse import Device, SparseMatrix
 
 # A value takes 16 random bits, so four of them share a word; the share is rounded to a multiple of 2^-16.
 VALUES_A_WORD, LEVELS = 4, 1 << 16
-# Below so many values torch's own takes a millisecond or two, and is left to it.
-FEW_VALUES = 1 << 18
 # Where most values are somebody else's, so many rows are drawn at a time; a multiple of the values that share a word.
 ROWS_AT_ONCE = 1 << 18
 
@@ -44,9 +41,7 @@ class RowSubset:
             yield end - begin, self.places[low:high] - begin, self.order[low:high]
 
 
-def dropout(
-    values: Tensor, share: float, training: bool, few: int | None = None, among: RowSubset | None = None
-) -> Tensor:
+def dropout(values: Tensor, share: float, training: bool, among: RowSubset | None = None) -> Tensor:
     """Set a random share of the values to 0 and scale the others up, in training; else return the values.
 
     torch's own dropout draws a number for every value, which takes several times as long.
@@ -57,25 +52,15 @@ def dropout(
         Of any shape, which stays.
     share
         The share that is dropped, in [0, 1).
-    few
-        Below so many values (`FEW_VALUES` by default) torch's own dropout is taken all the same.
     among
         The places of these rows among those of other workers: rows get what they would have got with all of
         them here. Everything is drawn, and what belongs to others is left.
     """
-    count = values.numel() if among is None else among.total * values.shape[1:].numel()
     level = min(round(share * LEVELS), LEVELS - 1)
-    if count < (FEW_VALUES if few is None else few):
-        if among is None or not training:
-            return functional.dropout(values, share, training)
-        whole = functional.dropout(values.new_ones((among.total, *values.shape[1:])), share)
-        mask = torch.empty_like(values, requires_grad=False)
-        mask[among.order] = whole[among.places]
-        return values * mask
     if not training or level == 0:
         return values
     if among is None:
-        kept = _kept(count, level, values.device).view(values.shape)
+        kept = _kept(values.numel(), level, values.device).view(values.shape)
     else:
         kept = torch.empty(values.shape, dtype=torch.bool, device=values.device)
         for rows, here, own in among.blocks():

@@ -13,12 +13,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch import Tensor
 
 from graphveil.errors import InputError
 
 Device = torch.device | str
 SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
+# Users with neighbours beside each other find their rows in the cache: reverse Cuthill-McKee's order takes 15 to 40% off a
+# product, and less time to compute than ten products. With fewer users all rows are in the cache anyway, with fewer hops the way
+# there and back costs as much, and a second copy of a matrix with more entries (8 bytes each) would cost too much memory.
+MANY_USERS, MANY_HOPS, MANY_ENTRIES = 1 << 13, 3, 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +210,33 @@ class SparseMatrix:
         """The device that the matrix is on."""
         return self._rows.tensor.device
 
-    @property
+    @cached_property
     def transposed(self) -> SparseMatrix:
         """The transpose, which shares its memory with this matrix."""
-        return SparseMatrix(self._columns, self._rows)
+        if self._rows is self._columns:
+            return self
+        turned = SparseMatrix(self._columns, self._rows)
+        turned.__dict__["transposed"] = self
+        return turned
+
+    @cached_property
+    def clustered(self) -> Clustered | None:
+        """The same matrix with neighbours beside each other, for many products; None where it would not be faster."""
+        users, tensor = self.shape[0], self._rows.tensor
+        if self._rows is not self._columns or not tensor.is_cpu:
+            return None
+        if users < MANY_USERS or self.entry_count > MANY_ENTRIES:
+            return None
+        parts = tensor.values(), tensor.col_indices(), tensor.crow_indices()
+        given = csr_matrix(tuple(part.numpy() for part in parts), shape=self.shape)
+        order = reverse_cuthill_mckee(given, symmetric_mode=True).copy()
+        near = given[order][:, order]
+        near.sort_indices()
+        forward = csr_tensor(near.indptr, near.indices, near.data, self.shape, dtype=tensor.dtype)
+        numbers, matrix = torch.from_numpy(order).long(), SparseMatrix(forward, forward)
+        # It is in its best order already.
+        matrix.__dict__["clustered"] = None
+        return Clustered(matrix, numbers, numbers.argsort())
 
     @property
     def entry_count(self) -> int:
@@ -268,6 +296,15 @@ class SparseMatrix:
     def to_dense(self) -> Tensor:
         """The whole matrix, dense; for tests and small graphs."""
         return self._rows.tensor.to_dense()
+
+
+@dataclass(frozen=True, eq=False)
+class Clustered:
+    """A symmetric matrix with users in another order: ``order`` has who comes next, ``places`` where each user is."""
+
+    matrix: SparseMatrix
+    order: Tensor
+    places: Tensor
 
 
 class _Product(torch.autograd.Function):
@@ -401,7 +438,11 @@ class HopSeries(ABC):
 
     def multiply(self, dense: Tensor) -> Tensor:
         """The product without a gradient."""
-        return self.into(dense, torch.empty_like(dense), torch.empty_like(dense))
+        clustered = self.matrix.clustered if self.degree >= MANY_HOPS else None
+        if clustered is None:
+            return self.into(dense, torch.empty_like(dense), torch.empty_like(dense))
+        series = type(self)(clustered.matrix, self.coefficients)
+        return series.multiply(dense.index_select(0, clustered.order)).index_select(0, clustered.places)
 
     @abstractmethod
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:

@@ -39,6 +39,8 @@ class Neighbours:
 class PartOperator(SparseMatrix):
     """A matrix of which this process holds some rows, or none at a time."""
 
+    clustered = None
+
     def thinned(self, dropped: float) -> SparseMatrix:
         raise InputError(
             "edges are not dropped where each worker holds a part of the graph or edges are on disk"
