@@ -12,8 +12,9 @@ from graphveil.learn.topology import Topology, WeightedTopology
 from graphveil.learn.training import (
     LinkObjective,
     Schedule,
+    finish,
     fit,
-    fit_with_links,
+    fitting_with_links,
     weight_gradient,
 )
 from graphveil.linear.pairs import PairPattern
@@ -80,9 +81,10 @@ def test_without_steps_of_the_weights_it_is_plain_training():
     start, schedule = WeightedTopology(PATTERN, ONES), Schedule(epochs=12)
     plain = fit(model(), INPUTS, start, TARGETS, schedule)
     objective = LinkObjective(ONES, 1.0, 0.0, rate=0.0, every=2)
-    joint, weights = fit_with_links(model(), lambda _: INPUTS, start, TARGETS, objective, schedule)
+    steps = fitting_with_links(model(), lambda _: INPUTS, start, TARGETS, objective, schedule)
+    joint = finish(steps)
     assert torch.equal(plain.scores, joint.scores)
-    assert torch.equal(weights, ONES)
+    assert torch.equal(joint.link_weights, ONES)
 
 
 def test_a_link_between_classes_loses_weight_against_one_within():
@@ -95,7 +97,7 @@ def test_a_link_between_classes_loses_weight_against_one_within():
     train = torch.ones(20, dtype=torch.bool)
     targets = Targets(torch.from_numpy(labels), train, train)
     torch.manual_seed(0)
-    _, weights = fit_with_links(
+    steps = fitting_with_links(
         GCN(20, 8, 2, dropout=0.0),
         lambda _: torch.eye(20),
         WeightedTopology(pattern, start),
@@ -103,5 +105,6 @@ def test_a_link_between_classes_loses_weight_against_one_within():
         LinkObjective(start, 0.01, 0.0, rate=0.5, every=1),
         Schedule(epochs=60),
     )
+    weights = finish(steps).link_weights
     within = labels[pairs[:, 0]] == labels[pairs[:, 1]]
     assert float(weights[within].mean()) > float(weights[~within].mean()) + 0.1

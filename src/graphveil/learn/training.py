@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -164,49 +164,91 @@ def _norms(parts: Sequence[Tensor]) -> Tensor:
 # on citeseer and wikipedia, on facebook 16 for ldpge and heterorr, else 1. Powers of two, so that a row times a factor is what a larger
 # share would have made, to the bit.
 FACTORS = (1.0, 16.0, 64.0)
-# A size that is too large is at its best after a dozen epochs, so that to try it costs a tenth of a training.
-PATIENCE = 40
+# After so many epochs only so many sizes go on, those with the lowest validation losses so far: three sizes cost a quarter more than one
+# that has 500 epochs.
+RUNGS = ((40, 2), (80, 1))
 
 
 def best_scale(
-    train: Callable[[float, Schedule], Fitted], schedule: Schedule, factors: Sequence[float] = FACTORS
+    train: Callable[[float], Steps], schedule: Schedule, seed: int, factors: Sequence[float] = FACTORS
 ) -> tuple[Fitted, float]:
     """Return the training whose input has the best size, and the factor of that input.
 
-    The first factor has all epochs, the others stop when they get no better. One that has a lower validation
-    loss than the first takes its place, the one with the highest validation score if there are several, and
-    then has all epochs too. In fewer epochs than a trial may wait nothing can be chosen, and the first factor
-    is taken.
+    All sizes begin alike; those that are behind at a rung of `RUNGS` are given up (successive halving, Jamieson
+    and Talwalkar 2016), and the last one goes on to the end. In fewer epochs than the first rung has nothing can be
+    chosen, and the first factor is taken.
 
     Parameters
     ----------
     train
-        A function that trains by a factor and a schedule.
+        A function that begins a training by a factor.
+    schedule
+        The schedule of these trainings.
+    seed
+        The seed of each of them.
     factors
         The factors that are tried.
     """
-    first = train(factors[0], schedule)
-    if schedule.epochs < PATIENCE:
-        return first, factors[0]
-    patience = PATIENCE if schedule.patience is None else min(PATIENCE, schedule.patience)
-    better: dict[float, Fitted] = {}
-    for factor in factors[1:]:
+    tried = factors if schedule.epochs >= RUNGS[0][0] else factors[:1]
+    left = [(_Begun(train(factor), seed), factor) for factor in tried]
+    for epochs, places in RUNGS:
+        if len(left) > places:
+            for training, _ in left:
+                training.reach(epochs)
+            left = sorted(left, key=lambda each: each[0].loss(epochs))[:places]
+    ((last, factor),) = left
+    return last.finish(), factor
+
+
+class _Begun:
+    """A training that waits between epochs, with random numbers of its own."""
+
+    def __init__(self, steps: Steps, seed: int) -> None:
+        self._steps = steps
+        self._losses: list[float] = []
+        self._fitted: Fitted | None = None
+        with seeded(seed):
+            self._random = torch.random.get_rng_state()
+
+    def reach(self, epochs: float) -> None:
+        """Go on until so many epochs are done, or it has ended."""
+        with torch.random.fork_rng(devices=[]):
+            torch.random.set_rng_state(self._random)
+            while self._fitted is None and len(self._losses) < epochs:
+                try:
+                    self._losses = next(self._steps)
+                except StopIteration as ended:
+                    self._fitted = ended.value
+            self._random = torch.random.get_rng_state()
+
+    def loss(self, epochs: int) -> float:
+        """The lowest validation loss of its first epochs, and infinity where none is a number."""
+        losses = self._losses if self._fitted is None else self._fitted.losses
+        return min((loss for loss in losses[:epochs] if math.isfinite(loss)), default=math.inf)
+
+    def finish(self) -> Fitted:
+        """Go on to the end."""
+        self.reach(math.inf)
+        assert self._fitted is not None
+        return self._fitted
+
+
+def finish(steps: Steps) -> Fitted:
+    """Train to the end."""
+    while True:
         try:
-            fitted = train(factor, replace(schedule, patience=patience))
-        except NoFiniteLossError:
-            continue
-        if fitted.validation_loss < first.validation_loss:
-            better[factor] = fitted
-    if not better:
-        return first, factors[0]
-    factor = max(better, key=lambda each: (better[each].validation_score, -better[each].validation_loss))
-    if patience == schedule.patience:
-        return better[factor], factor
-    return train(factor, schedule), factor
+            next(steps)
+        except StopIteration as ended:
+            fitted: Fitted = ended.value
+            return fitted
 
 
 # Called after each epoch with: how many are done, how many there may be, the validation loss.
 Progress = Callable[[int, int, float], None]
+
+
+# A training that yields the validation losses of all epochs so far, after each of them, and returns what it has found.
+Steps = Generator[list[float], None, "Fitted"]
 
 
 class NoFiniteLossError(InputError):
@@ -361,7 +403,32 @@ def fit(
     keep_weights: bool = False,
     checkpoints: Checkpoints | None = None,
 ) -> Fitted:
-    """Train a model and return the scores (n x c) of the epoch with the lowest validation loss.
+    """Train a model and return the scores (n x c) of the epoch with the lowest validation loss: see `fitting`."""
+    steps = fitting(
+        model,
+        inputs,
+        topology,
+        targets,
+        schedule,
+        progress,
+        keep_weights=keep_weights,
+        checkpoints=checkpoints,
+    )
+    return finish(steps)
+
+
+def fitting(
+    model: Backbone,
+    inputs: Input,
+    topology: Topology,
+    targets: Goal,
+    schedule: Schedule,
+    progress: Progress | None = None,
+    *,
+    keep_weights: bool = False,
+    checkpoints: Checkpoints | None = None,
+) -> Steps:
+    """Train a model epoch by epoch; what comes in the end are the scores (n x c) of the epoch with the lowest validation loss.
 
     One pass through the first layer serves training and validation: both see the weights before the step.
     Only with dropout on the input does training need a pass of its own.
@@ -426,6 +493,7 @@ def fit(
         step(loss)
         # Else they would be held until the next epoch has its own.
         del hidden, seen, loss, scores
+        yield best.losses
     fitted = replace(best.fitted(), weights=weights) if keep_weights else best.fitted()
     if kept is not None:
         kept.finish(vars(fitted))
@@ -483,7 +551,7 @@ class LinkObjective:
         return (smooth - self.rate * self.shrink).clamp_(0.0, 1.0)
 
 
-def fit_with_links(
+def fitting_with_links(
     model: Backbone,
     inputs: Callable[[Topology], Input],
     topology: WeightedTopology,
@@ -491,8 +559,8 @@ def fit_with_links(
     objective: LinkObjective,
     schedule: Schedule,
     progress: Progress | None = None,
-) -> tuple[Fitted, Tensor]:
-    """Train a GCN and the weights of its links in turn; return the best scores and weights.
+) -> Steps:
+    """Train a GCN and the weights of its links in turn, epoch by epoch; what comes in the end are the best scores and weights.
 
     The best are those of the epoch with the lowest validation loss: scores n x c, and a weight for each of m
     pairs.
@@ -530,7 +598,8 @@ def fit_with_links(
         if best.enough(epoch):
             break
         step(loss)
-    return best.fitted(), kept
+        yield best.losses
+    return replace(best.fitted(), link_weights=kept)
 
 
 def weight_gradient(

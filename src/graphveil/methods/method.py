@@ -333,7 +333,7 @@ def train_backbone(
             return job.task.outcome(job, _applied(job, job.training.trained, inputs, topology))
     with job.stage("train"):
         fitted, also = at_best_scale(
-            settings, lambda factor, schedule: _trained(job, inputs, topology, schedule, factor), schedule
+            job, lambda factor: _training(job, inputs, topology, schedule, factor), schedule
         )
     outcome = job.task.outcome(job, fitted)
     kept = fitted.weights and TrainedBackbone(fitted.weights, fitted.factor, inputs.shape[1])
@@ -354,9 +354,7 @@ def _applied(
 
 
 def at_best_scale(
-    settings: Settings,
-    train: Callable[[float, learn.Schedule], learn.Fitted],
-    schedule: learn.Schedule,
+    job: Job, train: Callable[[float], learn.Steps], schedule: learn.Schedule
 ) -> tuple[learn.Fitted, dict[str, float]]:
     """Train on inputs times a factor: 1 where the settings name the scale, else the best.
 
@@ -365,29 +363,32 @@ def at_best_scale(
     Parameters
     ----------
     train
-        A function that trains by a factor and a schedule.
+        A function that begins a training by a factor.
+    schedule
+        Its schedule.
     """
+    settings: Settings = job.settings
     if not isinstance(settings, ScaledSettings) or settings.input_share != AUTO:
-        return train(1.0, schedule), {}
-    fitted, factor = learn.best_scale(train, schedule)
+        with learn.seeded(job.seed):
+            return learn.finish(train(1.0)), {}
+    fitted, factor = learn.best_scale(train, schedule, job.seed)
     return fitted, {"input_share": factor * settings.share}
 
 
-def _trained(
+def _training(
     job: Job, inputs: linear.Input, topology: learn.Topology, schedule: learn.Schedule, factor: float
-) -> learn.Fitted:
+) -> learn.Steps:
     """A training of the backbone on inputs times a factor, from the same first weights for each."""
-    with learn.seeded(job.seed):
-        fitted = learn.fit(
-            _backbone(job, inputs.shape[1]),
-            linear.scaled(inputs, factor),
-            topology,
-            job.task.goal(job, topology),
-            schedule,
-            epoch_progress(job),
-            keep_weights=job.training.keep,
-            checkpoints=job.training.checkpoints,
-        )
+    fitted = yield from learn.fitting(
+        _backbone(job, inputs.shape[1]),
+        linear.scaled(inputs, factor),
+        topology,
+        job.task.goal(job, topology),
+        schedule,
+        epoch_progress(job),
+        keep_weights=job.training.keep,
+        checkpoints=job.training.checkpoints,
+    )
     return replace(fitted, factor=factor)
 
 

@@ -103,10 +103,12 @@ class Solitude(Method):
         objective = replace(objective, reported=objective.reported[kept].to(job.device))
         topology = learn.WeightedTopology(pattern, objective.rest())
 
-        def train(factor: float, schedule: learn.Schedule) -> learn.Fitted:
+        schedule = settings.schedule()
+
+        def train(factor: float) -> learn.Steps:
             columns = (job.graph.feature_count, settings.hidden, job.task.output_count(job))
-            with learn.seeded(job.seed):
-                fitted, weights = learn.fit_with_links(
+            return (
+                yield from learn.fitting_with_links(
                     learn.GCN(*columns, settings.activation, settings.dropout).to(job.device),
                     lambda topology: linear.scaled(_spread(job, inputs, topology), factor),
                     topology,
@@ -115,10 +117,10 @@ class Solitude(Method):
                     schedule,
                     epoch_progress(job),
                 )
-            return replace(fitted, link_weights=weights)
+            )
 
         with job.stage("train"):
-            fitted, also = at_best_scale(settings, train, settings.schedule())
+            fitted, also = at_best_scale(job, train, schedule)
         weights = fitted.link_weights
         assert weights is not None
         detail = (
