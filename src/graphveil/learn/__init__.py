@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         with_answers,
     )
     from graphveil.learn.inputs import (
+        before_training,
         divided_input,
         estimate_input,
         joined_input,

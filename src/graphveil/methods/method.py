@@ -332,6 +332,8 @@ def train_backbone(
         with job.stage("train"):
             return job.task.outcome(job, _applied(job, job.training.trained, inputs, topology))
     with job.stage("train"):
+        if not input_dropout:
+            inputs = learn.before_training(inputs, schedule.epochs, settings.hidden, job.max_memory)
         fitted, also = at_best_scale(
             job, lambda factor: _training(job, inputs, topology, schedule, factor), schedule
         )

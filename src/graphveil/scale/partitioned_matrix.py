@@ -39,7 +39,7 @@ class Neighbours:
 class PartOperator(SparseMatrix):
     """A matrix of which this process holds some rows, or none at a time."""
 
-    clustered = None
+    whole, clustered = False, None
 
     def thinned(self, dropped: float) -> SparseMatrix:
         raise InputError(
