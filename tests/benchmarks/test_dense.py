@@ -20,11 +20,8 @@ def test_every_row_has_as_many_bits_as_asked(sampled: int) -> None:
     assert set(np.unique(bits)) <= {-1.0, 0.0, 1.0}
 
 
-def test_all_is_float32() -> None:
+def test_every_row_has_as_many_float32_bits_as_asked_and_without_noise_a_bit_is_the_value() -> None:
     assert dense_multibit(np.zeros((2, 3), np.float32), 1, 1.0, np.random.default_rng(0)).dtype == np.float32
-
-
-def test_without_noise_a_bit_is_the_value() -> None:
     rows = np.random.default_rng(1).integers(0, 2, (50, 4)).astype(np.float32)
     assert np.array_equal(dense_multibit(rows, 4, 4 * CERTAIN, np.random.default_rng(0)), 2 * rows - 1)
 

@@ -70,15 +70,9 @@ def steps():
     return json.loads(done.stdout)
 
 
-def test_without_signatures_it_answers_nothing_and_says_what_to_install(steps):
+def test_a_device_and_its_command_need_little_and_say_what_to_install(steps):
     reason, said, charged = steps[0]
     assert reason == "library" and "pip install 'graphveil[device]'" in said and charged == 0
-
-
-def test_a_device_answers_with_little_installed(steps):
     assert steps[1] > 80
-
-
-def test_the_command_needs_no_more_than_its_extra(steps):
     ended, said = steps[2]
     assert ended == 2 and "use https" in said

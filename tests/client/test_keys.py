@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from graphveil.client.keys import KeyChain, enrolled_chain
 from graphveil.errors import RefusalError
 from graphveil.privacy import SignedSuccession, Succession
-from tests.client.support import COLLECTION, NOW, PUBLIC, private_key, public_key, succession
+from tests.client.support import COLLECTION, NOW, PUBLIC, private_key, public_key, refusal, succession
 from tests.together import together
 
 FIRST, SECOND, THIRD = succession(1), succession(2), succession(3)
@@ -104,9 +104,7 @@ def test_an_invitation_is_good_whichever_key_of_the_chain_it_has():
     ],
 )
 def test_an_invitation_by_a_key_that_leads_nowhere_is_refused(invited, offered, served):
-    with pytest.raises(RefusalError) as caught:
-        enrolled_chain(COLLECTION, invited, offered, served)
-    assert caught.value.reason == "key"
+    assert refusal(enrolled_chain, COLLECTION, invited, offered, served) == "key"
 
 
 def test_a_long_chain_is_read_once(monkeypatch):

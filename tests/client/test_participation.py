@@ -27,16 +27,13 @@ def device(folder):
     return new_device(folder)
 
 
-def test_an_agreement_is_known_by_its_server(device):
+def test_an_agreement_is_known_by_its_server_and_holds(device):
     server = calls(Server())
     assert known_agreement(device, server, URL, INVITATION.token()) is None
     enrol(device, server, URL, INVITATION.token(), HELD, clock=lambda: NOW - 10)
     assert known_agreement(device, server, URL, None) == AGREEMENT
     with pytest.raises(InputError, match="takes part in no collection of http://other yet"):
         known_agreement(device, server, "http://other", None)
-
-
-def test_a_list_of_links_that_was_not_agreed_on_is_refused():
     with pytest.raises(InputError, match="without a list of links"):
         check_links(AGREEMENT, Held(neighbour_ids=("p3",)))
 

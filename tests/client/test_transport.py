@@ -217,45 +217,33 @@ def scripted(*steps):
     return call
 
 
-def test_what_may_pass_is_tried_again():
+def test_what_may_pass_is_tried_again_a_few_times_and_nothing_else():
     waits = []
     call = scripted(
         ServerError(0, "gone"), Response(503), Response(429, headers={"Retry-After": "7"}), Response(201)
     )
     assert patiently(call, sleep=waits.append).status == 201
     assert waits == [0.5, 1.0, 7.0]
-
-
-def test_what_does_not_pass_is_not_tried_again():
     waits = []
     assert patiently(scripted(Response(409)), sleep=waits.append).status == 409
     assert waits == []
-
-
-def test_after_the_last_attempt_it_is_said():
     waits = []
     assert patiently(scripted(*[Response(503)] * 5), sleep=waits.append).status == 503
     with pytest.raises(ServerError, match="gone"):
         patiently(scripted(*[ServerError(0, "gone")] * 5), sleep=waits.append)
     assert len(waits) == 8
-
-
-def test_a_problem_says_what_to_do():
-    assert Response(422, b'{"title": "Wrong", "detail": "do this"}').problem == "do this"
-    assert Response(500, b"<html>").problem == "status 500"
-    assert Response(500, b"[1]").problem == "status 500"
-
-
-def test_what_a_server_says_gives_a_terminal_no_orders():
-    said = Response(409, json.dumps({"detail": "gone\x1b]0;mine\x07 \u202ereversed"}).encode()).problem
-    assert said == "gone\\u001b]0;mine\\u0007 \\u202ereversed"
-
-
-def test_when_to_come_again_is_a_number_or_nothing():
     waits = []
     answers = iter([Response(503, headers={"Retry-After": "²"}), Response(200)])
     assert patiently(lambda: next(answers), sleep=waits.append).status == 200
     assert waits == [0.5]
+
+
+def test_a_problem_says_what_to_do_and_gives_a_terminal_no_orders():
+    assert Response(422, b'{"title": "Wrong", "detail": "do this"}').problem == "do this"
+    assert Response(500, b"<html>").problem == "status 500"
+    assert Response(500, b"[1]").problem == "status 500"
+    said = Response(409, json.dumps({"detail": "gone\x1b]0;mine\x07 \u202ereversed"}).encode()).problem
+    assert said == "gone\\u001b]0;mine\\u0007 \\u202ereversed"
 
 
 def test_an_error_that_breaks_off_is_a_server_that_cannot_be_reached():

@@ -35,6 +35,7 @@ from tests.client.support import (
     new_device,
     private_key,
     public_key,
+    refusal,
     succession,
     values,
 )
@@ -42,11 +43,15 @@ from tests.client.support import (
 TOKEN = INVITATION.token()
 
 
-def test_an_enrolment_is_kept(folder):
+def test_an_enrolment_is_kept_and_can_be_repeated(folder):
     server = Server()
     device = enrolled(folder, server)
     assert device.agreements() == (AGREEMENT,)
     assert credential_hash(credentials_of(device).current).hex() == server.known
+    server = Server()
+    before = credentials_of(enrolled(folder, server)).current
+    device = enrolled(folder, server)
+    assert len(device.agreements()) == 1 and credentials_of(device).current == before
 
 
 def test_a_visit_to_a_server_that_is_slow_at_each_call_ends(folder):
@@ -77,13 +82,6 @@ def test_the_owners_cap_and_exclusions_are_agreed_on(folder):
     server = Server()
     (agreement,) = enrolled(folder, server, cap=Cap(1.0), excluded=(3, 1)).agreements()
     assert (agreement.cap, agreement.excluded) == (Cap(1.0), (1, 3))
-
-
-def test_an_enrolment_can_be_repeated(folder):
-    server = Server()
-    before = credentials_of(enrolled(folder, server)).current
-    device = enrolled(folder, server)
-    assert len(device.agreements()) == 1 and credentials_of(device).current == before
 
 
 def test_a_collection_that_has_grown_is_the_same_and_what_was_agreed_on_stays(folder):
@@ -125,9 +123,8 @@ def test_an_owner_who_does_not_agree_does_not_take_part(folder):
         asked_for.append((offer.purpose, cap))
         return False
 
-    with pytest.raises(RefusalError) as caught:
-        enrol(new_device(folder), calls(server), URL, TOKEN, HELD, agree=agree)
-    assert caught.value.reason == "owner" and asked_for == [("to learn what people like", Cap(4.0, 1e-4))]
+    assert refusal(enrol, new_device(folder), calls(server), URL, TOKEN, HELD, agree=agree) == "owner"
+    assert asked_for == [("to learn what people like", Cap(4.0, 1e-4))]
     assert all(method == "GET" for method, *_ in server.calls)
 
 

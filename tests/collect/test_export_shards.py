@@ -74,16 +74,12 @@ def test_a_later_graph_and_an_earlier_round(collection, tmp_path):
     assert shards.users == 15 and shards.reports(PLAN).asked == 12
 
 
-def test_rounds_whose_reports_were_deleted_are_left_out(collection, tmp_path, monkeypatch):
+def test_rounds_of_links_and_those_whose_reports_were_deleted_are_left_out(collection, tmp_path, monkeypatch):
     rounds = collection.rounds()
     monkeypatch.setattr(type(collection), "rounds", lambda self: [replace(rounds[0], deleted=1), *rounds[1:]])
     exported = export_shards(collection, tmp_path / "shards", 2)
     assert exported.rounds == (2,)
     assert exported.left_out == {1: "its reports were deleted when their time was over"}
-
-
-def test_rounds_of_links_are_left_out(collection, tmp_path, monkeypatch):
-    rounds = collection.rounds()
     links = replace(rounds[0], plan=Plan(mechanism="link-rr", epsilon=1.0, dims=12))
     monkeypatch.setattr(type(collection), "rounds", lambda self: [links, *rounds[1:]])
     exported = export_shards(collection, tmp_path / "shards", 2)

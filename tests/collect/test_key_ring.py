@@ -10,7 +10,10 @@ from graphveil.collect import keys
 from graphveil.collect.keys import (
     SUCCESSIONS,
     KeyRing,
+    SigningKey,
+    hashed,
     key_file,
+    new_secret,
     read_successions,
     rotate_key,
 )
@@ -36,16 +39,13 @@ def test_a_rotated_key_is_followed_by_a_device(collection):
     assert [action for _, action, _ in collection.actions()].count("rotate") == 3
 
 
-def test_the_new_key_signs_and_the_old_one_is_gone(collection):
+def test_a_rotated_key_signs_and_the_old_one_is_gone_for_all_who_have_the_folder_open(collection):
     folder, old = collection.folder, collection.key
     collection.rotate()
     assert [file.name for file in sorted(folder.glob("key*"))] == ["key-1"]
     assert os.stat(folder / "key-1").st_mode & 0o777 == os.stat(folder / SUCCESSIONS).st_mode & 0o777 == 0o600
     assert holds(collection.key.public, collection.key.sign(b"words"), b"words")
     assert not holds(collection.key.public, old.sign(b"words"), b"words")
-
-
-def test_somebody_else_who_has_the_folder_open_sees_it(collection):
     ring = KeyRing(collection.folder)
     before = ring.key.public
     collection.rotate()
@@ -114,3 +114,32 @@ def test_a_damaged_list_is_said(collection, content):
     (collection.folder / SUCCESSIONS).write_text(content)
     with pytest.raises(InputError, match="is damaged: restore it from a backup"):
         read_successions(collection.folder)
+
+
+def test_a_signature_holds_for_what_was_signed_alone():
+    key = SigningKey.generate()
+    signature = key.sign(b"a question")
+    assert holds(key.public, signature, b"a question")
+    assert not holds(key.public, signature, b"another")
+    assert not holds(SigningKey.generate().public, signature, b"a question")
+
+
+def test_a_key_comes_back_from_its_file_and_is_not_overwritten(tmp_path):
+    key, file = SigningKey.generate(), tmp_path / "key"
+    key.write(file)
+    assert SigningKey.read(file).public == key.public
+    with pytest.raises(FileExistsError):
+        SigningKey.generate().write(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"nothing", None])
+def test_what_is_no_key_is_refused(tmp_path, content):
+    if content is not None:
+        (tmp_path / "key").write_bytes(content)
+    with pytest.raises(InputError, match="restore"):
+        SigningKey.read(tmp_path / "key")
+
+
+def test_secrets_are_stored_as_their_sha256():
+    assert hashed(b"abc").hex() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert len({new_secret() for _ in range(100)}) == 100

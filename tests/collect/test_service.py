@@ -28,6 +28,7 @@ from tests.collect.small import (
     PLAN,
     address,
     arrived,
+    asking,
     bearer,
     enrolled,
     envelope,
@@ -83,7 +84,7 @@ def told_enrolment(secret, credential="A" * 43, **told):
     return {"json": {"token": word(secret), "credential_hash": credential_hash(credential).hex(), **told}}
 
 
-def test_what_cannot_be_agreed_to_is_refused(local):
+def test_what_cannot_be_agreed_to_is_refused_as_is_an_unknown_token(local):
     wrong = [
         {"cap": {"epsilon": 3.0}},
         {"cap": {"epsilon": -1.0}},
@@ -103,9 +104,6 @@ def test_what_cannot_be_agreed_to_is_refused(local):
     kinds = [(each.status_code, each.headers["content-type"]) for each in answers]
     assert [told for told, kind in zip(wrong, kinds, strict=True) if kind != (422, PROBLEM)] == []
     assert not local.roster().enrolled.any()
-
-
-def test_an_unknown_token_is_refused(local):
     assert statuses(exchange(local, ("POST", "/v1/enrolment", told_enrolment(bytes(16))))) == [401]
 
 
@@ -147,8 +145,7 @@ def test_what_is_answered_closed_or_over_is_not_asked(collection, monkeypatch):
 
 
 def test_the_same_report_again_is_the_same(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
+    credentials, opened = asking(collection)
     request = put(collection, opened, 3, credentials)
     assert statuses(exchange(collection, request, request)) == [201, 200]
     # A process that was started anew knows it too.
@@ -157,8 +154,7 @@ def test_the_same_report_again_is_the_same(collection):
 
 
 def test_other_bytes_for_the_same_user_and_round_are_refused(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
+    credentials, opened = asking(collection)
     first, second = messages(opened, [3])[3], messages(opened, [3])[3]
     while first == second:
         second = messages(opened, [3])[3]
@@ -173,27 +169,16 @@ def test_other_bytes_for_the_same_user_and_round_are_refused(collection):
 
 
 def test_a_report_id_of_somebody_else_is_refused(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
-    taken = "ab" * 16
-    path = f"/v1/rounds/1/reports/{taken}"
-    requests = [
-        (
-            "PUT",
-            path,
-            {
-                "content": envelope(collection, opened, node, report=taken),
-                "headers": bearer(credentials[node]),
-            },
-        )
-        for node in (3, 4)
-    ]
+    credentials, opened = asking(collection)
+    taken, requests = "ab" * 16, []
+    for node in (3, 4):
+        told = put(collection, opened, node, credentials, envelope(collection, opened, node, report=taken))[2]
+        requests.append(("PUT", f"/v1/rounds/1/reports/{taken}", told))
     assert statuses(exchange(collection, *requests)) == [201, 409]
 
 
 def test_a_closed_round_takes_nothing_new_and_still_knows_what_it_has(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
+    credentials, opened = asking(collection)
     stored, new = (put(collection, opened, node, credentials) for node in (3, 4))
     exchange(collection, stored)
     collection.close(1, force=True)
@@ -201,8 +186,7 @@ def test_a_closed_round_takes_nothing_new_and_still_knows_what_it_has(collection
 
 
 def test_a_round_is_closed_while_the_service_runs(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
+    credentials, opened = asking(collection)
     first, second = (put(collection, opened, node, credentials) for node in (3, 4))
 
     async def run():
@@ -216,8 +200,7 @@ def test_a_round_is_closed_while_the_service_runs(collection):
 
 
 def test_there_is_no_such_round(local):
-    credentials = enrolled(local)
-    opened = local.publish(PLAN, later())
+    credentials, opened = asking(local)
     (missing,) = exchange(
         local,
         (
@@ -257,17 +240,13 @@ def test_what_does_not_answer_the_question_is_refused(local):
     assert local.round(1).answered == 0
 
 
-def test_whoever_is_not_asked_is_refused(local):
+def test_whoever_is_not_asked_and_a_code_beyond_the_alphabet_are_refused(local):
     credentials = enrolled(local)
     opened = local.publish(PLAN.model_copy(update={"users": (0, 1)}), later())
     body = envelope(local, opened, 1, pseudonym=local.roster().pseudonym[5].hex())
     request = ("PUT", address(opened, 1), {"content": body, "headers": bearer(credentials[5])})
     (refused,) = exchange(local, request)
     assert refused.status_code == 422 and "does not ask this device" in refused.json()["detail"]
-
-
-def test_a_code_beyond_the_alphabet_is_refused(local):
-    credentials = enrolled(local)
     opened = local.publish(Plan(mechanism="krr", epsilon=1.0, classes=3), later())
     message = messages(opened, [3])[3]
     from zlib import crc32
@@ -279,8 +258,7 @@ def test_a_code_beyond_the_alphabet_is_refused(local):
 
 
 def test_too_large_is_refused_before_it_is_read(local):
-    credentials = enrolled(local)
-    opened = local.publish(PLAN, later())
+    credentials, opened = asking(local)
     read = []
 
     async def endless():
@@ -306,8 +284,7 @@ def test_too_fast_is_refused_with_when_to_come_again(local):
 
 
 def test_without_a_credential_nothing_is_said(local):
-    enrolled(local)
-    opened = local.publish(PLAN, later())
+    _, opened = asking(local)
     calls = [
         ("GET", "/v1/questions", {}),
         ("PUT", address(opened, 0), {"content": b""}),
@@ -374,8 +351,7 @@ def test_a_row_without_consent_is_refused(local):
 
 
 def test_whoever_wants_to_be_forgotten_is(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
+    credentials, opened = asking(collection)
     sent = put(collection, opened, 3, credentials)
     me = ("DELETE", "/v1/me", {"headers": bearer(credentials[3])})
     questions = ("GET", "/v1/questions", {"headers": bearer(credentials[3])})
@@ -397,8 +373,7 @@ def test_whoever_was_forgotten_is_nobody_for_any_call(tmp_path):
 
 
 def test_health_readiness_and_numbers(local):
-    credentials = enrolled(local)
-    opened = local.publish(PLAN, later())
+    credentials, opened = asking(local)
     request = put(local, opened, 3, credentials)
     answers = exchange(
         local, ("GET", "/healthz", {}), ("GET", "/readyz", {}), request, request, ("GET", "/metrics", {})
@@ -422,14 +397,6 @@ def test_a_database_that_is_gone_is_not_ready(local):
     assert answer.status_code == 503 and answer.headers["content-type"] == PROBLEM
 
 
-def test_every_refusal_is_a_problem(local):
-    calls = [("GET", "/nothing", {}), ("POST", "/v1/collection", {}), ("PUT", "/v1/rounds/x/reports/y", {})]
-    refused = exchange(local, *calls)
-    assert statuses(refused) == [404, 405, 422]
-    assert [each.headers["content-type"] for each in refused] == [PROBLEM] * 3
-    assert [set(each.json()) for each in refused] == [{"type", "title", "status", "detail"}] * 3
-
-
 def test_pages_of_other_origins_may_call_only_where_they_are_named(local):
     ask = ("GET", "/v1/collection", {"headers": {"Origin": "https://one.example"}})
     header = "access-control-allow-origin"
@@ -439,7 +406,7 @@ def test_pages_of_other_origins_may_call_only_where_they_are_named(local):
     assert [header in answer.headers for answer in (closed, opened, other)] == [False, True, False]
 
 
-def test_the_description_names_all_calls(local):
+def test_the_description_names_all_calls_and_every_refusal_is_a_problem(local):
     (answer,) = exchange(local, ("GET", "/openapi.json", {}))
     assert set(answer.json()["paths"]) == {
         "/v1/collection",
@@ -457,6 +424,11 @@ def test_the_description_names_all_calls(local):
         "/readyz",
         "/metrics",
     }
+    calls = [("GET", "/nothing", {}), ("POST", "/v1/collection", {}), ("PUT", "/v1/rounds/x/reports/y", {})]
+    refused = exchange(local, *calls)
+    assert statuses(refused) == [404, 405, 422]
+    assert [each.headers["content-type"] for each in refused] == [PROBLEM] * 3
+    assert [set(each.json()) for each in refused] == [{"type", "title", "status", "detail"}] * 3
 
 
 def test_nothing_of_a_request_is_logged(local):
@@ -571,8 +543,7 @@ def test_links_are_taken_and_read_back_and_foreign_pairs_are_refused(tmp_path, m
 
 
 def test_devices_keep_their_credentials_when_the_key_changes_and_questions_are_signed_by_it(local):
-    credentials = enrolled(local)
-    round = local.publish(PLAN, later())
+    credentials, round = asking(local)
 
     async def run():
         async with serving(local) as client:
@@ -599,3 +570,18 @@ def test_a_device_gets_no_more_questions_at_one_time_than_it_reads(local):
     (first,) = exchange(local, ("GET", "/v1/questions", {"headers": bearer(credentials[3])}))
     assert len(first.json()) == MAX_QUESTIONS
     assert len(first.content) <= questions_limit(question_numbers(local.settings.dims, 0))
+
+
+def test_a_bucket_empties_and_fills_for_each_of_a_few_senders():
+    now = [0.0]
+    limit = RateLimit(a_second=2.0, at_once=3, clock=lambda: now[0])
+    assert [limit.wait("a") for _ in range(3)] == [0.0] * 3
+    assert limit.wait("a") == 0.5
+    now[0] = 0.5
+    assert limit.wait("a") == 0.0 and limit.wait("a") == 0.5
+    limit = RateLimit(a_second=1.0, at_once=1, clock=lambda: 0.0)
+    assert limit.wait("a") == 0.0 and limit.wait("b") == 0.0 and limit.wait("a") == 1.0
+    limit = RateLimit(a_second=1.0, at_once=1, remembered=10, clock=lambda: 0.0)
+    for sender in range(1000):
+        limit.wait(sender)
+    assert len(limit._full) == 10

@@ -11,7 +11,7 @@ from graphveil.mechanisms import Reports
 from graphveil.privacy import Plan, join_parts
 from graphveil.privacy.envelope import MAX_SECONDS
 from graphveil.privacy.plan import plan_digest
-from tests.collect.small import PLAN, arrived, enrolled, later, made, messages, report_id, ring
+from tests.collect.small import PLAN, arrived, asking, enrolled, later, made, messages, report_id, ring
 
 
 @pytest.fixture
@@ -21,27 +21,25 @@ def collection(tmp_path):
     opened.database.close()
 
 
-def test_a_collection_is_opened_as_it_was_made(collection):
+def test_a_collection_is_opened_as_it_was_made_and_by_its_owner_alone(collection):
     again = open_collection(collection.folder)
     assert again.settings == collection.settings
     assert again.ids.tolist() == [f"p{number}" for number in range(12)]
     assert again.key.public == collection.key.public
     again.database.close()
-
-
-def test_only_the_owner_may_read_key_and_settings(collection):
     assert [(collection.folder / name).stat().st_mode & 0o777 for name in ("key", "collection.toml")] == [
         0o600,
         0o600,
     ]
+    enrolled(collection)
+    files = [collection.folder, *collection.folder.glob("collection.sqlite*")]
+    assert len(files) > 2
+    assert [file.stat().st_mode & 0o077 for file in files] == [0] * len(files)
 
 
-def test_a_folder_takes_one_collection(collection):
+def test_a_folder_has_one_collection_or_is_refused(collection, tmp_path):
     with pytest.raises(InputError, match="holds a collection already"):
         made(collection.folder)
-
-
-def test_a_folder_without_a_collection_is_refused(tmp_path):
     with pytest.raises(InputError, match="graphveil collect init"):
         open_collection(tmp_path)
 
@@ -55,15 +53,12 @@ def test_the_database_of_another_collection_is_refused(collection, tmp_path):
         open_collection(collection.folder)
 
 
-def test_the_graph_has_no_features_and_holds_back_test_labels(collection):
+def test_the_graph_has_no_features_holds_back_test_labels_and_keeps_everybody_in_place(collection):
     graph = collection.graph()
     assert (graph.node_count, graph.edge_count, graph.feature_count, graph.class_count) == (12, 12, 8, 2)
     assert (graph.labels[graph.test] == -1).all() and graph.test.sum() == 2
     assert (collection.labels >= 0).sum() == 8
     assert graph.panel is None
-
-
-def test_a_later_graph_keeps_everybody_in_place(collection):
     assert collection.add_graph(ring(6, first=10)) == 2
     assert collection.ids.tolist() == [f"p{number}" for number in range(16)]
     pairs = [[10, 11], [10, 15], [11, 12], [12, 13], [13, 14], [14, 15]]
@@ -79,12 +74,17 @@ def test_a_changed_graph_file_is_refused(tmp_path):
     opened.database.close()
 
 
-def test_a_published_plan_is_frozen(collection):
-    enrolled(collection)
-    published = collection.publish(PLAN, later())
+def test_a_published_plan_is_frozen_and_published_once(collection):
+    _, published = asking(collection)
     (found,) = open_collection(collection.folder).rounds()
     assert found.plan == PLAN and found.digest == published.digest == plan_digest(PLAN)
     assert found.asked.tolist() == list(range(12)) and not found.closed and found.answered == 0
+    first = collection.publish(PLAN, later(), "one")
+    other = open_collection(collection.folder)
+    again = other.publish(PLAN, later(), "one")
+    other.database.close()
+    assert (again.number, again.published, again.expires) == (first.number, first.published, first.expires)
+    assert [each.number for each in collection.rounds()] == [1]
 
 
 def test_nobody_is_asked_who_has_not_enrolled(collection):
@@ -139,23 +139,18 @@ def test_reports_come_back_in_the_order_of_the_plan(collection):
 
 
 def test_all_means_the_users_of_the_graph_when_it_was_published(collection):
-    enrolled(collection)
-    opened = collection.publish(PLAN, later())
+    _, opened = asking(collection)
     arrived(collection, opened, range(12))
     collection.add_graph(ring(14))
     collection.close(1)
     assert collection.reports(1).asked == 12 and collection.reports(1).answered is None
 
 
-def test_an_open_round_is_not_read(collection):
+def test_a_round_is_read_when_enough_have_answered_or_it_was_closed_by_force(collection):
     enrolled(collection)
     collection.publish(PLAN, later())
     with pytest.raises(InputError, match="is open, with 0 of 12 answers"):
         collection.reports(1)
-
-
-def test_a_round_with_few_answers_is_closed_by_force_alone(collection):
-    enrolled(collection)
     opened = collection.publish(PLAN, later())
     arrived(collection, opened, [1])
     with pytest.raises(InputError, match="has 1 answers, and is read from 12 on"):
@@ -180,8 +175,7 @@ def test_forgetting_deletes_reports_and_marks_results(collection):
 
 
 def test_what_was_forgotten_is_gone_from_the_files(collection):
-    enrolled(collection)
-    opened = collection.publish(PLAN, later())
+    _, opened = asking(collection)
     arrived(collection, opened, range(12))
     files = [collection.folder / "collection.sqlite", collection.folder / "collection.sqlite-wal"]
     own = report_id(1, 3)
@@ -242,28 +236,11 @@ def test_counts(collection):
     }
 
 
-def test_nobody_else_may_read_the_database_and_the_folder(collection):
-    enrolled(collection)
-    files = [collection.folder, *collection.folder.glob("collection.sqlite*")]
-    assert len(files) > 2
-    assert [file.stat().st_mode & 0o077 for file in files] == [0] * len(files)
-
-
 def test_a_row_beyond_the_range_moves_no_more_than_the_range(collection):
     enrolled(collection, volunteer=True)
     with collection.database.writing() as connection:
         store_row(connection, 3, np.array([1e308, -1e308, 0.25, 0, 0, 0, 0, 1]).tobytes())
     assert collection.panel().rows.tolist() == [[1, 0, 0.25, 0, 0, 0, 0, 1]]
-
-
-def test_a_plan_is_published_once(collection):
-    enrolled(collection)
-    first = collection.publish(PLAN, later(), "one")
-    other = open_collection(collection.folder)
-    again = other.publish(PLAN, later(), "one")
-    other.database.close()
-    assert (again.number, again.published, again.expires) == (first.number, first.published, first.expires)
-    assert [each.number for each in collection.rounds()] == [1]
 
 
 def test_a_plan_that_could_not_be_read_again_is_not_published(collection, monkeypatch):

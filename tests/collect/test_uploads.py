@@ -9,7 +9,7 @@ from starlette.routing import Mount
 
 from graphveil.collect.app import create_app
 from graphveil.errors import StoreError
-from tests.collect.small import PLAN, address, bearer, enrolled, envelope, later, made
+from tests.collect.small import address, asking, bearer, envelope, made
 
 PREFIX = "/below"
 
@@ -33,8 +33,7 @@ async def answers_of(app, requests, prefix=""):
 
 def many_requests(collection):
     """Uploads of all kinds: stored, again, other bytes, of nobody, to no round, too large, damaged, badly addressed."""
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
+    credentials, opened = asking(collection)
     whole, path = envelope(collection, opened, 3), address(opened, 3)
     other = envelope(collection, opened, 3, report="00" * 16)
     own = bearer(credentials[3])

@@ -64,13 +64,10 @@ def test_public_columns_have_the_names_and_types_of_the_page(folder, name):
     assert all(found[column] in kind.split(" or ") for column, kind in told.items())
 
 
-def test_columns_of_what_users_hold(folder):
+def test_columns_of_what_users_hold_and_of_reports_are_those_of_the_page(folder):
     told = table_below("**`users/part-0000.parquet`**")
     assert list(written(folder / "users/part-0000.parquet")) == ["label", "row"]
     assert list(told) == ["label", "row", "indices", "values"]
-
-
-def test_columns_of_reports(folder):
     (file,) = folder.glob("reports/*/part-0000.parquet")
     assert set(written(file)) == set(table_below("**`reports/NAME/`**"))
     (plan,) = folder.glob("reports/*/plan.json")

@@ -83,13 +83,10 @@ def test_another_number_changes_the_page(folder):
     )
 
 
-def test_lines_of_an_earlier_version_are_marked_among_others(folder):
+def test_results_are_marked_where_they_are_of_an_earlier_version(folder):
     write("a", [line(line="x", version=EARLIER), line(line="y", version="1", source="d")])
     table = Listed("a", (("", text("line")),), left=1).table()
     assert table.splitlines()[2:] == ["| x ° |", "| y |", "", SOME_EARLIER]
-
-
-def test_new_results_have_no_note(folder):
     write("a", [line(line="x", version="1", source="d")])
     assert Listed("a", (("", text("line")),), left=1).table().splitlines()[2:] == ["| x |"]
 
@@ -110,11 +107,8 @@ def test_crossed_results_have_structure_and_gaps(folder):
     ]
 
 
-def test_a_difference_has_a_sign_unless_it_rounds_to_nothing():
+def test_differences_have_a_sign_unless_they_round_to_nothing_and_gains_half_of_their_interval():
     assert [signed(value) for value in (0.04, -0.04, 0.06, -1.0)] == ["0.0", "0.0", "+0.1", "-1.0"]
-
-
-def test_a_gain_stands_with_half_of_its_interval():
     assert gain(line(gain="1.0", gain_low="0.5", gain_high="1.5")) == "+1.0 ± 0.5"
     assert gain(line()) == "-"
 

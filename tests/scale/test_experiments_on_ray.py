@@ -123,12 +123,9 @@ def test_what_a_unit_refuses_reads_as_it_does_here(engine, capfd):
     assert said[0] == said[1] and "link-rr at epsilon 1 reports" in said[0]
 
 
-def test_a_method_that_is_an_object_stays_in_this_process(engine):
+def test_an_object_stays_in_this_process_and_another_ray_is_refused(engine):
     with pytest.raises(gv.InputError, match="leave out jobs, engine, keep"):
         gv.run(gv.methods.METHODS.find("base"), "town", epsilon=1.0, engine="ray")
-
-
-def test_another_ray_than_that_of_this_process_is_refused(engine):
     with (
         pytest.raises(
             EngineError, match="another Ray already .one that was started for it.: leave the address out"

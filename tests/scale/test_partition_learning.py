@@ -92,12 +92,9 @@ def test_what_cannot_be_learned_in_parts_says_why(method, options, why):
         in_parts(small_spec(method, **options), 2)
 
 
-def test_raw_rows_do_not_travel_to_workers():
+def test_raw_rows_do_not_travel_and_too_many_workers_are_refused():
     spec = Experiment.of("nonprivate", "town", settings={"epochs": 1, "data.users": 400})
     with pytest.raises(InputError, match="nonprivate reads raw rows, which stay with users in one process"):
         in_parts(spec, 2)
-
-
-def test_too_many_workers_are_refused():
     with pytest.raises(InputError, match="500 workers cannot share 400 users"):
         in_parts(small_spec(), 500)

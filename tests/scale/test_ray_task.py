@@ -54,17 +54,11 @@ def test_an_error_is_the_same_and_tells_where_it_came_from():
     assert "in refuse" in raised.value.__notes__[0]
 
 
-def test_a_worker_that_a_call_would_end_goes_on():
+def test_an_error_or_a_result_that_cannot_travel_is_told_and_the_worker_goes_on():
     with pytest.raises(SystemExit):
         called(end)
-
-
-def test_an_error_that_cannot_travel_is_told():
     with pytest.raises(RuntimeError, match="UnpicklableError: broken"):
         called(break_off)
-
-
-def test_a_result_that_cannot_travel_is_an_error():
     with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
         called(compile, "lambda: 1", "none", "eval")
 

@@ -160,23 +160,19 @@ def test_rows_are_written_by_partition(folder, tmp_path, kind, column):
         assert users.evaluate(classes, graph) == pytest.approx(unit.score)
 
 
-def test_a_folder_that_is_complete_or_anothers_is_not_written_over(tmp_path):
+def test_a_folder_is_filled_anew_after_an_interrupt_but_not_where_it_holds_something_or_cannot_be_made(
+    tmp_path,
+):
     for name in (RECORD, "mine.txt"):
         folder = tmp_path / name
         folder.mkdir()
         (folder / name).touch()
         with pytest.raises(InputError, match="is there already"):
             RowFiles(folder, "predictions").make_folder()
-
-
-def test_what_an_interrupt_left_is_filled_anew(tmp_path):
     out = RowFiles(tmp_path / "out", "predictions")
     out.make_folder()
     (tmp_path / "out" / "part-0000.parquet").touch()
     out.make_folder()
-
-
-def test_a_folder_that_cannot_be_made_is_told_of_before_anything_is_learned(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be made"):
         RowFiles(tmp_path / "file" / "out", "predictions").make_folder()
@@ -204,9 +200,11 @@ def test_what_is_not_learned_from_shards_is_refused(folder, options, why):
         compute_unit(RunUnit(experiment_of(folder, **options)))
 
 
-def test_more_workers_than_partitions_are_refused(folder):
+def test_more_workers_than_partitions_are_refused_before_they_start(folder):
     with pytest.raises(InputError, match="has 3 partitions, and each of 4 workers needs one"):
         partitions_of(open_shards(folder), 0, 4)
+    with pytest.raises(InputError, match=f"has {PARTITIONS} partitions, and each of 4 workers needs one"):
+        run_shard_unit(ShardTask(RunUnit(experiment_of(folder))), 4, NobodyStarts())
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -220,8 +218,3 @@ def test_workers_have_all_partitions_between_them(folder, workers):
 class NobodyStarts:
     def run(self, *_):
         pytest.fail("workers were started")
-
-
-def test_more_workers_than_partitions_are_refused_before_they_start(folder):
-    with pytest.raises(InputError, match=f"has {PARTITIONS} partitions, and each of 4 workers needs one"):
-        run_shard_unit(ShardTask(RunUnit(experiment_of(folder))), 4, NobodyStarts())

@@ -26,7 +26,7 @@ def town(tmp_path_factory):
     return graph, users, shards
 
 
-def test_row_groups_hold_whole_users(town):
+def test_blocks_are_whole_users_in_order_with_the_links_of_the_graph(town):
     _, _, shards = town
     for partition in range(4):
         file = parquet.ParquetFile(shards.path / f"part-{partition:04d}/edges.parquet")
@@ -36,20 +36,6 @@ def test_row_groups_hold_whole_users(town):
         ]
         assert len(groups) > 3
         assert sum(map(len, groups)) == len(set().union(*groups))
-
-
-def test_the_tables_of_all_partitions_are_those_of_the_parts_one_after_the_other(town):
-    graph, _, shards = town
-    whole = shards.table(0, 4)
-    parts = [shards.table(partition, partition + 1) for partition in range(4)]
-    assert [part.first for part in parts] == [part.first for part in shards.manifest.partitions]
-    for name in ("original", "labels", "train", "validation", "test"):
-        assert np.array_equal(getattr(whole, name), np.concatenate([getattr(part, name) for part in parts]))
-    assert np.array_equal(np.diff(whole.indptr), graph.degrees[whole.original])
-    assert (whole.first, len(whole)) == (0, 800)
-
-
-def test_blocks_are_all_rows_in_order_and_their_links_those_of_the_graph(town):
     graph, _, shards = town
     table = shards.table(1, 3)
     everyone = shards.table(0, 4).original
@@ -67,11 +53,25 @@ def test_blocks_are_all_rows_in_order_and_their_links_those_of_the_graph(town):
     assert rows == len(table)
 
 
-def test_edges_are_the_blocks_together(town):
+def test_the_tables_and_edges_of_all_partitions_are_those_of_the_parts_one_after_the_other(town):
+    graph, _, shards = town
+    whole = shards.table(0, 4)
+    parts = [shards.table(partition, partition + 1) for partition in range(4)]
+    assert [part.first for part in parts] == [part.first for part in shards.manifest.partitions]
+    for name in ("original", "labels", "train", "validation", "test"):
+        assert np.array_equal(getattr(whole, name), np.concatenate([getattr(part, name) for part in parts]))
+    assert np.array_equal(np.diff(whole.indptr), graph.degrees[whole.original])
+    assert (whole.first, len(whole)) == (0, 800)
     _, _, shards = town
     blocks = [targets for _, _, targets in shards.edge_blocks(2, 4)]
     assert len(blocks) > 8
     assert np.array_equal(shards.edges(2, 4), np.concatenate(blocks))
+    _, users, shards = town
+    own = shards.simulated_users(2)
+    original = shards.table(2, 3).original
+    assert np.array_equal(own.raw.features, users.raw.features[original])
+    assert np.array_equal(own.raw.labels, users.raw.labels[original])
+    assert np.array_equal(shards.simulated_labels(2), users.raw.labels[original])
 
 
 def test_degrees_of_any_users_by_shard_number(town, monkeypatch):
@@ -91,15 +91,6 @@ def test_degrees_of_any_users_by_shard_number(town, monkeypatch):
         shards.degrees(np.array([800]))
     with pytest.raises(InputError, match="in ascending order"):
         shards.degrees(np.array([3, 2, 5]))
-
-
-def test_simulated_users_hold_what_users_of_the_partition_held(town):
-    _, users, shards = town
-    own = shards.simulated_users(2)
-    original = shards.table(2, 3).original
-    assert np.array_equal(own.raw.features, users.raw.features[original])
-    assert np.array_equal(own.raw.labels, users.raw.labels[original])
-    assert np.array_equal(shards.simulated_labels(2), users.raw.labels[original])
 
 
 def test_partitions_that_are_not_there_are_refused(town):
