@@ -36,7 +36,7 @@ from tests.collect.small import (
     made,
     messages,
     rows_of,
-    serving,
+    served,
 )
 
 PROBLEM = "application/problem+json"
@@ -45,11 +45,10 @@ PROBLEM = "application/problem+json"
 def exchange(collection, *requests, **options):
     """The answers to requests that are sent one after the other: (method, path, arguments of httpx)."""
 
-    async def run():
-        async with serving(collection, **options) as client:
-            return [await client.request(method, path, **told) for method, path, told in requests]
+    async def sent(client):
+        return [await client.request(method, path, **told) for method, path, told in requests]
 
-    return asyncio.run(run())
+    return served(collection, sent, **options)
 
 
 def put(collection, round, node, credentials, body=None, **told):
@@ -144,32 +143,19 @@ def test_what_is_answered_closed_or_over_is_not_asked(collection, monkeypatch):
     assert over.json() == []
 
 
-def test_the_same_report_again_is_the_same(collection):
+def test_the_same_report_again_is_the_same_and_other_bytes_or_the_id_of_somebody_else_are_refused(collection):
     credentials, opened = asking(collection)
-    request = put(collection, opened, 3, credentials)
-    assert statuses(exchange(collection, request, request)) == [201, 200]
-    # A process that was started anew knows it too.
-    assert statuses(exchange(collection, request)) == [200]
-    assert collection.round(1).answered == 1
-
-
-def test_other_bytes_for_the_same_user_and_round_are_refused(collection):
-    credentials, opened = asking(collection)
-    first, second = messages(opened, [3])[3], messages(opened, [3])[3]
+    first, second = messages(opened, [5])[5], messages(opened, [5])[5]
     while first == second:
-        second = messages(opened, [3])[3]
-    other = envelope(collection, opened, 3, second)
-    assert statuses(
-        exchange(
-            collection,
-            put(collection, opened, 3, credentials, envelope(collection, opened, 3, first)),
-            put(collection, opened, 3, credentials, other),
-        )
-    ) == [201, 409]
-
-
-def test_a_report_id_of_somebody_else_is_refused(collection):
-    credentials, opened = asking(collection)
+        second = messages(opened, [5])[5]
+    once, other = (
+        put(collection, opened, 5, credentials, envelope(collection, opened, 5, each))
+        for each in (first, second)
+    )
+    assert statuses(exchange(collection, once, once, other)) == [201, 200, 409]
+    # A process that was started anew knows it too.
+    assert statuses(exchange(collection, once)) == [200]
+    assert collection.round(1).answered == 1
     taken, requests = "ab" * 16, []
     for node in (3, 4):
         told = put(collection, opened, node, credentials, envelope(collection, opened, node, report=taken))[2]
@@ -177,26 +163,17 @@ def test_a_report_id_of_somebody_else_is_refused(collection):
     assert statuses(exchange(collection, *requests)) == [201, 409]
 
 
-def test_a_closed_round_takes_nothing_new_and_still_knows_what_it_has(collection):
+def test_a_round_that_is_closed_meanwhile_takes_nothing_new_and_still_knows_what_it_has(collection):
     credentials, opened = asking(collection)
     stored, new = (put(collection, opened, node, credentials) for node in (3, 4))
-    exchange(collection, stored)
-    collection.close(1, force=True)
+
+    async def closed_meanwhile(client):
+        before = await client.request(stored[0], stored[1], **stored[2])
+        collection.close(1, force=True)
+        return before, await client.request(new[0], new[1], **new[2])
+
+    assert statuses(served(collection, closed_meanwhile)) == [201, 410]
     assert statuses(exchange(collection, stored, new)) == [200, 410]
-
-
-def test_a_round_is_closed_while_the_service_runs(collection):
-    credentials, opened = asking(collection)
-    first, second = (put(collection, opened, node, credentials) for node in (3, 4))
-
-    async def run():
-        async with serving(collection) as client:
-            before = await client.request(first[0], first[1], **first[2])
-            collection.close(1, force=True)
-            after = await client.request(second[0], second[1], **second[2])
-            return before.status_code, after.status_code
-
-    assert asyncio.run(run()) == (201, 410)
 
 
 def test_there_is_no_such_round(local):
@@ -385,15 +362,14 @@ def test_health_readiness_and_numbers(local):
 
 
 def test_a_database_that_is_gone_is_not_ready(local):
-    async def run():
-        async with serving(local) as client:
-            local.database.engine.dispose()
-            for file in local.folder.glob("collection.sqlite*"):
-                file.unlink()
-            local.folder.joinpath("collection.sqlite").mkdir()
-            return await client.get("/readyz")
+    async def removed(client):
+        local.database.engine.dispose()
+        for file in local.folder.glob("collection.sqlite*"):
+            file.unlink()
+        local.folder.joinpath("collection.sqlite").mkdir()
+        return await client.get("/readyz")
 
-    answer = asyncio.run(run())
+    answer = served(local, removed)
     assert answer.status_code == 503 and answer.headers["content-type"] == PROBLEM
 
 
@@ -470,14 +446,13 @@ def test_a_database_that_fails_once_does_not_end_retention(local, monkeypatch):
     monkeypatch.setattr("graphveil.collect.service.SWEEP", 0.001)
     monkeypatch.setattr(local, "delete_expired", sometimes)
 
-    async def run():
-        async with serving(local):
-            for _ in range(1000):
-                if len(swept) > 1:
-                    return
-                await asyncio.sleep(0.001)
+    async def until_swept(_):
+        for _ in range(1000):
+            if len(swept) > 1:
+                return
+            await asyncio.sleep(0.001)
 
-    asyncio.run(run())
+    served(local, until_swept)
     assert len(swept) > 1
 
 
@@ -509,31 +484,19 @@ def test_links_are_taken_and_read_back_and_foreign_pairs_are_refused(tmp_path, m
     round = collection.publish(Plan(mechanism=mechanism, epsilon=9.0, dims=12), later())
     sent, built = messages(round, range(12)), round.plan.build()
     degree = [] if mechanism == "link-rr" else [12 + 5]
-    foreign = {
-        "larger": [8, 9, *degree],
-        "own": [7, *degree],
-    }
+    # Pairs with larger numbers, and with oneself.
     wrong = [
         Reports(built, row_pointers(np.array([len(codes)])), None, np.array(codes, np.uint8)).to_bytes()
-        for codes in foreign.values()
+        for codes in ([8, 9, *degree], [7, *degree])
     ]
-    refused = exchange(
-        collection,
-        *(
-            put(collection, round, 7, credentials, envelope(collection, round, 7, message))
-            for message in wrong
-        ),
-    )
+
+    def give(node, message):
+        return put(collection, round, node, credentials, envelope(collection, round, node, message))
+
+    refused = exchange(collection, *(give(7, message) for message in wrong))
     assert statuses(refused) == [422, 422]
     assert all("pair that is not theirs" in each.json()["detail"] for each in refused)
-    taken = exchange(
-        collection,
-        *(
-            put(collection, round, node, credentials, envelope(collection, round, node, sent[node]))
-            for node in range(12)
-        ),
-    )
-    assert statuses(taken) == [201] * 12
+    assert statuses(exchange(collection, *(give(node, sent[node]) for node in range(12)))) == [201] * 12
     collection.close(1)
     read = collection.reports(1)
     assert read.asked == read.users == 12
@@ -545,16 +508,15 @@ def test_links_are_taken_and_read_back_and_foreign_pairs_are_refused(tmp_path, m
 def test_devices_keep_their_credentials_when_the_key_changes_and_questions_are_signed_by_it(local):
     credentials, round = asking(local)
 
-    async def run():
-        async with serving(local) as client:
-            before = await client.get("/v1/questions", headers=bearer(credentials[1]))
-            local.rotate()
-            after = await client.get("/v1/questions", headers=bearer(credentials[1]))
-            method, path, told = put(local, round, 1, credentials)
-            return before, after, await client.request(method, path, **told)
+    async def rotated(client):
+        before = await client.get("/v1/questions", headers=bearer(credentials[1]))
+        local.rotate()
+        after = await client.get("/v1/questions", headers=bearer(credentials[1]))
+        method, path, told = put(local, round, 1, credentials)
+        return before, after, await client.request(method, path, **told)
 
     old = local.key.public
-    before, after, sent = asyncio.run(run())
+    before, after, sent = served(local, rotated)
     by_old, by_new = (SignedQuestion.from_dict(each.json()[0]) for each in (before, after))
     assert by_old.payload == by_new.payload
     assert holds(old, by_old.signature, by_old.signed)

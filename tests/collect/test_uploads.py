@@ -14,13 +14,6 @@ from tests.collect.small import address, asking, bearer, envelope, made
 PREFIX = "/below"
 
 
-@pytest.fixture
-def collection(tmp_path):
-    opened = made(tmp_path / "c")
-    yield opened
-    opened.database.close()
-
-
 async def answers_of(app, requests, prefix=""):
     """Statuses, headers and bodies of answers, over ASGI."""
     transport = httpx.ASGITransport(app=app)
@@ -72,21 +65,21 @@ def test_under_a_prefix_there_are_the_same_answers(tmp_path):
     assert at_root == below
 
 
-def test_a_database_that_cannot_be_used_is_said_so(collection, monkeypatch):
-    (first, *_) = many_requests(collection)
+def test_a_database_that_cannot_be_used_is_said_so(local, monkeypatch):
+    (first, *_) = many_requests(local)
 
     def fails(*_, **__):
         raise StoreError("the disk is full")
 
     monkeypatch.setattr("graphveil.collect.writer.store", fails)
-    app = create_app(collection)
+    app = create_app(local)
     ((status, headers, body),) = asyncio.run(answers_of(app, [first]))
     assert status == 503 and headers["retry-after"] == "5"
     assert headers["content-type"] == "application/problem+json" and b"send the same again" in body
 
 
-def test_a_fault_of_the_collector_is_a_problem_too(collection, monkeypatch):
-    (path, whole, own), *_ = many_requests(collection)
+def test_a_fault_of_the_collector_is_a_problem_too(local, monkeypatch):
+    (path, whole, own), *_ = many_requests(local)
 
     def faulty(*_):
         raise RuntimeError("a number of somebody")
@@ -94,7 +87,7 @@ def test_a_fault_of_the_collector_is_a_problem_too(collection, monkeypatch):
     monkeypatch.setattr("graphveil.collect.service.find_members", faulty)
 
     async def run():
-        transport = httpx.ASGITransport(app=create_app(collection), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app=create_app(local), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://collector") as client:
             return [
                 await client.put(path, content=whole, headers=own),
@@ -107,10 +100,10 @@ def test_a_fault_of_the_collector_is_a_problem_too(collection, monkeypatch):
         assert "send the same again" in answer.json()["detail"] and "somebody" not in answer.text
 
 
-def test_headers_for_one_origin_do_not_stay_for_the_next_answer(collection):
-    (path, whole, own), *_ = many_requests(collection)
+def test_headers_for_one_origin_do_not_stay_for_the_next_answer(local):
+    (path, whole, own), *_ = many_requests(local)
     named = {**own, "Origin": "https://one.example"}
-    app = create_app(collection, origins=["https://one.example"])
+    app = create_app(local, origins=["https://one.example"])
     stored, again, without = asyncio.run(
         answers_of(app, [(path, whole, named), (path, whole, named), (path, whole, own)])
     )
@@ -120,8 +113,8 @@ def test_headers_for_one_origin_do_not_stay_for_the_next_answer(collection):
 
 
 @pytest.mark.parametrize("path", [None, "/v1/row"])
-def test_whoever_goes_before_the_end_leaves_nothing(collection, path):
-    (upload, whole, own), *_ = many_requests(collection)
+def test_whoever_goes_before_the_end_leaves_nothing(local, path):
+    (upload, whole, own), *_ = many_requests(local)
     parts = [
         {"type": "http.request", "body": whole[:40], "more_body": True},
         {"type": "http.disconnect"},
@@ -143,12 +136,12 @@ def test_whoever_goes_before_the_end_leaves_nothing(collection, path):
         "query_string": b"",
     }
     # No exception comes out of it: a server would write that down, with its traces.
-    asyncio.run(create_app(collection)(scope, receive, send))
+    asyncio.run(create_app(local)(scope, receive, send))
     assert [message["status"] for message in told if "status" in message] == [400]
-    assert collection.round(1).answered == 0
+    assert local.round(1).answered == 0
 
 
-def test_no_trace_is_made_of_a_request_though_the_process_has_a_tracer(collection, monkeypatch):
+def test_no_trace_is_made_of_a_request_though_the_process_has_a_tracer(local, monkeypatch):
     trace = pytest.importorskip("opentelemetry.trace", reason="nothing could make a trace")
     asked = []
 
@@ -158,6 +151,6 @@ def test_no_trace_is_made_of_a_request_though_the_process_has_a_tracer(collectio
             return trace.NoOpTracer()
 
     monkeypatch.setattr(trace, "get_tracer_provider", Noting)
-    requests = many_requests(collection)
-    asyncio.run(answers_of(create_app(collection), requests))
+    requests = many_requests(local)
+    asyncio.run(answers_of(create_app(local), requests))
     assert asked == []

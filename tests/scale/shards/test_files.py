@@ -50,25 +50,18 @@ def same_public_bytes(one, other):
 def test_an_external_sort_equals_sharding_in_memory(town_file, partitioner, small_chunks, tmp_path):
     graph, users = load(town_file, seed=3)
     write_shards(graph, tmp_path / "memory", partitions=4, users=users, partitioner=partitioner, seed=3)
-    options = {"partitions": 4, "partitioner": partitioner, "seed": 3}
-    if partitioner == "metis":
-        # So little memory is not for METIS.
-        options["max_memory"] = 1.0
-    else:
-        options["max_memory"] = TINY
+    # So little memory is not for METIS.
+    memory = 1.0 if partitioner == "metis" else TINY
+    options = {"partitions": 4, "partitioner": partitioner, "seed": 3, "max_memory": memory}
     shard_files(town_file, tmp_path / "disk", **options)
     assert same_public_bytes(tmp_path / "memory", tmp_path / "disk")
     again, held = load_whole(tmp_path / "disk")
     assert same_graph(graph, again) and same_users(users, held)
 
 
-def test_little_memory_takes_no_metis(town_file, tmp_path):
-    shards = shard_files(town_file, tmp_path / "s", partitions=3, max_memory=TINY)
+def test_little_memory_takes_no_metis_and_nothing_is_left_of_the_sorting(town_file, small_chunks, tmp_path):
+    shards = shard_files(town_file, tmp_path / "s", partitions=2, max_memory=TINY)
     assert shards.manifest.partitioner == "stream"
-
-
-def test_nothing_is_left_of_the_sorting(town_file, small_chunks, tmp_path):
-    shard_files(town_file, tmp_path / "s", partitions=2, max_memory=TINY)
     found = {file.name for file in (tmp_path / "s").iterdir()}
     assert found == {"graph.json", "part-0000", "part-0001", "users"}
 

@@ -71,14 +71,14 @@ def test_a_folder_without_a_manifest_was_not_written_to_its_end(folder):
 
 
 def test_what_is_no_json_or_of_another_version_is_said(folder):
+    change(folder, format=2)
+    refused(folder, "has the format 2, this graphveil reads 1")
     (folder / "graph.json").write_text("{")
     refused(folder, r"graph\.json is not JSON \(line 1, column 2\)")
     (folder / "graph.json").write_bytes(b"\xff\xfe")
     refused(folder, r"graph\.json is not UTF-8 text")
     (folder / "graph.json").write_text("[1]")
     refused(folder, "does not name its format")
-    change(folder, format=2)
-    refused(folder, "has the format 2, this graphveil reads 1")
 
 
 def test_fields_that_do_not_fit_are_named(folder):

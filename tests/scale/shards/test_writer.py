@@ -43,8 +43,8 @@ def test_sparse_features_and_ids_come_back(tmp_path):
     assert same_users(users, load_whole(tmp_path / "s")[1])
     ids = np.array([10**12, 7, 8])
     graph, _ = from_arrays(np.array([[0, 1]]), None, None, users=3, ids=ids)
-    write_shards(graph, tmp_path / "s", partitions=3)
-    again, _ = load_whole(tmp_path / "s")
+    write_shards(graph, tmp_path / "ids", partitions=3)
+    again, _ = load_whole(tmp_path / "ids")
     assert again.ids.tolist() == ids.tolist() and again.ids.dtype == np.int64
 
 
@@ -67,17 +67,17 @@ def test_a_partition_without_users_and_one_without_links(tmp_path):
 
 
 def test_users_are_numbered_by_partition_and_the_cut_counts_entries_into_others(small, tmp_path):
-    """A path of four users, 0-1-2-3, in two halves: one link of three is cut, at both of its ends."""
     graph, _ = small
     shards = write_shards(graph, tmp_path / "s", partitions=2, assignment=np.array([1, 0, 1, 0, 0, 1, 1]))
     assert shards.table(0, 1).original.tolist() == [1, 3, 4]
     assert shards.table(1, 2).original.tolist() == [0, 2, 5, 6]
     assert [part.first for part in shards.manifest.partitions] == [0, 3]
+    # A path of four users, 0-1-2-3, in two halves: one link of three is cut, at both of its ends.
     graph, _ = from_arrays(np.array([[0, 1], [1, 2], [2, 3]]), None, None)
-    shards = write_shards(graph, tmp_path / "s", partitions=2, assignment=np.array([0, 0, 1, 1]))
+    shards = write_shards(graph, tmp_path / "path", partitions=2, assignment=np.array([0, 0, 1, 1]))
     assert [part.cut for part in shards.manifest.partitions] == [1, 1]
     assert shards.manifest.cut == pytest.approx(2 / 6)
-    assert json.loads((tmp_path / "s/graph.json").read_text())["cut"] == pytest.approx(2 / 6)
+    assert json.loads((tmp_path / "path/graph.json").read_text())["cut"] == pytest.approx(2 / 6)
 
 
 def test_edges_are_plain_columns_and_public_files_hold_no_label_of_a_test_user_and_no_feature(
@@ -95,9 +95,8 @@ def test_edges_are_plain_columns_and_public_files_hold_no_label_of_a_test_user_a
     pairs = list(zip(*file.read().to_pydict().values(), strict=True))
     # Users 0, 1 and 2 of the ring; the repeat and the self-loop are gone.
     assert pairs == [(0, 1), (0, 4), (1, 0), (1, 2), (1, 5), (2, 1), (2, 3)]
-    graph, users = small
-    write_shards(graph, tmp_path / "s", partitions=1, users=users)
-    table = parquet.read_table(tmp_path / "s/part-0000/users.parquet")
+    write_shards(small[0], tmp_path / "one", partitions=1, users=small[1])
+    table = parquet.read_table(tmp_path / "one/part-0000/users.parquet")
     assert table.column_names == ["original", "degree", "label", "split", "id"]
     assert table.column("label").to_pylist() == [0, 1, 2, 0, -1, -1, -1]
     assert table.column("split").to_pylist() == [1, 1, 1, 2, 3, 3, 0]
