@@ -3,8 +3,6 @@
 What they measure in processes of their own is measured in this one; tests/slow starts the processes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The dense reference is the multi-bit mechanism, so that a ratio to it means something."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -67,11 +67,6 @@ def test_an_offer_that_is_none_is_refused(wrong):
         replace(OFFER, **wrong)
 
 
-def test_norms_are_as_long_as_the_range_allows():
-    assert OFFER.largest_norm == 2.0
-    assert replace(OFFER, dims=9, range=(-2.0, 1.0)).largest_norm == 6.0
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"excluded": (4,)}, {"subjects": ()}, {"subjects": ("secrets",)}, {"user": -1}, {"pseudonym": "x"}],
@@ -140,9 +135,11 @@ def test_what_is_asked_in_words(plan, words):
     assert what_is_asked(Plan(epsilon=1.0, **plan)) == words
 
 
-def test_terms_say_what_may_be_spent_excluded_and_given():
+def test_an_owner_reads_what_may_be_spent_excluded_and_given():
     assert terms_text(OFFER, Cap(2.0, 1e-6), (0, 3), True) == [
         "You will spend at most ε = 2 and δ = 1e-06 in it, for life.",
         "No answer may depend on attribute 0, 3.",
         "You give your row AS IT IS, without any noise: no ε describes that.",
     ]
+    assert OFFER.largest_norm == 2.0
+    assert replace(OFFER, dims=9, range=(-2.0, 1.0)).largest_norm == 6.0

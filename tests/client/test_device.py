@@ -51,12 +51,21 @@ def costs(device):
     return [line.costs for line in device.spendings()[0].lines]
 
 
-def test_an_answer_is_in_its_envelope(folder):
+def test_an_answer_is_in_its_envelope_and_in_another_collection_it_is_another(folder):
     sealed = device_in(folder).answer(COLLECTION, asked(values(), round=3), HELD)
     envelope = Envelope.from_bytes(sealed.envelope)
     assert (sealed.round, sealed.report, envelope.pseudonym) == (3, envelope.report, PSEUDONYM)
     reports = message_of(sealed, values())
     assert reports.users == 1 and reports.dims is not None
+    other = replace(WIDE, offer=replace(WIDE.offer, collection="c1" * 16), pseudonym="0e" * 16)
+    device = device_in(folder, WIDE)
+    device.agree(other)
+    one = device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    two = device.answer("c1" * 16, asked(wide(), collection="c1" * 16), WIDE_HELD)
+    first, second = (Envelope.from_bytes(sealed.envelope) for sealed in (one, two))
+    assert first.digest == second.digest
+    assert first.report != second.report and first.message != second.message
+    assert [spending.lifetime.epsilon for spending in device.spendings()] == [1.0, 1.0]
 
 
 def test_the_same_plan_has_the_same_bytes_for_any_row_in_any_round_and_costs_once(folder):
@@ -76,18 +85,6 @@ def test_a_changed_plan_has_noise_of_its_own_and_is_charged_until_the_cap_is_rea
     assert refusal(device.answer, COLLECTION, asked(wide(round=5)), WIDE_HELD) == "cap"
     # What was paid for is there all the same.
     device.answer(COLLECTION, asked(wide(round=2)), WIDE_HELD)
-
-
-def test_two_collections_get_answers_and_ids_of_their_own(folder):
-    other = replace(WIDE, offer=replace(WIDE.offer, collection="c1" * 16), pseudonym="0e" * 16)
-    device = device_in(folder, WIDE)
-    device.agree(other)
-    one = device.answer(COLLECTION, asked(wide()), WIDE_HELD)
-    two = device.answer("c1" * 16, asked(wide(), collection="c1" * 16), WIDE_HELD)
-    first, second = (Envelope.from_bytes(sealed.envelope) for sealed in (one, two))
-    assert first.digest == second.digest
-    assert first.report != second.report and first.message != second.message
-    assert [spending.lifetime.epsilon for spending in device.spendings()] == [1.0, 1.0]
 
 
 def test_a_look_costs_nothing_and_says_what_is_left(folder):
@@ -115,7 +112,7 @@ def test_a_look_at_a_question_about_links_says_what_one_costs_if_both_ends_answe
     assert (inquiry.claim, inquiry.link_at_most) == (Claim(1.5), most)
 
 
-def test_levels_are_decided_by_books_of_all_levels(folder):
+def test_levels_are_decided_by_books_of_all_levels_or_by_the_largest(folder):
     """With two levels, a plan that costs the second one too much is refused by users of the first as well."""
     cap = Cap(0.0, by_level=(1.0, 2.0))
     options = {"budgets": [1.0, 2.0]}
@@ -128,9 +125,6 @@ def test_levels_are_decided_by_books_of_all_levels(folder):
         (line,) = device.spendings()[0].lines
         assert (line.costs, line.spent) == ((1.0, 2.0), float(level))
         assert refusal(device.answer, COLLECTION, asked(more), held) == "cap"
-
-
-def test_without_budgets_by_level_the_largest_is_charged(folder):
     device = device_in(folder)
     plan = values(mechanism="ppm", epsilon=1.0, options={"budgets": [1.0, 3.0]})
     device.answer(COLLECTION, asked(plan), Held(row=ROW, level=1))

@@ -1,7 +1,5 @@
 """Taking part again: which agreement counts, and what came of a visit."""
 
-from __future__ import annotations
-
 import pytest
 
 from graphveil.channels.exact import Claim

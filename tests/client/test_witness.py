@@ -56,7 +56,7 @@ def test_one_process_at_a_time(folder, monkeypatch):
             pass
 
 
-def test_its_file_is_its_owners_alone_and_safe_from_power_cuts(folder):
+def test_its_file_is_its_owners_alone_and_safe_from_power_cuts_and_one_that_is_none_is_said(folder):
     with locked_witness(folder, "me"):
         pass
     assert stat.S_IMODE((folder / "me.sqlite").stat().st_mode) == 0o600
@@ -64,9 +64,6 @@ def test_its_file_is_its_owners_alone_and_safe_from_power_cuts(folder):
     # EXTRA: what is committed stays, even if the power fails right after.
     assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
     connection.close()
-
-
-def test_a_file_that_is_none_is_said(folder):
     (folder / "me.sqlite").write_bytes(b"something else" * 100)
     with pytest.raises(StoreError, match="nothing was answered"), locked_witness(folder, "me"):
         pass
@@ -100,14 +97,11 @@ def test_books_and_witness_in_one_folder_are_refused(folder, books, witnesses):
     assert not list(folder.rglob("*.sqlite"))
 
 
-def test_books_that_are_linked_into_the_folder_of_the_witness_are_refused(folder):
+def test_books_that_are_linked_to_the_witness_or_a_folder_that_leads_nowhere_are_refused(folder):
     (folder / "books").mkdir()
     (folder / "books" / "device.sqlite").symlink_to(folder / "witnesses" / "device.sqlite")
     with pytest.raises(InputError, match="must not lie in one another"):
         check_apart(folder / "books" / "device.sqlite", folder / "witnesses")
-
-
-def test_a_folder_that_leads_nowhere_is_said(folder):
     (folder / "loop").symlink_to(folder / "loop")
     with pytest.raises(StoreError, match="cannot be read or written"):
         Device(folder / "books" / "device.sqlite", witnesses=folder / "loop")

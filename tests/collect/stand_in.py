@@ -1,7 +1,5 @@
 """A collection in memory: people of a town who have enrolled, and devices whose answers are repeatable."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any

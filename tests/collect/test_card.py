@@ -1,7 +1,5 @@
 """The card of a result: gains with intervals over held-out users, and one honest sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

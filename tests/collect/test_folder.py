@@ -4,6 +4,7 @@ import pytest
 
 from graphveil.collect.folder import CollectionSettings, read_settings, write_settings
 from graphveil.errors import InputError
+from tests.refusals import check_refused
 from tests.together import each
 
 GOOD = {"id": "ab" * 16, "purpose": 'to "learn" — something\nnew', "epsilon": 2.0}
@@ -32,11 +33,6 @@ def test_settings_come_back_without_the_database_for_others(tmp_path):
 
 
 def test_settings_that_do_not_fit_are_refused():
-    def check(case):
-        wrong, sentence = case
-        with pytest.raises(InputError, match=sentence):
-            CollectionSettings(**{**GOOD, **wrong})
-
     cases = [
         ({"purpose": " "}, "purpose must be a text"),
         ({"epsilon": 0}, "epsilon must be a positive finite number, got 0"),
@@ -47,7 +43,7 @@ def test_settings_that_do_not_fit_are_refused():
         ({"volunteers": True}, "give dims and range"),
         ({"retention": 0}, "retention must be an integer of at least 1"),
     ]
-    each(cases, check)
+    check_refused(lambda wrong: CollectionSettings(**{**GOOD, **wrong}), cases)
 
 
 def test_a_file_that_holds_none_is_refused(tmp_path):

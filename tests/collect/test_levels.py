@@ -50,11 +50,13 @@ def collected():
         collection.database.close()
 
 
-def test_ppgnn_learns_from_a_collection_bit_for_bit(collected):
+def test_ppgnn_learns_bit_for_bit_and_names_the_budgets_of_levels_and_nobody_s_level(collected):
     collection, learned, _, _ = collected
     again = learned_alone(collection, learned)
     assert again.scores.tobytes() == learned.outcome.scores.tobytes()
     assert set(learned.scores) == {"method", "control", "structure"}
+    assert "ε = 1 or 2 by level" in collected[1].privacy().sentence
+    assert not any(b"level" in body for body in collected[3])
 
 
 def test_everybody_is_charged_what_the_least_strict_level_costs(collected):
@@ -63,11 +65,3 @@ def test_everybody_is_charged_what_the_least_strict_level_costs(collected):
     assert {each.left.epsilon for each in spendings} == {0.0}
     assert {each.lines[0].costs for each in spendings} == {(2.0,)}
     assert learned.books.total().epsilon == 2.0
-
-
-def test_the_statement_names_the_budgets_of_levels(collected):
-    assert "ε = 1 or 2 by level" in collected[1].privacy().sentence
-
-
-def test_no_enrolment_tells_a_level(collected):
-    assert not any(b"level" in body for body in collected[3])

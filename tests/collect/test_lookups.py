@@ -22,16 +22,13 @@ def linked(tmp_path):
     opened.database.close()
 
 
-def test_whoever_is_enrolled_gets_the_digests_of_everybody(linked):
+def test_whoever_is_enrolled_gets_the_digests_of_everybody_and_of_those_who_come_later(linked):
     credentials = enrolled(linked)
     stranger, found = looked_up(linked, {}, bearer(credentials[3]))
     assert stranger.status_code == 401
     assert found.content == people_digests(linked.settings.id, [f"p{number}" for number in range(12)])
     assert found.headers["content-type"] == "application/octet-stream"
     assert found.headers["cache-control"] == "no-store"
-
-
-def test_a_later_graph_has_more_people_behind_the_first(linked):
     credentials = enrolled(linked)
     (before,) = looked_up(linked, bearer(credentials[0]))
     linked.add_graph(people(14))

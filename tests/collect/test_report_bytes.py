@@ -40,15 +40,12 @@ def test_features():
     each(FEATURES, check)
 
 
-def test_whoever_is_silent_is_marked():
+def test_whoever_is_silent_is_marked_and_links_say_how_long_they_are():
     plan = Plan(mechanism="krr", epsilon=1.0, classes=4)
     reports, messages = sent_by(plan, np.arange(USERS) % 4, Ledger(USERS, 9.0))
     read = read_messages(plan.build(), np.array([6, 2]), [messages[6], messages[2]], USERS)
     who = np.isin(np.arange(USERS), [2, 6])
     assert read == reports.answered_by(who)
-
-
-def test_links_say_how_long_they_are():
     plan = Plan(mechanism="link-rr", epsilon=1.0, dims=USERS)
     indptr, indices = symmetric_csr(np.array([[0, 1], [1, 2], [2, 3], [5, 8]]), USERS)
     reports, messages = sent_by(plan, NeighbourLists(np.arange(USERS), indptr, indices), Ledger(USERS, 9.0))

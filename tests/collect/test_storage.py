@@ -11,7 +11,8 @@ from graphveil.mechanisms import Reports
 from graphveil.privacy import Plan, join_parts
 from graphveil.privacy.envelope import MAX_SECONDS
 from graphveil.privacy.plan import plan_digest
-from tests.collect.small import PLAN, arrived, asking, enrolled, later, made, messages, report_id, ring
+from tests.collect.small import PLAN, arrived, asking, enrolled, later, made, messages, ring
+from tests.refusals import check_refused
 
 
 def test_a_collection_is_opened_as_it_was_made_and_by_its_owner_alone(local):
@@ -80,22 +81,28 @@ def test_a_published_plan_is_frozen_and_published_once(local):
     assert [each.number for each in local.rounds()] == [1]
 
 
-def test_nobody_is_asked_who_has_not_enrolled(local):
+def test_what_nobody_could_answer_or_read_again_is_not_published(local, monkeypatch):
     local.invite()
     with pytest.raises(InputError, match="nobody would answer"):
         local.publish(PLAN, later())
-
-
-def test_a_round_in_the_past_is_refused(local):
     enrolled(local)
-    with pytest.raises(InputError, match="in the future"):
-        local.publish(PLAN, 1)
-
-
-def test_a_plan_that_no_device_answers_is_refused(local):
-    enrolled(local)
+    false = Plan(mechanism="ppm-printed", epsilon=1.0, dims=8, range=(0, 1), levels=2)
     with pytest.raises(ClaimError, match="no device answers"):
-        local.publish(Plan(mechanism="ppm-printed", epsilon=1.0, dims=8, range=(0, 1), levels=2), later())
+        local.publish(false, later())
+    model = {"kind": "linear", "weights": [[1 << 40] * 8] * 800, "bias": [0] * 800}
+    told = {"of": "class", "dims": 8, "range": (0.0, 1.0), "classes": 2, "model": model, "lists": [[0, 1]]}
+    large = Plan(mechanism="krr", epsilon=0.5, users=(3,), **told)
+    refused = [
+        (PLAN, 1, "in the future"),
+        (PLAN, MAX_SECONDS + 1, "must expire in the future, by the year 9999"),
+        (PLAN, 1 << 60, "must expire in the future, by the year 9999"),
+        (large, later(), "no device answers this plan: one user's part has"),
+    ]
+    check_refused(local.publish, refused)
+    monkeypatch.setattr("graphveil.privacy.plan.MAX_BYTES", 40)
+    check_refused(local.publish, [(PLAN, later(), "at most 40 are read")])
+    monkeypatch.undo()
+    assert local.rounds() == []
 
 
 def test_a_cap_is_spent_by_rounds_that_asked(local):
@@ -165,16 +172,6 @@ def test_forgetting_deletes_reports_and_marks_results(local):
     assert local.invite() == []
 
 
-def test_what_was_forgotten_is_gone_from_the_files(local):
-    _, opened = asking(local)
-    arrived(local, opened, range(12))
-    files = [local.folder / "collection.sqlite", local.folder / "collection.sqlite-wal"]
-    own = report_id(1, 3)
-    assert any(own in file.read_bytes() for file in files if file.exists())
-    local.forget(3)
-    assert not any(own in file.read_bytes() for file in files if file.exists())
-
-
 def test_actions_name_nobody(local):
     enrolled(local)
     local.forget(local.node_of("p3"))
@@ -203,16 +200,6 @@ def test_without_retention_nothing_is_deleted(local):
     assert local.delete_expired() == 0
 
 
-def test_rows_of_volunteers_are_a_panel(local):
-    enrolled(local, volunteer=True)
-    with local.database.writing() as connection:
-        for node in (5, 2):
-            row = np.full(8, node / 10)
-            assert store_row(connection, node, row.tobytes()) is ArrivalOutcome.STORED
-    panel = local.panel()
-    assert panel.users.tolist() == [2, 5] and panel.rows[:, 0].tolist() == [0.2, 0.5]
-
-
 def test_counts(local):
     enrolled(local)
     arrived(local, local.publish(PLAN, later()), [0, 4])
@@ -232,24 +219,6 @@ def test_a_row_beyond_the_range_moves_no_more_than_the_range(local):
     with local.database.writing() as connection:
         store_row(connection, 3, np.array([1e308, -1e308, 0.25, 0, 0, 0, 0, 1]).tobytes())
     assert local.panel().rows.tolist() == [[1, 0, 0.25, 0, 0, 0, 0, 1]]
-
-
-def test_a_plan_that_could_not_be_read_again_is_not_published(local, monkeypatch):
-    enrolled(local)
-    monkeypatch.setattr("graphveil.privacy.plan.MAX_BYTES", 40)
-    with pytest.raises(InputError, match="at most 40 are read"):
-        local.publish(PLAN, later())
-    monkeypatch.undo()
-    assert local.rounds() == []
-
-
-def test_a_plan_that_is_larger_than_a_device_reads_is_not_published(local):
-    enrolled(local)
-    model = {"kind": "linear", "weights": [[1 << 40] * 8] * 800, "bias": [0] * 800}
-    told = {"of": "class", "dims": 8, "range": (0.0, 1.0), "classes": 2, "model": model, "lists": [[0, 1]]}
-    with pytest.raises(InputError, match="no device answers this plan: one user's part has"):
-        local.publish(Plan(mechanism="krr", epsilon=0.5, users=(3,), **told), later())
-    assert local.rounds() == []
 
 
 def test_the_same_question_in_two_rounds_has_the_same_answer(local):
@@ -321,11 +290,3 @@ def test_a_log_that_is_still_read_is_said_to_hold_what_was_forgotten(local, monk
             hasty.forget(3)
     assert hasty.forget(3) == 0
     hasty.database.close()
-
-
-@pytest.mark.parametrize("expires", [MAX_SECONDS + 1, 1 << 60])
-def test_a_round_that_no_calendar_has_the_end_of_is_not_published(local, expires):
-    enrolled(local)
-    with pytest.raises(InputError, match="must expire in the future, by the year 9999"):
-        local.publish(PLAN, expires)
-    assert local.rounds() == []

@@ -135,15 +135,12 @@ def test_it_ends_in_predictions_for_everybody_and_a_card_that_forgetting_marks(w
     assert result.outdated
 
 
-def test_the_page_names_the_metrics_that_there_are():
+def test_the_page_names_the_metrics_and_says_of_what_was_not_run_that_it_was_not():
     metrics = Metrics()
     metrics.answered("/healthz", 200)
     text = metrics.text().decode()
     for name in re.findall(r"^\| `(\w+)", PAGE, re.MULTILINE):
         assert f"\n# TYPE {name}" in f"\n{text}", name
-
-
-def test_the_page_says_of_what_was_not_run_that_it_was_not():
     for what in ("That of Caddy was", "A unit of systemd,", "A compose file,"):
         assert re.search(rf"{what}\s+not\s+run\s+with\s+this\s+version", PAGE), what
 

@@ -1,7 +1,5 @@
 """The page about mechanisms says what the code computes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

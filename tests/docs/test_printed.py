@@ -1,7 +1,5 @@
 """Files of printed tables hold the experiments of the papers, and their tables show both numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from docs import printed as page
@@ -40,9 +38,6 @@ def test_the_graphs_and_columns_that_are_named_are_run_in_full():
     } == SOME
     known = {name: {each.labels[1] for each in paper_of(name).tables[0].cells} for name in SOME}
     assert [name for name in SOME if {each.labels[1] for each in cells[name]} - known[name]] == []
-
-
-def test_every_table_of_togl_that_learns_has_a_column_in_full():
     tables = {f"togl/{each.name}" for each in paper_of("togl").tables}
     # Seconds and memory are to be measured on a machine that does nothing else.
     assert tables - {"togl/table1", "togl/table8"} <= set(FULL)

@@ -1,7 +1,5 @@
 """Lines of veil's tables come from results of the experiments that they name."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from xml.etree import ElementTree
@@ -9,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from docs import results_file, veil_lines
-from docs.results_file import experiment, read, source_digest
+from docs.results_file import experiment, read
 from docs.tables import HERE
 from docs.veil_figure import veil_figure
 from docs.veil_lines import (
@@ -131,13 +129,6 @@ def test_the_short_table_has_lines_that_are_there(measured, monkeypatch):
     assert short_table().splitlines()[2:] == [
         "| citeseer | half | volunteers | 4 | 70.0 | 70.0 | +2.0 ± 1.0 | +2.0 ± 1.0 | +2.0 ± 1.0 |"
     ]
-
-
-def test_a_digest_is_that_of_the_folder_that_is_named(tmp_path):
-    (tmp_path / "a.py").write_text("1")
-    before = source_digest(tmp_path)
-    (tmp_path / "a.py").write_text("2")
-    assert before != source_digest(tmp_path) != source_digest()
 
 
 def test_the_drawing_is_the_one_that_its_code_makes_well_formed_and_for_light_and_dark():

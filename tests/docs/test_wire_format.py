@@ -92,7 +92,7 @@ def test_plans_are_written_as_the_page_shows_them_with_digests_of_the_fields_tha
     assert Plan.from_json(text).model.digest == hashlib.sha256(canonical(whole)).hexdigest()
 
 
-def test_the_fingerprint_of_a_part_follows_from_the_bytes_on_the_page():
+def test_sketches_parts_and_labels_are_written_and_identified_by_the_bytes_on_the_page():
     shown = next(
         line.strip()
         for line in PAGE.splitlines()
@@ -101,6 +101,14 @@ def test_the_fingerprint_of_a_part_follows_from_the_bytes_on_the_page():
     part = Plan.from_json(PLANS[0]).part([17])
     assert hashlib.sha256(shown.encode("ascii")).hexdigest() == part.build().fingerprint
     assert f"`{part.build().fingerprint}`" in PAGE
+    assert Plan.from_json(SKETCHED).to_json() == SKETCHED
+    shown = next(
+        line.strip() for line in PAGE.splitlines() if line.startswith("    {") and '"sketch"' in line
+    )
+    found = Plan.from_json(SKETCHED).build().fingerprint
+    assert hashlib.sha256(shown.encode("ascii")).hexdigest() == found
+    assert f"`{found}`" in PAGE
+    assert f"`{KRR.to_json()}`" in PAGE
 
 
 # A sketch of a row
@@ -147,16 +155,6 @@ def test_the_page_has_six_hashes_and_four_sketches_with_the_numbers_that_it_show
     lengths = [math.sqrt(float(square)) or 1.0 for *_, square in SUMS]
     found = np.concatenate([Plan.from_json(SKETCHED).build().sketch.of(row[None]) for row in given])
     np.testing.assert_allclose(found, expected / np.array(lengths)[:, None], rtol=1e-15)
-
-
-def test_sketches_are_written_and_identified_by_the_bytes_on_the_page():
-    assert Plan.from_json(SKETCHED).to_json() == SKETCHED
-    shown = next(
-        line.strip() for line in PAGE.splitlines() if line.startswith("    {") and '"sketch"' in line
-    )
-    found = Plan.from_json(SKETCHED).build().fingerprint
-    assert hashlib.sha256(shown.encode("ascii")).hexdigest() == found
-    assert f"`{found}`" in PAGE
 
 
 # Drawing: words in, codes out
@@ -228,11 +226,8 @@ def sample_by_the_page(plan, table, row, words):
     return dims, [draw_by_the_page(table[symbol], left.pop(0)) for symbol in symbols]
 
 
-def test_the_page_has_six_labels_and_three_rows_to_draw():
+def test_the_page_has_six_labels_and_their_codes():
     assert (len(DRAWN), len(SAMPLED)) == (6, 3)
-
-
-def test_labels_give_the_codes_that_the_page_shows():
     other, symbols = 977407917986947741, 3
     surplus = 2**62 - symbols * other
     assert f"s = {surplus}" in PAGE
@@ -245,9 +240,6 @@ def test_labels_give_the_codes_that_the_page_shows():
         ours.append(drawn.codes.tolist())
     assert by_the_page == DRAWN
     assert ours == [[int(code)] for *_, code in DRAWN]
-
-
-def test_whoever_has_no_label_sends_what_the_blinded_channel_gives():
     other = 2**62 // 3
     for word in (0, 3, 1 << 63, (1 << 64) - 1):
         u = word // 4
@@ -330,10 +322,6 @@ def test_digests_follow_from_the_bytes_on_the_page(plan):
     assert shown in ALONE
     digest = hashlib.sha256(shown.encode("ascii")).hexdigest()
     assert digest == plan_digest(plan) and f"`{digest}`" in PAGE
-
-
-def test_the_plan_of_a_label_is_written_as_the_page_shows_it():
-    assert f"`{KRR.to_json()}`" in PAGE
 
 
 def test_the_digests_of_people_the_token_and_the_credential_are_those_of_the_page():

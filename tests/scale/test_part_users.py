@@ -106,11 +106,13 @@ def test_an_error_crosses_as_it_is_and_nobody_is_asked_again(error):
     assert people.times == 1
 
 
-def test_an_overdraft_is_refused_and_other_plans_are_answered_still():
+def test_an_overdraft_is_refused_and_who_may_not_ask_says_so():
     users = SharedUsers(People(budget=1.5))
     with pytest.raises(BudgetError, match="costs epsilon 2"):
         reports(users.answer((PLAN.model_copy(update={"epsilon": 2.0}), EVERYBODY)))
     assert reports(users.answer((PLAN, EVERYBODY))).users == USERS
+    with pytest.raises(EngineError, match="nobody answers questions here"):
+        ProcessWorkers().run(asks, [None], None)
 
 
 def test_an_error_that_nobody_thought_of_says_nothing_of_what_users_hold():
@@ -176,11 +178,6 @@ def test_a_worker_is_answered_over_its_connection_and_lost_where_it_is_gone():
     people = People()
     assert _listen([here], None, SharedUsers(people).answer) == "worker 0 ended"
     assert people.times == 1
-
-
-def test_workers_who_may_not_ask_say_so():
-    with pytest.raises(EngineError, match="nobody answers questions here"):
-        ProcessWorkers().run(asks, [None], None)
 
 
 def asks(task, collective, caller):

@@ -73,11 +73,15 @@ def test_no_more_are_computed_at_a_time_than_asked_for(engine, tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-def test_an_error_is_raised_as_it_was_and_its_call_not_repeated(pool, tmp_path):
+def test_an_error_is_raised_as_it_was_not_repeated_and_what_was_finished_before_a_stop_counts(pool, tmp_path):
     with pytest.raises(InputError) as raised:
         pool.submit(note_and_refuse, str(tmp_path / "tries")).result()
     assert str(raised.value) == "give epsilon" and "in note_and_refuse" in raised.value.__notes__[0]
     assert (tmp_path / "tries").read_text() == "x"
+    future = pool.submit(abs, -3)
+    future.result()
+    pool.stop()
+    assert future.result() == 3
 
 
 def test_a_call_whose_worker_is_killed_is_repeated(pool, tmp_path, capfd):
@@ -107,13 +111,6 @@ def test_what_is_stopped_ends_at_once_and_others_can_be_started(engine, tmp_path
             pool.submit(abs, -1)
         assert give().submit(abs, -2).result() == 2
         until(lambda: not any(Path(f"/proc/{each.name}").exists() for each in tmp_path.iterdir()))
-
-
-def test_what_was_finished_before_a_stop_counts(pool):
-    future = pool.submit(abs, -3)
-    future.result()
-    pool.stop()
-    assert future.result() == 3
 
 
 def test_what_cannot_be_computed_is_a_sentence():

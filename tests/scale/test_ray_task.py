@@ -42,11 +42,8 @@ def break_off():
     raise UnpicklableError("broken", 2)
 
 
-def test_a_call_is_computed():
+def test_an_error_is_the_same_as_is_a_result():
     assert called(divmod, 7, 2) == (3, 1)
-
-
-def test_an_error_is_the_same_and_tells_where_it_came_from():
     with pytest.raises(InputError) as raised:
         called(refuse)
     assert str(raised.value) == "give epsilon"
@@ -81,9 +78,6 @@ def test_folder_and_variables_are_those_of_the_sender(tmp_path, monkeypatch):
     assert called(os.getcwd, sender=sender) == str(tmp_path)
     assert called(os.getenv, "GRAPHVEIL_DATA", sender=sender) == "graphs"
     assert called(os.getenv, "GRAPHVEIL_CACHE", sender=sender) is None
-
-
-def test_a_folder_that_is_not_there_is_no_error(tmp_path):
     sender = replace(Sender.here(), folder=str(tmp_path / "nowhere"))
     assert called(os.getcwd, sender=sender) == str(tmp_path)
 

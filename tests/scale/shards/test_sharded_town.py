@@ -105,13 +105,10 @@ def test_features_tell_as_in_memory(town):
     assert np.abs(np.sort(telling, axis=0)[:-1] - PLAN.rarely).max() < 0.067
 
 
-def test_more_partitions_than_neighbourhoods_leave_some_empty(tmp_path):
+def test_partitions_may_be_empty_or_without_what_users_hold(tmp_path):
     shards = write_town(Town(users=170), tmp_path / "town", partitions=7)
     assert [part.users for part in shards.manifest.partitions] == [0, 40, 0, 40, 0, 40, 50]
     assert load_whole(tmp_path / "town")[1].raw.features.shape == (170, 64)
-
-
-def test_without_what_users_hold_it_is_public_alone(tmp_path):
     write_town(Town(users=800), tmp_path / "town", partitions=3, simulated=False)
     graph, users = load(tmp_path / "town")
     assert users.raw.features is None and graph.feature_count == 64

@@ -44,14 +44,11 @@ def test_load_takes_the_folder_of_a_small_one_and_the_catalogue_describes_it(tow
     assert listing.where == "3 shards"
 
 
-def test_load_finds_a_folder_by_a_name_without_slashes(town, monkeypatch):
+def test_load_finds_a_folder_by_a_name_that_is_not_known(town, monkeypatch):
     graph, _, folder = town
     folder.rename(folder.with_name("mine"))
     monkeypatch.chdir(folder.parent)
     assert same_graph(graph, load("mine")[0])
-
-
-def test_a_known_name_is_no_folder(town, monkeypatch):
     monkeypatch.chdir(town[2].parent)
     assert load("town", users=200)[0].node_count == 200
 

@@ -58,14 +58,6 @@ def test_dense_features_keep_their_type(tmp_path):
     each([bool, np.uint8, np.int16, np.float32, np.float64], check)
 
 
-def test_a_partition_without_users_and_one_without_links(tmp_path):
-    graph, _ = from_arrays(np.array([[0, 1]]), None, None, users=4)
-    shards = write_shards(graph, tmp_path / "s", partitions=4, assignment=np.array([0, 0, 2, 2]))
-    assert [part.users for part in shards.manifest.partitions] == [2, 0, 2, 0]
-    assert [part.entries for part in shards.manifest.partitions] == [2, 0, 0, 0]
-    assert same_graph(graph, load_whole(tmp_path / "s")[0])
-
-
 def test_users_are_numbered_by_partition_and_the_cut_counts_entries_into_others(small, tmp_path):
     graph, _ = small
     shards = write_shards(graph, tmp_path / "s", partitions=2, assignment=np.array([1, 0, 1, 0, 0, 1, 1]))
@@ -110,7 +102,7 @@ def test_without_users_nothing_of_theirs_is_written(small, tmp_path):
     assert users.raw.features is None and np.array_equal(users.raw.labels, small[0].labels)
 
 
-def test_nothing_but_the_format_is_left_in_the_folder(small, tmp_path):
+def test_nothing_but_the_format_and_the_source_is_written(small, tmp_path):
     write_shards(small[0], tmp_path / "s", partitions=1, users=small[1])
     found = sorted(str(file.relative_to(tmp_path / "s")) for file in (tmp_path / "s").rglob("*.*"))
     assert found == [
@@ -119,6 +111,8 @@ def test_nothing_but_the_format_is_left_in_the_folder(small, tmp_path):
         "part-0000/users.parquet",
         "users/part-0000.parquet",
     ]
+    write_shards(small[0], tmp_path / "s", partitions=1, seed=3, source={"name": "mine", "seed": 8})
+    assert open_shards(tmp_path / "s").manifest.source == {"partition_seed": 3, "name": "mine", "seed": 8}
 
 
 def test_the_same_graph_and_seed_write_the_same_bytes(tmp_path):
@@ -128,11 +122,6 @@ def test_the_same_graph_and_seed_write_the_same_bytes(tmp_path):
     files = [file.relative_to(tmp_path / "a") for file in (tmp_path / "a").rglob("*.*")]
     assert len(files) == 10
     assert all((tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes() for file in files)
-
-
-def test_the_source_is_written_down(small, tmp_path):
-    write_shards(small[0], tmp_path / "s", partitions=1, seed=3, source={"name": "mine", "seed": 8})
-    assert open_shards(tmp_path / "s").manifest.source == {"partition_seed": 3, "name": "mine", "seed": 8}
 
 
 def refused(words, tmp_path, graph, **options):
