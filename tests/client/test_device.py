@@ -51,12 +51,15 @@ def costs(device):
     return [line.costs for line in device.spendings()[0].lines]
 
 
-def test_an_answer_is_in_its_envelope_and_in_another_collection_it_is_another(folder):
+def test_an_answer_is_in_its_envelope(folder):
     sealed = device_in(folder).answer(COLLECTION, asked(values(), round=3), HELD)
     envelope = Envelope.from_bytes(sealed.envelope)
     assert (sealed.round, sealed.report, envelope.pseudonym) == (3, envelope.report, PSEUDONYM)
     reports = message_of(sealed, values())
     assert reports.users == 1 and reports.dims is not None
+
+
+def test_two_collections_get_answers_and_ids_of_their_own(folder):
     other = replace(WIDE, offer=replace(WIDE.offer, collection="c1" * 16), pseudonym="0e" * 16)
     device = device_in(folder, WIDE)
     device.agree(other)
@@ -140,9 +143,6 @@ def test_links_are_answered_by_the_owner_of_the_device(folder):
     assert reports.codes.size == 0 or int(reports.codes.max()) < USER
 
 
-# What is put down
-
-
 def test_the_file_is_the_owners_alone_and_holds_no_value_of_the_row(folder):
     device = device_in(folder)
     device.answer(COLLECTION, asked(values()), HELD)
@@ -219,9 +219,6 @@ def test_a_device_does_not_show_what_it_holds(folder):
     assert digits_of_row(shown) == [] and credential not in shown
 
 
-# Renewal
-
-
 def test_a_cap_is_for_life(folder):
     device_in(folder).answer(COLLECTION, asked(values(epsilon=4.0)), HELD)
     later = device_in(folder, now=NOW + 10_000 * 86_400)
@@ -249,9 +246,6 @@ def test_a_clock_that_is_set_back_gives_nothing_back(folder):
     later.answer(COLLECTION, asked(values(epsilon=4.0), **late), HELD)
     back = device_in(folder, monthly, now=NOW)
     assert refusal(back.answer, COLLECTION, asked(values(round=2), **late), HELD) == "cap"
-
-
-# Backups
 
 
 def test_books_from_an_old_backup_answer_nothing(folder):
@@ -362,9 +356,6 @@ def test_after_a_recovery_the_lost_books_are_the_old_ones(folder):
     assert refusal(device.answer, COLLECTION, asked(wide(round=2)), WIDE_HELD) == "memory"
 
 
-# Volunteers
-
-
 def test_a_row_is_given_by_consent_alone_and_put_down_first(folder):
     with pytest.raises(PrivacyError, match="did not agree at enrolment to give the raw row"):
         device_in(folder).give_row(COLLECTION, HELD)
@@ -375,9 +366,6 @@ def test_a_row_is_given_by_consent_alone_and_put_down_first(folder):
     # A value that is missing is given as the middle.
     row = [float("nan"), float("inf"), -float("inf"), 7.0]
     assert volunteer.give_row(COLLECTION, Held(row=row)) == [0.5, 1.0, 0.0, 7.0]
-
-
-# Several at once
 
 
 def test_threads_with_one_file_draw_one_answer(folder):

@@ -10,10 +10,11 @@ from threading import Event, Thread
 
 import pytest
 
-from graphveil import InputError
 from graphveil.client import Http, Response
 from graphveil.client.transport import patiently
 from graphveil.errors import ServerError
+from tests.refusals import check_refused
+from tests.together import each
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -93,6 +94,13 @@ def hostile(head, *more):
         thread.join()
 
 
+def failure(said, head, *more, **options):
+    """What is said of a server that answers so."""
+    with hostile(head, *more) as (server, _), pytest.raises(ServerError, match=said) as caught:
+        Http(server, **options)("GET", "/")
+    return str(caught.value)
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -119,11 +127,7 @@ def test_chunks_without_end_are_not_read_to_the_end_and_small_ones_cost_no_more(
     ids=["chunks", "body", "headers", "status", "continue"],
 )
 def test_a_server_that_drips_is_left(head, drip):
-    with (
-        hostile(head, drip, 0.05) as (server, _),
-        pytest.raises(ServerError, match="takes too long|timed out"),
-    ):
-        Http(server, deadline=0.3)("GET", "/")
+    failure("takes too long|timed out", head, drip, 0.05, deadline=0.3)
 
 
 @pytest.mark.parametrize(
@@ -132,26 +136,17 @@ def test_a_server_that_drips_is_left(head, drip):
     ids=["continue", "trailers"],
 )
 def test_heads_without_end_are_not_read_to_the_end(head, more):
-    with (
-        hostile(head, more * 1000, 0) as (server, _),
-        pytest.raises(ServerError, match="more than 32768 bytes"),
-    ):
-        Http(server)("GET", "/")
+    failure("more than 32768 bytes", head, more * 1000, 0)
 
 
-@pytest.mark.parametrize("size", [b"-5", b"-ffffffffffffffffffff", b"f" * 40, b"x"])
-def test_a_chunk_of_no_size_is_no_answer(size):
-    with hostile(CHUNKED + size + b"\r\n{}\r\n0\r\n\r\n") as (server, _), pytest.raises(ServerError):
-        Http(server)("GET", "/")
+def test_a_chunk_of_no_size_is_no_answer():
+    sizes = [b"-5", b"-ffffffffffffffffffff", b"f" * 40, b"x"]
+    each(sizes, lambda size: failure(None, CHUNKED + size + b"\r\n{}\r\n0\r\n\r\n"))
 
 
 def test_of_a_status_line_that_is_none_only_the_beginning_is_said():
-    with (
-        hostile(b"x\x1b[2J" * 5000 + b"\r\n\r\n") as (server, _),
-        pytest.raises(ServerError, match="cannot be reached") as caught,
-    ):
-        Http(server)("GET", "/")
-    assert len(str(caught.value)) < 1000 and "\x1b" not in str(caught.value)
+    said = failure("cannot be reached", b"x\x1b[2J" * 5000 + b"\r\n\r\n")
+    assert len(said) < 1000 and "\x1b" not in said
 
 
 def test_an_answer_that_is_compressed_is_not_expanded():
@@ -178,8 +173,7 @@ def test_of_a_long_refusal_only_the_beginning_is_read():
     ],
 )
 def test_an_answer_that_breaks_off_is_no_answer(answer, said):
-    with hostile(answer) as (server, _), pytest.raises(ServerError, match=said):
-        Http(server)("GET", "/v1/collection")
+    failure(said, answer)
 
 
 def test_a_server_that_is_not_there_is_said():
@@ -188,17 +182,10 @@ def test_a_server_that_is_not_there_is_said():
     assert caught.value.status == 0
 
 
-@pytest.mark.parametrize(
-    "address", ["collect.example.org", "ftp://a.org", "http://", "https://a.org/?q=1", "http://[::1"]
-)
-def test_what_is_no_address_is_refused(address):
-    with pytest.raises(InputError, match="must be an address like https"):
-        Http(address)
-
-
-def test_other_machines_are_reached_by_https_only():
-    with pytest.raises(InputError, match="use https"):
-        Http("http://collect.example.org")
+def test_what_is_no_address_is_refused_and_other_machines_are_reached_by_https_only():
+    wrong = ["collect.example.org", "ftp://a.org", "http://", "https://a.org/?q=1", "http://[::1"]
+    refused = [(address, "must be an address like https") for address in wrong]
+    check_refused(Http, [*refused, ("http://collect.example.org", "use https")])
     Http("https://collect.example.org")
     Http("http://[::1]:8000")
 

@@ -12,7 +12,8 @@ import graphveil.client
 import graphveil.client.device as device_module
 from graphveil import InputError, Plan, Reports
 from graphveil.channels.exact import Claim
-from graphveil.client import Calls, Cap, Held, Response, enrol, give_row, visit
+from graphveil.client import Calls, Cap, Held, Response, Visited, enrol, give_row, visit
+from graphveil.client.visit import VisitSummary, check_links, known_agreement
 from graphveil.errors import RefusalError, ServerError
 from graphveil.privacy import Envelope, Invitation
 from graphveil.privacy.credential import credential_hash
@@ -173,9 +174,6 @@ def test_a_server_that_has_another_answer_says_so(folder):
 
     (seen,) = visit(device, calls(stale), COLLECTION, HELD)
     assert (seen.status, seen.delivered, seen.said) == (409, False, "other")
-
-
-# Every path from the row to bytes that leave is charged first
 
 
 class Watching:
@@ -388,9 +386,6 @@ def test_enrolling_again_after_a_change_is_the_same(folder):
     assert len(device.agreements()) == 1 and len(device.keys(COLLECTION)) == 2
 
 
-# The collector's count of answers is a second witness
-
-
 def set_back(folder, server):
     """A device whose whole disk is restored to a time when it had answered one round of two."""
     device = enrolled(folder, server)
@@ -477,3 +472,43 @@ def test_answers_that_were_charged_and_never_arrived_are_no_loss_of_memory(folde
         device.answer(COLLECTION, asked(values(round=number)), HELD)
     server.counted = Response(200, b'{"answered": 0}')
     assert outcome(visit(device, calls(server), COLLECTION, HELD)) == [True, True]
+
+
+@pytest.fixture
+def device(folder):
+    return new_device(folder)
+
+
+def test_an_agreement_is_known_by_its_server_and_holds(device):
+    server = calls(Server())
+    assert known_agreement(device, server, URL, INVITATION.token()) is None
+    enrol(device, server, URL, INVITATION.token(), HELD, clock=lambda: NOW - 10)
+    assert known_agreement(device, server, URL, None) == AGREEMENT
+    with pytest.raises(InputError, match="takes part in no collection of http://other yet"):
+        known_agreement(device, server, "http://other", None)
+    with pytest.raises(InputError, match="without a list of links"):
+        check_links(AGREEMENT, Held(neighbour_ids=("p3",)))
+
+
+def test_a_visit_is_summed_up_from_the_books(device):
+    server = calls(Server(plans=[values()]))
+    enrol(device, server, URL, INVITATION.token(), HELD, clock=lambda: NOW - 10)
+    summary = VisitSummary.of(device, COLLECTION, visit(device, server, COLLECTION, HELD), False)
+    assert not summary.failed and summary.left.epsilon == 3.0
+    assert summary.sentences == [
+        "Round 1: answered, and kept by the collector.",
+        "Spent in this collection: ε = 1; left of the cap: 3; spent by this device in all: 1.",
+    ]
+    assert summary.to_dict()["questions"] == [
+        {"round": 1, "epsilon": 1.0, "delivered": True, "status": 201, "refused": None}
+    ]
+
+
+def test_books_in_doubt_are_said_once_and_nothing_is_left():
+    doubt = RefusalError("memory", "the books are old")
+    told = {"row_given": False, "doubt": doubt, "left": Claim(0.0, 0.0), "lifetime": Claim(1.0, 0.0)}
+    for questions in ((), (Visited(None, doubt),)):
+        summary = VisitSummary(COLLECTION, questions, spent_in_all=1.0, **told)
+        assert summary.failed and not summary.claim_broken
+        assert summary.sentences[-1] == "Spent in this collection: at least ε = 1."
+        assert summary.sentences.count("Refused (memory): the books are old.") == 1

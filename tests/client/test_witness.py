@@ -82,9 +82,6 @@ def test_a_witness_with_a_value_of_another_type_is_said(folder, damage):
         pass
 
 
-# Apart from the books
-
-
 @pytest.mark.parametrize(
     ("books", "witnesses"),
     [("a", "a"), ("a", "a/witnesses"), ("a/b", "a"), ("link", "a/b"), ("a", "link/b"), ("b", "sub/../b/c")],

@@ -60,11 +60,15 @@ def test_another_mechanism_is_refused_with_what_to_run(collection, source):
     assert collection.rounds() == []
 
 
-def test_a_plan_is_published_once_it_was_audited_with_this_code_and_name(collection, source):
+def test_it_is_published_once_its_plan_was_audited_and_no_other_plan(collection, source):
     collection.keep_audit(_plan(), HELD)
     assert collection.publish(_plan(), later()).number == 1
     with pytest.raises(InputError, match="was not audited"):
         collection.publish(_plan(epsilon=0.5), later())
+
+
+def test_an_audit_of_other_code_does_not_count(collection, source):
+    collection.keep_audit(_plan(), HELD)
     source.write_text(FILE.replace("epsilon / dims", "epsilon / dims / 2"))
     load_entry(f"{source}:mine")
     with pytest.raises(InputError, match="was not audited"):
@@ -82,12 +86,12 @@ def test_an_audit_that_did_not_hold_is_not_kept(collection, source, leaks, monke
 def test_a_mechanism_of_the_package_is_published_without_an_audit_and_one_that_takes_its_name_is_not(
     collection, monkeypatch
 ):
+    assert collection.publish(PLAN, later()).number == 1
     own = entry("multibit")
     changed = replace(own, build=lambda **settings: own.build(**settings))
     monkeypatch.setitem(registry._entries._items, "multibit", changed)
     with pytest.raises(InputError, match="does not come with graphveil"):
-        collection.publish(PLAN, later())
-    assert collection.publish(PLAN, later()).number == 1
+        collection.publish(PLAN.model_copy(update={"round": 2}), later())
 
 
 def test_a_path_names_nothing_on_other_machines(collection, source):

@@ -107,9 +107,6 @@ def test_people_without_links_come_from_a_table_and_links_in_the_open_are_refuse
         check_links(ring(4), settings)
 
 
-# Who is asked for a label
-
-
 LABELS = np.array([0, 1, -1, -1, -1, -1, -1, -1])
 
 

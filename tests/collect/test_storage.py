@@ -81,10 +81,13 @@ def test_a_published_plan_is_frozen_and_published_once(local):
     assert [each.number for each in local.rounds()] == [1]
 
 
-def test_what_nobody_could_answer_or_read_again_is_not_published(local, monkeypatch):
+def test_nobody_is_asked_who_has_not_enrolled(local):
     local.invite()
     with pytest.raises(InputError, match="nobody would answer"):
         local.publish(PLAN, later())
+
+
+def test_what_nobody_could_answer_or_read_again_is_not_published(local, monkeypatch):
     enrolled(local)
     false = Plan(mechanism="ppm-printed", epsilon=1.0, dims=8, range=(0, 1), levels=2)
     with pytest.raises(ClaimError, match="no device answers"):

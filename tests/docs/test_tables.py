@@ -11,25 +11,16 @@ from docs.demo_figure import demo_figure
 from docs.layouts import EARLIER_NOTE, LAYOUTS, SOME_EARLIER, Crossed, Listed, gain, number, signed, text
 from docs.links_figure import links_figure
 from docs.printed import PRINTED
-from docs.results_file import COLUMNS, EARLIER, experiment, names, read, source_digest, write
+from docs.results_file import EARLIER, experiment, names, read, source_digest, write
 from docs.tables import PAGES, SOURCES, named, rewritten
 from graphveil.errors import GraphveilError
 from graphveil.experiments import Experiment, run_experiment
 from graphveil.methods import METHODS
+from tests.docs.conftest import line
 
 # Half a minute of fits: tests/slow has it.
 LONG = ("advised-all",)
 INTERVALS = {"mean": ("low", "high"), "gain": ("gain_low", "gain_high")}
-
-
-def line(**given: str) -> dict[str, str]:
-    return {**dict.fromkeys(COLUMNS, ""), **given}
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_file, "FOLDER", tmp_path)
-    return tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from docs import results_file, veil_lines
+from docs import veil_lines
 from docs.results_file import experiment, read
 from docs.tables import HERE
 from docs.veil_figure import veil_figure
@@ -50,12 +50,6 @@ def told(**more):
         "privacy": {"panel": {"users": 300, "raw": True}},
         **more,
     }
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_file, "FOLDER", tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

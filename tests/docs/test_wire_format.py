@@ -111,8 +111,6 @@ def test_sketches_parts_and_labels_are_written_and_identified_by_the_bytes_on_th
     assert f"`{KRR.to_json()}`" in PAGE
 
 
-# A sketch of a row
-
 SKETCHED = next(line.strip() for line in PAGE.splitlines() if line.startswith('    {"mechanism":"privunit"'))
 HASHES = re.findall(r"^\| (\d) \| `([0-9A-F]{16})` \| (\d) \| (-?1) \|$", PAGE, re.MULTILINE)
 SUMS = re.findall(r"^\| ([-\d.NaInfity ]+) \| ([-\d. ]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE)
@@ -156,8 +154,6 @@ def test_the_page_has_six_hashes_and_four_sketches_with_the_numbers_that_it_show
     found = np.concatenate([Plan.from_json(SKETCHED).build().sketch.of(row[None]) for row in given])
     np.testing.assert_allclose(found, expected / np.array(lengths)[:, None], rtol=1e-15)
 
-
-# Drawing: words in, codes out
 
 KRR = Plan(mechanism="krr", epsilon=1.0, classes=3, users=(7,))
 DRAWN = re.findall(
@@ -282,8 +278,6 @@ def test_alias_tables_are_made_as_the_page_says(channel):
         drawn = channel.respond(np.full(50, row), DrawnBits(words.copy()))
         assert drawn.tolist() == [draw_by_the_page(counts, int(word)) for word in words]
 
-
-# Messages, digests, questions, envelopes
 
 PRIVATE = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
 

@@ -109,8 +109,8 @@ def test_partitions_may_be_empty_or_without_what_users_hold(tmp_path):
     shards = write_town(Town(users=170), tmp_path / "town", partitions=7)
     assert [part.users for part in shards.manifest.partitions] == [0, 40, 0, 40, 0, 40, 50]
     assert load_whole(tmp_path / "town")[1].raw.features.shape == (170, 64)
-    write_town(Town(users=800), tmp_path / "town", partitions=3, simulated=False)
-    graph, users = load(tmp_path / "town")
+    write_town(Town(users=800), tmp_path / "public", partitions=3, simulated=False)
+    graph, users = load(tmp_path / "public")
     assert users.raw.features is None and graph.feature_count == 64
 
 

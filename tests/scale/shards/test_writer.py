@@ -103,7 +103,8 @@ def test_without_users_nothing_of_theirs_is_written(small, tmp_path):
 
 
 def test_nothing_but_the_format_and_the_source_is_written(small, tmp_path):
-    write_shards(small[0], tmp_path / "s", partitions=1, users=small[1])
+    source = {"name": "mine", "seed": 8}
+    write_shards(small[0], tmp_path / "s", partitions=1, users=small[1], seed=3, source=source)
     found = sorted(str(file.relative_to(tmp_path / "s")) for file in (tmp_path / "s").rglob("*.*"))
     assert found == [
         "graph.json",
@@ -111,8 +112,7 @@ def test_nothing_but_the_format_and_the_source_is_written(small, tmp_path):
         "part-0000/users.parquet",
         "users/part-0000.parquet",
     ]
-    write_shards(small[0], tmp_path / "s", partitions=1, seed=3, source={"name": "mine", "seed": 8})
-    assert open_shards(tmp_path / "s").manifest.source == {"partition_seed": 3, "name": "mine", "seed": 8}
+    assert open_shards(tmp_path / "s").manifest.source == {"partition_seed": 3, **source}
 
 
 def test_the_same_graph_and_seed_write_the_same_bytes(tmp_path):
