@@ -1,6 +1,7 @@
 """What is agreed on at enrolment is checked when it is made."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -22,21 +23,27 @@ from tests.together import together
 DAY = 86_400
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"epsilon": -1.0},
-        {"epsilon": float("inf")},
-        {"epsilon": 1.0, "delta": 1.0},
-        {"epsilon": 1.0, "by_level": ()},
-        {"epsilon": 1.0, "by_level": (1.0, -1.0)},
-        {"epsilon": 1.0, "renewal_days": 0},
-        {"epsilon": 1.0, "renewal_days": 1.5},
+WRONG = {
+    Cap: [
+        *({"epsilon": -1.0}, {"epsilon": float("inf")}, {"epsilon": 1.0, "delta": 1.0}),
+        *({"epsilon": 1.0, "by_level": ()}, {"epsilon": 1.0, "by_level": (1.0, -1.0)}),
+        *({"epsilon": 1.0, "renewal_days": 0}, {"epsilon": 1.0, "renewal_days": 1.5}),
     ],
-)
-def test_a_cap_that_is_none_is_refused(wrong):
+    partial(replace, OFFER): [
+        *({"dims": 0}, {"range": None}, {"range": (1.0, 1.0)}, {"purpose": ""}, {"purpose": "a" * 2001}),
+        *({"key": b"short"}, {"collection": "c0"}, {"classes": -1}, {"classes": 1 << 40}),
+        *({"people": -1}, {"people": 1 << 50}),
+    ],
+    partial(replace, AGREEMENT): [
+        *({"excluded": (4,)}, {"subjects": ()}, {"subjects": ("secrets",)}, {"user": -1}, {"pseudonym": "x"}),
+    ],
+}
+
+
+@together(("make", "told"), [(make, told) for make, wrong in WRONG.items() for told in wrong])
+def test_a_cap_an_offer_or_an_agreement_that_is_none_is_refused(make, told):
     with pytest.raises(InputError):
-        Cap(**wrong)
+        make(**told)
 
 
 def test_periods_are_counted_from_enrolment_and_a_cap_for_life_has_one():
@@ -44,36 +51,6 @@ def test_periods_are_counted_from_enrolment_and_a_cap_for_life_has_one():
     times = (-5, 0, 30 * DAY - 1, 30 * DAY, 90 * DAY)
     assert [monthly.period(1000, 1000 + passed) for passed in times] == [0, 0, 0, 1, 3]
     assert Cap(1.0).period(0, 1e12) == 0
-
-
-@together(
-    "wrong",
-    [
-        {"dims": 0},
-        {"range": None},
-        {"range": (1.0, 1.0)},
-        {"purpose": ""},
-        {"purpose": "a" * 2001},
-        {"key": b"short"},
-        {"collection": "c0"},
-        {"classes": -1},
-        {"classes": 1 << 40},
-        {"people": -1},
-        {"people": 1 << 50},
-    ],
-)
-def test_an_offer_that_is_none_is_refused(wrong):
-    with pytest.raises(InputError):
-        replace(OFFER, **wrong)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"excluded": (4,)}, {"subjects": ()}, {"subjects": ("secrets",)}, {"user": -1}, {"pseudonym": "x"}],
-)
-def test_an_agreement_that_is_none_is_refused(wrong):
-    with pytest.raises(InputError):
-        replace(AGREEMENT, **wrong)
 
 
 def test_volunteers_exclude_nothing_and_are_taken_where_the_collection_says_so():

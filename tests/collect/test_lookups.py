@@ -34,12 +34,10 @@ def test_whoever_is_enrolled_gets_the_digests_of_everybody_and_of_those_who_come
     assert after.content.startswith(found.content) and len(after.content) == 14 * 16
 
 
-def test_where_nobody_is_asked_for_links_there_is_nothing_to_look_up(tmp_path):
-    opened = made(tmp_path / "c")
-    credentials = enrolled(opened)
-    (answer,) = looked_up(opened, bearer(credentials[0]))
+def test_where_nobody_is_asked_for_links_there_is_nothing_to_look_up(local):
+    credentials = enrolled(local)
+    (answer,) = looked_up(local, bearer(credentials[0]))
     assert answer.status_code == 404 and "asks nobody for links" in answer.json()["detail"]
-    opened.database.close()
 
 
 def test_anybody_may_look_up_how_the_key_has_passed_on(linked):

@@ -15,7 +15,7 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.model import load_model, save
 from graphveil.privacy.record import Cost
-from tests.collect.small import PLAN, enrolled, later, made
+from tests.collect.small import PLAN, enrolled, later
 from tests.collect.stand_in import StandIn
 from tests.refusals import check_refused
 
@@ -233,16 +233,14 @@ def test_what_no_collection_can_give_is_refused():
     check_refused(lambda method, told: check_collected(Experiment.of(method, "town", **told)), cases)
 
 
-def test_what_was_asked_of_somebody_who_was_forgotten_counts(tmp_path):
-    collection = made(tmp_path / "c")
-    enrolled(collection)
+def test_what_was_asked_of_somebody_who_was_forgotten_counts(local):
+    enrolled(local)
     for users in ((0, 1), (0,)):
-        collection.publish(PLAN.model_copy(update={"users": users}), later())
-    collection.forget(0)
-    books = _open_books(collection.roster(), 12, collection.rounds())
-    for asked in collection.rounds():
+        local.publish(PLAN.model_copy(update={"users": users}), later())
+    local.forget(0)
+    books = _open_books(local.roster(), 12, local.rounds())
+    for asked in local.rounds():
         charge_round(books, asked.plan, asked.asked)
-    collection.database.close()
     assert books.total().epsilon == 2.0
 
 
