@@ -262,12 +262,16 @@ def test_the_table_has_a_line_a_result() -> None:
     assert lines[3].endswith("NO")
 
 
-def test_generated_rows_hold_the_same_number_of_ones_each() -> None:
+def test_generated_rows_hold_the_same_number_of_ones_each_and_stand_for_those_that_are_not_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rows = generated_rows(30, 50)
     assert rows.shape == (30, 50)
     assert rows.has_canonical_format
     assert (rows.toarray().sum(axis=1) == ONES_A_ROW).all()
     assert set(np.unique(rows.toarray())) == {0.0, 1.0}
+    monkeypatch.delenv("GRAPHVEIL_DATA", raising=False)
+    assert sparse_rows(4, 20)[0] == "generated"
 
 
 def test_stored_rows_are_taken_where_they_have_the_shape(
@@ -279,11 +283,6 @@ def test_stored_rows_are_taken_where_they_have_the_shape(
     source, rows = sparse_rows(2, 3)
     assert (source, rows.toarray().tolist()) == ("facebook", [[0, 0, 1], [0, 0, 0]])
     assert sparse_rows(3, 20)[0] == "generated"
-
-
-def test_without_stored_rows_they_are_generated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("GRAPHVEIL_DATA", raising=False)
-    assert sparse_rows(4, 20)[0] == "generated"
 
 
 # Here e^ε is beyond what a float32 can tell from certainty: a bit says which end a value is at.

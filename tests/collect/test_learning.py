@@ -150,14 +150,11 @@ def test_blinded_reports_are_there_for_those_who_answered_and_drawn_from_a_seed(
     assert one == same and one != other
 
 
-def test_users_whom_the_round_did_not_ask_answer_if_they_ever_did(replayed):
+def test_users_whom_the_round_did_not_ask_answer_if_they_ever_did_and_labels_are_those_that_arrived(replayed):
     users = BlindedUsers(replayed, 40, 0)
     users.report(FIRST)
     others = users.report(HALF.model_copy(update={"users": tuple(range(20, 40))}))
     assert others.places.tolist() == np.flatnonzero(answered_features(replayed, 40)[20:]).tolist()
-
-
-def test_labels_are_those_that_arrived_and_others_are_refused(replayed):
     assert BlindedUsers(replayed, 40, 0).report(LABELS) == replayed[0].reports
     with pytest.raises(InputError, match="must ask alike"):
         BlindedUsers(replayed, 40, 0).report(LABELS.model_copy(update={"users": (4,)}))

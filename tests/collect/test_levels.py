@@ -50,18 +50,14 @@ def collected():
         collection.database.close()
 
 
-def test_ppgnn_learns_bit_for_bit_and_names_the_budgets_of_levels_and_nobody_s_level(collected):
-    collection, learned, _, _ = collected
+def test_ppgnn_learns_bit_for_bit_and_charges_everybody_what_the_least_strict_level_costs(collected):
+    """So neither books nor refusals tell a level."""
+    collection, learned, spendings, sent = collected
     again = learned_alone(collection, learned)
     assert again.scores.tobytes() == learned.outcome.scores.tobytes()
     assert set(learned.scores) == {"method", "control", "structure"}
-    assert "ε = 1 or 2 by level" in collected[1].privacy().sentence
-    assert not any(b"level" in body for body in collected[3])
-
-
-def test_everybody_is_charged_what_the_least_strict_level_costs(collected):
-    """So neither books nor refusals tell a level."""
-    _, learned, spendings, _ = collected
+    assert "ε = 1 or 2 by level" in learned.privacy().sentence
+    assert not any(b"level" in body for body in sent)
     assert {each.left.epsilon for each in spendings} == {0.0}
     assert {each.lines[0].costs for each in spendings} == {(2.0,)}
     assert learned.books.total().epsilon == 2.0

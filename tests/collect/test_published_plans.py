@@ -30,16 +30,13 @@ def answered(plan):
     return answer(plan, ROWS[list(plan.users)], Ledger(6, 1.0), SeededBits(0))
 
 
-def test_the_same_question_is_aligned_as_it_is_and_another_one_by_who_is_asked():
+def test_answers_are_aligned_where_who_is_asked_and_their_lists_are_the_same():
     reports = answered(FEATURES)
     assert aligned_reports(reports, FEATURES, FEATURES.model_copy(update={"round": 2}), 6) is reports
     told = aligned_reports(reports, FEATURES, FEATURES.model_copy(update={"users": (1, 2, 5)}), 6)
     assert told.answered is not None and told.answered.tolist() == [True, False, True]
     assert told.row(0) == reports.row(2)
     assert told.row(1) == reports.row(0)
-
-
-def test_an_answer_is_left_out_where_the_list_is_another():
     published, wanted = class_plan((0, 1), [[0, 1], [1, 2]]), class_plan((1, 0), [[1, 2], [1, 0]])
     reports = answered(published)
     told = aligned_reports(reports, published, wanted, 6)

@@ -24,7 +24,7 @@ def read(parts, limit=10, headers=()):
         return error.status, len(parts) - len(left)
 
 
-def test_a_body_may_come_in_parts_until_it_is_too_long():
+def test_a_body_may_come_in_parts_until_it_is_too_long_by_what_is_told_or_read():
     assert read([b"ab", b"", b"cd"]) == (b"abcd", 3)
     assert read([b""]) == (b"", 1)
     assert read([b"x" * 10]) == (b"x" * 10, 1)
@@ -32,8 +32,6 @@ def test_a_body_may_come_in_parts_until_it_is_too_long():
     with pytest.raises(GoneError):
         read([])
 
-
-def test_a_length_is_believed_where_it_is_one_and_what_is_too_long_is_not_read():
     def found(told):
         return read([b"x"], headers=[(b"content-length", told)])
 
