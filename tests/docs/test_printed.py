@@ -91,8 +91,10 @@ def test_a_table_shows_theirs_and_ours_in_their_form(folder):
 
 
 def test_what_is_no_score_stands_in_its_unit_without_parts_that_it_has_not(folder):
-    first = line(line="TOGL", column="seconds", measure="seconds", printed="24", mean="61.25", note="alone")
-    write("togl-table8", [first, line(line="TOGL", column="memory", measure="peak_mb", mean="812.4")])
+    row = line(line="TOGL", spread_form="", printed_spread="")
+    first = {"column": "seconds", "measure": "seconds", "printed": "24", "mean": "61.25", "note": "alone"}
+    second = {"column": "memory", "measure": "peak_mb", "mean": "812.4"}
+    write("togl-table8", [row | first, row | second])
     assert PrintedTable("togl/table8").table().splitlines() == [
         "|  |  | printed | ours |  |",
         "| --- | --- | ---: | ---: | --- |",
