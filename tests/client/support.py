@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from graphveil import Plan
 from graphveil.client import Agreement, Calls, Cap, Device, Held, Offer, Response, enrol
+from graphveil.errors import RefusalError
 from graphveil.privacy import Envelope, Invitation, Question, SignedQuestion, SignedSuccession, Succession
 from graphveil.privacy.people import people_digests
 from tests.watchdog import folder_prefix
@@ -205,6 +207,14 @@ class Server:
 
     def _json(self, status, told):
         return Response(status, json.dumps(told).encode())
+
+
+def refusal(call, *given, **told):
+    """The reason why a device refuses, in words that show no value of the row."""
+    with pytest.raises(RefusalError) as caught:
+        call(*given, **told)
+    assert digits_of_row(str(caught.value)) == []
+    return caught.value.reason
 
 
 def digits_of_row(text):

@@ -1,12 +1,9 @@
 """A device needs numpy, pydantic, cryptography and the standard library: nothing else can be imported here."""
 
 import json
-import subprocess
-import sys
 
-import pytest
-
-from tests.client.support import PUBLIC, asked, fast_folder, values
+from tests.client.support import PUBLIC, asked, values
+from tests.fixtures import printed_by
 
 # One process, which may import more from step to step: first without signatures, then a device, then what the extra `cli` brings.
 STEPS = """
@@ -56,29 +53,12 @@ print(json.dumps([unsigned, signed, [ended, said.getvalue()]]))
 """
 
 
-@pytest.fixture(scope="module")
-def steps():
-    """What comes of each step."""
+def test_a_device_and_its_command_need_little_and_say_what_to_install(folder):
     signed = asked(values())
-    with fast_folder() as folder:
-        with open(f"{folder}/question", "w") as file:
-            file.write(f"{signed.payload.hex()}\n{signed.signature.hex()}\n{PUBLIC.hex()}")
-        done = subprocess.run(
-            [sys.executable, "-c", STEPS, folder], capture_output=True, text=True, check=False
-        )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_without_signatures_it_answers_nothing_and_says_what_to_install(steps):
+    (folder / "question").write_text(f"{signed.payload.hex()}\n{signed.signature.hex()}\n{PUBLIC.hex()}")
+    steps = json.loads(printed_by(STEPS, folder))
     reason, said, charged = steps[0]
     assert reason == "library" and "pip install 'graphveil[device]'" in said and charged == 0
-
-
-def test_a_device_answers_with_little_installed(steps):
     assert steps[1] > 80
-
-
-def test_the_command_needs_no_more_than_its_extra(steps):
     ended, said = steps[2]
     assert ended == 2 and "use https" in said

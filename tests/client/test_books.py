@@ -27,26 +27,18 @@ def test_an_instance_is_made_once(folder, file):
     assert open_books(folder / "other", folder / "witnesses") != open_books(file, folder / "witnesses")
 
 
-def test_a_line_is_read_back_with_its_answer(file):
+def test_a_line_is_read_back_with_its_answer_charged_once_and_not_kept_by_what_raises(file):
+    with pytest.raises(KeyboardInterrupt), transaction(file) as books:
+        books.charge([LINE])
+        raise KeyboardInterrupt
+    with transaction(file) as books:
+        assert books.lines(COLLECTION) == [] and books.mark.count == 0
     with transaction(file) as books:
         books.charge([LINE])
     with transaction(file) as books:
         assert books.find(COLLECTION, LINE.digest) == LINE
         assert books.find("c1" * 16, LINE.digest) is None
         assert books.lines(COLLECTION) == [replace(LINE, envelope=None)]
-
-
-def test_what_raises_is_not_kept(file):
-    with pytest.raises(KeyboardInterrupt), transaction(file) as books:
-        books.charge([LINE])
-        raise KeyboardInterrupt
-    with transaction(file) as books:
-        assert books.lines(COLLECTION) == [] and books.mark.count == 0
-
-
-def test_a_plan_is_charged_once(file):
-    with transaction(file) as books:
-        books.charge([LINE])
     with pytest.raises(StoreError), transaction(file) as books:
         books.charge([LINE])
 

@@ -24,8 +24,13 @@ from tests.client.support import (
 from tests.together import together
 
 
-def test_an_offer_is_read():
+def test_what_a_collector_says_is_read():
     assert calls(Server()).offer() == OFFER
+    server = Server(plans=[values()])
+    assert calls(server).questions("cred", OFFER) == [asked(values())]
+    server = Server(successions=[succession(1)])
+    assert calls(server).successions() == [succession(1)]
+    assert calls(lambda *told, **more: Response(404, b"{}")).successions() == []
 
 
 @together(
@@ -49,7 +54,7 @@ def test_an_offer_that_is_none_is_refused(wrong):
         calls(Server(offer=wrong)).offer()
 
 
-def test_an_enrolment_says_the_terms():
+def test_an_enrolment_says_the_terms_with_renewal_and_levels_where_they_are_wanted():
     server = Server()
     told = calls(server).enrol(INVITATION, "cred", Cap(2.0, 1e-5), (1, 3), True)
     assert told == (COLLECTION, PSEUDONYM, USER)
@@ -62,9 +67,6 @@ def test_an_enrolment_says_the_terms():
         "excluded": [1, 3],
         "volunteer": True,
     }
-
-
-def test_renewal_and_levels_are_said_by_those_who_want_them():
     server = Server()
     calls(server).enrol(INVITATION, "cred", Cap(2.0, by_level=(1.0, 2.0), renewal_days=30))
     told = json.loads(server.calls[0][2])
@@ -80,17 +82,24 @@ def test_an_enrolment_with_another_answer_is_refused(wrong):
         calls(Server(enrolment=wrong)).enrol(INVITATION, "cred", Cap(1.0))
 
 
-def test_a_credential_is_registered_by_its_hash():
+def test_every_call_is_made_as_it_was_agreed():
     server = Server(former="old")
     assert calls(server).register("old", "own").status == 204
     method, path, body, headers = server.calls[0]
     assert (method, path, headers["Authorization"]) == ("PUT", "/v1/credential", "Bearer old")
     assert json.loads(body) == {"credential_hash": hashlib.sha256(b"own").hexdigest()}
+    seen = []
 
+    def transport(method, path, body, headers, limit):
+        seen.append((method, path, body, headers["Authorization"], headers["Content-Type"]))
+        return Response(201)
 
-def test_questions_are_read():
-    server = Server(plans=[values()])
-    assert calls(server).questions("cred", OFFER) == [asked(values())]
+    assert Calls(transport).send("cred", Sealed(2, "ab" * 16, b"bytes")).status == 201
+    path = "/v1/rounds/2/reports/" + "ab" * 16
+    assert seen == [("PUT", path, b"bytes", "Bearer cred", "application/octet-stream")]
+    server = Server()
+    calls(server).forget("cred")
+    assert server.calls[0][:2] == ("DELETE", "/v1/me")
 
 
 @pytest.mark.parametrize("wrong", [b"{}", b"[1]", b"no JSON", json.dumps([{}] * 33).encode()])
@@ -103,30 +112,6 @@ def test_what_the_collector_refuses_is_said_in_its_words():
     with pytest.raises(ServerError, match="send a credential") as caught:
         calls(Server()).questions("wrong", OFFER)
     assert caught.value.status == 401
-
-
-def test_an_answer_is_put_under_its_id():
-    seen = []
-
-    def transport(method, path, body, headers, limit):
-        seen.append((method, path, body, headers["Authorization"], headers["Content-Type"]))
-        return Response(201)
-
-    assert Calls(transport).send("cred", Sealed(2, "ab" * 16, b"bytes")).status == 201
-    path = "/v1/rounds/2/reports/" + "ab" * 16
-    assert seen == [("PUT", path, b"bytes", "Bearer cred", "application/octet-stream")]
-
-
-def test_to_be_forgotten_is_one_call():
-    server = Server()
-    calls(server).forget("cred")
-    assert server.calls[0][:2] == ("DELETE", "/v1/me")
-
-
-def test_successions_are_read_and_a_collector_without_them_has_none():
-    server = Server(successions=[succession(1)])
-    assert calls(server).successions() == [succession(1)]
-    assert calls(lambda *told, **more: Response(404, b"{}")).successions() == []
 
 
 @pytest.mark.parametrize("told", [b"{}", b"[1]", b'[{"payload": "", "old": "", "new": ""}]', b"[0]" * 9])

@@ -10,10 +10,11 @@ from threading import Event, Thread
 
 import pytest
 
-from graphveil import InputError
 from graphveil.client import Http, Response
 from graphveil.client.transport import patiently
 from graphveil.errors import ServerError
+from tests.refusals import check_refused
+from tests.together import each
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -59,16 +60,10 @@ def test_a_request_arrives_as_it_was_sent(http):
     assert told == {"method": "PUT", "path": "/base/v1/row", "body": "bytes", "key": "value"}
 
 
-@pytest.mark.parametrize("status", [201, 404, 409, 503])
-def test_a_status_is_a_response_and_no_error(server, status):
-    http = Http(f"http://localhost:{server.server_port}")
-    assert http("GET", f"/status/{status}").status == status
-
-
-def test_a_redirection_is_not_followed(server):
-    http = Http(f"http://127.0.0.1:{server.server_port}")
-    assert http("GET", "/status/302", headers={"Authorization": "Bearer secret"}).status == 302
-    assert "/elsewhere" not in server.seen
+def test_a_status_is_a_response_and_no_error_and_no_redirection_is_followed(server):
+    http, told = Http(f"http://localhost:{server.server_port}"), (201, 302, 404, 409, 503)
+    found = [http("GET", f"/status/{status}", headers={"Authorization": "Bearer secret"}) for status in told]
+    assert [each.status for each in found] == list(told) and "/elsewhere" not in server.seen
 
 
 def test_an_answer_that_is_too_long_is_not_read(http):
@@ -99,6 +94,13 @@ def hostile(head, *more):
         thread.join()
 
 
+def failure(said, head, *more, **options):
+    """What is said of a server that answers so."""
+    with hostile(head, *more) as (server, _), pytest.raises(ServerError, match=said) as caught:
+        Http(server, **options)("GET", "/")
+    return str(caught.value)
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -125,11 +127,7 @@ def test_chunks_without_end_are_not_read_to_the_end_and_small_ones_cost_no_more(
     ids=["chunks", "body", "headers", "status", "continue"],
 )
 def test_a_server_that_drips_is_left(head, drip):
-    with (
-        hostile(head, drip, 0.05) as (server, _),
-        pytest.raises(ServerError, match="takes too long|timed out"),
-    ):
-        Http(server, deadline=0.3)("GET", "/")
+    failure("takes too long|timed out", head, drip, 0.05, deadline=0.3)
 
 
 @pytest.mark.parametrize(
@@ -138,26 +136,17 @@ def test_a_server_that_drips_is_left(head, drip):
     ids=["continue", "trailers"],
 )
 def test_heads_without_end_are_not_read_to_the_end(head, more):
-    with (
-        hostile(head, more * 1000, 0) as (server, _),
-        pytest.raises(ServerError, match="more than 32768 bytes"),
-    ):
-        Http(server)("GET", "/")
+    failure("more than 32768 bytes", head, more * 1000, 0)
 
 
-@pytest.mark.parametrize("size", [b"-5", b"-ffffffffffffffffffff", b"f" * 40, b"x"])
-def test_a_chunk_of_no_size_is_no_answer(size):
-    with hostile(CHUNKED + size + b"\r\n{}\r\n0\r\n\r\n") as (server, _), pytest.raises(ServerError):
-        Http(server)("GET", "/")
+def test_a_chunk_of_no_size_is_no_answer():
+    sizes = [b"-5", b"-ffffffffffffffffffff", b"f" * 40, b"x"]
+    each(sizes, lambda size: failure(None, CHUNKED + size + b"\r\n{}\r\n0\r\n\r\n"))
 
 
 def test_of_a_status_line_that_is_none_only_the_beginning_is_said():
-    with (
-        hostile(b"x\x1b[2J" * 5000 + b"\r\n\r\n") as (server, _),
-        pytest.raises(ServerError, match="cannot be reached") as caught,
-    ):
-        Http(server)("GET", "/")
-    assert len(str(caught.value)) < 1000 and "\x1b" not in str(caught.value)
+    said = failure("cannot be reached", b"x\x1b[2J" * 5000 + b"\r\n\r\n")
+    assert len(said) < 1000 and "\x1b" not in said
 
 
 def test_an_answer_that_is_compressed_is_not_expanded():
@@ -175,12 +164,16 @@ def test_of_a_long_refusal_only_the_beginning_is_read():
     assert answer.problem == "status 503" and len(answer.body) < 1 << 17
 
 
-def test_an_answer_that_breaks_off_is_no_answer():
-    with (
-        hostile(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf") as (server, _),
-        pytest.raises(ServerError, match="broke off"),
-    ):
-        Http(server)("GET", "/")
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", "broke off"),
+        # A status with a body that is none.
+        (b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n", "cannot be reached"),
+    ],
+)
+def test_an_answer_that_breaks_off_is_no_answer(answer, said):
+    failure(said, answer)
 
 
 def test_a_server_that_is_not_there_is_said():
@@ -189,17 +182,10 @@ def test_a_server_that_is_not_there_is_said():
     assert caught.value.status == 0
 
 
-@pytest.mark.parametrize(
-    "address", ["collect.example.org", "ftp://a.org", "http://", "https://a.org/?q=1", "http://[::1"]
-)
-def test_what_is_no_address_is_refused(address):
-    with pytest.raises(InputError, match="must be an address like https"):
-        Http(address)
-
-
-def test_other_machines_are_reached_by_https_only():
-    with pytest.raises(InputError, match="use https"):
-        Http("http://collect.example.org")
+def test_what_is_no_address_is_refused_and_other_machines_are_reached_by_https_only():
+    wrong = ["collect.example.org", "ftp://a.org", "http://", "https://a.org/?q=1", "http://[::1"]
+    refused = [(address, "must be an address like https") for address in wrong]
+    check_refused(Http, [*refused, ("http://collect.example.org", "use https")])
     Http("https://collect.example.org")
     Http("http://[::1]:8000")
 
@@ -217,59 +203,30 @@ def scripted(*steps):
     return call
 
 
-def test_what_may_pass_is_tried_again():
+def test_what_may_pass_is_tried_again_a_few_times_and_nothing_else():
     waits = []
     call = scripted(
         ServerError(0, "gone"), Response(503), Response(429, headers={"Retry-After": "7"}), Response(201)
     )
     assert patiently(call, sleep=waits.append).status == 201
     assert waits == [0.5, 1.0, 7.0]
-
-
-def test_what_does_not_pass_is_not_tried_again():
     waits = []
     assert patiently(scripted(Response(409)), sleep=waits.append).status == 409
     assert waits == []
-
-
-def test_after_the_last_attempt_it_is_said():
     waits = []
     assert patiently(scripted(*[Response(503)] * 5), sleep=waits.append).status == 503
     with pytest.raises(ServerError, match="gone"):
         patiently(scripted(*[ServerError(0, "gone")] * 5), sleep=waits.append)
     assert len(waits) == 8
-
-
-def test_a_problem_says_what_to_do():
-    assert Response(422, b'{"title": "Wrong", "detail": "do this"}').problem == "do this"
-    assert Response(500, b"<html>").problem == "status 500"
-    assert Response(500, b"[1]").problem == "status 500"
-
-
-def test_what_a_server_says_gives_a_terminal_no_orders():
-    said = Response(409, json.dumps({"detail": "gone\x1b]0;mine\x07 \u202ereversed"}).encode()).problem
-    assert said == "gone\\u001b]0;mine\\u0007 \\u202ereversed"
-
-
-def test_when_to_come_again_is_a_number_or_nothing():
     waits = []
     answers = iter([Response(503, headers={"Retry-After": "²"}), Response(200)])
     assert patiently(lambda: next(answers), sleep=waits.append).status == 200
     assert waits == [0.5]
 
 
-def test_an_error_that_breaks_off_is_a_server_that_cannot_be_reached():
-    """A status with a body that is none."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def break_off():
-            connection, _ = listening.accept()
-            with connection:
-                connection.recv(1 << 16)
-                connection.sendall(b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n")
-
-        thread = Thread(target=break_off)
-        thread.start()
-        with pytest.raises(ServerError, match="cannot be reached"):
-            Http(f"http://127.0.0.1:{listening.getsockname()[1]}")("GET", "/v1/collection")
-        thread.join()
+def test_a_problem_says_what_to_do_and_gives_a_terminal_no_orders():
+    assert Response(422, b'{"title": "Wrong", "detail": "do this"}').problem == "do this"
+    assert Response(500, b"<html>").problem == "status 500"
+    assert Response(500, b"[1]").problem == "status 500"
+    said = Response(409, json.dumps({"detail": "gone\x1b]0;mine\x07 \u202ereversed"}).encode()).problem
+    assert said == "gone\\u001b]0;mine\\u0007 \\u202ereversed"

@@ -10,9 +10,10 @@ import pytest
 
 import graphveil.client
 import graphveil.client.device as device_module
-from graphveil import InputError, Plan, PrivacyError, Reports
+from graphveil import InputError, Plan, Reports
 from graphveil.channels.exact import Claim
-from graphveil.client import Calls, Cap, Held, Response, enrol, give_row, visit
+from graphveil.client import Calls, Cap, Held, Response, Visited, enrol, give_row, visit
+from graphveil.client.visit import VisitSummary, check_links, known_agreement
 from graphveil.errors import RefusalError, ServerError
 from graphveil.privacy import Envelope, Invitation
 from graphveil.privacy.credential import credential_hash
@@ -35,6 +36,7 @@ from tests.client.support import (
     new_device,
     private_key,
     public_key,
+    refusal,
     succession,
     values,
 )
@@ -42,11 +44,15 @@ from tests.client.support import (
 TOKEN = INVITATION.token()
 
 
-def test_an_enrolment_is_kept(folder):
+def test_an_enrolment_is_kept_and_can_be_repeated(folder):
     server = Server()
     device = enrolled(folder, server)
     assert device.agreements() == (AGREEMENT,)
     assert credential_hash(credentials_of(device).current).hex() == server.known
+    server = Server()
+    before = credentials_of(enrolled(folder, server)).current
+    device = enrolled(folder, server)
+    assert len(device.agreements()) == 1 and credentials_of(device).current == before
 
 
 def test_a_visit_to_a_server_that_is_slow_at_each_call_ends(folder):
@@ -77,13 +83,6 @@ def test_the_owners_cap_and_exclusions_are_agreed_on(folder):
     server = Server()
     (agreement,) = enrolled(folder, server, cap=Cap(1.0), excluded=(3, 1)).agreements()
     assert (agreement.cap, agreement.excluded) == (Cap(1.0), (1, 3))
-
-
-def test_an_enrolment_can_be_repeated(folder):
-    server = Server()
-    before = credentials_of(enrolled(folder, server)).current
-    device = enrolled(folder, server)
-    assert len(device.agreements()) == 1 and credentials_of(device).current == before
 
 
 def test_a_collection_that_has_grown_is_the_same_and_what_was_agreed_on_stays(folder):
@@ -125,24 +124,9 @@ def test_an_owner_who_does_not_agree_does_not_take_part(folder):
         asked_for.append((offer.purpose, cap))
         return False
 
-    with pytest.raises(RefusalError) as caught:
-        enrol(new_device(folder), calls(server), URL, TOKEN, HELD, agree=agree)
-    assert caught.value.reason == "owner" and asked_for == [("to learn what people like", Cap(4.0, 1e-4))]
+    assert refusal(enrol, new_device(folder), calls(server), URL, TOKEN, HELD, agree=agree) == "owner"
+    assert asked_for == [("to learn what people like", Cap(4.0, 1e-4))]
     assert all(method == "GET" for method, *_ in server.calls)
-
-
-def test_volunteers_are_taken_where_the_collection_says_so(folder):
-    with pytest.raises(InputError, match="takes no raw rows"):
-        enrolled(folder, Server(offer={"volunteers": False}), volunteer=True)
-
-
-def test_what_is_asked_is_answered_and_delivered(folder):
-    server = Server(plans=[values(), values(round=2)])
-    device = enrolled(folder, server)
-    seen = visit(device, calls(server), COLLECTION, HELD)
-    assert [each.delivered for each in seen] == [True, True]
-    assert sorted(server.reports) == [1, 2]
-    assert visit(device, calls(server), COLLECTION, HELD) == []
 
 
 def test_refusals_are_told_and_the_next_question_is_answered(folder):
@@ -192,20 +176,6 @@ def test_a_server_that_has_another_answer_says_so(folder):
     assert (seen.status, seen.delivered, seen.said) == (409, False, "other")
 
 
-def test_a_row_is_given_by_volunteers_alone(folder):
-    server = Server()
-    with pytest.raises(PrivacyError):
-        give_row(enrolled(folder, server), calls(server), COLLECTION, HELD)
-    assert server.rows == []
-    other, server = folder / "volunteer", Server()
-    device = enrolled(other, server, volunteer=True)
-    assert give_row(device, calls(server), COLLECTION, HELD)
-    assert server.rows == [{"values": ROW}]
-
-
-# Every path from the row to bytes that leave is charged first
-
-
 class Watching:
     """A transport that looks into the books, as they are on the disk, at the moment when an answer leaves."""
 
@@ -244,15 +214,16 @@ def test_what_leaves_is_on_the_disk_as_a_charge(folder):
     watched_visit(folder)
 
 
-def test_a_device_that_does_not_charge_is_noticed(folder, monkeypatch):
-    monkeypatch.setattr(device_module.Books, "charge", lambda self, lines: self.mark)
-    with pytest.raises(AssertionError, match="nobody has paid for"):
-        watched_visit(folder)
-
-
-def test_a_row_that_is_not_put_down_is_noticed(folder, monkeypatch):
-    monkeypatch.setattr(device_module.Books, "give_row", lambda self, collection, now: None)
-    with pytest.raises(AssertionError, match="nobody has put down"):
+@pytest.mark.parametrize(
+    ("method", "instead", "said"),
+    [
+        ("charge", lambda self, lines: self.mark, "nobody has paid for"),
+        ("give_row", lambda self, collection, now: None, "nobody has put down"),
+    ],
+)
+def test_a_device_that_does_not_put_down_what_leaves_is_noticed(folder, monkeypatch, method, instead, said):
+    monkeypatch.setattr(device_module.Books, method, instead)
+    with pytest.raises(AssertionError, match=said):
         watched_visit(folder)
 
 
@@ -270,14 +241,10 @@ def test_one_function_draws_and_one_gives_a_row():
     assert [name for name, called in files.items() if "randomize" in called] == []
     assert sorted(name for name, called in files.items() if "send" in called) == ["visit.py"]
     assert sorted(name for name, called in files.items() if "send_row" in called) == ["visit.py"]
-    reads = {
-        name for name, file in ((f.name, f.read_text()) for f in SOURCE.glob("*.py")) if "held.row" in file
-    }
-    assert reads == {"device.py"}
-    drawn = ast.parse((SOURCE / "device.py").read_text())
+    assert [file.name for file in SOURCE.glob("*.py") if "held.row" in file.read_text()] == ["device.py"]
     drawing = [
         node.name
-        for node in ast.walk(drawn)
+        for node in ast.walk(ast.parse((SOURCE / "device.py").read_text()))
         if isinstance(node, ast.FunctionDef)
         and any(isinstance(c, ast.Call) and getattr(c.func, "id", "") == "answer" for c in ast.walk(node))
     ]
@@ -307,18 +274,9 @@ def test_links_are_answered_by_ids_and_an_empty_list_is_answered_like_any(folder
     device, held = linked(folder, server, ids)
     assert device.agreements()[0].subjects == ("features", "links")
     assert [each.status for each in visit(device, calls(server), COLLECTION, held)] == [201, 201]
-    asked_for = [(method, path.rsplit("/", 1)[0]) for method, path, *_ in server.calls]
-    assert asked_for == [
-        ("GET", "/v1"),
-        ("GET", "/v1"),
-        ("POST", "/v1"),
-        ("GET", "/v1"),
-        ("GET", "/v1"),
-        ("GET", "/v1"),
-        ("GET", "/v1"),
-        ("PUT", "/v1/rounds/1/reports"),
-        ("PUT", "/v1/rounds/2/reports"),
-    ]
+    asked_for = [f"{method} {path.rsplit('/', 1)[0]}" for method, path, *_ in server.calls]
+    get, reports = "GET /v1", [f"PUT /v1/rounds/{number}/reports" for number in (1, 2)]
+    assert asked_for == [get, get, "POST /v1", get, get, get, get, *reports]
     assert sum(path == "/v1/people" for _, path, *_ in server.calls) == 1
 
 
@@ -340,26 +298,21 @@ def test_a_nearly_certain_answer_names_the_neighbours_with_smaller_numbers(folde
     assert Reports.from_bytes(message, sure.build()).codes.tolist() == [3, 11]
 
 
-def test_somebody_with_two_numbers_is_refused_and_costs_nothing(folder):
-    server = Server(plans=[LINKS], offer={"private_links": True}, people=["p1"] * 2)
-    device, held = linked(folder, server, ())
-    (seen,) = visit(device, calls(server), COLLECTION, held)
-    assert seen.refusal.reason == "people" and not server.reports
-    assert device.spendings()[0].lifetime.epsilon == 0
-    server.people = [f"p{number}" for number in range(40)]
-    (seen,) = visit(device, calls(server), COLLECTION, held)
-    assert seen.delivered
+NAMED = [f"p{number}" for number in range(50)]
 
 
-def test_a_question_about_more_people_than_the_collection_names_is_refused_and_costs_nothing(folder):
-    server = Server(plans=[LINKS], offer={"private_links": True})
-    server.people = server.people[:39]
-    device, held = linked(folder, server, ("p3",))
+# Somebody with two numbers; and more people than are named, though a collection that has grown names more than it asks about.
+@pytest.mark.parametrize(
+    ("people", "ids", "said", "later"),
+    [(["p1"] * 2, (), "", 40), (NAMED[:39], ("p3",), "counts on 40 people", 50)],
+)
+def test_people_who_do_not_fit_the_question_are_refused_and_cost_nothing(folder, people, ids, said, later):
+    server = Server(plans=[LINKS], offer={"private_links": True}, people=people)
+    device, held = linked(folder, server, ids)
     (seen,) = visit(device, calls(server), COLLECTION, held)
-    assert seen.refusal.reason == "people" and "counts on 40 people" in str(seen.refusal)
+    assert seen.refusal.reason == "people" and said in str(seen.refusal)
     assert device.spendings()[0].lifetime.epsilon == 0 and not server.reports
-    # A collection that has grown since the question was asked names more of them.
-    server.people = [f"p{number}" for number in range(50)]
+    server.people = NAMED[:later]
     (seen,) = visit(device, calls(server), COLLECTION, held)
     assert seen.delivered
 
@@ -431,9 +384,6 @@ def test_enrolling_again_after_a_change_is_the_same(folder):
     device = enrolled(folder, server)
     enrol(device, calls(rotated(server, 1)), URL, TOKEN, HELD, clock=lambda: NOW)
     assert len(device.agreements()) == 1 and len(device.keys(COLLECTION)) == 2
-
-
-# The collector's count of answers is a second witness
 
 
 def set_back(folder, server):
@@ -522,3 +472,43 @@ def test_answers_that_were_charged_and_never_arrived_are_no_loss_of_memory(folde
         device.answer(COLLECTION, asked(values(round=number)), HELD)
     server.counted = Response(200, b'{"answered": 0}')
     assert outcome(visit(device, calls(server), COLLECTION, HELD)) == [True, True]
+
+
+@pytest.fixture
+def device(folder):
+    return new_device(folder)
+
+
+def test_an_agreement_is_known_by_its_server_and_holds(device):
+    server = calls(Server())
+    assert known_agreement(device, server, URL, INVITATION.token()) is None
+    enrol(device, server, URL, INVITATION.token(), HELD, clock=lambda: NOW - 10)
+    assert known_agreement(device, server, URL, None) == AGREEMENT
+    with pytest.raises(InputError, match="takes part in no collection of http://other yet"):
+        known_agreement(device, server, "http://other", None)
+    with pytest.raises(InputError, match="without a list of links"):
+        check_links(AGREEMENT, Held(neighbour_ids=("p3",)))
+
+
+def test_a_visit_is_summed_up_from_the_books(device):
+    server = calls(Server(plans=[values()]))
+    enrol(device, server, URL, INVITATION.token(), HELD, clock=lambda: NOW - 10)
+    summary = VisitSummary.of(device, COLLECTION, visit(device, server, COLLECTION, HELD), False)
+    assert not summary.failed and summary.left.epsilon == 3.0
+    assert summary.sentences == [
+        "Round 1: answered, and kept by the collector.",
+        "Spent in this collection: ε = 1; left of the cap: 3; spent by this device in all: 1.",
+    ]
+    assert summary.to_dict()["questions"] == [
+        {"round": 1, "epsilon": 1.0, "delivered": True, "status": 201, "refused": None}
+    ]
+
+
+def test_books_in_doubt_are_said_once_and_nothing_is_left():
+    doubt = RefusalError("memory", "the books are old")
+    told = {"row_given": False, "doubt": doubt, "left": Claim(0.0, 0.0), "lifetime": Claim(1.0, 0.0)}
+    for questions in ((), (Visited(None, doubt),)):
+        summary = VisitSummary(COLLECTION, questions, spent_in_all=1.0, **told)
+        assert summary.failed and not summary.claim_broken
+        assert summary.sentences[-1] == "Spent in this collection: at least ε = 1."
+        assert summary.sentences.count("Refused (memory): the books are old.") == 1

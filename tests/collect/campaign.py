@@ -59,16 +59,11 @@ def credential_of(node):
 def prepare(folder, database, users, seed=0):
     """A collection in which everybody is enrolled and one round is open; and everybody's message."""
     collection = made(folder, users, database=database)
+    agreed = {"epsilon": 2.0, "delta": 0.0, "excluded": "[]", "volunteer": False}
     people = collection.invite()
     with collection.database.writing() as connection:
         for each in people:
-            told = {
-                "credential": credential_hash(credential_of(each.node)),
-                "epsilon": 2.0,
-                "delta": 0.0,
-                "excluded": "[]",
-                "volunteer": False,
-            }
+            told = {**agreed, "credential": credential_hash(credential_of(each.node))}
             connection.execute(ROSTER.update().where(ROSTER.c.node == each.node).values(**told))
     opened = collection.publish(PLAN, later(86_400))
     rows = np.random.default_rng(seed).random((users, DIMS))
@@ -91,9 +86,8 @@ def uploads_of(collection, opened, reports, duplicates, damaged, seed=0):
     broken = []
     for node, report, credential, body in draw.choices(fresh, k=damaged):
         at = draw.randrange(len(body))
-        harmed = draw.choice(
-            [body[:at], body[:at] + bytes([body[at] ^ 1 << draw.randrange(8)]) + body[at + 1 :]]
-        )
+        turned = body[:at] + bytes([body[at] ^ 1 << draw.randrange(8)]) + body[at + 1 :]
+        harmed = draw.choice([body[:at], turned])
         broken.append(Upload(node, request(opened.number, report, credential, harmed), "damaged"))
     everything = whole + again + broken
     draw.shuffle(everything)
@@ -254,14 +248,12 @@ def check(collection, opened, reports, seen, duplicates, damaged):
 
 if __name__ == "__main__":
     folder, users = sys.argv[1], int(sys.argv[2])
-    told = run_campaign(
-        folder,
-        None,
-        users=users,
-        duplicates=users // 8,
-        damaged=users // 17,
-        connections=64,
-        kills=10,
-        fork=False,
-    )
+    counts = {
+        "users": users,
+        "duplicates": users // 8,
+        "damaged": users // 17,
+        "connections": 64,
+        "kills": 10,
+    }
+    told = run_campaign(folder, None, **counts, fork=False)
     print(told.statuses, told.broken)

@@ -1,5 +1,6 @@
 """Small collections for tests: people on a ring, who enrol and answer without a device."""
 
+import asyncio
 import resource
 import time
 from contextlib import asynccontextmanager, contextmanager
@@ -8,6 +9,7 @@ from dataclasses import replace
 import httpx
 import numpy as np
 
+from graphveil.client import Calls, Response
 from graphveil.collect import roster, writer
 from graphveil.collect.app import create_app
 from graphveil.collect.folder import CollectionSettings
@@ -59,6 +61,11 @@ def enrolled(collection, **agreed):
     return credentials
 
 
+def asking(collection, **agreed):
+    """Enrol everybody and ask them all; their credentials and the round."""
+    return enrolled(collection, **agreed), collection.publish(PLAN, later())
+
+
 def later(seconds=3600):
     return int(time.time()) + seconds
 
@@ -94,6 +101,20 @@ def arrived(collection, round, nodes):
     return sent
 
 
+def calls_to(app, sent=None):
+    """The calls of a device to an application, without sockets; every body that is sent is noted, if there is a list for it."""
+
+    async def call(method, path, body, headers, limit):
+        if sent is not None:
+            sent.append(body or b"")
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            answer = await client.request(method, path, content=body, headers=headers)
+        return Response(answer.status_code, answer.content, dict(answer.headers))
+
+    return Calls(lambda *given: asyncio.run(call(*given)), lambda attempt: attempt())
+
+
 @asynccontextmanager
 async def serving(collection, **options):
     """A client of the collector's application, without sockets."""
@@ -102,6 +123,16 @@ async def serving(collection, **options):
         transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://collector") as client:
             yield client
+
+
+def served(collection, work, **options):
+    """What a coroutine of a client gives while the collector's application runs."""
+
+    async def run():
+        async with serving(collection, **options) as client:
+            return await work(client)
+
+    return asyncio.run(run())
 
 
 def bearer(credential):

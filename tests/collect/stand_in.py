@@ -1,7 +1,5 @@
 """A collection in memory: people of a town who have enrolled, and devices whose answers are repeatable."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -73,8 +71,7 @@ class StandIn:
         labels = np.array(self._people.raw.labels)
         # The server does not know every third.
         labels[::3] = -1
-        ids = np.array([f"person-{number}" for number in range(users)])
-        self.ids = ids
+        self.ids = np.array([f"person-{number}" for number in range(users)])
         self.settings = StandInSettings(epsilon=cap)
         # People know their links either way.
         self.private_links = private_links
@@ -82,15 +79,9 @@ class StandIn:
         self._graph, self.labels = replace(public, recipe=RandomSplit()), labels
         # Every tenth has not enrolled.
         node = np.array([number for number in range(users) if number % 10])
-        everybody = np.ones(len(node))
-        self._roster = StandInRoster(
-            node,
-            everybody > 0,
-            cap * everybody,
-            0 * everybody,
-            (None,) * len(node),
-            np.full(len(node), renewal),
-        )
+        one = np.ones(len(node))
+        by_level, renewals = (None,) * len(node), np.full(len(node), renewal)
+        self._roster = StandInRoster(node, one > 0, cap * one, 0 * one, by_level, renewals)
         self.volunteers = node[:volunteers]
         self._rounds: list[StandInRound] = []
         self._ledgers = Ledger(users, np.where(np.isin(np.arange(users), node), 8.0, 0.0))
@@ -115,11 +106,9 @@ class StandIn:
         asked = named[np.isin(named, self._roster.node)]
         if not len(asked):
             raise InputError("nobody could be asked")
-        published = StandInRound(
-            len(self._rounds) + 1, plan, asked, study, published=int(time.time()), expires=expires
-        )
-        self._rounds.append(published)
-        return published
+        times = {"published": int(time.time()), "expires": expires}
+        self._rounds.append(StandInRound(len(self._rounds) + 1, plan, asked, study, **times))
+        return self._rounds[-1]
 
     def everybody_answers(self, silent: int = 7) -> None:
         """All who are asked answer all open rounds, but for every so-manieth; the rounds are closed."""

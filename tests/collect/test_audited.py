@@ -48,10 +48,6 @@ def _plan(**other):
     return Plan(**{"mechanism": "mine", "epsilon": 1.0, "dims": DIMS, "range": RANGE, **other})
 
 
-def test_a_mechanism_of_the_package_is_published_without_an_audit(collection):
-    assert collection.publish(PLAN, later()).number == 1
-
-
 def test_another_mechanism_is_refused_with_what_to_run(collection, source):
     with pytest.raises(
         InputError, match="does not come with graphveil, and this plan was not audited"
@@ -87,12 +83,15 @@ def test_an_audit_that_did_not_hold_is_not_kept(collection, source, leaks, monke
         collection.keep_audit(_plan(), found)
 
 
-def test_a_name_of_the_package_that_stands_for_something_else_is_refused(collection, monkeypatch):
+def test_a_mechanism_of_the_package_is_published_without_an_audit_and_one_that_takes_its_name_is_not(
+    collection, monkeypatch
+):
+    assert collection.publish(PLAN, later()).number == 1
     own = entry("multibit")
     changed = replace(own, build=lambda **settings: own.build(**settings))
     monkeypatch.setitem(registry._entries._items, "multibit", changed)
     with pytest.raises(InputError, match="does not come with graphveil"):
-        collection.publish(PLAN, later())
+        collection.publish(PLAN.model_copy(update={"round": 2}), later())
 
 
 def test_a_path_names_nothing_on_other_machines(collection, source):

@@ -37,19 +37,13 @@ def roster_of(epsilon, by_level=None, renewal=0, since=0, delta=0.0):
     )
 
 
-def test_a_cap_is_spent_by_what_was_asked():
+def test_a_cap_is_spent_by_what_was_asked_as_a_device_counts_it():
     before = [Before(LABEL, np.array([1, 2])), Before(LABEL, np.array([2]))]
     assert can_afford(LABEL, roster_of([0.5, 2.0, 2.0]), before, 0).tolist() == [False, True, False]
-
-
-def test_thirds_fill_a_cap_as_a_device_counts_them():
     third = LABEL.model_copy(update={"epsilon": 1.0 / 3})
     twice = [Before(third, np.array([0]))] * 2
     assert can_afford(third, roster_of([1.0]), twice, 0).tolist() == [True]
     assert can_afford(third, roster_of([1.0]), twice * 2, 0).tolist() == [False]
-
-
-def test_delta_has_a_cap_of_its_own():
     plan = Plan(mechanism="analytic-gaussian", epsilon=0.5, delta=1e-5, dims=2, range=(0, 1))
     assert can_afford(plan, roster_of([1.0], delta=1e-5), [], 0).tolist() == [True]
     assert can_afford(plan, roster_of([1.0]), [], 0).tolist() == [False]

@@ -1,7 +1,5 @@
 """The card of a result: gains with intervals over held-out users, and one honest sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -31,35 +29,26 @@ def learned_with(right, other):
     return SimpleNamespace(spec=spec, graph=graph, users=users, parts=parts, scores=scores)
 
 
-def test_a_gain_has_an_interval_over_held_out_users():
+def test_a_gain_has_an_interval_and_there_is_none_without_a_score():
     gain = _gain(learned_with(90, 80), "control")
     # 10 of 100 differ: the standard error is √(0.1 · 0.9 / 99).
     assert gain["mean"] == pytest.approx(0.1)
     assert gain["high"] - gain["low"] == pytest.approx(2 * 1.96 * (0.09 / 99) ** 0.5)
-
-
-def test_without_a_score_there_is_no_gain():
     learned = learned_with(90, 80)
     learned.scores["control"] = None
     assert _gain(learned, "control") is None
 
 
-def test_a_clear_gain_is_called_worth_something():
+def test_a_verdict_says_what_is_clear():
     said = verdict({"control": {"mean": 0.1, "low": 0.05, "high": 0.15}}, 100)
     assert said == (
         "Reports were worth +10.0 points over blinded reports of the same people (+5.0 to +15.0); one run, scored on 100 held-out users."
     )
-
-
-def test_a_gain_that_may_be_nothing_is_not():
     both = {
         "control": {"mean": 0.1, "low": 0.05, "high": 0.15},
         "structure": {"mean": 0.1, "low": -0.01, "high": 0.2},
     }
     assert verdict(both, 100).startswith("Reports were not clearly worth anything: +10.0 points over blinded")
-
-
-def test_nothing_held_out_is_said():
     assert "nothing was held out" in verdict({"control": None}, 0)
 
 

@@ -22,12 +22,9 @@ def opened(tmp_path, database):
     made.close()
 
 
-def test_migrations_make_the_tables_of_the_schema(opened):
+def test_migrations_make_the_tables_of_the_schema_and_again_change_nothing(opened):
     with opened.reading() as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
-
-
-def test_migrating_again_changes_nothing(opened):
     opened.migrate()
     opened.check()
 
@@ -85,15 +82,12 @@ def test_a_commit_waits_for_the_disk(opened):
             assert values == ["on", "on"]
 
 
-def test_what_fails_in_between_has_never_been(opened):
+def test_what_fails_has_never_been_and_shows_no_value(opened):
     with pytest.raises(RuntimeError), opened.writing() as connection:
         connection.execute(text("INSERT INTO collection VALUES ('a', 'b')"))
         raise RuntimeError
     with opened.reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM collection")).scalar() == 0
-
-
-def test_an_error_of_the_database_shows_no_value(opened):
     with pytest.raises(Exception) as error, opened.writing() as connection:
         for _ in range(2):
             connection.execute(text("INSERT INTO collection VALUES (:id, 'x')"), {"id": "a private value"})

@@ -1,11 +1,8 @@
 """The demonstration in small: a collector and devices in this process, over HTTP, and the same numbers without them."""
 
-import threading
-import time
 from contextlib import contextmanager
 
 import pytest
-import uvicorn
 
 from graphveil.cli import status
 from graphveil.collect import demo
@@ -13,6 +10,7 @@ from graphveil.collect.app import create_app
 from graphveil.collect.demo import DemoSize, run_demo, workers
 from graphveil.collect.storage import open_collection
 from graphveil.experiments.experiment import Experiment
+from tests.fixtures import serving
 
 SIZE = DemoSize(devices=48, processes=0, neighbourhood=6, degree=4.0)
 STUDIES = tuple(
@@ -24,18 +22,9 @@ STUDIES = tuple(
 def in_a_thread(folder):
     """The collector of a folder, in this process."""
     collection = open_collection(folder)
-    config = uvicorn.Config(create_app(collection), port=0, log_level="warning", lifespan="on")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        collection.database.close()
+    with serving(create_app(collection), lifespan="on") as address:
+        yield address
+    collection.database.close()
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +33,10 @@ def shown():
     return run_demo(SIZE, said.append, studies=STUDIES, serving=in_a_thread), said
 
 
-def test_what_is_learned_over_http_is_what_one_process_learns(shown):
+def test_it_says_who_was_asked_and_shows_equal_scores_beside_control_and_structure(shown):
     equal, said = shown
     assert equal
     assert sum("equal, bit for bit" in line for line in said) == 2
-
-
-def test_it_says_who_was_asked_what_at_which_budget_and_who_answered(shown):
     _, said = shown
     assert "a collector, 48 devices, and everything between them over HTTP" in said[0]
     assert (
@@ -62,9 +48,6 @@ def test_it_says_who_was_asked_what_at_which_budget_and_who_answered(shown):
     assert "5 volunteers gave their rows as they are, by consent." in said
     (asked,) = [line for line in said if line.startswith("veil, round 3")]
     assert "for the class that a public model predicts from the row, by krr at ε = 2" in asked
-
-
-def test_it_shows_scores_beside_control_and_structure(shown):
     _, said = shown
     togl, veil = [line for line in said if "beside it" in line]
     assert "blinded reports of the same people" in togl and "graph and known labels alone" in togl

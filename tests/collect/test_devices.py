@@ -1,5 +1,7 @@
 """Real devices and a real collector, over sockets: what they answer is what is read."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -19,25 +21,32 @@ from tests.collect.small import PLAN, later, made
 USERS = 4
 
 
-@pytest.fixture
-def collector(tmp_path):
-    collection = made(tmp_path / "c", USERS)
+@contextmanager
+def running(collection):
+    """A collection, the address of its collector in a process of its own, and everybody's token."""
     tokens = [Invitation(each.secret, collection.key.public).token() for each in collection.invite()]
     collection.database.close()
-    running = Collector(tmp_path / "c")
-    running.start()
-    yield collection, f"http://{HOST}:{running.port}", tokens
-    running.kill()
+    collector = Collector(collection.folder)
+    collector.start()
+    yield collection, f"http://{HOST}:{collector.port}", tokens
+    collector.kill()
     collection.database.close()
+
+
+@pytest.fixture
+def collector(tmp_path):
+    with running(made(tmp_path / "c", USERS)) as told:
+        yield told
+
+
+def new_device(folder, name):
+    return Device(folder / "books" / f"device-{name}", witnesses=folder / "witnesses")
 
 
 def test_devices_enrol_answer_and_are_forgotten(collector, tmp_path):
     collection, server, tokens = collector
     calls, rows = Calls(Http(server)), np.random.default_rng(0).random((USERS, 8))
-    devices = [
-        Device(tmp_path / "books" / f"device-{user}", witnesses=tmp_path / "witnesses")
-        for user in range(USERS)
-    ]
+    devices = [new_device(tmp_path, user) for user in range(USERS)]
     holding = [Held(row=rows[user]) for user in range(USERS)]
     agreed = [
         enrol(device, calls, server, token, held, volunteer=user == 0, excluded=(2,) if user == 3 else ())
@@ -58,7 +67,7 @@ def test_devices_enrol_answer_and_are_forgotten(collector, tmp_path):
     asked = {"of": "class", "classes": 2, "dims": 8, "range": (0, 1), "users": (3, 1)}
     model = {
         "kind": "linear",
-        "weights": [[1, 0, 0] + [0] * 5, [0, 1] + [0] * 6],
+        "weights": np.eye(2, 8, dtype=int).tolist(),
         "bias": [0, 0],
         "levels": 9,
         "zero": 0,
@@ -81,14 +90,8 @@ def test_devices_enrol_answer_and_are_forgotten(collector, tmp_path):
 
 @pytest.fixture
 def linked(tmp_path):
-    collection = made(tmp_path / "c", 24, private_links=True, epsilon=9.0, classes=2)
-    tokens = [Invitation(each.secret, collection.key.public).token() for each in collection.invite()]
-    collection.database.close()
-    running = Collector(tmp_path / "c")
-    running.start()
-    yield collection, f"http://{HOST}:{running.port}", tokens
-    running.kill()
-    collection.database.close()
+    with running(made(tmp_path / "c", 24, private_links=True, epsilon=9.0, classes=2)) as told:
+        yield told
 
 
 def test_solitude_learns_from_devices_that_hold_links_what_one_process_learns_from_their_reports(
@@ -100,9 +103,7 @@ def test_solitude_learns_from_devices_that_hold_links_what_one_process_learns_fr
     ids = [(f"p{user - 1}", f"p{user + 1}") if user < 21 else () for user in range(24)]
     spec = Experiment.of("solitude", "collection", epsilon=2.0, link_epsilon=6.0, settings={"epochs": 3})
     terms = StudyTerms("solitude", later())
-    devices = [
-        Device(tmp_path / "books" / f"device-{user}", witnesses=tmp_path / "witnesses") for user in range(24)
-    ]
+    devices = [new_device(tmp_path, user) for user in range(24)]
     holding = [Held(row=rows[user], neighbour_ids=ids[user]) for user in range(24)]
     for device, token, held in zip(devices, tokens, holding, strict=True):
         enrol(device, calls, server, token, held)
@@ -141,10 +142,7 @@ def test_solitude_learns_from_devices_that_hold_links_what_one_process_learns_fr
 def test_devices_follow_a_new_key_of_a_collector_that_goes_on_running(collector, tmp_path):
     collection, server, tokens = collector
     calls, held = Calls(Http(server)), Held(row=np.full(8, 0.5))
-    device, late = (
-        Device(tmp_path / "books" / f"device-{name}", witnesses=tmp_path / "witnesses")
-        for name in ("early", "late")
-    )
+    device, late = new_device(tmp_path, "early"), new_device(tmp_path, "late")
     known = enrol(device, calls, server, tokens[0], held).collection
     collection.publish(PLAN, later())
     (first,) = visit(device, calls, known, held)

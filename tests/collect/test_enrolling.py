@@ -5,7 +5,7 @@ import asyncio
 from graphveil.collect.roster import Member, Refused, RosterAgreement, enrol
 from graphveil.privacy import Plan
 from graphveil.privacy.credential import credential_hash, new_credential
-from tests.collect.small import PLAN, arrived, bearer, enrolled, later, serving
+from tests.collect.small import PLAN, arrived, bearer, enrolled, later, served
 from tests.collect.test_service import exchange, put, statuses, told_enrolment
 from tests.together import each
 
@@ -54,15 +54,14 @@ def test_a_lost_answer_is_given_again_after_something_was_sent_and_the_key_was_r
 def test_of_two_devices_that_race_with_one_token_one_is_enrolled(collection):
     invited, own = collection.invite()[4], [new_credential() for _ in range(8)]
 
-    async def run():
-        async with serving(collection) as client:
-            requests = (redeem(invited.secret, each) for each in own)
-            sent = (client.request(method, path, **told) for method, path, told in requests)
-            answers = await asyncio.gather(*sent)
-            looks = [await client.get("/v1/questions", headers=bearer(each)) for each in own]
-            return statuses(answers), statuses(looks)
+    async def run(client):
+        requests = (redeem(invited.secret, each) for each in own)
+        sent = (client.request(method, path, **told) for method, path, told in requests)
+        answers = await asyncio.gather(*sent)
+        looks = [await client.get("/v1/questions", headers=bearer(each)) for each in own]
+        return statuses(answers), statuses(looks)
 
-    enrolments, looks = asyncio.run(run())
+    enrolments, looks = served(collection, run)
     assert sorted(enrolments) == [201] + [409] * 7
     assert looks == [200 if each == 201 else 401 for each in enrolments]
 

@@ -7,8 +7,6 @@ import pytest
 
 from graphveil import InputError, Plan
 from graphveil.collect.export import export_shards
-from graphveil.collect.folder import CollectionSettings
-from graphveil.collect.storage import create_collection
 from graphveil.scale import load_whole
 from tests.collect.small import PLAN, arrived, enrolled, later, made, ring
 
@@ -74,27 +72,21 @@ def test_a_later_graph_and_an_earlier_round(collection, tmp_path):
     assert shards.users == 15 and shards.reports(PLAN).asked == 12
 
 
-def test_rounds_whose_reports_were_deleted_are_left_out(collection, tmp_path, monkeypatch):
+def test_rounds_of_links_and_those_whose_reports_were_deleted_are_left_out(collection, tmp_path, monkeypatch):
     rounds = collection.rounds()
     monkeypatch.setattr(type(collection), "rounds", lambda self: [replace(rounds[0], deleted=1), *rounds[1:]])
-    exported = export_shards(collection, tmp_path / "shards", 2)
+    exported = export_shards(collection, tmp_path / "deleted", 2)
     assert exported.rounds == (2,)
     assert exported.left_out == {1: "its reports were deleted when their time was over"}
-
-
-def test_rounds_of_links_are_left_out(collection, tmp_path, monkeypatch):
-    rounds = collection.rounds()
     links = replace(rounds[0], plan=Plan(mechanism="link-rr", epsilon=1.0, dims=12))
     monkeypatch.setattr(type(collection), "rounds", lambda self: [links, *rounds[1:]])
-    exported = export_shards(collection, tmp_path / "shards", 2)
+    exported = export_shards(collection, tmp_path / "links", 2)
     assert exported.rounds == (2,) and list(exported.left_out) == [1]
     assert "shards number them anew" in exported.left_out[1]
 
 
 def test_a_collection_without_links_is_refused(tmp_path):
-    public = replace(ring(12), edges=np.empty((0, 2), dtype=np.int64))
-    settings = CollectionSettings(id="", purpose="to test", epsilon=2.0, dims=8, range=(0.0, 1.0))
-    collection = create_collection(tmp_path / "survey", public, settings)
+    collection = made(tmp_path / "survey", private_links=True)
     with pytest.raises(InputError, match="knows no link"):
         export_shards(collection, tmp_path / "shards", 2)
     assert not (tmp_path / "shards").exists()

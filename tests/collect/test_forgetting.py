@@ -19,7 +19,7 @@ from graphveil.collect.writer import Arrival, store, store_row
 from graphveil.errors import StoreError
 from graphveil.privacy.credential import credential_hash, new_credential
 from tests.client.support import fast_folder
-from tests.collect.small import PLAN, bearer, enrolled, files_no_larger_than, made, serving
+from tests.collect.small import PLAN, bearer, enrolled, files_no_larger_than, made, served
 from tests.together import each
 
 USERS, ROUNDS_MADE, GONE = 60, 20, 30
@@ -66,6 +66,12 @@ ROUND = {
 }
 
 
+def forget_all(collection, nodes):
+    with collection.database.writing() as connection:
+        for node in nodes:
+            roster.forget(connection, node)
+
+
 def found(collection, content, nodes):
     """What of these users stands in the files, byte for byte."""
     whole = b"\n".join(file.read_bytes() for file in sorted(collection.folder.glob("collection.sqlite*")))
@@ -76,9 +82,7 @@ def check_forgotten(seed):
     with fast_folder() as name:
         collection, content, gone = filled(Path(name) / "c", seed)
         assert len(found(collection, content, gone)) == GONE * (KNOWN + 1 + 2 * ROUNDS_MADE)
-        with collection.database.writing() as connection:
-            for node in gone[1:]:
-                roster.forget(connection, node)
+        forget_all(collection, gone[1:])
         collection.forget(gone[0])
         assert found(collection, content, gone) == []
         left = sorted(set(range(USERS)) - set(gone))
@@ -91,31 +95,24 @@ def test_nothing_of_whoever_was_forgotten_is_left_in_the_files():
     each(range(10), check_forgotten)
 
 
-def test_of_somebody_forgotten_the_roster_has_the_id_and_that_mark_alone(tmp_path, database):
-    collection = made(tmp_path / "c", database=database)
+def test_of_somebody_forgotten_the_roster_has_the_id_and_that_mark_alone(collection, tmp_path):
+    def row():
+        with collection.database.reading() as connection:
+            return connection.execute(select(ROSTER).where(ROSTER.c.node == 1)).one()._asdict()
+
     enrolled(collection)
-    with collection.database.reading() as connection:
-        before = connection.execute(select(ROSTER).where(ROSTER.c.node == 1)).one()._asdict()
+    before = row()
     collection.forget(1)
-    with collection.database.reading() as connection:
-        after = connection.execute(select(ROSTER).where(ROSTER.c.node == 1)).one()._asdict()
+    after = row()
     drawn = {name: after.pop(name) for name in ("pseudonym", "token")}
     assert all(len(each) == len(before[name]) and each not in before.values() for name, each in drawn.items())
     stays = {"node": 1, "external": "p1", "redeemed": False, "derived": False, "forgotten": True}
     assert after == dict.fromkeys(after) | stays
-    # Nobody invites them by mistake.
+    # Nobody invites them by mistake, and exported tables have no pseudonym of theirs.
     assert collection.invite(again=["p1"]) == []
-    collection.database.close()
-
-
-def test_exported_tables_have_no_pseudonym_of_somebody_forgotten(tmp_path):
-    collection = made(tmp_path / "c")
-    enrolled(collection)
-    collection.forget(1)
     export(collection, tmp_path / "tables")
     table = parquet.read_table(tmp_path / "tables" / "roster.parquet").to_pylist()
     assert [row["node"] for row in table if row["pseudonym"] is None] == [1] and len(table) == 12
-    collection.database.close()
 
 
 def test_nothing_that_has_expired_is_left_in_the_files():
@@ -141,9 +138,7 @@ def deletions(collection):
 
 def test_a_disk_without_room_for_the_rebuilt_file_is_said_and_it_is_tried_again(tmp_path):
     collection, content, gone = filled(tmp_path / "c", 2)
-    with collection.database.writing() as connection:
-        for node in gone:
-            roster.forget(connection, node)
+    forget_all(collection, gone)
     collection.database.close()
     half = (collection.folder / "collection.sqlite").stat().st_size // 2
     with files_no_larger_than(half), pytest.raises(StoreError, match="takes as much space.*make room"):
@@ -174,9 +169,7 @@ def test_a_deletion_while_the_file_is_rebuilt_has_it_rebuilt_again(tmp_path, mon
 
     def and_then(connection):
         done = rebuilt(connection)
-        with other.database.writing() as writing:
-            for node in gone:
-                roster.forget(writing, node)
+        forget_all(other, gone)
         return done
 
     with monkeypatch.context() as patch:
@@ -214,20 +207,19 @@ def test_whoever_asks_to_be_forgotten_is_answered_before_the_file_is_rebuilt(tmp
             await asyncio.sleep(0.01)
         raise AssertionError("it was never done")
 
-    async def run():
+    async def run(client):
+        # The one at the start has nothing to overwrite.
+        await until(lambda: wiped == [True])
+        gate.clear()
+        for node in gone:
+            answer = await client.delete("/v1/me", headers=bearer(credentials[node]))
+            assert answer.status_code == 204 and len(wiped) == 1
         gate.set()
-        async with serving(collection) as client:
-            # The one at the start has nothing to overwrite.
-            await until(lambda: wiped == [True])
-            gate.clear()
-            for node in gone:
-                answer = await client.delete("/v1/me", headers=bearer(credentials[node]))
-                assert answer.status_code == 204 and len(wiped) == 1
-            gate.set()
-            await until(lambda: not found(collection, content, gone))
+        await until(lambda: not found(collection, content, gone))
 
     monkeypatch.setattr(collection.database, "wipe", after_the_gate)
-    asyncio.run(run())
+    gate.set()
+    served(collection, run)
     # Those who go at about one time share a rebuilt file.
     assert len(wiped) <= 3
     collection.database.close()

@@ -1,11 +1,16 @@
 """The users of a collection: closed rounds are replayed, the next is published, published questions are frozen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from graphveil.collect.learning import CollectedUsers, RoundOpenError, StudyTerms, refuse_unanswerable
+from graphveil.collect.learning import (
+    BlindedUsers,
+    CollectedUsers,
+    RoundOpenError,
+    StudyTerms,
+    answered_features,
+    refuse_unanswerable,
+)
 from graphveil.errors import ClaimError, InputError, PrivacyError
 from graphveil.privacy import Ledger, Plan
 from tests.collect.stand_in import StandIn
@@ -36,18 +41,13 @@ def published(collection, *plans):
         collection.everybody_answers()
 
 
-def test_a_new_question_is_published_and_the_method_stops(town):
-    with pytest.raises(RoundOpenError, match="Round 1 is published: it asks 36 users") as stopped:
-        users_of(town).report(FIRST)
-    assert stopped.value.published
-    assert [each.plan for each in town.rounds()] == [FIRST]
-
-
-def test_an_open_round_is_waited_for_and_not_published_again(town):
-    for sentence in ("published", "is open: 0 of 36 users have answered"):
-        with pytest.raises(RoundOpenError, match=sentence):
+def test_a_new_question_is_published_once_and_waited_for(town):
+    said = {"Round 1 is published: it asks 36 users": True, "is open: 0 of 36 users have answered": False}
+    for sentence, published in said.items():
+        with pytest.raises(RoundOpenError, match=sentence) as stopped:
             users_of(town).report(FIRST)
-    assert len(town.rounds()) == 1
+        assert stopped.value.published == published
+    assert [each.plan for each in town.rounds()] == [FIRST]
 
 
 def test_a_closed_round_is_replayed_and_charged_to_those_it_asked(town):
@@ -59,19 +59,9 @@ def test_a_closed_round_is_replayed_and_charged_to_those_it_asked(town):
     assert np.flatnonzero(ledger.spent).tolist() == town.rounds()[0].asked.tolist()
     assert set(ledger.spent.tolist()) == {0.0, 1.0}
     assert [each.round.number for each in users.replayed] == [1]
-
-
-def test_the_same_question_twice_has_the_same_answers_and_costs_once(town):
-    published(town, FIRST)
-    ledger = Ledger(40, np.full(40, 8.0))
-    users = users_of(town, ledger)
-    assert users.report(FIRST) == users.report(FIRST)
-    assert ledger.total().epsilon == 1.0
-
-
-def test_another_study_that_asks_the_same_has_the_answers_that_are_there(town):
-    published(town, FIRST)
-    assert users_of(town, study="other").report(FIRST) == town.reports(1)
+    # The same question again has the same answers and costs nothing, and so it is for other studies.
+    assert users.report(FIRST) == reports and ledger.total().epsilon == 1.0
+    assert users_of(town, study="other").report(FIRST) == reports
 
 
 def test_another_question_in_the_place_of_a_published_one_is_refused(town):
@@ -79,6 +69,8 @@ def test_another_question_in_the_place_of_a_published_one_is_refused(town):
     other = FIRST.model_copy(update={"epsilon": 2.0})
     with pytest.raises(InputError, match=r"round 1 of base is published and frozen.*\(epsilon differ\)"):
         users_of(town).report(other)
+    with pytest.raises(InputError, match="round 1 was published with another epsilon"):
+        users_of(town, as_published=True).report(other)
 
 
 def test_an_open_round_is_frozen_too(town):
@@ -97,12 +89,6 @@ def test_as_published_goes_on_with_the_frozen_question(town):
     assert users.report(wanted) == town.reports(2)
 
 
-def test_as_published_refuses_answers_of_another_kind(town):
-    published(town, FIRST)
-    with pytest.raises(InputError, match="round 1 was published with another epsilon"):
-        users_of(town, as_published=True).report(FIRST.model_copy(update={"epsilon": 2.0}))
-
-
 def test_what_is_asked_anyway_is_published_together(town):
     with pytest.raises(RoundOpenError, match="Round 1 .*label.* Round 2 .*features"):
         users_of(town, ahead=(LABELS, FIRST)).report(LABELS)
@@ -118,19 +104,13 @@ def test_a_question_that_is_not_settled_comes_alone(town):
     assert len(town.rounds()) == 1
 
 
-def test_a_question_that_only_a_curator_answers_is_never_published():
+def test_what_no_device_answers_is_never_published():
     with pytest.raises(PrivacyError, match="no device answers"):
         refuse_unanswerable(Plan(mechanism="lapgraph", epsilon=1.0, dims=9))
-
-
-def test_a_mechanism_that_does_not_hold_is_never_published():
     with pytest.raises(ClaimError, match="no device answers"):
         refuse_unanswerable(
             Plan(mechanism="ppm-printed", epsilon=1.0, dims=9, range=(0, 1), options={"budgets": [1.0, 2.0]})
         )
-
-
-def test_what_a_collection_does_not_ask_for_is_never_published():
     with pytest.raises(InputError, match="a collection asks for no levels"):
         refuse_unanswerable(Plan(mechanism="esw", epsilon=1.0, levels=3))
 
@@ -138,3 +118,43 @@ def test_what_a_collection_does_not_ask_for_is_never_published():
 @pytest.mark.parametrize("mechanism", ["link-rr", "dprr", "blink"])
 def test_links_can_be_asked_for(mechanism):
     refuse_unanswerable(Plan(mechanism=mechanism, epsilon=1.0, dims=9))
+
+
+# The control: blinded reports of exactly those who answered, drawn by the server
+
+
+HALF = FIRST.model_copy(update={"round": 2, "users": tuple(range(20))})
+
+
+@pytest.fixture(scope="module")
+def replayed():
+    town = StandIn(users=40)
+    while True:
+        users = CollectedUsers(town, Ledger(40, np.full(40, 8.0)), StudyTerms("", 0))
+        try:
+            for plan in (LABELS, FIRST, HALF):
+                users.report(plan)
+            return users.replayed
+        except RoundOpenError:
+            town.everybody_answers()
+
+
+def test_blinded_reports_are_there_for_those_who_answered_and_drawn_from_a_seed(replayed):
+    users = BlindedUsers(replayed, 40, 0)
+    for place, plan in enumerate((FIRST, HALF), 1):
+        drawn = users.report(plan)
+        assert drawn.places.tolist() == replayed[place].reports.places.tolist()
+        assert drawn.mechanism.fingerprint == plan.build().blind().fingerprint
+        drawn.check()
+    one, same, other = (BlindedUsers(replayed, 40, seed).report(FIRST) for seed in (0, 0, 1))
+    assert one == same and one != other
+
+
+def test_users_whom_the_round_did_not_ask_answer_if_they_ever_did_and_labels_are_those_that_arrived(replayed):
+    users = BlindedUsers(replayed, 40, 0)
+    users.report(FIRST)
+    others = users.report(HALF.model_copy(update={"users": tuple(range(20, 40))}))
+    assert others.places.tolist() == np.flatnonzero(answered_features(replayed, 40)[20:]).tolist()
+    assert BlindedUsers(replayed, 40, 0).report(LABELS) == replayed[0].reports
+    with pytest.raises(InputError, match="must ask alike"):
+        BlindedUsers(replayed, 40, 0).report(LABELS.model_copy(update={"users": (4,)}))

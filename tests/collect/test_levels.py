@@ -1,21 +1,19 @@
 """Privacy levels in a collection: they stay on devices, the cap counts the most that one may cost, and ppgnn learns from the reports."""
 
-import asyncio
 import time
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 
-from graphveil.client import Calls, Device, Held, Response, enrol, visit
+from graphveil.client import Device, Held, enrol, visit
 from graphveil.collect.app import create_app
 from graphveil.collect.learning import RoundOpenError, StudyTerms
 from graphveil.collect.study import learn_collection, learned_alone
 from graphveil.experiments.experiment import Experiment
 from graphveil.privacy import Invitation
 from tests.client.support import fast_folder
-from tests.collect.small import DIMS, made
+from tests.collect.small import DIMS, calls_to, made
 
 USERS = 24
 SPEC = Experiment.of("ppgnn", "collection", epsilon=1.0, levels=2, settings={"epochs": 2})
@@ -33,15 +31,7 @@ def collected():
         folder = Path(name)
         collection = made(folder / "collection", users=USERS)
         app, sent = create_app(collection), []
-
-        async def call(method, path, body, headers, limit):
-            sent.append(body or b"")
-            transport = httpx.ASGITransport(app=app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-                answer = await client.request(method, path, content=body, headers=headers)
-            return Response(answer.status_code, answer.content, dict(answer.headers))
-
-        calls = Calls(lambda *given: asyncio.run(call(*given)), lambda attempt: attempt())
+        calls = calls_to(app, sent)
         people = []
         for invited in collection.invite():
             device = Device(folder / "books" / f"{invited.node}.sqlite", witnesses=folder / "witnesses")
@@ -60,24 +50,14 @@ def collected():
         collection.database.close()
 
 
-def test_ppgnn_learns_from_a_collection_bit_for_bit(collected):
-    collection, learned, _, _ = collected
+def test_ppgnn_learns_bit_for_bit_and_charges_everybody_what_the_least_strict_level_costs(collected):
+    """So neither books nor refusals tell a level."""
+    collection, learned, spendings, sent = collected
     again = learned_alone(collection, learned)
     assert again.scores.tobytes() == learned.outcome.scores.tobytes()
     assert set(learned.scores) == {"method", "control", "structure"}
-
-
-def test_everybody_is_charged_what_the_least_strict_level_costs(collected):
-    """So neither books nor refusals tell a level."""
-    _, learned, spendings, _ = collected
+    assert "ε = 1 or 2 by level" in learned.privacy().sentence
+    assert not any(b"level" in body for body in sent)
     assert {each.left.epsilon for each in spendings} == {0.0}
     assert {each.lines[0].costs for each in spendings} == {(2.0,)}
     assert learned.books.total().epsilon == 2.0
-
-
-def test_the_statement_names_the_budgets_of_levels(collected):
-    assert "ε = 1 or 2 by level" in collected[1].privacy().sentence
-
-
-def test_no_enrolment_tells_a_level(collected):
-    assert not any(b"level" in body for body in collected[3])

@@ -1,14 +1,12 @@
 """Operators over HTTP: a token each, of which only the hash is stored, for the status of a collection and for closing rounds."""
 
-import asyncio
-
 import pytest
 from sqlalchemy import select
 
 from graphveil.collect.roster import add_operator, read_operators, revoke_operator
 from graphveil.collect.schema import OPERATORS
 from graphveil.errors import InputError
-from tests.collect.small import PLAN, arrived, bearer, enrolled, later, serving
+from tests.collect.small import PLAN, arrived, bearer, enrolled, later, served
 from tests.together import each
 
 STATUS, CLOSE = "/v1/operator/status", "/v1/operator/rounds/{}/close"
@@ -22,14 +20,13 @@ def added(collection, name="ada"):
 def exchange(collection, *requests):
     """Answers to (method, path, headers), one after the other."""
 
-    async def run():
-        async with serving(collection) as client:
-            return [await client.request(method, path, headers=headers) for method, path, headers in requests]
+    async def run(client):
+        return [await client.request(method, path, headers=headers) for method, path, headers in requests]
 
-    return asyncio.run(run())
+    return served(collection, run)
 
 
-def test_the_status_is_for_operators_alone(collection):
+def test_the_status_is_for_operators_alone_and_names_nobody(collection):
     credentials, token = enrolled(collection), added(collection)
     strangers = ({}, bearer(credentials[0]), bearer(token[:-1]), bearer(""), {"Authorization": token})
     asked = [("GET", STATUS, headers) for headers in (*strangers, bearer(token))]
@@ -38,11 +35,7 @@ def test_the_status_is_for_operators_alone(collection):
     assert all("operator's token" in each.json()["detail"] for each in refused)
     assert told.status_code == 200 and told.headers["cache-control"] == "no-store"
     assert told.json()["enrolled"] == 12 and told.json()["rounds"] == []
-
-
-def test_the_status_names_nobody(collection):
-    enrolled(collection)
-    (told,) = exchange(collection, ("GET", STATUS, bearer(added(collection))))
+    # It names nobody.
     assert not any(f'"p{number}"' in told.text for number in range(12))
     assert not any(each.hex() in told.text for each in collection.roster().pseudonym)
 
@@ -98,15 +91,7 @@ def test_a_token_is_not_stored_and_what_was_done_names_nobody(collection):
     assert not any("ada" in detail for _, _, detail in collection.actions())
 
 
-def test_a_name_that_cannot_be_one_is_refused(local):
-    def check(name):
-        with pytest.raises(InputError, match="up to 64 letters"):
-            added(local, name)
-
-    each(["", "a b", "-a", "ä", "a" * 65, "a/b"], check)
-
-
-def test_a_name_has_one_token_and_nobody_elses_is_taken_back(local):
+def test_a_name_that_cannot_be_one_or_has_a_token_is_refused(local):
     added(local)
     with pytest.raises(InputError, match="revoke that token first"):
         added(local)
@@ -115,3 +100,9 @@ def test_a_name_has_one_token_and_nobody_elses_is_taken_back(local):
         local.database.writing() as connection,
     ):
         revoke_operator(connection, "eve")
+
+    def check(name):
+        with pytest.raises(InputError, match="up to 64 letters"):
+            added(local, name)
+
+    each(["", "a b", "-a", "ä", "a" * 65, "a/b"], check)

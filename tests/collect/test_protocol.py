@@ -3,33 +3,34 @@
 import asyncio
 import json
 import logging
+import re
 import socket
-import threading
 import time
 from contextlib import contextmanager, suppress
 
 import pytest
-import uvicorn
 
 from graphveil.collect.app import create_app
 from graphveil.collect.server import CollectorProtocol
 from tests.collect.small import made
+from tests.fixtures import serving
 from tests.together import each
 
 HEAD = b"PUT /v1/rounds/1/reports/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\n"
 
 
 @contextmanager
+def connection_to(app):
+    """A connection to a server that listens in a thread of this process."""
+    with listening_for(app) as number, socket.create_connection(("127.0.0.1", number), 60) as line:
+        yield line
+
+
+@contextmanager
 def listening_for(app):
     """A server that listens in a thread of this process; its port."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, http=CollectorProtocol, log_config=None, lifespan="off"))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
-    thread.start()
-    yield listening.getsockname()[1]
-    server.should_exit = True
-    thread.join()
-    listening.close()
+    with serving(app, http=CollectorProtocol, log_config=None, lifespan="off") as address:
+        yield int(address.rpartition(":")[2])
 
 
 @pytest.fixture(scope="module")
@@ -72,24 +73,23 @@ def test_what_is_no_http_is_a_problem_too(port, caplog):
     assert not [record for record in caplog.records if record.levelno > logging.WARNING]
 
 
-def test_a_path_that_is_not_ascii_after_another_request_is_a_problem(port, caplog):
-    both = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n"
-    answers = said(port, both)
-    assert answers.startswith(b"HTTP/1.1 200 ") and b"HTTP/1.1 400 " in answers
-    assert not [record for record in caplog.records if record.levelno > logging.WARNING]
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-def test_what_is_wrong_after_an_answer_ends_the_connection_alone(port, caplog):
-    chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
-    answers = said(port, chunked, b"zz\r\n")
-    assert answers.startswith(b"HTTP/1.1 401 ") and answers.count(b"HTTP/1.1") == 1
-    assert not [record for record in caplog.records if record.levelno > logging.WARNING]
-
-
-@pytest.mark.parametrize("head", [b"GET /healthz HTTP/1.1\r\nHost: x\r\n", HEAD])
-def test_what_is_wrong_while_it_is_being_answered_is_answered_once(port, head, caplog):
-    answers = said(port, head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
-    assert answers.startswith(b"HTTP/1.1 400 ") and answers.count(b"HTTP/1.1 ") == 1
+@pytest.mark.parametrize(
+    ("parts", "statuses"),
+    [
+        ([GET + b"\r\nGET /\xff HTTP/1.1\r\nHost: x\r\n\r\n"], [b"200", b"400"]),
+        ([HEAD + CHUNKED + b"1\r\nx\r\n", b"zz\r\n"], [b"401"]),
+        ([GET + CHUNKED + b"zz\r\n"], [b"400"]),
+        ([HEAD + CHUNKED + b"zz\r\n"], [b"400"]),
+    ],
+    ids=["a path after another request", "after an answer", "in a body that nobody reads", "in a body"],
+)
+def test_what_is_wrong_after_or_within_a_request_is_answered_once(port, parts, statuses, caplog):
+    answers = said(port, *parts)
+    assert answers.startswith(b"HTTP/1.1 ") and re.findall(rb"HTTP/1\.1 (\d+) ", answers) == statuses
     assert not [record for record in caplog.records if record.levelno > logging.WARNING]
 
 
@@ -98,13 +98,8 @@ def answer_with(body, wait=0.0):
 
     async def app(scope, receive, send):
         await asyncio.sleep(wait)
-        await send(
-            {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [(b"content-length", b"%d" % len(body))],
-            }
-        )
+        headers = [(b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
     return app
@@ -150,10 +145,7 @@ def test_whoever_does_not_read_an_answer_holds_no_memory(monkeypatch):
     monkeypatch.setattr(
         CollectorProtocol, "connection_lost", lambda self, exc: (ended(self, exc), lost.append(exc))
     )
-    with (
-        listening_for(answer_with(bytes(50_000_000))) as number,
-        socket.create_connection(("127.0.0.1", number), 60) as line,
-    ):
+    with connection_to(answer_with(bytes(50_000_000))) as line:
         line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         end = time.monotonic() + 10
         while not lost and time.monotonic() < end:
@@ -164,10 +156,7 @@ def test_whoever_does_not_read_an_answer_holds_no_memory(monkeypatch):
 def test_whoever_waits_for_a_slow_answer_or_reads_a_long_one_slowly_gets_it(monkeypatch):
     monkeypatch.setattr("graphveil.collect.server.PATIENCE", 0.3)
     body = bytes(30_000_000)
-    with (
-        listening_for(answer_with(body, wait=1.0)) as number,
-        socket.create_connection(("127.0.0.1", number), 60) as line,
-    ):
+    with connection_to(answer_with(body, wait=1.0)) as line:
         line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         whole = 0
         while data := line.recv(1 << 20):

@@ -1,7 +1,5 @@
 """Answers to a published question as answers to the one that is asked now."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from graphveil.channels.sampling import SeededBits
@@ -32,28 +30,13 @@ def answered(plan):
     return answer(plan, ROWS[list(plan.users)], Ledger(6, 1.0), SeededBits(0))
 
 
-def test_the_same_question_is_aligned_reports_it_is():
+def test_answers_are_aligned_where_who_is_asked_and_their_lists_are_the_same():
     reports = answered(FEATURES)
     assert aligned_reports(reports, FEATURES, FEATURES.model_copy(update={"round": 2}), 6) is reports
-
-
-def test_answers_stand_in_the_order_of_those_who_are_asked_now():
-    reports = answered(FEATURES)
     told = aligned_reports(reports, FEATURES, FEATURES.model_copy(update={"users": (1, 2, 5)}), 6)
     assert told.answered is not None and told.answered.tolist() == [True, False, True]
     assert told.row(0) == reports.row(2)
     assert told.row(1) == reports.row(0)
-
-
-def test_a_graph_that_has_grown_has_silent_users():
-    everybody = FEATURES.model_copy(update={"users": "all"})
-    reports = answer(everybody, ROWS, Ledger(6, 1.0), SeededBits(0))
-    told = aligned_reports(reports, everybody, everybody, 8)
-    assert told.asked == 8 and told.users == 6
-    told.check()
-
-
-def test_an_answer_is_left_out_where_the_list_is_another():
     published, wanted = class_plan((0, 1), [[0, 1], [1, 2]]), class_plan((1, 0), [[1, 2], [1, 0]])
     reports = answered(published)
     told = aligned_reports(reports, published, wanted, 6)
@@ -61,7 +44,12 @@ def test_an_answer_is_left_out_where_the_list_is_another():
     assert told.codes.tolist() == [reports.codes[1]]
 
 
-def test_what_differs_is_named():
+def test_what_differs_is_named_and_a_graph_that_has_grown_has_silent_users():
     assert (
         differences(FEATURES, FEATURES.model_copy(update={"epsilon": 2.0, "round": 2})) == "epsilon and round"
     )
+    everybody = FEATURES.model_copy(update={"users": "all"})
+    reports = answer(everybody, ROWS, Ledger(6, 1.0), SeededBits(0))
+    told = aligned_reports(reports, everybody, everybody, 8)
+    assert told.asked == 8 and told.users == 6
+    told.check()

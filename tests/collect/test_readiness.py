@@ -25,7 +25,7 @@ from tests.collect.small import (
     later,
     made,
     people,
-    serving,
+    served,
 )
 
 PROBLEM = "application/problem+json"
@@ -44,6 +44,8 @@ def collection(tmp_path, database, monkeypatch):
 @pytest.fixture
 def local(tmp_path, monkeypatch):
     monkeypatch.setattr(service, "PROBE", 0.0)
+    # Nobody else uses the file while it is replaced, or is the first to find a fault: the log gets one line a minute.
+    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
     opened = made(tmp_path / "c", private_links=True)
     yield opened
     opened.database.close()
@@ -98,19 +100,16 @@ def check_log(caplog, said):
 FINE = [200, 201, 201, 201, 409, 204]
 
 
-def test_a_full_disk_is_not_ready_until_there_is_room(local, caplog, monkeypatch):
-    # The sweep would sometimes be the first to find the disk full, and the log gets one line a minute.
-    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
+def test_a_full_disk_is_not_ready_until_there_is_room(local, caplog):
     reading, writing = calls(local)
 
-    async def run():
-        async with serving(local) as client:
-            assert await statuses(client, [READY]) == [200]
-            with files_no_larger_than(0):
-                full = await statuses(client, [*reading, *writing])
-            return full, await statuses(client, [*reading, *writing])
+    async def run(client):
+        assert await statuses(client, [READY]) == [200]
+        with files_no_larger_than(0):
+            full = await statuses(client, [*reading, *writing])
+        return full, await statuses(client, [*reading, *writing])
 
-    full, room = asyncio.run(run())
+    full, room = served(local, run)
     # What can be read is read, and a round that nobody has answered is not closed.
     assert full == [200] * 4 + [503] * 4 + [409, 503] and room == [200] * 4 + FINE
     check_log(caplog, "cannot be used")
@@ -126,25 +125,22 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_file_is_told_by_503_and_a_restored_one_is_used_at_once(local, caplog, monkeypatch, damage):
-    # Nobody else is to use the file while it is replaced.
-    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
+def test_a_damaged_file_is_told_by_503_and_a_restored_one_is_used_at_once(local, caplog, damage):
     reading, writing = calls(local)
     file = local.folder / "collection.sqlite"
 
-    async def run():
-        async with serving(local) as client:
-            assert await statuses(client, [READY, *reading]) == [200] * 5
-            local.database.close()
-            shutil.copy(file, local.folder / "backup")
-            file.write_bytes(damage(file.read_bytes()))
-            broken = await statuses(client, [*reading, *writing] * 2)
-            shutil.copy(local.folder / "backup", file)
-            for name in ("-wal", "-shm"):
-                file.with_name(file.name + name).unlink(missing_ok=True)
-            return broken, await statuses(client, [*reading, *writing])
+    async def run(client):
+        assert await statuses(client, [READY, *reading]) == [200] * 5
+        local.database.close()
+        shutil.copy(file, local.folder / "backup")
+        file.write_bytes(damage(file.read_bytes()))
+        broken = await statuses(client, [*reading, *writing] * 2)
+        shutil.copy(local.folder / "backup", file)
+        for name in ("-wal", "-shm"):
+            file.with_name(file.name + name).unlink(missing_ok=True)
+        return broken, await statuses(client, [*reading, *writing])
 
-    broken, restored = asyncio.run(run())
+    broken, restored = served(local, run)
     assert broken == [503] * 20 and restored == [200] * 4 + FINE
     check_log(caplog, "cannot be used")
 
@@ -155,8 +151,7 @@ def move(source, target):
         each.rename(target / each.name)
 
 
-def test_nothing_is_acknowledged_while_the_file_is_elsewhere(local, tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
+def test_nothing_is_acknowledged_while_the_file_is_elsewhere(local, tmp_path, caplog):
     credentials, round = enrolled(local), local.publish(PLAN, later())
     uploads = [
         ("PUT", address(round, node), {"headers": bearer(own), "content": envelope(local, round, node)})
@@ -167,19 +162,18 @@ def test_nothing_is_acknowledged_while_the_file_is_elsewhere(local, tmp_path, ca
     other.database.close()
     away.mkdir()
 
-    async def run():
-        async with serving(local) as client:
-            assert await statuses(client, [uploads[0], READY]) == [201, 200]
-            move(local.folder, away)
-            gone = await statuses(client, [uploads[1], READY, READY])
-            assert not list(local.folder.glob("collection.sqlite*"))
-            move(other.folder, local.folder)
-            others = await statuses(client, [uploads[1], READY])
-            move(local.folder, other.folder)
-            move(away, local.folder)
-            return gone, others, await statuses(client, [*uploads[:2], READY])
+    async def run(client):
+        assert await statuses(client, [uploads[0], READY]) == [201, 200]
+        move(local.folder, away)
+        gone = await statuses(client, [uploads[1], READY, READY])
+        assert not list(local.folder.glob("collection.sqlite*"))
+        move(other.folder, local.folder)
+        others = await statuses(client, [uploads[1], READY])
+        move(local.folder, other.folder)
+        move(away, local.folder)
+        return gone, others, await statuses(client, [*uploads[:2], READY])
 
-    gone, others, back = asyncio.run(run())
+    gone, others, back = served(local, run)
     # What was written before the move was noticed may be there; it was not acknowledged.
     assert gone == [503] * 3 and others == [503] * 2 and back in ([200, 201, 200], [200, 200, 200])
     check_log(caplog, "moved")
@@ -187,43 +181,38 @@ def test_nothing_is_acknowledged_while_the_file_is_elsewhere(local, tmp_path, ca
         assert connection.execute("SELECT count(*) FROM reports").fetchone() == (0,)
 
 
-def test_rounds_that_a_restored_backup_does_not_have_are_not_remembered(local, tmp_path, monkeypatch):
-    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
+def test_rounds_that_a_restored_backup_does_not_have_are_not_remembered(local, tmp_path):
     own = enrolled(local)[1]
     local.database.close()
     shutil.copy(local.folder / "collection.sqlite", tmp_path / "backup")
     round = local.publish(PLAN, later())
     upload = ("PUT", address(round, 1), {"headers": bearer(own), "content": envelope(local, round, 1)})
 
-    async def run():
-        async with serving(local) as client:
-            assert await statuses(client, [upload]) == [201]
-            move(local.folder, tmp_path)
-            (tmp_path / "backup").rename(local.folder / "collection.sqlite")
-            return await statuses(client, [READY, upload])
+    async def run(client):
+        assert await statuses(client, [upload]) == [201]
+        move(local.folder, tmp_path)
+        (tmp_path / "backup").rename(local.folder / "collection.sqlite")
+        return await statuses(client, [READY, upload])
 
-    assert asyncio.run(run()) == [503, 404]
+    assert served(local, run) == [503, 404]
 
 
 @pytest.mark.parametrize("name", ["collection.sqlite", "collection.sqlite-wal"])
-def test_a_file_or_log_that_was_replaced_is_noticed_before_anything_is_acknowledged(local, monkeypatch, name):
-    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
+def test_a_file_or_log_that_was_replaced_is_noticed_before_anything_is_acknowledged(local, name):
     local.database.close()
     file = local.folder / name
 
-    async def run():
-        async with serving(local) as client:
-            assert await statuses(client, [READY]) == [200]
-            copied = file.with_name("copy")
-            shutil.copy(file, copied)
-            copied.replace(file)
-            return await statuses(client, [READY, READY])
+    async def run(client):
+        assert await statuses(client, [READY]) == [200]
+        copied = file.with_name("copy")
+        shutil.copy(file, copied)
+        copied.replace(file)
+        return await statuses(client, [READY, READY])
 
-    assert asyncio.run(run()) == [503, 200]
+    assert served(local, run) == [503, 200]
 
 
-def test_damage_in_any_table_or_index_that_an_upload_needs_is_not_ready(local, monkeypatch):
-    monkeypatch.setattr(service.Service, "sweep", lambda _: asyncio.sleep(3600))
+def test_damage_in_any_table_or_index_that_an_upload_needs_is_not_ready(local):
     calls(local)
     file = local.folder / "collection.sqlite"
     with local.database.reading() as connection:
@@ -234,18 +223,17 @@ def test_damage_in_any_table_or_index_that_an_upload_needs_is_not_ready(local, m
     local.database.close()
     whole = file.read_bytes()
 
-    async def run():
-        async with serving(local) as client:
-            told = {}
-            for name, root in roots.items():
-                local.database.close()
-                file.write_bytes(whole[: 4096 * (root - 1)] + b"\x5a" * 4096 + whole[4096 * root :])
-                (told[name],) = await statuses(client, [READY])
+    async def run(client):
+        told = {}
+        for name, root in roots.items():
             local.database.close()
-            file.write_bytes(whole)
-            return told, await statuses(client, [READY])
+            file.write_bytes(whole[: 4096 * (root - 1)] + b"\x5a" * 4096 + whole[4096 * root :])
+            (told[name],) = await statuses(client, [READY])
+        local.database.close()
+        file.write_bytes(whole)
+        return told, await statuses(client, [READY])
 
-    told, restored = asyncio.run(run())
+    told, restored = served(local, run)
     assert told == dict.fromkeys(roots, 503) and restored == [200]
 
 
@@ -257,17 +245,16 @@ def test_a_postgresql_without_a_table_or_its_schema_is_told_by_503(collection, c
         with collection.database.engine.begin() as connection:
             connection.execute(text(words))
 
-    async def run():
-        async with serving(collection) as client:
-            run_sql("ALTER TABLE reports RENAME TO away")
-            table = await statuses(client, [READY, writing[2]])
-            run_sql("ALTER TABLE away RENAME TO reports")
-            run_sql("ALTER SCHEMA public RENAME TO away")
-            schema = await statuses(client, [*reading, *writing])
-            run_sql("ALTER SCHEMA away RENAME TO public")
-            return table, schema, await statuses(client, [*reading, *writing])
+    async def run(client):
+        run_sql("ALTER TABLE reports RENAME TO away")
+        table = await statuses(client, [READY, writing[2]])
+        run_sql("ALTER TABLE away RENAME TO reports")
+        run_sql("ALTER SCHEMA public RENAME TO away")
+        schema = await statuses(client, [*reading, *writing])
+        run_sql("ALTER SCHEMA away RENAME TO public")
+        return table, schema, await statuses(client, [*reading, *writing])
 
-    table, schema, back = asyncio.run(run())
+    table, schema, back = served(collection, run)
     assert table == [503] * 2 and schema == [503] * 10 and back == [200] * 4 + FINE
     check_log(caplog, "does not exist")
 
@@ -284,15 +271,14 @@ def test_a_postgresql_that_only_reads_is_told_by_503_until_it_writes_again(colle
         # As a failover does.
         collection.database.close()
 
-    async def run():
-        async with serving(collection) as client:
-            only_reads("on")
-            standby = await statuses(client, [*reading, *writing])
-            only_reads("off")
-            return standby, await statuses(client, [*reading, *writing])
+    async def run(client):
+        only_reads("on")
+        standby = await statuses(client, [*reading, *writing])
+        only_reads("off")
+        return standby, await statuses(client, [*reading, *writing])
 
     try:
-        standby, back = asyncio.run(run())
+        standby, back = served(collection, run)
     finally:
         only_reads("off")
     assert standby == [200] * 4 + [503] * 4 + [409, 503]
@@ -308,13 +294,12 @@ def test_a_postgresql_whose_connections_are_cut_is_used_by_new_ones(collection, 
             others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL"
             connection.execute(text(others))
 
-    async def run():
-        async with serving(collection) as client:
-            assert await statuses(client, [READY]) == [200]
-            cut()
-            return await statuses(client, [READY])
+    async def run(client):
+        assert await statuses(client, [READY]) == [200]
+        cut()
+        return await statuses(client, [READY])
 
-    assert asyncio.run(run()) == [200] and not lines(caplog)
+    assert served(collection, run) == [200] and not lines(caplog)
 
 
 def test_many_probes_at_once_are_one_attempt_that_leaves_nothing(collection, monkeypatch):
@@ -323,40 +308,37 @@ def test_many_probes_at_once_are_one_attempt_that_leaves_nothing(collection, mon
     monkeypatch.setattr(service, "try_storing", lambda c: attempts.append(1) or try_storing(c))
     before = collection.actions()
 
-    async def run():
-        async with serving(collection) as client:
-            together = await asyncio.gather(*(client.get("/readyz") for _ in range(50)))
-            return [each.status_code for each in (*together, await client.get("/readyz"))]
+    async def run(client):
+        together = await asyncio.gather(*(client.get("/readyz") for _ in range(50)))
+        return [each.status_code for each in (*together, await client.get("/readyz"))]
 
-    assert asyncio.run(run()) == [200] * 51 and len(attempts) == 1
+    assert served(collection, run) == [200] * 51 and len(attempts) == 1
     assert collection.actions() == before
 
 
 def test_a_failed_attempt_is_told_to_all_and_the_next_one_counts(local, monkeypatch):
     monkeypatch.setattr(service, "PROBE", 60.0)
 
-    async def run():
-        async with serving(local) as client:
-            with files_no_larger_than(0):
-                together = await asyncio.gather(*(client.get("/readyz") for _ in range(5)))
-            shared = await client.get("/readyz")
-            monkeypatch.setattr(service, "PROBE", 0.0)
-            return [each.status_code for each in (*together, shared, await client.get("/readyz"))]
+    async def run(client):
+        with files_no_larger_than(0):
+            together = await asyncio.gather(*(client.get("/readyz") for _ in range(5)))
+        shared = await client.get("/readyz")
+        monkeypatch.setattr(service, "PROBE", 0.0)
+        return [each.status_code for each in (*together, shared, await client.get("/readyz"))]
 
-    assert asyncio.run(run()) == [503] * 6 + [200]
+    assert served(local, run) == [503] * 6 + [200]
 
 
 def test_a_request_that_failed_ends_what_an_earlier_probe_has_said(local, monkeypatch):
     monkeypatch.setattr(service, "PROBE", 60.0)
     upload = calls(local)[1][2]
 
-    async def run():
-        async with serving(local) as client:
-            before = await statuses(client, [READY])
-            with files_no_larger_than(0):
-                return before + await statuses(client, [upload, READY])
+    async def run(client):
+        before = await statuses(client, [READY])
+        with files_no_larger_than(0):
+            return before + await statuses(client, [upload, READY])
 
-    assert asyncio.run(run()) == [200, 503, 503]
+    assert served(local, run) == [200, 503, 503]
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)

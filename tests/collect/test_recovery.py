@@ -1,16 +1,14 @@
 """What docs/collection.md says of backups and keys: old data are sent again for nothing, and another key is another collection."""
 
-import asyncio
 import json
 import sqlite3
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 from sqlalchemy import delete, select
 
-from graphveil.client import Calls, Cap, Device, Held, Response, enrol, own_credential, visit
+from graphveil.client import Cap, Device, Held, enrol, own_credential, visit
 from graphveil.collect import keys
 from graphveil.collect.app import create_app
 from graphveil.collect.folder import KEY
@@ -19,22 +17,10 @@ from graphveil.collect.schema import REPORTS, ROSTER
 from graphveil.errors import RefusalError, ServerError
 from graphveil.privacy import Invitation
 from tests.client.support import fast_folder
-from tests.collect.small import DIMS, PLAN, later, made
+from tests.collect.small import DIMS, PLAN, calls_to, later, made
 from tests.collect.test_derived_credentials import forged
 
 HELD = Held(row=np.linspace(0, 1, DIMS))
-
-
-def calls_to(app):
-    """The calls of a device to an application, without sockets."""
-
-    async def call(method, path, body, headers, limit):
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            answer = await client.request(method, path, content=body, headers=headers)
-        return Response(answer.status_code, answer.content, dict(answer.headers))
-
-    return Calls(lambda *given: asyncio.run(call(*given)), lambda attempt: attempt())
 
 
 @pytest.fixture

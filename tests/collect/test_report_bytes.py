@@ -1,10 +1,12 @@
 """Messages read back all at once are what they are one by one."""
 
+import zlib
+
 import numpy as np
 import pytest
 
 from graphveil.channels.sampling import SeededBits
-from graphveil.collect.report_bytes import read_messages
+from graphveil.collect.report_bytes import ReportAcceptance, read_messages
 from graphveil.errors import MessageError
 from graphveil.graphs.graph import symmetric_csr
 from graphveil.mechanisms import ClassModel, NeighbourLists, Reports
@@ -38,15 +40,12 @@ def test_features():
     each(FEATURES, check)
 
 
-def test_whoever_is_silent_is_marked():
+def test_whoever_is_silent_is_marked_and_links_say_how_long_they_are():
     plan = Plan(mechanism="krr", epsilon=1.0, classes=4)
     reports, messages = sent_by(plan, np.arange(USERS) % 4, Ledger(USERS, 9.0))
     read = read_messages(plan.build(), np.array([6, 2]), [messages[6], messages[2]], USERS)
     who = np.isin(np.arange(USERS), [2, 6])
     assert read == reports.answered_by(who)
-
-
-def test_links_say_how_long_they_are():
     plan = Plan(mechanism="link-rr", epsilon=1.0, dims=USERS)
     indptr, indices = symmetric_csr(np.array([[0, 1], [1, 2], [2, 3], [5, 8]]), USERS)
     reports, messages = sent_by(plan, NeighbourLists(np.arange(USERS), indptr, indices), Ledger(USERS, 9.0))
@@ -89,3 +88,57 @@ def test_what_was_changed_in_the_database_is_refused():
         read_messages(plan.build(), np.array([1, 1]), messages[:2], 3)
     with pytest.raises(MessageError, match="codes must be below 4"):
         read_messages(plan.build(), two, [messages[0], messages[1][:64] + b"\x09" + messages[1][65:]], 3)
+
+
+# What is accepted by its bytes is what is accepted by reading it in full, and nothing else is
+
+
+PLANS = [
+    Plan(mechanism="multibit", epsilon=1.0, dims=8, range=(0, 1), sampled=3),
+    Plan(mechanism="multibit", epsilon=1.0, dims=300, range=(0, 1), sampled=1),
+    Plan(mechanism="laplace", epsilon=1.0, dims=3, range=(0, 1)),
+    Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1)),
+    Plan(mechanism="krr", epsilon=1.0, classes=3),
+]
+
+
+def message_of(plan, seed=0):
+    private = np.array([1]) if plan.classes else np.full((1, plan.dims), 0.5)
+    return answer(plan, private, Ledger(1, 9.0), SeededBits(seed)).to_bytes()
+
+
+def is_read(plan, message):
+    try:
+        return Reports.from_bytes(message, plan.build()).users == 1
+    except MessageError:
+        return False
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.mechanism}-{plan.dims}")
+def test_what_a_device_sends_is_accepted(plan):
+    acceptance = ReportAcceptance(plan.build())
+    assert all(acceptance.accepts(message_of(plan, seed)) for seed in range(20))
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.mechanism}-{plan.dims}")
+def test_every_changed_byte_is_judged_as_by_reading(plan):
+    acceptance, message = ReportAcceptance(plan.build()), message_of(plan)
+    judged = set()
+    for place in range(len(message) - 4):
+        for value in (0, 1, 2, 7, 255):
+            body = message[:place] + bytes([value]) + message[place + 1 : -4]
+            changed = body + zlib.crc32(body).to_bytes(4, "little")
+            assert acceptance.accepts(changed) == is_read(plan, changed)
+            judged.add(acceptance.accepts(changed))
+    assert judged == {True, False}
+    assert not acceptance.accepts(message[:-1] + bytes([message[-1] ^ 1]))
+    assert not acceptance.accepts(message[:-1]) and not acceptance.accepts(b"")
+
+
+def test_what_is_checked_otherwise_is_left_to_reading():
+    links = Plan(mechanism="link-rr", epsilon=1.0, dims=4)
+    assert not ReportAcceptance(links.build()).accepts(b"anything")
+    pool = Plan(
+        mechanism="multibit", epsilon=1.0, dims=8, range=(0, 1), sampled=3, options={"pool": [1, 2, 5]}
+    )
+    assert is_read(pool, message_of(pool)) and not ReportAcceptance(pool.build()).accepts(message_of(pool))

@@ -24,17 +24,14 @@ def read(parts, limit=10, headers=()):
         return error.status, len(parts) - len(left)
 
 
-def test_a_body_may_come_in_parts():
+def test_a_body_may_come_in_parts_until_it_is_too_long_by_what_is_told_or_read():
     assert read([b"ab", b"", b"cd"]) == (b"abcd", 3)
     assert read([b""]) == (b"", 1)
-
-
-def test_what_is_too_long_is_read_no_further():
     assert read([b"x" * 10]) == (b"x" * 10, 1)
     assert read([b"x" * 6, b"x" * 5, b"x"]) == (413, 2)
+    with pytest.raises(GoneError):
+        read([])
 
-
-def test_a_length_is_believed_where_it_is_one_and_what_is_too_long_is_not_read():
     def found(told):
         return read([b"x"], headers=[(b"content-length", told)])
 
@@ -43,17 +40,10 @@ def test_a_length_is_believed_where_it_is_one_and_what_is_too_long_is_not_read()
     assert {told: found(told) for told in none} == dict.fromkeys(none, (b"x", 1))
 
 
-def test_whoever_goes_is_noticed():
-    with pytest.raises(GoneError):
-        read([])
-
-
-def test_the_first_of_several_headers_counts():
+def test_the_first_header_counts_and_addresses_have_one_form():
     headers = [(b"a", b"1"), (b"b", b"2"), (b"b", b"3")]
     assert header(headers, b"b") == b"2" and header(headers, b"c") == b""
 
-
-def test_addresses_have_one_form():
     def check(wrong):
         with pytest.raises(ProblemError):
             read_address(*wrong)

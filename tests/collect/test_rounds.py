@@ -82,7 +82,4 @@ def test_an_envelope_is_taken_from_whom_it_names_as_it_was_made():
         (report, 4, pseudonym),
     ]:
         assert taken_message(asked, body, *other) is None
-
-
-def test_a_class_is_always_read_in_full():
     assert not ReportAcceptance(PLANS["class"].build()).plain

@@ -28,6 +28,7 @@ from tests.collect.small import (
     PLAN,
     address,
     arrived,
+    asking,
     bearer,
     enrolled,
     envelope,
@@ -35,7 +36,7 @@ from tests.collect.small import (
     made,
     messages,
     rows_of,
-    serving,
+    served,
 )
 
 PROBLEM = "application/problem+json"
@@ -44,11 +45,10 @@ PROBLEM = "application/problem+json"
 def exchange(collection, *requests, **options):
     """The answers to requests that are sent one after the other: (method, path, arguments of httpx)."""
 
-    async def run():
-        async with serving(collection, **options) as client:
-            return [await client.request(method, path, **told) for method, path, told in requests]
+    async def sent(client):
+        return [await client.request(method, path, **told) for method, path, told in requests]
 
-    return asyncio.run(run())
+    return served(collection, sent, **options)
 
 
 def put(collection, round, node, credentials, body=None, **told):
@@ -83,7 +83,7 @@ def told_enrolment(secret, credential="A" * 43, **told):
     return {"json": {"token": word(secret), "credential_hash": credential_hash(credential).hex(), **told}}
 
 
-def test_what_cannot_be_agreed_to_is_refused(local):
+def test_what_cannot_be_agreed_to_is_refused_as_is_an_unknown_token(local):
     wrong = [
         {"cap": {"epsilon": 3.0}},
         {"cap": {"epsilon": -1.0}},
@@ -103,9 +103,6 @@ def test_what_cannot_be_agreed_to_is_refused(local):
     kinds = [(each.status_code, each.headers["content-type"]) for each in answers]
     assert [told for told, kind in zip(wrong, kinds, strict=True) if kind != (422, PROBLEM)] == []
     assert not local.roster().enrolled.any()
-
-
-def test_an_unknown_token_is_refused(local):
     assert statuses(exchange(local, ("POST", "/v1/enrolment", told_enrolment(bytes(16))))) == [401]
 
 
@@ -146,91 +143,43 @@ def test_what_is_answered_closed_or_over_is_not_asked(collection, monkeypatch):
     assert over.json() == []
 
 
-def test_the_same_report_again_is_the_same(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
-    request = put(collection, opened, 3, credentials)
-    assert statuses(exchange(collection, request, request)) == [201, 200]
-    # A process that was started anew knows it too.
-    assert statuses(exchange(collection, request)) == [200]
-    assert collection.round(1).answered == 1
-
-
-def test_other_bytes_for_the_same_user_and_round_are_refused(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
-    first, second = messages(opened, [3])[3], messages(opened, [3])[3]
+def test_the_same_report_again_is_the_same_and_other_bytes_or_the_id_of_somebody_else_are_refused(collection):
+    credentials, opened = asking(collection)
+    first, second = messages(opened, [5])[5], messages(opened, [5])[5]
     while first == second:
-        second = messages(opened, [3])[3]
-    other = envelope(collection, opened, 3, second)
-    assert statuses(
-        exchange(
-            collection,
-            put(collection, opened, 3, credentials, envelope(collection, opened, 3, first)),
-            put(collection, opened, 3, credentials, other),
-        )
-    ) == [201, 409]
-
-
-def test_a_report_id_of_somebody_else_is_refused(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
-    taken = "ab" * 16
-    path = f"/v1/rounds/1/reports/{taken}"
-    requests = [
-        (
-            "PUT",
-            path,
-            {
-                "content": envelope(collection, opened, node, report=taken),
-                "headers": bearer(credentials[node]),
-            },
-        )
-        for node in (3, 4)
-    ]
+        second = messages(opened, [5])[5]
+    once, other = (
+        put(collection, opened, 5, credentials, envelope(collection, opened, 5, each))
+        for each in (first, second)
+    )
+    assert statuses(exchange(collection, once, once, other)) == [201, 200, 409]
+    # A process that was started anew knows it too.
+    assert statuses(exchange(collection, once)) == [200]
+    assert collection.round(1).answered == 1
+    taken, requests = "ab" * 16, []
+    for node in (3, 4):
+        told = put(collection, opened, node, credentials, envelope(collection, opened, node, report=taken))[2]
+        requests.append(("PUT", f"/v1/rounds/1/reports/{taken}", told))
     assert statuses(exchange(collection, *requests)) == [201, 409]
 
 
-def test_a_closed_round_takes_nothing_new_and_still_knows_what_it_has(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
+def test_a_round_that_is_closed_meanwhile_takes_nothing_new_and_still_knows_what_it_has(collection):
+    credentials, opened = asking(collection)
     stored, new = (put(collection, opened, node, credentials) for node in (3, 4))
-    exchange(collection, stored)
-    collection.close(1, force=True)
+
+    async def closed_meanwhile(client):
+        before = await client.request(stored[0], stored[1], **stored[2])
+        collection.close(1, force=True)
+        return before, await client.request(new[0], new[1], **new[2])
+
+    assert statuses(served(collection, closed_meanwhile)) == [201, 410]
     assert statuses(exchange(collection, stored, new)) == [200, 410]
 
 
-def test_a_round_is_closed_while_the_service_runs(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
-    first, second = (put(collection, opened, node, credentials) for node in (3, 4))
-
-    async def run():
-        async with serving(collection) as client:
-            before = await client.request(first[0], first[1], **first[2])
-            collection.close(1, force=True)
-            after = await client.request(second[0], second[1], **second[2])
-            return before.status_code, after.status_code
-
-    assert asyncio.run(run()) == (201, 410)
-
-
-def test_there_is_no_such_round(local):
-    credentials = enrolled(local)
-    opened = local.publish(PLAN, later())
-    (missing,) = exchange(
-        local,
-        (
-            "PUT",
-            address(opened, 3, number=9),
-            {"content": envelope(local, opened, 3), "headers": bearer(credentials[3])},
-        ),
-    )
-    assert missing.status_code == 404 and missing.headers["content-type"] == PROBLEM
-
-
-def damaged(body):
-    return body[:80] + bytes([body[80] ^ 1]) + body[81:]
+def damaged(body, place=80):
+    changed = bytearray(body)
+    changed[place] ^= 1
+    return bytes(changed)
 
 
 def test_what_does_not_answer_the_question_is_refused(local):
@@ -239,7 +188,6 @@ def test_what_does_not_answer_the_question_is_refused(local):
     whole = envelope(local, opened, 3)
     inner = messages(opened, [3])[3]
     two = local.publish(PLAN.model_copy(update={"round": 2}), later())
-    out_of_range = bytearray(inner)
     wrong = {
         "another plan": envelope(local, two, 3, report=address(opened, 3)[-32:]),
         "does not match": damaged(whole),
@@ -248,26 +196,25 @@ def test_what_does_not_answer_the_question_is_refused(local):
         "another report id": envelope(local, opened, 3, report="00" * 16),
         "is truncated: 0 bytes": b"",
         "the message is truncated": envelope(local, opened, 3, message=inner[:20]),
-        "checksum": envelope(local, opened, 3, message=bytes(out_of_range[:-1]) + b"\x00\x00"[:1]),
+        "checksum": envelope(local, opened, 3, message=damaged(inner, -1)),
     }
     for sentence, body in wrong.items():
         (refused,) = exchange(local, put(local, opened, 3, credentials, body))
         assert refused.status_code == 422 and sentence in refused.json()["detail"], sentence
         assert refused.headers["content-type"] == PROBLEM
+    method, path, told = put(local, opened, 3, credentials)
+    (missing,) = exchange(local, (method, path.replace("rounds/1", "rounds/9"), told))
+    assert missing.status_code == 404 and missing.headers["content-type"] == PROBLEM
     assert local.round(1).answered == 0
 
 
-def test_whoever_is_not_asked_is_refused(local):
+def test_whoever_is_not_asked_and_a_code_beyond_the_alphabet_are_refused(local):
     credentials = enrolled(local)
     opened = local.publish(PLAN.model_copy(update={"users": (0, 1)}), later())
     body = envelope(local, opened, 1, pseudonym=local.roster().pseudonym[5].hex())
     request = ("PUT", address(opened, 1), {"content": body, "headers": bearer(credentials[5])})
     (refused,) = exchange(local, request)
     assert refused.status_code == 422 and "does not ask this device" in refused.json()["detail"]
-
-
-def test_a_code_beyond_the_alphabet_is_refused(local):
-    credentials = enrolled(local)
     opened = local.publish(Plan(mechanism="krr", epsilon=1.0, classes=3), later())
     message = messages(opened, [3])[3]
     from zlib import crc32
@@ -279,8 +226,7 @@ def test_a_code_beyond_the_alphabet_is_refused(local):
 
 
 def test_too_large_is_refused_before_it_is_read(local):
-    credentials = enrolled(local)
-    opened = local.publish(PLAN, later())
+    credentials, opened = asking(local)
     read = []
 
     async def endless():
@@ -306,8 +252,7 @@ def test_too_fast_is_refused_with_when_to_come_again(local):
 
 
 def test_without_a_credential_nothing_is_said(local):
-    enrolled(local)
-    opened = local.publish(PLAN, later())
+    _, opened = asking(local)
     calls = [
         ("GET", "/v1/questions", {}),
         ("PUT", address(opened, 0), {"content": b""}),
@@ -335,12 +280,12 @@ def test_volunteers_give_their_row_once(collection):
         give(2, {"values": row}),
         give(2, {"values": row}),
         give(2, {"values": row[::-1]}),
-        give(4, sparse),
+        give(1, sparse),
     )
     assert statuses(given) == [201, 200, 409, 201]
     panel = collection.panel()
-    assert panel.users.tolist() == [2, 4]
-    np.testing.assert_array_equal(panel.rows, [row, [0, 0.5, 0, 0, 0, 0, 0, 1]])
+    assert panel.users.tolist() == [1, 2]
+    np.testing.assert_array_equal(panel.rows, [[0, 0.5, 0, 0, 0, 0, 0, 1], row])
 
 
 def test_a_row_that_is_none_is_refused(local):
@@ -373,32 +318,21 @@ def test_a_row_without_consent_is_refused(local):
     assert local.panel() is None
 
 
-def test_whoever_wants_to_be_forgotten_is(collection):
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
-    sent = put(collection, opened, 3, credentials)
-    me = ("DELETE", "/v1/me", {"headers": bearer(credentials[3])})
-    questions = ("GET", "/v1/questions", {"headers": bearer(credentials[3])})
-    assert statuses(exchange(collection, sent, me, sent, questions, me)) == [201, 204, 401, 401, 401]
-    assert collection.round(1).answered == 0
-
-
-def test_whoever_was_forgotten_is_nobody_for_any_call(tmp_path):
-    linked = made(tmp_path / "c", private_links=True)
-    credentials = enrolled(linked, volunteer=True)
-    linked.forget(3)
-    headers = {"headers": bearer(credentials[3])}
-    calls = [("GET", "/v1/people", headers), ("GET", "/v1/questions", headers), ("DELETE", "/v1/me", headers)]
-    row = ("PUT", "/v1/row", {"json": {"values": [0.0] * 8}, **headers})
-    answers = exchange(linked, *calls, row)
-    assert statuses(answers) == [401] * 4
+def test_whoever_wants_to_be_forgotten_is_nobody_for_any_call(tmp_path, database):
+    linked = made(tmp_path / "c", private_links=True, database=database)
+    credentials, opened = asking(linked, volunteer=True)
+    sent, headers = put(linked, opened, 3, credentials), {"headers": bearer(credentials[3])}
+    me, row = ("DELETE", "/v1/me", headers), ("PUT", "/v1/row", {"json": {"values": [0.0] * 8}, **headers})
+    calls = [("GET", "/v1/people", headers), ("GET", "/v1/questions", headers), me, row, sent]
+    before, gone, *answers = exchange(linked, sent, me, *calls)
+    assert statuses([before, gone, *answers]) == [201, 204] + [401] * 5
     assert {answer.headers["www-authenticate"] for answer in answers} == {"Bearer"}
+    assert linked.round(1).answered == 0
     linked.database.close()
 
 
 def test_health_readiness_and_numbers(local):
-    credentials = enrolled(local)
-    opened = local.publish(PLAN, later())
+    credentials, opened = asking(local)
     request = put(local, opened, 3, credentials)
     answers = exchange(
         local, ("GET", "/healthz", {}), ("GET", "/readyz", {}), request, request, ("GET", "/metrics", {})
@@ -410,24 +344,15 @@ def test_health_readiness_and_numbers(local):
 
 
 def test_a_database_that_is_gone_is_not_ready(local):
-    async def run():
-        async with serving(local) as client:
-            local.database.engine.dispose()
-            for file in local.folder.glob("collection.sqlite*"):
-                file.unlink()
-            local.folder.joinpath("collection.sqlite").mkdir()
-            return await client.get("/readyz")
+    async def removed(client):
+        local.database.engine.dispose()
+        for file in local.folder.glob("collection.sqlite*"):
+            file.unlink()
+        local.folder.joinpath("collection.sqlite").mkdir()
+        return await client.get("/readyz")
 
-    answer = asyncio.run(run())
+    answer = served(local, removed)
     assert answer.status_code == 503 and answer.headers["content-type"] == PROBLEM
-
-
-def test_every_refusal_is_a_problem(local):
-    calls = [("GET", "/nothing", {}), ("POST", "/v1/collection", {}), ("PUT", "/v1/rounds/x/reports/y", {})]
-    refused = exchange(local, *calls)
-    assert statuses(refused) == [404, 405, 422]
-    assert [each.headers["content-type"] for each in refused] == [PROBLEM] * 3
-    assert [set(each.json()) for each in refused] == [{"type", "title", "status", "detail"}] * 3
 
 
 def test_pages_of_other_origins_may_call_only_where_they_are_named(local):
@@ -439,24 +364,19 @@ def test_pages_of_other_origins_may_call_only_where_they_are_named(local):
     assert [header in answer.headers for answer in (closed, opened, other)] == [False, True, False]
 
 
-def test_the_description_names_all_calls(local):
+def test_the_description_names_all_calls_and_every_refusal_is_a_problem(local):
     (answer,) = exchange(local, ("GET", "/openapi.json", {}))
-    assert set(answer.json()["paths"]) == {
-        "/v1/collection",
-        "/v1/enrolment",
-        "/v1/credential",
-        "/v1/questions",
-        "/v1/keys",
-        "/v1/people",
-        "/v1/rounds/{round}/reports/{report}",
-        "/v1/row",
-        "/v1/me",
-        "/v1/operator/status",
-        "/v1/operator/rounds/{round}/close",
-        "/healthz",
-        "/readyz",
-        "/metrics",
-    }
+    paths = """
+        /v1/collection /v1/enrolment /v1/credential /v1/questions /v1/keys /v1/people /v1/row /v1/me
+        /v1/rounds/{round}/reports/{report} /v1/operator/status /v1/operator/rounds/{round}/close
+        /healthz /readyz /metrics
+    """
+    assert set(answer.json()["paths"]) == set(paths.split())
+    calls = [("GET", "/nothing", {}), ("POST", "/v1/collection", {}), ("PUT", "/v1/rounds/x/reports/y", {})]
+    refused = exchange(local, *calls)
+    assert statuses(refused) == [404, 405, 422]
+    assert [each.headers["content-type"] for each in refused] == [PROBLEM] * 3
+    assert [set(each.json()) for each in refused] == [{"type", "title", "status", "detail"}] * 3
 
 
 def test_nothing_of_a_request_is_logged(local):
@@ -498,14 +418,13 @@ def test_a_database_that_fails_once_does_not_end_retention(local, monkeypatch):
     monkeypatch.setattr("graphveil.collect.service.SWEEP", 0.001)
     monkeypatch.setattr(local, "delete_expired", sometimes)
 
-    async def run():
-        async with serving(local):
-            for _ in range(1000):
-                if len(swept) > 1:
-                    return
-                await asyncio.sleep(0.001)
+    async def until_swept(_):
+        for _ in range(1000):
+            if len(swept) > 1:
+                return
+            await asyncio.sleep(0.001)
 
-    asyncio.run(run())
+    served(local, until_swept)
     assert len(swept) > 1
 
 
@@ -537,31 +456,19 @@ def test_links_are_taken_and_read_back_and_foreign_pairs_are_refused(tmp_path, m
     round = collection.publish(Plan(mechanism=mechanism, epsilon=9.0, dims=12), later())
     sent, built = messages(round, range(12)), round.plan.build()
     degree = [] if mechanism == "link-rr" else [12 + 5]
-    foreign = {
-        "larger": [8, 9, *degree],
-        "own": [7, *degree],
-    }
+    # Pairs with larger numbers, and with oneself.
     wrong = [
         Reports(built, row_pointers(np.array([len(codes)])), None, np.array(codes, np.uint8)).to_bytes()
-        for codes in foreign.values()
+        for codes in ([8, 9, *degree], [7, *degree])
     ]
-    refused = exchange(
-        collection,
-        *(
-            put(collection, round, 7, credentials, envelope(collection, round, 7, message))
-            for message in wrong
-        ),
-    )
+
+    def give(node, message):
+        return put(collection, round, node, credentials, envelope(collection, round, node, message))
+
+    refused = exchange(collection, *(give(7, message) for message in wrong))
     assert statuses(refused) == [422, 422]
     assert all("pair that is not theirs" in each.json()["detail"] for each in refused)
-    taken = exchange(
-        collection,
-        *(
-            put(collection, round, node, credentials, envelope(collection, round, node, sent[node]))
-            for node in range(12)
-        ),
-    )
-    assert statuses(taken) == [201] * 12
+    assert statuses(exchange(collection, *(give(node, sent[node]) for node in range(12)))) == [201] * 12
     collection.close(1)
     read = collection.reports(1)
     assert read.asked == read.users == 12
@@ -571,19 +478,17 @@ def test_links_are_taken_and_read_back_and_foreign_pairs_are_refused(tmp_path, m
 
 
 def test_devices_keep_their_credentials_when_the_key_changes_and_questions_are_signed_by_it(local):
-    credentials = enrolled(local)
-    round = local.publish(PLAN, later())
+    credentials, round = asking(local)
 
-    async def run():
-        async with serving(local) as client:
-            before = await client.get("/v1/questions", headers=bearer(credentials[1]))
-            local.rotate()
-            after = await client.get("/v1/questions", headers=bearer(credentials[1]))
-            method, path, told = put(local, round, 1, credentials)
-            return before, after, await client.request(method, path, **told)
+    async def rotated(client):
+        before = await client.get("/v1/questions", headers=bearer(credentials[1]))
+        local.rotate()
+        after = await client.get("/v1/questions", headers=bearer(credentials[1]))
+        method, path, told = put(local, round, 1, credentials)
+        return before, after, await client.request(method, path, **told)
 
     old = local.key.public
-    before, after, sent = asyncio.run(run())
+    before, after, sent = served(local, rotated)
     by_old, by_new = (SignedQuestion.from_dict(each.json()[0]) for each in (before, after))
     assert by_old.payload == by_new.payload
     assert holds(old, by_old.signature, by_old.signed)
@@ -599,3 +504,18 @@ def test_a_device_gets_no_more_questions_at_one_time_than_it_reads(local):
     (first,) = exchange(local, ("GET", "/v1/questions", {"headers": bearer(credentials[3])}))
     assert len(first.json()) == MAX_QUESTIONS
     assert len(first.content) <= questions_limit(question_numbers(local.settings.dims, 0))
+
+
+def test_a_bucket_empties_and_fills_for_each_of_a_few_senders():
+    now = [0.0]
+    limit = RateLimit(a_second=2.0, at_once=3, clock=lambda: now[0])
+    assert [limit.wait("a") for _ in range(3)] == [0.0] * 3
+    assert limit.wait("a") == 0.5
+    now[0] = 0.5
+    assert limit.wait("a") == 0.0 and limit.wait("a") == 0.5
+    limit = RateLimit(a_second=1.0, at_once=1, clock=lambda: 0.0)
+    assert limit.wait("a") == 0.0 and limit.wait("b") == 0.0 and limit.wait("a") == 1.0
+    limit = RateLimit(a_second=1.0, at_once=1, remembered=10, clock=lambda: 0.0)
+    for sender in range(1000):
+        limit.wait(sender)
+    assert len(limit._full) == 10

@@ -6,6 +6,10 @@ import socket
 import subprocess
 import sys
 
+import pytest
+
+from graphveil.collect import app
+from graphveil.collect.app import memory_trimmer, trim_memory
 from tests.collect.campaign import HOST, Seen, prepare, send_all, stored_nodes, uploads_of
 
 
@@ -41,3 +45,29 @@ def test_a_process_logs_nothing_of_what_is_sent_and_ends_when_it_is_told(tmp_pat
     assert str(address) not in logged
     assert not any(name.hex() in logged for name in roster.pseudonym)
     collection.database.close()
+
+
+def test_memory_is_given_back_again_and_again_where_something_can(monkeypatch):
+    times = []
+    monkeypatch.setattr(app, "memory_trimmer", lambda: times.append)
+
+    async def some_time():
+        task = asyncio.create_task(trim_memory(0.001))
+        while len(times) < 3:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(asyncio.wait_for(some_time(), 30))
+    assert times[:3] == [0, 0, 0]
+    monkeypatch.setattr(app, "memory_trimmer", lambda: None)
+    asyncio.run(asyncio.wait_for(trim_memory(), 30))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has it")
+def test_the_c_library_is_asked_for_it():
+    trim = memory_trimmer()
+    if trim is None:
+        pytest.skip("this C library has no malloc_trim")
+    assert trim(0) in (0, 1)

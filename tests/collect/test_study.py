@@ -1,7 +1,6 @@
 """Learning from a collection: the same numbers as in one process, beside control and structure, by public books."""
 
-from __future__ import annotations
-
+import re
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,9 +15,9 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.model import load_model, save
 from graphveil.privacy.record import Cost
-from tests.collect.small import PLAN, enrolled, later, made
+from tests.collect.small import PLAN, enrolled, later
 from tests.collect.stand_in import StandIn
-from tests.together import each
+from tests.refusals import check_refused
 
 TOGL = Experiment.of("togl", "town", epsilon=2.0, settings={"epochs": 3, "hidden": 4})
 VEIL = Experiment.of("veil", "town", epsilon=2.0)
@@ -43,42 +42,26 @@ def collected(town, spec, **more):
             town.everybody_answers()
 
 
-@pytest.fixture(scope="module")
-def togl():
-    town = StandIn(users=120)
-    return (town, *collected(town, TOGL))
+def learned_from(spec, **options):
+    """A fixture: a town, what is learned from it, and how often people were waited for."""
+
+    @pytest.fixture(scope="module")
+    def learned():
+        town = StandIn(users=120, **options)
+        return (town, *collected(town, spec))
+
+    return learned
 
 
-@pytest.fixture(scope="module")
-def labels():
-    town = StandIn(users=120)
-    return (town, *collected(town, LABELS))
-
-
-@pytest.fixture(scope="module")
-def veil():
-    town = StandIn(users=120, volunteers=30)
-    return (town, *collected(town, VEIL))
-
-
-@pytest.fixture(scope="module")
-def solitude():
-    town = StandIn(users=120, private_links=True)
-    return (town, *collected(town, SOLITUDE))
+togl, labels = learned_from(TOGL), learned_from(LABELS)
+veil, solitude = learned_from(VEIL, volunteers=30), learned_from(SOLITUDE, private_links=True)
 
 
 @pytest.fixture(scope="module", params=["link-rr", "dprr", "blink"])
 def linked(request):
     town = StandIn(users=120, private_links=True)
-    spec = Experiment.of(
-        "base",
-        "town",
-        epsilon=2.0,
-        link_epsilon=4.0,
-        link_mechanism=request.param,
-        settings={"epochs": 2, "hidden": 4},
-    )
-    return (town, *collected(town, spec))
+    options = {"link_mechanism": request.param, "settings": {"epochs": 2, "hidden": 4}}
+    return (town, *collected(town, Experiment.of("base", "town", epsilon=2.0, link_epsilon=4.0, **options)))
 
 
 @pytest.mark.parametrize("which", ["togl", "veil", "solitude"])
@@ -130,28 +113,17 @@ def test_a_model_says_who_answered_and_that_no_seed_undoes_it(togl, tmp_path):
     assert "simulated" not in found.statement
 
 
-def test_a_method_that_trains_no_backbone_leaves_no_model(veil):
-    assert veil[1].model is None
-
-
-def test_every_round_is_waited_for_once(togl, veil):
+def test_every_round_is_waited_for_once_with_control_and_structure_beside(togl, veil):
     assert togl[2] == 2 and veil[2] == 1
-
-
-def test_control_and_structure_stand_beside_and_volunteers_alone_where_there_are_any(togl, veil):
     assert list(togl[1].scores) == ["method", "control", "structure"]
     assert list(veil[1].scores) == ["method", "control", "structure", "unasked"]
 
 
-def test_a_control_is_drawn_by_the_server_and_asks_nobody(togl):
+def test_a_control_is_drawn_by_the_server_and_the_books_charge_those_who_were_asked(togl):
     town, learned, _ = togl
     assert len(town.rounds()) == 2
     control, method = learned.parts["control"], learned.outcome
     assert control.scores.tobytes() != method.scores.tobytes()
-
-
-def test_the_public_books_charge_those_who_were_asked(togl):
-    town, learned, _ = togl
     asked = town.rounds()[0].asked
     assert learned.ledger.spent[asked].tolist() == [2.0] * len(asked)
     assert learned.ledger.spent.sum() == 2.0 * len(asked)
@@ -159,11 +131,12 @@ def test_the_public_books_charge_those_who_were_asked(togl):
     assert said.startswith("Users were asked to report features at ε = 2 in 2 rounds (1, 1)")
 
 
-def test_volunteers_are_named_in_the_record(veil):
+def test_volunteers_are_named_and_leave_no_model(veil):
     _, learned, _ = veil
     assert learned.privacy().panel.users == 30
     assert learned.privacy().sentence.startswith("30 volunteers gave their raw features; others were asked")
     assert set(learned.volunteers) <= set(learned.contributors)
+    assert veil[1].model is None
 
 
 def test_known_labels_are_divided_and_the_held_out_ones_score(togl):
@@ -176,26 +149,28 @@ def test_known_labels_are_divided_and_the_held_out_ones_score(togl):
     assert learned.scores["method"] == pytest.approx(right.mean())
 
 
-def test_links_and_the_first_question_are_waited_for_once(solitude, linked):
+def test_links_and_the_first_question_are_waited_for_once_and_stand_beside_control_and_structure(
+    solitude, linked
+):
     for town, learned, waits in (solitude, linked):
         assert waits == 1
         assert sorted(each.plan.subject for each in town.rounds()) == ["features", "links"]
         assert {each.plan.subject for each in learned.replayed} == {"features", "links"}
+    for _, learned, _ in (solitude, linked):
+        assert list(learned.parts) == ["method", "control", "structure"]
+        assert learned.parts["control"].scores.tobytes() != learned.outcome.scores.tobytes()
 
 
-def test_a_private_graph_is_learned_from_answers_alone_and_costs_what_it_says(solitude):
+def test_a_private_graph_is_learned_from_answers_alone_and_its_card_says_what_it_costs(solitude):
     _, learned, _ = solitude
     assert learned.graph.edge_count == 0
     links = next(each.reports for each in learned.replayed if each.plan.subject == "links")
     assert links.users < links.asked == 120
     assert learned.privacy().to_dict()["links"]["epsilon"] == 4.0
     assert learned.ledger.total().epsilon == 6.0
-
-
-def test_control_and_structure_have_the_links_that_were_answered(solitude, linked):
-    for _, learned, _ in (solitude, linked):
-        assert list(learned.parts) == ["method", "control", "structure"]
-        assert learned.parts["control"].scores.tobytes() != learned.outcome.scores.tobytes()
+    card = result_card(solitude[1], SimpleNamespace(id="00", purpose="to test"))
+    assert card["privacy"]["links_at_most"]["epsilon"] == 8.0
+    assert "at most ε = 8 if it lies about them" in card["statement"] and card["statement"] in card_page(card)
 
 
 def test_links_are_asked_for_in_private_where_none_are_public():
@@ -218,13 +193,10 @@ def test_without_a_known_label_there_is_no_score():
     assert set(learned.scores.values()) == {None}
 
 
-def test_a_cap_that_is_renewed_holds_what_was_asked_in_all():
+def test_a_cap_that_is_renewed_holds_what_was_asked_and_one_for_life_is_not_overdrawn():
     town = StandIn(users=120, cap=1.0, renewal=7)
     learned, _ = collected(town, TOGL)
     assert learned.books.total().epsilon == 2.0
-
-
-def test_a_cap_for_life_is_not_overdrawn_in_the_public_books():
     with pytest.raises(BudgetError):
         collected(StandIn(users=120, cap=1.0), TOGL)
 
@@ -245,68 +217,36 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen(togl):
 
 
 def test_what_no_collection_can_give_is_refused():
-    def check(case):
-        spec, why = case
-        with pytest.raises(InputError, match=why):
-            check_collected(spec)
-
+    links = {"epsilon": 1.0, "link_epsilon": 1.0}
+    curator = re.compile("lapgraph is a curator's mechanism.*no device gives them")
     cases = [
-        (Experiment.of("nonprivate", "town"), "reads raw features"),
-        (
-            Experiment.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="lapgraph"),
-            "lapgraph is a curator's mechanism.*no device gives them",
-        ),
-        (
-            Experiment.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="privhrg"),
-            "privhrg is a curator's mechanism",
-        ),
-        (
-            Experiment.of("heterorr", "town", epsilon=1.0, link_epsilon=1.0),
-            "edgerr is a curator's mechanism",
-        ),
-        (
-            Experiment.of("base", "town", task="link", epsilon=1.0, link_epsilon=1.0),
-            "predicted where some are public",
-        ),
-        (
-            Experiment.of("ppgnn", "town", epsilon=1.0, level_distribution="uniform"),
-            "leave out level_distribution",
-        ),
-        (
-            Experiment.of("base", "town", epsilon=1.0, participation=0.5),
-            "people decide who answers",
-        ),
-        (Experiment.of("veil", "town", epsilon=1.0, panel=3), "people decide who answers"),
-        (Experiment.of("base", "town"), "needs a budget"),
+        ("nonprivate", {}, "reads raw features"),
+        ("base", {**links, "link_mechanism": "lapgraph"}, curator),
+        ("base", {**links, "link_mechanism": "privhrg"}, "privhrg is a curator's mechanism"),
+        ("heterorr", links, "edgerr is a curator's mechanism"),
+        ("base", {**links, "task": "link"}, "predicted where some are public"),
+        ("ppgnn", {"epsilon": 1.0, "level_distribution": "uniform"}, "leave out level_distribution"),
+        ("base", {"epsilon": 1.0, "participation": 0.5}, "people decide who answers"),
+        ("veil", {"epsilon": 1.0, "panel": 3}, "people decide who answers"),
+        ("base", {}, "needs a budget"),
     ]
-    each(cases, check)
+    check_refused(lambda method, told: check_collected(Experiment.of(method, "town", **told)), cases)
 
 
-def test_what_was_asked_of_somebody_who_was_forgotten_counts(tmp_path):
-    collection = made(tmp_path / "c")
-    enrolled(collection)
+def test_what_was_asked_of_somebody_who_was_forgotten_counts(local):
+    enrolled(local)
     for users in ((0, 1), (0,)):
-        collection.publish(PLAN.model_copy(update={"users": users}), later())
-    collection.forget(0)
-    books = _open_books(collection.roster(), 12, collection.rounds())
-    for asked in collection.rounds():
+        local.publish(PLAN.model_copy(update={"users": users}), later())
+    local.forget(0)
+    books = _open_books(local.roster(), 12, local.rounds())
+    for asked in local.rounds():
         charge_round(books, asked.plan, asked.asked)
-    collection.database.close()
     assert books.total().epsilon == 2.0
 
 
-def test_what_links_cost_is_said_for_an_honest_server_and_for_one_that_lies(linked):
+def test_what_links_cost_is_said_for_an_honest_server_and_for_one_that_lies(linked, togl):
     told = linked[1].privacy()
     assert (told.links.epsilon, told.links_at_most.epsilon) == (4.0, 8.0)
     assert "at most ε = 8 if it lies about them" in told.sentence
     assert told.sentence.endswith("; beyond that the server needs no trust.")
-
-
-def test_without_questions_about_links_there_is_nothing_to_lie_about(togl):
     assert togl[1].privacy().links_at_most is None
-
-
-def test_the_card_says_what_holds_against_a_lying_server(solitude):
-    card = result_card(solitude[1], SimpleNamespace(id="00", purpose="to test"))
-    assert card["privacy"]["links_at_most"]["epsilon"] == 8.0
-    assert "at most ε = 8 if it lies about them" in card["statement"] and card["statement"] in card_page(card)

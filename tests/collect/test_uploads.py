@@ -9,16 +9,9 @@ from starlette.routing import Mount
 
 from graphveil.collect.app import create_app
 from graphveil.errors import StoreError
-from tests.collect.small import PLAN, address, bearer, enrolled, envelope, later, made
+from tests.collect.small import address, asking, bearer, envelope, made, served
 
 PREFIX = "/below"
-
-
-@pytest.fixture
-def collection(tmp_path):
-    opened = made(tmp_path / "c")
-    yield opened
-    opened.database.close()
 
 
 async def answers_of(app, requests, prefix=""):
@@ -33,8 +26,7 @@ async def answers_of(app, requests, prefix=""):
 
 def many_requests(collection):
     """Uploads of all kinds: stored, again, other bytes, of nobody, to no round, too large, damaged, badly addressed."""
-    credentials = enrolled(collection)
-    opened = collection.publish(PLAN, later())
+    credentials, opened = asking(collection)
     whole, path = envelope(collection, opened, 3), address(opened, 3)
     other = envelope(collection, opened, 3, report="00" * 16)
     own = bearer(credentials[3])
@@ -66,52 +58,45 @@ def test_under_a_prefix_there_are_the_same_answers(tmp_path):
         assert collection.round(1).answered == 1
         collection.database.close()
     at_root, below = both
-    assert [status for status, *_ in at_root] == [
-        *(201, 200, 409, 401, 401, 422, 404, 413, 422, 422),
-        *(404, 404, 422, 422),
-    ]
-    assert at_root == below
+    expected = [201, 200, 409, 401, 401, 422, 404, 413, 422, 422, 404, 404, 422, 422]
+    assert [status for status, *_ in at_root] == expected and at_root == below
 
 
-def test_a_database_that_cannot_be_used_is_said_so(collection, monkeypatch):
-    (first, *_) = many_requests(collection)
+def test_a_database_that_cannot_be_used_is_said_so(local, monkeypatch):
+    (first, *_) = many_requests(local)
 
     def fails(*_, **__):
         raise StoreError("the disk is full")
 
     monkeypatch.setattr("graphveil.collect.writer.store", fails)
-    app = create_app(collection)
+    app = create_app(local)
     ((status, headers, body),) = asyncio.run(answers_of(app, [first]))
     assert status == 503 and headers["retry-after"] == "5"
     assert headers["content-type"] == "application/problem+json" and b"send the same again" in body
 
 
-def test_a_fault_of_the_collector_is_a_problem_too(collection, monkeypatch):
-    (path, whole, own), *_ = many_requests(collection)
+def test_a_fault_of_the_collector_is_a_problem_too(local, monkeypatch):
+    (path, whole, own), *_ = many_requests(local)
 
     def faulty(*_):
         raise RuntimeError("a number of somebody")
 
     monkeypatch.setattr("graphveil.collect.service.find_members", faulty)
 
-    async def run():
-        transport = httpx.ASGITransport(app=create_app(collection), raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://collector") as client:
-            return [
-                await client.put(path, content=whole, headers=own),
-                await client.get("/v1/questions", headers=own),
-            ]
+    async def run(client):
+        upload = await client.put(path, content=whole, headers=own)
+        return upload, await client.get("/v1/questions", headers=own)
 
-    for answer in asyncio.run(run()):
+    for answer in served(local, run):
         assert answer.status_code == answer.json()["status"] == 500
         assert answer.headers["content-type"] == "application/problem+json"
         assert "send the same again" in answer.json()["detail"] and "somebody" not in answer.text
 
 
-def test_headers_for_one_origin_do_not_stay_for_the_next_answer(collection):
-    (path, whole, own), *_ = many_requests(collection)
+def test_headers_for_one_origin_do_not_stay_for_the_next_answer(local):
+    (path, whole, own), *_ = many_requests(local)
     named = {**own, "Origin": "https://one.example"}
-    app = create_app(collection, origins=["https://one.example"])
+    app = create_app(local, origins=["https://one.example"])
     stored, again, without = asyncio.run(
         answers_of(app, [(path, whole, named), (path, whole, named), (path, whole, own)])
     )
@@ -121,12 +106,9 @@ def test_headers_for_one_origin_do_not_stay_for_the_next_answer(collection):
 
 
 @pytest.mark.parametrize("path", [None, "/v1/row"])
-def test_whoever_goes_before_the_end_leaves_nothing(collection, path):
-    (upload, whole, own), *_ = many_requests(collection)
-    parts = [
-        {"type": "http.request", "body": whole[:40], "more_body": True},
-        {"type": "http.disconnect"},
-    ]
+def test_whoever_goes_before_the_end_leaves_nothing(local, path):
+    (upload, whole, own), *_ = many_requests(local)
+    parts = [{"type": "http.request", "body": whole[:40], "more_body": True}, {"type": "http.disconnect"}]
     told = []
 
     async def receive():
@@ -135,21 +117,15 @@ def test_whoever_goes_before_the_end_leaves_nothing(collection, path):
     async def send(message):
         told.append(message)
 
-    headers = [(b"authorization", own["Authorization"].encode())]
-    scope = {
-        "type": "http",
-        "method": "PUT",
-        "path": path or upload,
-        "headers": headers,
-        "query_string": b"",
-    }
+    scope = {"type": "http", "method": "PUT", "path": path or upload, "query_string": b""}
+    scope["headers"] = [(b"authorization", own["Authorization"].encode())]
     # No exception comes out of it: a server would write that down, with its traces.
-    asyncio.run(create_app(collection)(scope, receive, send))
+    asyncio.run(create_app(local)(scope, receive, send))
     assert [message["status"] for message in told if "status" in message] == [400]
-    assert collection.round(1).answered == 0
+    assert local.round(1).answered == 0
 
 
-def test_no_trace_is_made_of_a_request_though_the_process_has_a_tracer(collection, monkeypatch):
+def test_no_trace_is_made_of_a_request_though_the_process_has_a_tracer(local, monkeypatch):
     trace = pytest.importorskip("opentelemetry.trace", reason="nothing could make a trace")
     asked = []
 
@@ -159,6 +135,6 @@ def test_no_trace_is_made_of_a_request_though_the_process_has_a_tracer(collectio
             return trace.NoOpTracer()
 
     monkeypatch.setattr(trace, "get_tracer_provider", Noting)
-    requests = many_requests(collection)
-    asyncio.run(answers_of(create_app(collection), requests))
+    requests = many_requests(local)
+    asyncio.run(answers_of(create_app(local), requests))
     assert asked == []

@@ -23,6 +23,19 @@ def collection(tmp_path):
     opened.database.close()
 
 
+def written(collection, work, told=lambda count, seconds: None):
+    """What a coroutine of a writer gives, which is stopped then."""
+
+    async def run():
+        writer = Writer(collection.database, told)
+        try:
+            return await work(writer)
+        finally:
+            writer.stop()
+
+    return asyncio.run(run())
+
+
 @pytest.fixture
 def arrivals(collection):
     sent = messages(collection.round(1), range(USERS))
@@ -42,18 +55,16 @@ def test_nobody_is_told_before_the_commit_and_all_share_few(collection, arrivals
     monkeypatch.setattr(dialect, "do_commit", waiting)
     other = open_collection(collection.folder)
 
-    async def run():
-        writer = Writer(collection.database)
+    async def run(writer):
         told = [asyncio.create_task(writer.store(arrival)) for arrival in arrivals]
         await asyncio.sleep(0.2)
         early = [task.done() for task in told]
         seen = other.round(1).answered
         gate.set()
         outcomes = await asyncio.gather(*told)
-        writer.stop()
         return early, seen, outcomes
 
-    early, seen, outcomes = asyncio.run(run())
+    early, seen, outcomes = written(collection, run)
     assert not any(early) and seen == 0
     assert outcomes == [ArrivalOutcome.STORED] * USERS
     assert len(commits) == 1
@@ -65,19 +76,16 @@ def test_every_acknowledgement_comes_after_a_sync_of_its_own_commit(collection, 
     events = []
     collection.database.close()
 
-    async def run():
-        writer = Writer(collection.database, lambda count, seconds: events.append(("commit", count)))
-
+    async def run(writer):
         async def sender(share):
             for arrival in share:
                 await writer.store(arrival)
                 events.append(("told", arrival.node))
 
         await asyncio.gather(*(sender(arrivals[place::8]) for place in range(8)))
-        writer.stop()
 
     with counted_syncs(lambda: events.append(("sync", None))):
-        asyncio.run(run())
+        written(collection, run, lambda count, seconds: events.append(("commit", count)))
         collection.database.close()
     durable = told = synced = 0
     for kind, count in events:
@@ -99,38 +107,29 @@ def test_a_commit_that_fails_is_told_to_all_who_wait(collection, arrivals, monke
 
     monkeypatch.setattr("graphveil.collect.writer.store", lambda connection, **batch: fails(connection))
 
-    async def run():
-        writer = Writer(collection.database)
-        told = await asyncio.gather(*(writer.store(each) for each in arrivals[:3]), return_exceptions=True)
-        writer.stop()
-        return told
+    async def run(writer):
+        return await asyncio.gather(*(writer.store(each) for each in arrivals[:3]), return_exceptions=True)
 
-    assert [str(error) for error in asyncio.run(run())] == ["the disk is full"] * 3
+    assert [str(error) for error in written(collection, run)] == ["the disk is full"] * 3
     assert collection.round(1).answered == 0
 
 
 def test_a_sender_who_has_gone_does_not_disturb_the_others(collection, arrivals):
-    async def run():
-        writer = Writer(collection.database)
+    async def run(writer):
         gone, stays = (asyncio.create_task(writer.store(each)) for each in arrivals[:2])
         await asyncio.sleep(0)
         gone.cancel()
-        outcome = await stays
-        writer.stop()
-        return outcome
+        return await stays
 
-    assert asyncio.run(run()) is ArrivalOutcome.STORED
+    assert written(collection, run) is ArrivalOutcome.STORED
     assert collection.round(1).answered == 2
 
 
 def test_copies_in_one_commit_are_one_report(collection, arrivals):
-    async def run():
-        writer = Writer(collection.database)
-        told = await asyncio.gather(*(writer.store(arrivals[0]) for _ in range(10)))
-        writer.stop()
-        return told
+    async def run(writer):
+        return await asyncio.gather(*(writer.store(arrivals[0]) for _ in range(10)))
 
-    assert asyncio.run(run()) == [ArrivalOutcome.STORED] + [ArrivalOutcome.AGAIN] * 9
+    assert written(collection, run) == [ArrivalOutcome.STORED] + [ArrivalOutcome.AGAIN] * 9
 
 
 def test_as_many_as_shared_the_last_commit_are_waited_for_and_one_alone_waits_for_nobody(
@@ -138,8 +137,7 @@ def test_as_many_as_shared_the_last_commit_are_waited_for_and_one_alone_waits_fo
 ):
     shared = []
 
-    async def run():
-        writer = Writer(collection.database, lambda count, seconds: shared.append(count))
+    async def run(writer):
         slept = []
         sleep = asyncio.sleep
 
@@ -159,8 +157,7 @@ def test_as_many_as_shared_the_last_commit_are_waited_for_and_one_alone_waits_fo
             await asyncio.gather(*early, late)
         finally:
             asyncio.sleep = sleep
-        writer.stop()
         return alone
 
-    assert asyncio.run(run()) == 0
+    assert written(collection, run, lambda count, seconds: shared.append(count)) == 0
     assert shared == [1, 4, 4]

@@ -27,11 +27,8 @@ def imports() -> networkx.DiGraph:
     return networkx.transitive_reduction(graph)
 
 
-def test_the_drawing_is_that_of_the_imports():
+def test_the_page_draws_the_imports_and_explains_every_package():
     assert drawn() == set(imports().edges)
-
-
-def test_the_table_explains_every_package_and_names_files_that_exist():
     rows = re.findall(r"^\| `(\w+)` \|.*\| `(\w+\.py)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(name for name, _ in rows) == PACKAGES
     assert [name for name, file in rows if not (SOURCE / name / file).exists()] == []

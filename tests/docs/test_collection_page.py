@@ -5,19 +5,17 @@ import json
 import re
 import runpy
 import shlex
-import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 from graphveil.cli import status
 from graphveil.collect.app import create_app
 from graphveil.collect.metrics import Metrics
 from graphveil.collect.storage import open_collection
 from tests.client.support import fast_folder
+from tests.fixtures import serving
 
 PAGE = (Path(__file__).parents[2] / "docs" / "collection.md").read_text(encoding="utf-8")
 COMMANDS = [
@@ -38,20 +36,24 @@ def run(command):
 
 
 @contextmanager
-def serving(folder):
+def collecting(folder):
     """What `serve` does, in a thread, at a port of its own."""
     collection = open_collection(folder)
-    server = uvicorn.Server(uvicorn.Config(create_app(collection), port=0, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield str(server.servers[0].sockets[0].getsockname()[1])
-    finally:
-        server.should_exit = True
-        thread.join()
-        collection.database.close()
+    with serving(create_app(collection)) as address:
+        yield address.rpartition(":")[2]
+    collection.database.close()
+
+
+@contextmanager
+def with_people():
+    """A folder that one is in, with the files that the page's program writes, and witnesses of its own."""
+    with fast_folder() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        patch.chdir(folder)
+        patch.setenv("GRAPHVEIL_WITNESS", str(folder / "witness"))
+        (folder / "people.py").write_text(PEOPLE)
+        runpy.run_path("people.py")
+        yield folder
 
 
 def everybody_visits(port):
@@ -68,15 +70,10 @@ def everybody_visits(port):
 def walked():
     """The statuses of all commands, and the folder in which they were run."""
     statuses = []
-    with fast_folder() as name, pytest.MonkeyPatch.context() as patch:
-        folder = Path(name)
-        patch.chdir(folder)
-        patch.setenv("GRAPHVEIL_WITNESS", str(folder / "witness"))
-        (folder / "people.py").write_text(PEOPLE)
-        runpy.run_path("people.py")
+    with with_people() as folder:
         made, rest = COMMANDS[:2], COMMANDS[2:]
         statuses += [(command, run(command)) for command in made]
-        with serving("survey") as port:
+        with collecting("survey") as port:
             for command in rest:
                 if command == ANSWER or " close " in command:
                     everybody_visits(port)
@@ -90,12 +87,7 @@ def circle():
     """The folder of the page's collection whose links are private, after all who take part have answered about theirs."""
     section = PAGE.split("### Private links")[1].split("###")[0]
     init, answer, learn = re.findall(r"^    (graphveil .*)$", section, re.MULTILINE)
-    with fast_folder() as name, pytest.MonkeyPatch.context() as patch:
-        folder = Path(name)
-        patch.chdir(folder)
-        patch.setenv("GRAPHVEIL_WITNESS", str(folder / "witness"))
-        (folder / "people.py").write_text(PEOPLE)
-        runpy.run_path("people.py")
+    with with_people() as folder:
         labels = dict(csv.reader((folder / "labels.csv").read_text().splitlines()[1:]))
         links = list(csv.reader((folder / "links.csv").read_text().splitlines()[1:]))
         people = sorted(f"p{number}" for number in range(40))
@@ -103,7 +95,7 @@ def circle():
         (folder / "people.csv").write_text("\n".join(lines) + "\n")
         assert run(init) == run("graphveil collect invite circle --out tokens.csv") == 0
         tokens = dict(csv.reader((folder / "tokens.csv").read_text().splitlines()[1:]))
-        with serving("circle") as port:
+        with collecting("circle") as port:
             for asked in (False, True):
                 for person in sorted(TAKE_PART):
                     friends = {end for link in links if person in link for end in link} - {person}
@@ -132,29 +124,23 @@ def test_every_command_works_but_the_one_that_has_nobody_to_ask(walked):
     assert [statuses[place] for place in failed] == [(LEARN, 2)] and failed == [2]
 
 
-def test_it_ends_in_predictions_for_everybody_and_a_card(walked):
+def test_it_ends_in_predictions_for_everybody_and_a_card_that_forgetting_marks(walked):
     result = walked[1] / "survey" / "results" / "togl"
     lines = (result / "predictions.csv").read_text().splitlines()
     assert len(lines) == 41 and sum(",p17," in line for line in lines) == 1
     assert {"card.html", "card.json", "round-1.json", "round-2.json"} <= {
         each.name for each in result.iterdir()
     }
-
-
-def test_forgetting_marks_the_result(walked):
     (result,) = open_collection(walked[1] / "survey").results()
     assert result.outdated
 
 
-def test_the_page_names_the_metrics_that_there_are():
+def test_the_page_names_the_metrics_and_says_of_what_was_not_run_that_it_was_not():
     metrics = Metrics()
     metrics.answered("/healthz", 200)
     text = metrics.text().decode()
     for name in re.findall(r"^\| `(\w+)", PAGE, re.MULTILINE):
         assert f"\n# TYPE {name}" in f"\n{text}", name
-
-
-def test_the_page_says_of_what_was_not_run_that_it_was_not():
     for what in ("That of Caddy was", "A unit of systemd,", "A compose file,"):
         assert re.search(rf"{what}\s+not\s+run\s+with\s+this\s+version", PAGE), what
 

@@ -1,7 +1,5 @@
 """The page about mechanisms says what the code computes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +22,9 @@ LINES = {
 }
 
 
-def test_the_page_has_the_computed_table():
+def test_the_page_has_the_computed_table_and_every_mechanism_once():
     assert error_table().startswith("| ε | multibit")
     assert error_table() in PAGE
-
-
-def test_the_page_lists_every_mechanism_once():
     assert sorted(LINES) == sorted(EVERYTHING)
     assert PAGE.count("\n| `") == len(EVERYTHING)
 
@@ -77,13 +72,10 @@ def test_the_expected_error_is_the_error_of_drawn_estimates(name):
     assert abs(errors.mean() - expected) <= 4.9 * errors.std() / np.sqrt(errors.size) + 1e-9 * expected
 
 
-def test_the_error_of_other_mechanisms_is_not_made_up():
+def test_numbers_have_three_digits_and_no_error_is_made_up():
+    assert [three_digits(value) for value in (1234567.0, 307.6, 42.0)] == ["1,230,000", "308", "42"]
     with pytest.raises(TypeError, match="no closed form"):
         squared_error(mechanism("krr", epsilon=1.0, classes=3), 1)
-
-
-def test_numbers_have_three_digits():
-    assert [three_digits(value) for value in (1234567.0, 307.6, 42.0)] == ["1,230,000", "308", "42"]
 
 
 def test_the_page_has_the_exact_losses_of_levels():

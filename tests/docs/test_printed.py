@@ -1,18 +1,17 @@
 """Files of printed tables hold the experiments of the papers, and their tables show both numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from docs import printed as page
-from docs import rerun, results_file
+from docs import rerun
 from docs.printed import FULL, PRINTED, PrintedTable, lines, table
-from docs.results_file import COLUMNS, experiment, read, write
+from docs.results_file import experiment, read, write
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.unit import parts_of
 from graphveil.number_format import MEGABYTES, PERCENT
 from graphveil.statistics import Summary
+from tests.docs.conftest import line
 from tests.experiments.known import paper_of
 
 
@@ -40,9 +39,6 @@ def test_the_graphs_and_columns_that_are_named_are_run_in_full():
     } == SOME
     known = {name: {each.labels[1] for each in paper_of(name).tables[0].cells} for name in SOME}
     assert [name for name in SOME if {each.labels[1] for each in cells[name]} - known[name]] == []
-
-
-def test_every_table_of_togl_that_learns_has_a_column_in_full():
     tables = {f"togl/{each.name}" for each in paper_of("togl").tables}
     # Seconds and memory are to be measured on a machine that does nothing else.
     assert tables - {"togl/table1", "togl/table8"} <= set(FULL)
@@ -80,19 +76,11 @@ def test_a_file_has_a_line_for_each_printed_number_and_all_runs_of_the_document(
     assert not failed, "\n".join(map(str, failed.items()))
 
 
-def test_a_table_shows_theirs_and_ours_in_their_form(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_file, "FOLDER", tmp_path)
+def test_a_table_shows_theirs_and_ours_in_their_form(folder):
     numbers = {"mean": "80.04", "low": "79.5", "high": "80.6", "control": "80.1", "structure": "85.7"}
     gained = {"gain": "-0.06", "gain_low": "-0.5", "gain_high": "0.4"}
     spreads = {"printed": "64.5", "printed_spread": "1.2", "spread": "0.44", "spread_form": "sd"}
-    row = {
-        **dict.fromkeys(COLUMNS, ""),
-        "line": "cora, MBM",
-        "column": "ε = 1",
-        **numbers,
-        **gained,
-        **spreads,
-    }
+    row = line(line="cora, MBM", column="ε = 1", **numbers, **gained, **spreads)
     write("upgnet-table2", [row, {**row, "column": "ε = 2", "printed": "", "printed_spread": ""}])
     assert PrintedTable("upgnet/table2").table().splitlines() == [
         "|  |  | printed | ours likewise | ours | control | gain | structure |",
@@ -102,18 +90,11 @@ def test_a_table_shows_theirs_and_ours_in_their_form(tmp_path, monkeypatch):
     ]
 
 
-def test_what_is_no_score_stands_in_its_unit_without_parts_that_it_has_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_file, "FOLDER", tmp_path)
-    row = {**dict.fromkeys(COLUMNS, ""), "line": "TOGL", "spread_form": "", "printed_spread": ""}
-    first = {
-        **row,
-        "column": "seconds",
-        "measure": "seconds",
-        "printed": "24",
-        "mean": "61.25",
-        "note": "alone",
-    }
-    write("togl-table8", [first, {**row, "column": "memory", "measure": "peak_mb", "mean": "812.4"}])
+def test_what_is_no_score_stands_in_its_unit_without_parts_that_it_has_not(folder):
+    row = line(line="TOGL", spread_form="", printed_spread="")
+    first = {"column": "seconds", "measure": "seconds", "printed": "24", "mean": "61.25", "note": "alone"}
+    second = {"column": "memory", "measure": "peak_mb", "mean": "812.4"}
+    write("togl-table8", [row | first, row | second])
     assert PrintedTable("togl/table8").table().splitlines() == [
         "|  |  | printed | ours |  |",
         "| --- | --- | ---: | ---: | --- |",
@@ -130,10 +111,9 @@ def test_a_reading_is_kept_in_its_unit_with_its_parts_and_its_note():
     assert rerun.read_off(held, MEGABYTES) == {"note": "", "mean": "34493", "low": "", "high": ""}
 
 
-def test_a_line_of_another_measure_is_measured_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_file, "FOLDER", tmp_path)
-    row = {**dict.fromkeys(COLUMNS, ""), "method": "structure", "data": "town", "runs": "1", "seed": "0"}
-    write("togl-table7", [{**row, "measure": "users", "more": '{"data_options": {"users": 200}}'}])
+def test_a_line_of_another_measure_is_measured_again(folder):
+    row = line(method="structure", data="town", runs="1", seed="0", measure="users")
+    write("togl-table7", [{**row, "more": '{"data_options": {"users": 200}}'}])
     rerun.rerun("togl-table7", 1)
     (found,) = read("togl-table7")
     assert (found["mean"], found["version"]) == ("200", rerun.__version__)

@@ -52,8 +52,15 @@ def written(file: Path) -> dict[str, str]:
     return {field.name: str(field.type) for field in parquet.read_schema(file)}
 
 
-def test_the_fields_of_the_manifest_are_those_of_the_page(folder):
+def test_fields_of_the_manifest_and_columns_of_what_users_hold_and_of_reports_are_those_of_the_page(folder):
     assert set(json.loads((folder / "graph.json").read_text())) == set(table_below("**`graph.json`**"))
+    told = table_below("**`users/part-0000.parquet`**")
+    assert list(written(folder / "users/part-0000.parquet")) == ["label", "row"]
+    assert list(told) == ["label", "row", "indices", "values"]
+    (file,) = folder.glob("reports/*/part-0000.parquet")
+    assert set(written(file)) == set(table_below("**`reports/NAME/`**"))
+    (plan,) = folder.glob("reports/*/plan.json")
+    assert set(json.loads(plan.read_text())) == {"digest", "asked", "answered", "plan"}
 
 
 @pytest.mark.parametrize("name", ["users", "edges"])
@@ -62,16 +69,3 @@ def test_public_columns_have_the_names_and_types_of_the_page(folder, name):
     found = written(folder / f"part-0000/{name}.parquet")
     assert list(told) == list(found)
     assert all(found[column] in kind.split(" or ") for column, kind in told.items())
-
-
-def test_columns_of_what_users_hold(folder):
-    told = table_below("**`users/part-0000.parquet`**")
-    assert list(written(folder / "users/part-0000.parquet")) == ["label", "row"]
-    assert list(told) == ["label", "row", "indices", "values"]
-
-
-def test_columns_of_reports(folder):
-    (file,) = folder.glob("reports/*/part-0000.parquet")
-    assert set(written(file)) == set(table_below("**`reports/NAME/`**"))
-    (plan,) = folder.glob("reports/*/plan.json")
-    assert set(json.loads(plan.read_text())) == {"digest", "asked", "answered", "plan"}

@@ -1,7 +1,5 @@
 """The documentation's tables are those that its results give."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import cache
@@ -13,25 +11,16 @@ from docs.demo_figure import demo_figure
 from docs.layouts import EARLIER_NOTE, LAYOUTS, SOME_EARLIER, Crossed, Listed, gain, number, signed, text
 from docs.links_figure import links_figure
 from docs.printed import PRINTED
-from docs.results_file import COLUMNS, EARLIER, experiment, names, read, source_digest, write
+from docs.results_file import EARLIER, experiment, names, read, source_digest, write
 from docs.tables import PAGES, SOURCES, named, rewritten
 from graphveil.errors import GraphveilError
 from graphveil.experiments import Experiment, run_experiment
 from graphveil.methods import METHODS
+from tests.docs.conftest import line
 
 # Half a minute of fits: tests/slow has it.
 LONG = ("advised-all",)
 INTERVALS = {"mean": ("low", "high"), "gain": ("gain_low", "gain_high")}
-
-
-def line(**given: str) -> dict[str, str]:
-    return {**dict.fromkeys(COLUMNS, ""), **given}
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_file, "FOLDER", tmp_path)
-    return tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -40,11 +29,8 @@ def test_a_page_has_the_tables_that_its_results_give(page):
     assert rewritten(content, LONG) == content, "run `python -m docs.tables`"
 
 
-def test_every_table_is_on_one_page():
+def test_every_table_is_on_one_page_and_every_file_is_one():
     assert sorted(name for page in PAGES for name in named(page.read_text("utf-8"))) == sorted(SOURCES)
-
-
-def test_every_file_of_results_is_a_table():
     assert {*LAYOUTS, *PRINTED} <= set(names()) <= set(SOURCES)
 
 
@@ -83,13 +69,10 @@ def test_another_number_changes_the_page(folder):
     )
 
 
-def test_lines_of_an_earlier_version_are_marked_among_others(folder):
+def test_results_are_marked_where_they_are_of_an_earlier_version(folder):
     write("a", [line(line="x", version=EARLIER), line(line="y", version="1", source="d")])
     table = Listed("a", (("", text("line")),), left=1).table()
     assert table.splitlines()[2:] == ["| x ° |", "| y |", "", SOME_EARLIER]
-
-
-def test_new_results_have_no_note(folder):
     write("a", [line(line="x", version="1", source="d")])
     assert Listed("a", (("", text("line")),), left=1).table().splitlines()[2:] == ["| x |"]
 
@@ -110,11 +93,8 @@ def test_crossed_results_have_structure_and_gaps(folder):
     ]
 
 
-def test_a_difference_has_a_sign_unless_it_rounds_to_nothing():
+def test_differences_have_a_sign_unless_they_round_to_nothing_and_gains_half_of_their_interval():
     assert [signed(value) for value in (0.04, -0.04, 0.06, -1.0)] == ["0.0", "0.0", "+0.1", "-1.0"]
-
-
-def test_a_gain_stands_with_half_of_its_interval():
     assert gain(line(gain="1.0", gain_low="0.5", gain_high="1.5")) == "+1.0 ± 0.5"
     assert gain(line()) == "-"
 
@@ -148,7 +128,7 @@ def test_a_digest_depends_on_the_source(tmp_path, monkeypatch):
     monkeypatch.setattr(results_file, "SOURCE", tmp_path)
     before = source_digest()
     (tmp_path / "a.py").write_text("2")
-    assert source_digest() != before
+    assert source_digest() == source_digest(tmp_path) != before
     assert layouts.EARLIER not in (before, "")
 
 

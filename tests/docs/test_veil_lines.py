@@ -1,15 +1,13 @@
 """Lines of veil's tables come from results of the experiments that they name."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
 
-from docs import results_file, veil_lines
-from docs.results_file import experiment, read, source_digest
+from docs import veil_lines
+from docs.results_file import experiment, read
 from docs.tables import HERE
 from docs.veil_figure import veil_figure
 from docs.veil_lines import (
@@ -55,12 +53,6 @@ def told(**more):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_file, "FOLDER", tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def measured(folder):
     place = folder / "measured"
     place.mkdir()
@@ -77,17 +69,15 @@ def refusal(line):
     return ""
 
 
-def test_every_line_is_an_experiment_that_can_be_run():
+def test_every_line_is_an_experiment_that_can_be_run_and_none_is_twice_in_a_table():
     failed = [f"{line.name}: {words}" for line in EVERY if (words := refusal(line))]
     assert not failed, "\n".join(failed)
-
-
-def test_no_experiment_is_twice_in_a_table():
     rows = Counter(
         (table, json.dumps(line.row(), sort_keys=True)) for table in TABLES for line in LINES[table]
     )
     twice = [row for row, count in rows.items() if count > 1]
     assert not twice, "\n".join(map(str, twice))
+    assert set(SHORT) <= {line.name for line in EVERY}
 
 
 def test_a_line_with_few_labels_and_volunteers_says_so():
@@ -135,22 +125,8 @@ def test_the_short_table_has_lines_that_are_there(measured, monkeypatch):
     ]
 
 
-def test_the_lines_of_the_short_table_are_there():
-    assert set(SHORT) <= {line.name for line in EVERY}
-
-
-def test_a_digest_is_that_of_the_folder_that_is_named(tmp_path):
-    (tmp_path / "a.py").write_text("1")
-    before = source_digest(tmp_path)
-    (tmp_path / "a.py").write_text("2")
-    assert before != source_digest(tmp_path) != source_digest()
-
-
-def test_the_drawing_is_the_one_that_its_code_makes():
+def test_the_drawing_is_the_one_that_its_code_makes_well_formed_and_for_light_and_dark():
     assert (HERE / "veil.svg").read_text(encoding="utf-8") == veil_figure() + "\n"
-
-
-def test_the_drawing_is_well_formed_and_has_colours_for_light_and_dark():
     root = ElementTree.fromstring(veil_figure())
     assert root.tag.endswith("svg")
     assert "prefers-color-scheme: dark" in veil_figure()

@@ -56,12 +56,9 @@ def by_the_page(plan, user, row):
     return v, n, scores, scores.index(max(scores))
 
 
-def test_the_page_has_two_plans_and_twelve_rows():
+def test_the_page_has_two_plans_and_twelve_rows_whose_numbers_it_shows():
     assert (len(PLANS), len(VECTORS)) == (2, 12)
     assert {line[5] for _, line in VECTORS} == {"0", "1", "2"}
-
-
-def test_every_row_gives_the_numbers_that_the_page_shows():
     failed = []
     for text, line in VECTORS:
         user, row = int(line[0]), [float(value) for value in line[1].split()]
@@ -69,9 +66,6 @@ def test_every_row_gives_the_numbers_that_the_page_shows():
         if by_the_page(json.loads(text), user, row) != (*shown, int(line[5])):
             failed.append(line)
     assert not failed, failed
-
-
-def test_our_client_gives_the_places_that_the_page_shows():
     failed = []
     for text, line in VECTORS:
         part = Plan.from_json(text).part([int(line[0])])
@@ -82,14 +76,10 @@ def test_our_client_gives_the_places_that_the_page_shows():
 
 
 @pytest.mark.parametrize("text", PLANS)
-def test_plans_are_written_as_the_page_shows_them_and_their_models_have_its_digests(text):
+def test_plans_are_written_as_the_page_shows_them_with_digests_of_the_fields_that_it_names(text):
     plan = Plan.from_json(text)
     assert plan.to_json() == text
     assert f"`{plan.model.digest}`" in PAGE
-
-
-@pytest.mark.parametrize("text", PLANS)
-def test_a_digest_follows_from_the_fields_that_the_page_names(text):
     told = json.loads(text)["model"]
     fields = {"kind": told["kind"], "levels": told["levels"], "zero": told["zero"], "unit": told["unit"]}
     arrays = {"weights": told.get("weights") or told["second"], "bias": told["bias"]}
@@ -102,7 +92,7 @@ def test_a_digest_follows_from_the_fields_that_the_page_names(text):
     assert Plan.from_json(text).model.digest == hashlib.sha256(canonical(whole)).hexdigest()
 
 
-def test_the_fingerprint_of_a_part_follows_from_the_bytes_on_the_page():
+def test_sketches_parts_and_labels_are_written_and_identified_by_the_bytes_on_the_page():
     shown = next(
         line.strip()
         for line in PAGE.splitlines()
@@ -111,9 +101,15 @@ def test_the_fingerprint_of_a_part_follows_from_the_bytes_on_the_page():
     part = Plan.from_json(PLANS[0]).part([17])
     assert hashlib.sha256(shown.encode("ascii")).hexdigest() == part.build().fingerprint
     assert f"`{part.build().fingerprint}`" in PAGE
+    assert Plan.from_json(SKETCHED).to_json() == SKETCHED
+    shown = next(
+        line.strip() for line in PAGE.splitlines() if line.startswith("    {") and '"sketch"' in line
+    )
+    found = Plan.from_json(SKETCHED).build().fingerprint
+    assert hashlib.sha256(shown.encode("ascii")).hexdigest() == found
+    assert f"`{found}`" in PAGE
+    assert f"`{KRR.to_json()}`" in PAGE
 
-
-# A sketch of a row
 
 SKETCHED = next(line.strip() for line in PAGE.splitlines() if line.startswith('    {"mechanism":"privunit"'))
 HASHES = re.findall(r"^\| (\d) \| `([0-9A-F]{16})` \| (\d) \| (-?1) \|$", PAGE, re.MULTILINE)
@@ -139,49 +135,25 @@ def sketch_by_the_page(plan, row):
     return z
 
 
-def test_the_page_has_six_hashes_and_four_sketches():
+def test_the_page_has_six_hashes_and_four_sketches_with_the_numbers_that_it_shows():
     assert (len(HASHES), len(SUMS)) == (6, 4)
-
-
-def test_hashes_are_those_that_the_page_shows():
     size, found = json.loads(SKETCHED)["dims"], []
     for i, *_ in HASHES:
         h = hash_by_the_page(7, int(i))
         found.append((i, f"{h:016X}", str((h >> 32) * size >> 32), "-1" if h % 2 else "1"))
     assert found == HASHES
-
-
-def test_sketches_have_the_numbers_that_the_page_shows():
     found, expected = [], []
     for row, shown, square in SUMS:
         z = sketch_by_the_page(json.loads(SKETCHED), [float(value) for value in row.split()])
         found.append((row, z, sum(each**2 for each in z)))
         expected.append((row, [float(each) for each in shown.split()], float(square)))
     assert found == expected
-
-
-def test_our_client_makes_the_sketches_that_the_page_shows():
     given = np.array([[float(value) for value in row.split()] for row, *_ in SUMS])
     expected = np.array([[float(each) for each in shown.split()] for _, shown, _ in SUMS])
     lengths = [math.sqrt(float(square)) or 1.0 for *_, square in SUMS]
     found = np.concatenate([Plan.from_json(SKETCHED).build().sketch.of(row[None]) for row in given])
     np.testing.assert_allclose(found, expected / np.array(lengths)[:, None], rtol=1e-15)
 
-
-def test_the_plan_of_a_sketch_is_written_as_the_page_shows_it():
-    assert Plan.from_json(SKETCHED).to_json() == SKETCHED
-
-
-def test_the_fingerprint_of_a_sketch_follows_from_the_bytes_on_the_page():
-    shown = next(
-        line.strip() for line in PAGE.splitlines() if line.startswith("    {") and '"sketch"' in line
-    )
-    found = Plan.from_json(SKETCHED).build().fingerprint
-    assert hashlib.sha256(shown.encode("ascii")).hexdigest() == found
-    assert f"`{found}`" in PAGE
-
-
-# Drawing: words in, codes out
 
 KRR = Plan(mechanism="krr", epsilon=1.0, classes=3, users=(7,))
 DRAWN = re.findall(
@@ -250,11 +222,8 @@ def sample_by_the_page(plan, table, row, words):
     return dims, [draw_by_the_page(table[symbol], left.pop(0)) for symbol in symbols]
 
 
-def test_the_page_has_six_labels_and_three_rows_to_draw():
+def test_the_page_has_six_labels_and_their_codes():
     assert (len(DRAWN), len(SAMPLED)) == (6, 3)
-
-
-def test_labels_give_the_codes_that_the_page_shows():
     other, symbols = 977407917986947741, 3
     surplus = 2**62 - symbols * other
     assert f"s = {surplus}" in PAGE
@@ -267,9 +236,6 @@ def test_labels_give_the_codes_that_the_page_shows():
         ours.append(drawn.codes.tolist())
     assert by_the_page == DRAWN
     assert ours == [[int(code)] for *_, code in DRAWN]
-
-
-def test_whoever_has_no_label_sends_what_the_blinded_channel_gives():
     other = 2**62 // 3
     for word in (0, 3, 1 << 63, (1 << 64) - 1):
         u = word // 4
@@ -313,8 +279,6 @@ def test_alias_tables_are_made_as_the_page_says(channel):
         assert drawn.tolist() == [draw_by_the_page(counts, int(word)) for word in words]
 
 
-# Messages, digests, questions, envelopes
-
 PRIVATE = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
 
 
@@ -323,11 +287,18 @@ def message_of(plan, private, words):
     return plan.build().randomize(private, source).to_bytes()
 
 
-def test_messages_are_the_bytes_that_the_page_shows():
+def test_the_envelope_holds_messages_that_are_the_bytes_on_the_page():
     assert message_of(KRR, [2], DRAWN[1][1]).hex() in ALONE
     row, words, *_ = SAMPLED[0]
     given = np.array([[float(value) for value in row.split()]])
     assert message_of(Plan.from_json(MULTIBIT), given, words).hex() in ALONE
+    envelope = Envelope(
+        bytes(range(16, 32)).hex(),
+        bytes(range(32, 48)).hex(),
+        plan_digest(KRR),
+        message_of(KRR, [2], DRAWN[1][1]),
+    )
+    assert envelope.to_bytes().hex() in ALONE
 
 
 def test_the_longest_report_of_a_direction_is_that_of_the_page():
@@ -347,11 +318,7 @@ def test_digests_follow_from_the_bytes_on_the_page(plan):
     assert digest == plan_digest(plan) and f"`{digest}`" in PAGE
 
 
-def test_the_plan_of_a_label_is_written_as_the_page_shows_it():
-    assert f"`{KRR.to_json()}`" in PAGE
-
-
-def test_the_digests_of_people_are_those_of_the_page():
+def test_the_digests_of_people_the_token_and_the_credential_are_those_of_the_page():
     told = re.search(
         r"In the collection `(\w+)` the ids\nann and bob have the digests\n\n +(\w+)\n +(\w+)\n", PAGE
     )
@@ -359,14 +326,8 @@ def test_the_digests_of_people_are_those_of_the_page():
     assert [person_digest(collection, name).hex() for name in ("ann", "bob")] == [ann, bob]
     written = b"graphveil-person-1\n" + collection.encode() + b"\nann"
     assert hashlib.sha256(written).hexdigest()[:32] == ann
-
-
-def test_the_token_on_the_page_holds_the_secret_and_the_key():
     token = Invitation(bytes(range(16)), public_key(PRIVATE)).token()
     assert token in ALONE and f"`{public_key(PRIVATE).hex()}`" in PAGE and f"`{PRIVATE.hex()}`" in PAGE
-
-
-def test_the_credential_on_the_page_has_the_hash_that_it_shows():
     credential = base64.urlsafe_b64encode(bytes(range(32))).rstrip(b"=").decode()
     assert FORM.fullmatch(credential) and credential in ALONE
     assert credential_hash(credential).hex() == hashlib.sha256(credential.encode()).hexdigest()
@@ -399,16 +360,6 @@ def test_the_succession_on_the_page_is_signed_by_both_keys():
     signed = sign_succession(told, bytes.fromhex(old), bytes.fromhex(new))
     assert [signed.old.hex(), signed.new.hex()] == [by_old, by_new]
     assert KeyChain(told.collection, keys[0]).followed([signed]).current == keys[1]
-
-
-def test_the_envelope_on_the_page_holds_the_message():
-    envelope = Envelope(
-        bytes(range(16, 32)).hex(),
-        bytes(range(32, 48)).hex(),
-        plan_digest(KRR),
-        message_of(KRR, [2], DRAWN[1][1]),
-    )
-    assert envelope.to_bytes().hex() in ALONE
 
 
 def test_the_page_names_every_reason_of_a_refusal():

@@ -1,7 +1,5 @@
 """What tests of workers share: a small job, and a worker that is lost."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

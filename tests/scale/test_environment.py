@@ -7,7 +7,7 @@ from graphveil.scale import environment
 from graphveil.scale.environment import algebra_threads, check_same, set_algebra_threads, versions
 
 
-def test_whatever_computes_numbers_is_there():
+def test_whatever_computes_numbers_is_there_and_must_be_the_same():
     assert versions().keys() == {
         "graphveil",
         "Python",
@@ -19,10 +19,9 @@ def test_whatever_computes_numbers_is_there():
         "torch_geometric",
     }
     assert versions()["numpy"] == numpy.__version__
-
-
-def test_the_same_versions_are_the_same():
     check_same(versions())
+    with pytest.raises(EngineError, match="has faster none in place of 1.0"):
+        check_same({**versions(), "faster": "1.0"})
 
 
 @pytest.mark.parametrize("name", ["graphveil", "Python", "numpy"])
@@ -38,11 +37,6 @@ def test_other_source_of_the_same_version_is_another_one(monkeypatch):
     monkeypatch.setattr(environment, "source_digest", lambda: "e" * 64)
     with pytest.raises(EngineError, match="source eeeeeeeeeeee in place of"):
         check_same(theirs)
-
-
-def test_a_library_that_the_other_has_and_this_one_lacks_is_named():
-    with pytest.raises(EngineError, match="has faster none in place of 1.0"):
-        check_same({**versions(), "faster": "1.0"})
 
 
 def test_threads_of_linear_algebra_can_be_set():

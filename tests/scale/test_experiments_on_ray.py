@@ -12,10 +12,8 @@ from graphveil.experiments.engine import Engine
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
 
-SMALL = [
-    *("--set", "epochs=2", "--set", "data.users=200", "--set", "data.features=16"),
-    *("--set", "data.telling=4", "--set", "data.labelled=0.2", "--set", "data.validated=0.2"),
-]
+SET = "epochs=2 data.users=200 data.features=16 data.telling=4 data.labelled=0.2 data.validated=0.2"
+SMALL = [word for each in SET.split() for word in ("--set", each)]
 BASE = ["--data", "town", "--epsilon", "2", *SMALL]
 RUN = ["run", "base", *BASE]
 # The first worker that learns with the seed 1 is killed in the middle.
@@ -103,32 +101,17 @@ def test_a_sweep_has_the_same_numbers(engine, capfd):
 
 
 def test_what_a_unit_refuses_reads_as_it_does_here(engine, capfd):
-    run = [
-        "run",
-        "solitude",
-        "--data",
-        "town",
-        *SMALL,
-        "--epsilon",
-        "1",
-        "--link-epsilon",
-        "1",
-        "--max-memory",
-        "1e-6",
-    ]
+    words = "run solitude --data town --epsilon 1 --link-epsilon 1 --max-memory 1e-6 --runs 1"
     said = []
     for more in ([], engine):
-        assert status([*run, "--runs", "1", *more]) == 2
+        assert status([*words.split(), *SMALL, *more]) == 2
         said.append(capfd.readouterr().err.strip().splitlines()[-1])
     assert said[0] == said[1] and "link-rr at epsilon 1 reports" in said[0]
 
 
-def test_a_method_that_is_an_object_stays_in_this_process(engine):
+def test_an_object_stays_in_this_process_and_another_ray_is_refused(engine):
     with pytest.raises(gv.InputError, match="leave out jobs, engine, keep"):
         gv.run(gv.methods.METHODS.find("base"), "town", epsilon=1.0, engine="ray")
-
-
-def test_another_ray_than_that_of_this_process_is_refused(engine):
     with (
         pytest.raises(
             EngineError, match="another Ray already .one that was started for it.: leave the address out"

@@ -106,11 +106,8 @@ def on_disk(graph):
     return replace(part, near=None, far=None, blocks=Blocks(graph.indptr, graph.indices))
 
 
-def test_links_that_stay_on_disk_have_the_same_ends(graph):
+def test_links_that_stay_on_disk_have_the_same_ends_and_are_not_seen_at_once(graph):
     assert linked(on_disk(graph)) == linked(graph)
-
-
-def test_links_that_stay_on_disk_are_not_seen_at_once(graph):
     with pytest.raises(InputError, match="load the graph into memory"):
         _ = on_disk(graph).neighbourhood
 

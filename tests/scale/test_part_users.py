@@ -62,32 +62,24 @@ def reports(answered, plan=PLAN):
     return Reports(plan.build(), *answered)
 
 
-def test_a_plan_that_is_asked_twice_is_answered_and_charged_once():
+def test_a_plan_is_answered_and_charged_once_and_another_besides():
     people = People()
     users = SharedUsers(people)
     first, second = (reports(users.answer((PLAN, EVERYBODY))) for _ in range(2))
     assert people.times == 1
     assert people.ledger.spent.tolist() == [1.0] * USERS
     assert first.codes.tobytes() == second.codes.tobytes()
-
-
-def test_another_plan_is_charged_besides():
-    people = People()
-    users = SharedUsers(people)
     users.answer((PLAN, EVERYBODY))
     users.answer((PLAN.model_copy(update={"epsilon": 2.0}), EVERYBODY))
     assert people.ledger.spent.tolist() == [3.0] * USERS
 
 
-def test_rows_come_in_the_order_of_the_places():
+def test_rows_come_in_the_order_of_the_places_without_those_of_the_silent():
     users = SharedUsers(People())
     whole = reports(users.answer((PLAN, EVERYBODY)))
     some = reports(users.answer((PLAN, np.array([4, 0, 5]))))
     assert some.codes.tolist() == [whole.codes[4], whole.codes[0], whole.codes[5]]
     assert some.answered is None and some.asked == 3
-
-
-def test_whoever_is_silent_has_no_row_and_is_named():
     users = SharedUsers(People(silent=[1, 4]))
     whole = reports(users.answer((PLAN, EVERYBODY)))
     some = reports(users.answer((PLAN, np.array([4, 5, 1, 0]))))
@@ -95,9 +87,6 @@ def test_whoever_is_silent_has_no_row_and_is_named():
     assert whole.users == 4
     assert some.codes.tolist() == [whole.codes[3], whole.codes[0]]
     assert some.answered.tolist() == [False, True, False, True]
-
-
-def test_reports_of_several_codes_are_cut_as_they_are_long():
     plan = Plan(mechanism="multibit", epsilon=1.0, dims=9, sampled=2, range=(0.0, 1.0))
     whole = plan.build().randomize(np.zeros((3, 9)))
     some = whole.of_asked(np.array([2, 0]))
@@ -117,11 +106,13 @@ def test_an_error_crosses_as_it_is_and_nobody_is_asked_again(error):
     assert people.times == 1
 
 
-def test_an_overdraft_is_refused_and_other_plans_are_answered_still():
+def test_an_overdraft_is_refused_and_who_may_not_ask_says_so():
     users = SharedUsers(People(budget=1.5))
     with pytest.raises(BudgetError, match="costs epsilon 2"):
         reports(users.answer((PLAN.model_copy(update={"epsilon": 2.0}), EVERYBODY)))
     assert reports(users.answer((PLAN, EVERYBODY))).users == USERS
+    with pytest.raises(EngineError, match="nobody answers questions here"):
+        ProcessWorkers().run(asks, [None], None)
 
 
 def test_an_error_that_nobody_thought_of_says_nothing_of_what_users_hold():
@@ -175,26 +166,18 @@ class Some:
         return whole if plan.users == "all" else whole.of_asked(np.array(plan.users))
 
 
-def test_a_worker_is_answered_over_its_connection():
+def test_a_worker_is_answered_over_its_connection_and_lost_where_it_is_gone():
     here, there = multiprocessing.Pipe()
     there.send(("question", (PLAN, np.array([2]))))
     there.send(("result", "done"))
     assert _listen([here], None, SharedUsers(People()).answer) == ["done"]
     assert reports(there.recv()).users == 1
-
-
-def test_a_worker_that_is_gone_before_its_answer_is_lost():
     here, there = multiprocessing.Pipe()
     there.send(("question", (PLAN, EVERYBODY)))
     there.close()
     people = People()
     assert _listen([here], None, SharedUsers(people).answer) == "worker 0 ended"
     assert people.times == 1
-
-
-def test_workers_who_may_not_ask_say_so():
-    with pytest.raises(EngineError, match="nobody answers questions here"):
-        ProcessWorkers().run(asks, [None], None)
 
 
 def asks(task, collective, caller):

@@ -55,9 +55,16 @@ def test_a_lost_worker_changes_no_number(by_two, tmp_path):
     assert ready.ledger.spent.tolist() == [4.0] * 400
 
 
-def test_what_one_worker_refuses_is_refused(tmp_path):
+def test_what_one_worker_refuses_is_refused_whoever_is_left_alone(tmp_path):
+    """A worker refuses; another one, whose word comes first, only knows that it was left alone."""
     with pytest.raises(InputError, match="does not like its part"):
         in_parts(small_spec(), 2, load=functools.partial(refused_in_one, tmp_path / "first"))
+    here, there = zip(*(multiprocessing.Pipe() for _ in range(2)), strict=True)
+    there[0].send(("lost", "gloo: connection closed by peer"))
+    there[1].send(("progress", ("training", 0.5)))
+    there[1].send(("error", InputError("this worker does not like its part: give it another")))
+    with pytest.raises(InputError, match="does not like its part"):
+        _listen(list(here), None)
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, IndexError])
@@ -67,16 +74,6 @@ def test_a_fault_of_one_worker_is_not_repeated(kind, tmp_path, capfd):
     assert (tmp_path / "notes").read_text() == "x"
     # It is told where it is raised, and not by the worker too.
     assert capfd.readouterr().err == ""
-
-
-def test_whoever_is_left_alone_does_not_hide_why():
-    """A worker refuses; another one, whose word comes first, only knows that it was left alone."""
-    here, there = zip(*(multiprocessing.Pipe() for _ in range(2)), strict=True)
-    there[0].send(("lost", "gloo: connection closed by peer"))
-    there[1].send(("progress", ("training", 0.5)))
-    there[1].send(("error", InputError("this worker does not like its part: give it another")))
-    with pytest.raises(InputError, match="does not like its part"):
-        _listen(list(here), None)
 
 
 @pytest.mark.parametrize(
@@ -92,12 +89,9 @@ def test_what_cannot_be_learned_in_parts_says_why(method, options, why):
         in_parts(small_spec(method, **options), 2)
 
 
-def test_raw_rows_do_not_travel_to_workers():
+def test_raw_rows_do_not_travel_and_too_many_workers_are_refused():
     spec = Experiment.of("nonprivate", "town", settings={"epochs": 1, "data.users": 400})
     with pytest.raises(InputError, match="nonprivate reads raw rows, which stay with users in one process"):
         in_parts(spec, 2)
-
-
-def test_too_many_workers_are_refused():
     with pytest.raises(InputError, match="500 workers cannot share 400 users"):
         in_parts(small_spec(), 500)

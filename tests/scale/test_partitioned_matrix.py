@@ -176,19 +176,7 @@ def test_a_product_sends_a_row_for_each_neighbour_elsewhere_and_no_more(graph):
         assert sent == 4 * COLUMNS * len(elsewhere) == 4 * COLUMNS * len(part.halo)
 
 
-def test_what_needs_every_edge_in_one_place_is_refused(graph):
-    def work(part):
-        with pytest.raises(InputError, match="leave (--)?workers out"):
-            part.pairs()
-        with pytest.raises(InputError, match="leave (--)?workers out"):
-            part.edge_list()
-        with pytest.raises(InputError, match="part of this matrix"):
-            gcn_matrix(part).to_dense()
-
-    parted(graph, 2, work)
-
-
-def test_rows_of_chosen_users_come_in_the_order_of_their_numbers(graph):
+def test_rows_of_chosen_users_come_in_order_and_what_needs_every_edge_is_refused(graph):
     def work(part):
         assert part.total_count == graph.node_count
         assert part.count(part.train) == int(graph.train.sum())
@@ -198,3 +186,13 @@ def test_rows_of_chosen_users_come_in_the_order_of_their_numbers(graph):
     for numbers, labels in parted(graph, 3, work):
         np.testing.assert_array_equal(numbers, np.flatnonzero(graph.validation))
         np.testing.assert_array_equal(labels, graph.labels[graph.validation])
+
+    def work(part):
+        with pytest.raises(InputError, match="leave (--)?workers out"):
+            part.pairs()
+        with pytest.raises(InputError, match="leave (--)?workers out"):
+            part.edge_list()
+        with pytest.raises(InputError, match="part of this matrix"):
+            gcn_matrix(part).to_dense()
+
+    parted(graph, 2, work)

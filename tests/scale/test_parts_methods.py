@@ -1,7 +1,5 @@
 """Every method that is learned in parts, and what may be asked besides, gives what one process gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

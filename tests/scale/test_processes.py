@@ -58,11 +58,15 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path):
         parent.wait()
 
 
-def test_workers_compute_and_end():
+def test_workers_compute_and_end_and_one_that_was_killed_is_told_in_a_sentence():
     with processes(2) as pool:
         assert [pool.submit(abs, number).result() for number in (-1, 2)] == [1, 2]
         numbers = list(pool.executor._processes)
     assert not any(map(alive, numbers))
+    with processes(1) as pool:
+        with pytest.raises(UnitLostError, match="was killed(.|\n)*whatever was finished is kept"):
+            call_result(pool.submit(os._exit, 1))
+        assert pool.stopped
 
 
 def test_shared_workers_stay_until_they_are_stopped_and_then_there_are_others():
@@ -75,10 +79,3 @@ def test_shared_workers_stay_until_they_are_stopped_and_then_there_are_others():
         other = give().submit(os.getpid).result()
         assert other != one
     assert not alive(one) and not alive(other)
-
-
-def test_a_process_that_was_killed_is_told_in_a_sentence():
-    with processes(1) as pool:
-        with pytest.raises(UnitLostError, match="was killed(.|\n)*whatever was finished is kept"):
-            call_result(pool.submit(os._exit, 1))
-        assert pool.stopped

@@ -48,7 +48,7 @@ def until(condition):
         time.sleep(0.05)
 
 
-def test_calls_are_computed_by_other_processes(pool):
+def test_calls_are_computed_by_as_many_processes_as_ray_has_processors(pool, engine):
     assert isinstance(pool, RayPool)
     numbers = {pool.submit(os.getpid).result() for _ in range(4)}
     assert os.getpid() not in numbers
@@ -58,6 +58,10 @@ def test_calls_are_computed_by_other_processes(pool):
         (0, 2),
         (1, 0),
     ]
+    with engine.pool(None) as all_of_them:
+        assert all_of_them.count == int(ray.cluster_resources()["CPU"])
+    with pytest.raises((AttributeError, TypeError)):
+        pool.submit(lambda: 1)
 
 
 def test_no_more_are_computed_at_a_time_than_asked_for(engine, tmp_path):
@@ -69,11 +73,15 @@ def test_no_more_are_computed_at_a_time_than_asked_for(engine, tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-def test_an_error_is_raised_as_it_was_and_its_call_not_repeated(pool, tmp_path):
+def test_an_error_is_raised_as_it_was_not_repeated_and_what_was_finished_before_a_stop_counts(pool, tmp_path):
     with pytest.raises(InputError) as raised:
         pool.submit(note_and_refuse, str(tmp_path / "tries")).result()
     assert str(raised.value) == "give epsilon" and "in note_and_refuse" in raised.value.__notes__[0]
     assert (tmp_path / "tries").read_text() == "x"
+    future = pool.submit(abs, -3)
+    future.result()
+    pool.stop()
+    assert future.result() == 3
 
 
 def test_a_call_whose_worker_is_killed_is_repeated(pool, tmp_path, capfd):
@@ -105,31 +113,11 @@ def test_what_is_stopped_ends_at_once_and_others_can_be_started(engine, tmp_path
         until(lambda: not any(Path(f"/proc/{each.name}").exists() for each in tmp_path.iterdir()))
 
 
-def test_what_was_finished_before_a_stop_counts(pool):
-    future = pool.submit(abs, -3)
-    future.result()
-    pool.stop()
-    assert future.result() == 3
-
-
-def test_as_many_are_computed_as_ray_has_processors(engine, pool):
-    with engine.pool(None) as all_of_them:
-        assert all_of_them.count == int(ray.cluster_resources()["CPU"])
-
-
-def test_what_cannot_be_packed_is_refused_here(pool):
-    with pytest.raises((AttributeError, TypeError)):
-        pool.submit(lambda: 1)
-
-
-def test_a_worker_that_lacks_graphveil_is_a_sentence():
+def test_what_cannot_be_computed_is_a_sentence():
     error = ray.exceptions.RayTaskError(
         "compute", "Traceback\nModuleNotFoundError: No module named 'graphveil'", ModuleNotFoundError("x")
     )
     assert "cannot run graphveil" in sentence(error) and "install graphveil" in sentence(error)
-
-
-def test_want_of_memory_is_a_sentence():
     assert "short of memory: give fewer --jobs" in sentence(ray.exceptions.OutOfMemoryError("short"))
 
 

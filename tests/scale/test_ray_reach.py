@@ -1,8 +1,14 @@
+import signal
 import socket
+import tempfile
+from pathlib import Path
 
 import pytest
+import ray
 
 from graphveil.errors import EngineError
+from graphveil.experiments.engine import Engine
+from graphveil.scale import ray_session
 from graphveil.scale import ray_session as ray_reach
 from graphveil.scale.ray_session import check_reachable
 
@@ -37,12 +43,25 @@ def tried(monkeypatch, code):
     return str(raised.value)
 
 
-def test_what_ray_says_is_told_in_one_line(monkeypatch):
+def test_what_ray_says_is_told_in_one_line_and_a_missing_token_is_named(monkeypatch):
     said = tried(monkeypatch, "print('No instance.\\nMore words'); raise SystemExit(1)")
     assert said.startswith("no Ray can be reached on this machine (No instance): start one")
     assert "More words" not in said and "or give engine ray" in said
-
-
-def test_a_token_that_is_missing_is_named(monkeypatch):
     said = tried(monkeypatch, "import sys; sys.stderr.write('InvalidAuthToken'); sys.exit(1)")
     assert "asks for a token: set RAY_AUTH_MODE=token" in said
+
+
+def test_a_ray_that_does_not_start_is_told_in_a_sentence(tmp_path, monkeypatch):
+    def late(*_, **options):
+        assert Path(options["_temp_dir"]).parent == tmp_path
+        raise Exception("The current node timed out during startup. This could happen because\nof much")  # noqa: TRY002
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(ray_session, "LONGEST_FOLDER", 1000)
+    monkeypatch.setattr(ray, "init", late)
+    before = signal.getsignal(signal.SIGINT)
+    told = r"did not start on this machine \(The current node timed out during startup\): it may be too busy"
+    with pytest.raises(EngineError, match=told), Engine.of("ray").pool(1):
+        pytest.fail("it started")
+    assert signal.getsignal(signal.SIGINT) is before
+    assert not list(tmp_path.iterdir())

@@ -42,11 +42,8 @@ def break_off():
     raise UnpicklableError("broken", 2)
 
 
-def test_a_call_is_computed():
+def test_an_error_is_the_same_as_is_a_result():
     assert called(divmod, 7, 2) == (3, 1)
-
-
-def test_an_error_is_the_same_and_tells_where_it_came_from():
     with pytest.raises(InputError) as raised:
         called(refuse)
     assert str(raised.value) == "give epsilon"
@@ -54,17 +51,11 @@ def test_an_error_is_the_same_and_tells_where_it_came_from():
     assert "in refuse" in raised.value.__notes__[0]
 
 
-def test_a_worker_that_a_call_would_end_goes_on():
+def test_an_error_or_a_result_that_cannot_travel_is_told_and_the_worker_goes_on():
     with pytest.raises(SystemExit):
         called(end)
-
-
-def test_an_error_that_cannot_travel_is_told():
     with pytest.raises(RuntimeError, match="UnpicklableError: broken"):
         called(break_off)
-
-
-def test_a_result_that_cannot_travel_is_an_error():
     with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
         called(compile, "lambda: 1", "none", "eval")
 
@@ -87,9 +78,6 @@ def test_folder_and_variables_are_those_of_the_sender(tmp_path, monkeypatch):
     assert called(os.getcwd, sender=sender) == str(tmp_path)
     assert called(os.getenv, "GRAPHVEIL_DATA", sender=sender) == "graphs"
     assert called(os.getenv, "GRAPHVEIL_CACHE", sender=sender) is None
-
-
-def test_a_folder_that_is_not_there_is_no_error(tmp_path):
     sender = replace(Sender.here(), folder=str(tmp_path / "nowhere"))
     assert called(os.getcwd, sender=sender) == str(tmp_path)
 

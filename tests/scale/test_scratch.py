@@ -53,7 +53,7 @@ def test_folders_of_killed_processes_are_removed_and_those_of_others_left(holder
         assert [each.name for each in place.iterdir()] == [own.name]
 
 
-def test_own_folders_and_those_without_an_owner_are_left(place):
+def test_own_folders_those_without_an_owner_and_what_a_link_leads_to_are_left(place):
     first, second = Scratch("test"), Scratch("test")
     (place / "graphveil-pages-1").mkdir()
     (place / "else").mkdir()
@@ -63,9 +63,6 @@ def test_own_folders_and_those_without_an_owner_are_left(place):
     assert (place / "graphveil-pages-1").exists() and (place / "else").exists()
     first.remove()
     second.remove()
-
-
-def test_a_link_leads_nowhere(place):
     (place / "precious").mkdir()
     (place / "precious" / OWNER).touch()
     (place / "graphveil-test-a").symlink_to(place / "precious")

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
+from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.runner import compute_unit
 from graphveil.experiments.unit import RunUnit
-from graphveil.graphs import Users, load
+from graphveil.graphs import Town, Users, load
 from graphveil.graphs.collective import SINGLE_PROCESS
 from graphveil.privacy import Plan
 from graphveil.scale import (
@@ -20,6 +21,7 @@ from graphveil.scale import (
     shard_reader,
     write_part_reports,
     write_shards,
+    write_town,
 )
 from graphveil.scale.shard_learning import (
     RECORD,
@@ -160,23 +162,19 @@ def test_rows_are_written_by_partition(folder, tmp_path, kind, column):
         assert users.evaluate(classes, graph) == pytest.approx(unit.score)
 
 
-def test_a_folder_that_is_complete_or_anothers_is_not_written_over(tmp_path):
+def test_a_folder_is_filled_anew_after_an_interrupt_but_not_where_it_holds_something_or_cannot_be_made(
+    tmp_path,
+):
     for name in (RECORD, "mine.txt"):
         folder = tmp_path / name
         folder.mkdir()
         (folder / name).touch()
         with pytest.raises(InputError, match="is there already"):
             RowFiles(folder, "predictions").make_folder()
-
-
-def test_what_an_interrupt_left_is_filled_anew(tmp_path):
     out = RowFiles(tmp_path / "out", "predictions")
     out.make_folder()
     (tmp_path / "out" / "part-0000.parquet").touch()
     out.make_folder()
-
-
-def test_a_folder_that_cannot_be_made_is_told_of_before_anything_is_learned(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be made"):
         RowFiles(tmp_path / "file" / "out", "predictions").make_folder()
@@ -204,9 +202,11 @@ def test_what_is_not_learned_from_shards_is_refused(folder, options, why):
         compute_unit(RunUnit(experiment_of(folder, **options)))
 
 
-def test_more_workers_than_partitions_are_refused(folder):
+def test_more_workers_than_partitions_are_refused_before_they_start(folder):
     with pytest.raises(InputError, match="has 3 partitions, and each of 4 workers needs one"):
         partitions_of(open_shards(folder), 0, 4)
+    with pytest.raises(InputError, match=f"has {PARTITIONS} partitions, and each of 4 workers needs one"):
+        run_shard_unit(ShardTask(RunUnit(experiment_of(folder))), 4, NobodyStarts())
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -222,6 +222,35 @@ class NobodyStarts:
         pytest.fail("workers were started")
 
 
-def test_more_workers_than_partitions_are_refused_before_they_start(folder):
-    with pytest.raises(InputError, match=f"has {PARTITIONS} partitions, and each of 4 workers needs one"):
-        run_shard_unit(ShardTask(RunUnit(experiment_of(folder))), 4, NobodyStarts())
+QUARTERS = 4
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    return write_town(Town(users=800), tmp_path_factory.mktemp("town") / "town", partitions=QUARTERS, seed=0)
+
+
+def test_workers_learn_what_one_process_learns_from_disk(shards):
+    settings = {"epochs": 4, "about": "neighbours"}
+    spec = Experiment.of("veil", str(shards.path), epsilon=4.0, settings=settings)
+    with learn.one_thread():
+        alone = run_shard_unit(ShardTask(RunUnit(spec), on_disk=True), 1)
+    found = run_shard_unit(ShardTask(RunUnit(spec)), 2, ProcessWorkers())
+    assert found.score == alone.score
+    assert found.detail == alone.detail
+    for name in ("answers_used", "asked_for_class", "model_nats"):
+        assert found.also[name] == pytest.approx(alone.also[name], rel=1e-5)
+
+
+@pytest.mark.parametrize("mechanism", ["multibit", "privunit"])
+def test_a_plan_that_asks_nobody_here_has_no_reports(shards, mechanism):
+    part = shard_part(shards, SINGLE_PROCESS)
+    users = ShardUsers(shards, part, range(QUARTERS), seed=0)
+    users.open(np.full(800, 1.0), 0.0)
+    nobody = users.report(Plan(mechanism=mechanism, epsilon=1.0, dims=64, range=(0, 1), users=()))
+    somebody = users.report(Plan(mechanism=mechanism, epsilon=1.0, dims=64, range=(0, 1), users=(3, 700)))
+    assert nobody.users == nobody.asked == 0 and somebody.users == 2
+    assert nobody.codes.dtype == somebody.codes.dtype
+    assert (nobody.dims is None) == (somebody.dims is None)
+    assert nobody.estimate().shape == (0, 64)
+    assert not users.ledgers[1].spent.any() and users.ledgers[0].spent.sum() == 1.0

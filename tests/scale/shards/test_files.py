@@ -50,30 +50,23 @@ def same_public_bytes(one, other):
 def test_an_external_sort_equals_sharding_in_memory(town_file, partitioner, small_chunks, tmp_path):
     graph, users = load(town_file, seed=3)
     write_shards(graph, tmp_path / "memory", partitions=4, users=users, partitioner=partitioner, seed=3)
-    options = {"partitions": 4, "partitioner": partitioner, "seed": 3}
-    if partitioner == "metis":
-        # So little memory is not for METIS.
-        options["max_memory"] = 1.0
-    else:
-        options["max_memory"] = TINY
+    # So little memory is not for METIS.
+    memory = 1.0 if partitioner == "metis" else TINY
+    options = {"partitions": 4, "partitioner": partitioner, "seed": 3, "max_memory": memory}
     shard_files(town_file, tmp_path / "disk", **options)
     assert same_public_bytes(tmp_path / "memory", tmp_path / "disk")
     again, held = load_whole(tmp_path / "disk")
     assert same_graph(graph, again) and same_users(users, held)
 
 
-def test_little_memory_takes_no_metis(town_file, tmp_path):
-    shards = shard_files(town_file, tmp_path / "s", partitions=3, max_memory=TINY)
+def test_little_memory_takes_no_metis_and_nothing_is_left_of_the_sorting(town_file, small_chunks, tmp_path):
+    shards = shard_files(town_file, tmp_path / "s", partitions=2, max_memory=TINY)
     assert shards.manifest.partitioner == "stream"
-
-
-def test_nothing_is_left_of_the_sorting(town_file, small_chunks, tmp_path):
-    shard_files(town_file, tmp_path / "s", partitions=2, max_memory=TINY)
     found = {file.name for file in (tmp_path / "s").iterdir()}
     assert found == {"graph.json", "part-0000", "part-0001", "users"}
 
 
-def test_sparse_features_are_streamed(small_chunks, tmp_path):
+def test_sparse_features_and_edges_by_columns_are_streamed(small_chunks, tmp_path, town_file):
     from scipy.sparse import random_array
 
     matrix = random_array((90, 30), density=0.1, format="csr", dtype=np.float32, rng=np.random.default_rng(1))
@@ -89,9 +82,6 @@ def test_sparse_features_are_streamed(small_chunks, tmp_path):
     shard_files(tmp_path / "mine.npz", tmp_path / "s", partitions=3, max_memory=TINY)
     again, held = load_whole(tmp_path / "s")
     assert same_graph(graph, again) and same_users(users, held)
-
-
-def test_edges_that_are_stored_by_columns(town_file, small_chunks, tmp_path):
     arrays = dict(np.load(town_file))
     assert not arrays["edges"].flags.f_contiguous
     np.savez(tmp_path / "mine.npz", **{**arrays, "edges": np.asfortranarray(arrays["edges"])})
@@ -206,7 +196,7 @@ def refused(file, words, tmp_path, **options):
     assert not (tmp_path / "out").exists()
 
 
-def test_files_that_are_none_are_refused(tmp_path):
+def test_files_that_are_none_or_hold_nobody_are_refused(tmp_path, town_file):
     refused(tmp_path / "no.npz", "there is no file", tmp_path)
     refused(tmp_path / "no.csv", "there is no file", tmp_path)
     refused(tmp_path / "no.txt", "unknown form", tmp_path)
@@ -221,14 +211,18 @@ def test_files_that_are_none_are_refused(tmp_path):
     (tmp_path / "empty.csv").write_text("a,b\n1,2\n3,\n")
     refused(tmp_path / "empty.csv", "column 'target' has empty cells", tmp_path)
     refused(table_of(tmp_path / "p.parquet", {"a": [1], "b": [2]}), "has no column 'source'", tmp_path)
-
-
-def test_a_truncated_npz_is_damaged(town_file, tmp_path):
     (tmp_path / "cut.npz").write_bytes(town_file.read_bytes()[:-2000])
     refused(tmp_path / "cut.npz", "is damaged", tmp_path)
+    (tmp_path / "links.csv").write_text("source,target\n")
+    refused(tmp_path / "links.csv", "has no links and names nobody", tmp_path)
+    np.savez(tmp_path / "a.npz", edges=np.empty((0, 2), dtype=np.int64))
+    refused(tmp_path / "a.npz", "has no links and names nobody", tmp_path)
+    large = pyarrow.array([0, 2**63 + 5], pyarrow.uint64())
+    parquet.write_table(pyarrow.table({"source": large, "target": large}), tmp_path / "links.parquet")
+    refused(tmp_path / "links.parquet", rf"got 0\.\.{2**63 + 5}", tmp_path)
 
 
-def test_wrong_numbers_and_labels_are_refused_and_nothing_is_left(tmp_path):
+def test_numbers_and_labels_that_are_wrong_are_refused_in_words_about_them(tmp_path):
     negative = table_of(tmp_path / "links.csv", {"source": [0, -1], "target": [1, 2]})
     refused(negative, r"must name users by numbers from 0 to \d+, got -1\.\.2", tmp_path)
     links = table_of(tmp_path / "links.csv", {"source": [0, 1], "target": [1, 5]})
@@ -237,6 +231,14 @@ def test_wrong_numbers_and_labels_are_refused_and_nothing_is_left(tmp_path):
     refused(links, "two labels for one user", tmp_path, labels=labels)
     words = table_of(tmp_path / "words.csv", {"user": [1, 2], "label": ["x", "y"]})
     refused(links, "must hold integers here", tmp_path, labels=words)
+    links = table_of(tmp_path / "links.csv", {"source": [0, 1], "target": [1, 2]})
+    refused(links, "name a table of users and labels", tmp_path, labels=tmp_path / "no.csv")
+    words = table_of(tmp_path / "words.csv", {"user": [1, 2], "label": ["x", "y"]})
+    refused(links, "write the classes as 0, 1, …", tmp_path, labels=words)
+    np.savez(tmp_path / "a.npz", edges=np.array([[0, 1], [-1, 2]]))
+    refused(tmp_path / "a.npz", r"got -1\.\.2: number users from 0 on, and give y(?!.*ids)", tmp_path)
+    table = table_of(tmp_path / "links.csv", {"source": [0, -1], "target": [1, 2]})
+    refused(table, "take their numbers as ids", tmp_path)
 
 
 def test_options_that_do_not_belong_together_are_refused(town_file, tmp_path):
@@ -248,7 +250,9 @@ def test_options_that_do_not_belong_together_are_refused(town_file, tmp_path):
     refused(links, "partitions must be an integer", tmp_path, partitions=0)
 
 
-def test_features_without_a_range_several_labels_and_volunteers_are_refused(tmp_path):
+def test_features_without_a_range_or_other_than_they_are_called_several_labels_and_volunteers_are_refused(
+    tmp_path,
+):
     base = {"edges": np.array([[0, 1], [1, 2]]), "x": np.eye(3), "y": [0, 1, 0]}
     np.savez(tmp_path / "a.npz", **base)
     refused(tmp_path / "a.npz", "has features but no public range", tmp_path)
@@ -258,9 +262,6 @@ def test_features_without_a_range_several_labels_and_volunteers_are_refused(tmp_
     refused(tmp_path / "c.npz", "has 1 volunteers", tmp_path)
     np.savez(tmp_path / "d.npz", **{**base, "x": np.eye(4)}, range=[0, 1])
     refused(tmp_path / "d.npz", "one row for each of 3 users, got 4", tmp_path)
-
-
-def test_features_that_are_not_what_they_are_called_are_refused(tmp_path):
     base = {"edges": np.array([[0, 1], [1, 2]]), "y": [0, 1, 0, 1, 0, 1], "range": [0, 1]}
     np.savez(tmp_path / "a.npz", **base, x=np.full((6, 2), 0.5), binary=True)
     refused(tmp_path / "a.npz", "called binary but hold more", tmp_path)
@@ -283,13 +284,6 @@ def test_fractions_are_no_users(suffix, tmp_path):
     refused(links, "must name users by integers or by words, got double", tmp_path)
 
 
-def test_an_npz_file_is_not_told_to_take_ids(tmp_path):
-    np.savez(tmp_path / "a.npz", edges=np.array([[0, 1], [-1, 2]]))
-    refused(tmp_path / "a.npz", r"got -1\.\.2: number users from 0 on, and give y(?!.*ids)", tmp_path)
-    table = table_of(tmp_path / "links.csv", {"source": [0, -1], "target": [1, 2]})
-    refused(table, "take their numbers as ids", tmp_path)
-
-
 def test_numbers_that_must_be_names_are_refused_unless_somebody_says_so(tmp_path, monkeypatch):
     links = table_of(tmp_path / "links.csv", {"source": [0, 1], "target": [1, 1_200_000]})
     refused(links, "nearly all of 1200001 users would have none(.|\n)*ids", tmp_path)
@@ -309,26 +303,6 @@ def test_columns_of_the_same_name_are_two(tmp_path):
     shard_files(tmp_path / "words.csv", tmp_path / "t", partitions=1)
     graph, _ = load_whole(tmp_path / "t")
     assert graph.ids.tolist() == ["0", "anna", "bo"] and graph.edge_count == 2
-
-
-def test_a_file_without_anybody_is_refused(tmp_path):
-    (tmp_path / "links.csv").write_text("source,target\n")
-    refused(tmp_path / "links.csv", "has no links and names nobody", tmp_path)
-    np.savez(tmp_path / "a.npz", edges=np.empty((0, 2), dtype=np.int64))
-    refused(tmp_path / "a.npz", "has no links and names nobody", tmp_path)
-
-
-def test_what_is_said_of_labels_is_about_labels(tmp_path):
-    links = table_of(tmp_path / "links.csv", {"source": [0, 1], "target": [1, 2]})
-    refused(links, "name a table of users and labels", tmp_path, labels=tmp_path / "no.csv")
-    words = table_of(tmp_path / "words.csv", {"user": [1, 2], "label": ["x", "y"]})
-    refused(links, "write the classes as 0, 1, …", tmp_path, labels=words)
-
-
-def test_numbers_beyond_all_integers_are_told_as_they_are(tmp_path):
-    large = pyarrow.array([0, 2**63 + 5], pyarrow.uint64())
-    parquet.write_table(pyarrow.table({"source": large, "target": large}), tmp_path / "links.parquet")
-    refused(tmp_path / "links.parquet", rf"got 0\.\.{2**63 + 5}", tmp_path)
 
 
 def test_too_little_memory_to_sort_is_a_sentence(town_file, tmp_path, monkeypatch):

@@ -44,12 +44,9 @@ def test_the_manifest_says_what_is_public(folder):
     assert [set(part) for part in told["partitions"]] == 2 * [{"first", "users", "entries", "cut"}]
 
 
-def test_only_a_folder_with_a_manifest_is_sharded(folder, tmp_path):
+def test_only_a_folder_with_a_manifest_is_sharded_and_its_files_say_what_it_is(folder, tmp_path):
     assert is_sharded(folder) and is_sharded(str(folder))
     assert not is_sharded(tmp_path) and not is_sharded("cora") and not is_sharded("a\0b")
-
-
-def test_the_files_that_say_what_a_graph_is(folder):
     (folder / "reports").mkdir()
     assert [str(file.relative_to(folder)) for file in sharded_files(folder)] == [
         "graph.json",
@@ -73,18 +70,15 @@ def test_a_folder_without_a_manifest_was_not_written_to_its_end(folder):
     refused(folder / "nowhere", "is no sharded graph")
 
 
-def test_what_is_no_json_is_damaged(folder):
+def test_what_is_no_json_or_of_another_version_is_said(folder):
+    change(folder, format=2)
+    refused(folder, "has the format 2, this graphveil reads 1")
     (folder / "graph.json").write_text("{")
     refused(folder, r"graph\.json is not JSON \(line 1, column 2\)")
     (folder / "graph.json").write_bytes(b"\xff\xfe")
     refused(folder, r"graph\.json is not UTF-8 text")
     (folder / "graph.json").write_text("[1]")
     refused(folder, "does not name its format")
-
-
-def test_another_version_is_named(folder):
-    change(folder, format=2)
-    refused(folder, "has the format 2, this graphveil reads 1")
 
 
 def test_fields_that_do_not_fit_are_named(folder):

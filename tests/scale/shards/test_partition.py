@@ -57,17 +57,23 @@ def test_the_same_seed_gives_the_same_partitions(shuffled, partitioner):
     assert np.array_equal(first, again) and first.dtype == np.int32
 
 
-def test_as_many_partitions_as_users_or_one_are_ranges():
+def test_as_many_partitions_as_users_or_one_are_ranges_and_users_without_links_are_shared_out():
     graph, _ = from_arrays(np.array([[0, 1]]), None, None, users=4)
     assert [assign(links(graph), count, "metis")[1] for count in (1, 4, 9)] == ["ranges"] * 3
+    graph, _ = from_arrays(np.empty((0, 2), dtype=int), None, None, users=100)
+    for partitioner in ("metis", "stream"):
+        counts = np.bincount(assign(links(graph), 4, partitioner)[0], minlength=4)
+        assert counts.max() <= 26
 
 
-def test_auto_takes_metis_where_the_graph_fits_and_else_streams(shuffled, monkeypatch):
+def test_auto_takes_metis_where_it_fits_and_an_unknown_partitioner_is_named(shuffled, monkeypatch):
     assert assign(links(shuffled), 2)[1] == "metis"
     monkeypatch.setattr(partitioners, "METIS_ENTRIES", 1000)
     assert assign(links(shuffled), 2)[1] == "stream"
     with pytest.raises(InputError, match="METIS takes graphs of at most 1000 entries"):
         assign(links(shuffled), 2, "metis")
+    with pytest.raises(InputError, match="auto"):
+        assign(links(shuffled), 2, "kmeans")
 
 
 def test_without_pymetis_auto_streams_and_metis_is_refused(shuffled, monkeypatch):
@@ -78,11 +84,6 @@ def test_without_pymetis_auto_streams_and_metis_is_refused(shuffled, monkeypatch
         InputError, match=r"pip install 'graphveil\[ray\]', or take --partition stream|stream"
     ):
         assign(links(shuffled), 2, "metis")
-
-
-def test_an_unknown_partitioner_is_named(shuffled):
-    with pytest.raises(InputError, match="auto"):
-        assign(links(shuffled), 2, "kmeans")
 
 
 @given(st.integers(0, 40), st.integers(1, 50))
@@ -101,10 +102,3 @@ def test_whoever_is_too_many_moves_to_the_smallest(members):
     counts = np.bincount(before, minlength=5)
     assert np.bincount(after, minlength=5).max() <= limit
     assert (before != after).sum() == np.maximum(counts - limit, 0).sum()
-
-
-def test_users_without_links_are_shared_out():
-    graph, _ = from_arrays(np.empty((0, 2), dtype=int), None, None, users=100)
-    for partitioner in ("metis", "stream"):
-        counts = np.bincount(assign(links(graph), 4, partitioner)[0], minlength=4)
-        assert counts.max() <= 26

@@ -26,7 +26,7 @@ def town(tmp_path_factory):
     return graph, users, shards
 
 
-def test_row_groups_hold_whole_users(town):
+def test_blocks_are_whole_users_in_order_with_the_links_of_the_graph(town):
     _, _, shards = town
     for partition in range(4):
         file = parquet.ParquetFile(shards.path / f"part-{partition:04d}/edges.parquet")
@@ -36,20 +36,6 @@ def test_row_groups_hold_whole_users(town):
         ]
         assert len(groups) > 3
         assert sum(map(len, groups)) == len(set().union(*groups))
-
-
-def test_the_tables_of_all_partitions_are_those_of_the_parts_one_after_the_other(town):
-    graph, _, shards = town
-    whole = shards.table(0, 4)
-    parts = [shards.table(partition, partition + 1) for partition in range(4)]
-    assert [part.first for part in parts] == [part.first for part in shards.manifest.partitions]
-    for name in ("original", "labels", "train", "validation", "test"):
-        assert np.array_equal(getattr(whole, name), np.concatenate([getattr(part, name) for part in parts]))
-    assert np.array_equal(np.diff(whole.indptr), graph.degrees[whole.original])
-    assert (whole.first, len(whole)) == (0, 800)
-
-
-def test_blocks_are_all_rows_in_order_and_their_links_those_of_the_graph(town):
     graph, _, shards = town
     table = shards.table(1, 3)
     everyone = shards.table(0, 4).original
@@ -67,11 +53,25 @@ def test_blocks_are_all_rows_in_order_and_their_links_those_of_the_graph(town):
     assert rows == len(table)
 
 
-def test_edges_are_the_blocks_together(town):
+def test_the_tables_and_edges_of_all_partitions_are_those_of_the_parts_one_after_the_other(town):
+    graph, _, shards = town
+    whole = shards.table(0, 4)
+    parts = [shards.table(partition, partition + 1) for partition in range(4)]
+    assert [part.first for part in parts] == [part.first for part in shards.manifest.partitions]
+    for name in ("original", "labels", "train", "validation", "test"):
+        assert np.array_equal(getattr(whole, name), np.concatenate([getattr(part, name) for part in parts]))
+    assert np.array_equal(np.diff(whole.indptr), graph.degrees[whole.original])
+    assert (whole.first, len(whole)) == (0, 800)
     _, _, shards = town
     blocks = [targets for _, _, targets in shards.edge_blocks(2, 4)]
     assert len(blocks) > 8
     assert np.array_equal(shards.edges(2, 4), np.concatenate(blocks))
+    _, users, shards = town
+    own = shards.simulated_users(2)
+    original = shards.table(2, 3).original
+    assert np.array_equal(own.raw.features, users.raw.features[original])
+    assert np.array_equal(own.raw.labels, users.raw.labels[original])
+    assert np.array_equal(shards.simulated_labels(2), users.raw.labels[original])
 
 
 def test_degrees_of_any_users_by_shard_number(town, monkeypatch):
@@ -91,15 +91,6 @@ def test_degrees_of_any_users_by_shard_number(town, monkeypatch):
         shards.degrees(np.array([800]))
     with pytest.raises(InputError, match="in ascending order"):
         shards.degrees(np.array([3, 2, 5]))
-
-
-def test_simulated_users_hold_what_users_of_the_partition_held(town):
-    _, users, shards = town
-    own = shards.simulated_users(2)
-    original = shards.table(2, 3).original
-    assert np.array_equal(own.raw.features, users.raw.features[original])
-    assert np.array_equal(own.raw.labels, users.raw.labels[original])
-    assert np.array_equal(shards.simulated_labels(2), users.raw.labels[original])
 
 
 def test_partitions_that_are_not_there_are_refused(town):
@@ -144,73 +135,89 @@ def rewrite(file, change, group=None):
     parquet.write_table(table, file, row_group_size=group or len(table))
 
 
-def with_column(table, name, values):
-    place = table.column_names.index(name)
-    return table.set_column(
-        place, table.schema.field(name), pyarrow.array(values, table.schema.field(name).type)
-    )
+def put(name, values):
+    """A change of a column: to what a function makes of its values."""
 
-
-def test_rows_that_are_missing_are_counted(copy):
-    rewrite(copy / "part-0000/users.parquet", lambda table: table.slice(1))
-    with pytest.raises(InputError, match=r"has \d+ rows, the manifest says \d+"):
-        open_shards(copy).table(0, 1)
-    rewrite(copy / "part-0001/edges.parquet", lambda table: table.slice(1))
-    with pytest.raises(InputError, match=r"has \d+ rows, the manifest says \d+"):
-        open_shards(copy).edges(1, 2)
-
-
-def test_a_missing_column_and_another_type_are_named(copy):
-    rewrite(copy / "part-0000/users.parquet", lambda table: table.drop_columns("label"))
-    with pytest.raises(InputError, match="has no column 'label'"):
-        open_shards(copy).table(0, 1)
-    rewrite(
-        copy / "part-0001/users.parquet",
-        lambda table: table.set_column(1, "degree", table.column("degree").cast("int64")),
-    )
-    with pytest.raises(InputError, match="column 'degree' must be int32, got int64"):
-        open_shards(copy).table(1, 2)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("degree", 3, "its degrees do not sum up to"),
-        ("original", 800, r"original numbers must be 0\.\.799"),
-        ("label", 4, r"labels of users who neither train nor validate|labels must be -1\.\.3"),
-    ],
-)
-def test_numbers_that_cannot_be_are_damage(copy, name, value, words):
     def change(table):
-        values = table.column(name).to_pylist()
-        return with_column(table, name, [value, *values[1:]])
+        place, kind = table.column_names.index(name), table.schema.field(name)
+        found = values(table.column(name).to_pylist())
+        return table.set_column(place, kind, pyarrow.array(found, kind.type))
 
-    rewrite(copy / "part-0000/users.parquet", change)
-    with pytest.raises(InputError, match=words):
-        open_shards(copy).table(0, 1)
-
-
-def test_a_label_of_a_test_user_is_refused(copy):
-    def told(table):
-        split = table.column("split").to_pylist()
-        return with_column(table, "label", [0 if each == 3 else -1 for each in split])
-
-    rewrite(copy / "part-0000/users.parquet", told)
-    with pytest.raises(InputError, match="labels of users who neither train nor validate"):
-        open_shards(copy).table(0, 1)
+    return change
 
 
-def test_a_link_to_nobody_is_damage(copy):
-    rewrite(
-        copy / "part-0000/edges.parquet",
-        lambda table: with_column(table, "target", [800, *table.column("target").to_pylist()[1:]]),
-    )
-    with pytest.raises(InputError, match="links to users that are not there"):
-        open_shards(copy).edges(0, 1)
+def first(value):
+    return lambda values: [value, *values[1:]]
+
+
+def all_are(value):
+    return lambda values: [value] * len(values)
+
+
+def wide_degrees(table):
+    return table.set_column(1, "degree", table.column("degree").cast("int64"))
+
+
+def told_of_test_users(table):
+    split = table.column("split").to_pylist()
+    return put("label", lambda _: [0 if each == 3 else -1 for each in split])(table)
+
+
+USERS, EDGES, HELD = "part-0000/users.parquet", "part-0000/edges.parquet", "users/part-0000.parquet"
+SPLIT = r"users\.parquet is damaged: split must be 0\.\.3"
+CLASS = r"users/part-0000\.parquet is damaged: labels must be -1\.\.3"
+UNSORTED = r"part-0000/edges\.parquet is damaged: .*in ascending order"
+# What is read, which file is changed, how, and what is said.
+DAMAGE = [
+    ("table", USERS, lambda table: table.slice(1), r"has \d+ rows, the manifest says \d+"),
+    ("edges", EDGES, lambda table: table.slice(1), r"has \d+ rows, the manifest says \d+"),
+    ("table", USERS, lambda table: table.drop_columns("label"), "has no column 'label'"),
+    ("table", USERS, wide_degrees, "column 'degree' must be int32, got int64"),
+    ("table", USERS, put("degree", first(3)), "its degrees do not sum up to"),
+    ("table", USERS, put("original", first(800)), r"original numbers must be 0\.\.799"),
+    (
+        "table",
+        USERS,
+        put("label", first(4)),
+        r"labels of users who neither train nor validate|labels must be -1\.\.3",
+    ),
+    ("table", USERS, told_of_test_users, "labels of users who neither train nor validate"),
+    ("edges", EDGES, put("target", first(800)), "links to users that are not there"),
+    ("table", USERS, put("split", all_are(-3)), SPLIT),
+    ("facts", USERS, put("split", all_are(-3)), SPLIT),
+    ("table", USERS, put("split", all_are(4)), SPLIT),
+    ("facts", USERS, put("split", all_are(4)), SPLIT),
+    ("simulated_users", HELD, put("label", all_are(4)), CLASS),
+    ("simulated_labels", HELD, put("label", all_are(4)), CLASS),
+    ("edges", EDGES, put("target", lambda targets: [targets[1], targets[0], *targets[2:]]), UNSORTED),
+    ("edges", EDGES, put("target", lambda targets: [targets[0], targets[0], *targets[2:]]), UNSORTED),
+    ("edges", EDGES, put("target", first(0)), r"part-0000/edges\.parquet is damaged: .*link to oneself"),
+]
+READ = {
+    "table": lambda shards: shards.table(0, 1),
+    "edges": lambda shards: shards.edges(0, 1),
+    "facts": facts,
+    "simulated_users": lambda shards: shards.simulated_users(0),
+    "simulated_labels": lambda shards: shards.simulated_labels(0),
+}
+
+
+def test_files_that_hold_what_cannot_be_are_damaged(copy):
+    def check(case):
+        read, name, change, words = case
+        whole = (copy / name).read_bytes()
+        try:
+            rewrite(copy / name, change)
+            with pytest.raises(InputError, match=words):
+                READ[read](open_shards(copy))
+        finally:
+            (copy / name).write_bytes(whole)
+
+    each(DAMAGE, check)
 
 
 def test_a_row_group_that_ends_within_a_user_is_damage(copy):
-    rewrite(copy / "part-0000/edges.parquet", lambda table: table, group=7)
+    rewrite(copy / EDGES, lambda table: table, group=7)
     with pytest.raises(InputError, match="a row group ends within a user's links"):
         open_shards(copy).edges(0, 1)
 
@@ -220,39 +227,3 @@ def test_features_of_another_number_are_damage(copy):
     (copy / "graph.json").write_text(json.dumps({**told, "features": 63}))
     with pytest.raises(InputError, match="rows must have 63 values each"):
         open_shards(copy).simulated_users(0)
-
-
-@pytest.mark.parametrize(("name", "value"), [("split", -3), ("split", 4)])
-def test_a_split_that_is_none_is_damage(copy, name, value):
-    rewrite(
-        copy / "part-0000/users.parquet",
-        lambda table: with_column(table, name, [value] * len(table)),
-    )
-    with pytest.raises(InputError, match=r"users\.parquet is damaged: split must be 0\.\.3"):
-        open_shards(copy).table(0, 1)
-    with pytest.raises(InputError, match=r"users\.parquet is damaged: split must be 0\.\.3"):
-        facts(open_shards(copy))
-
-
-@pytest.mark.parametrize("held", ["simulated_users", "simulated_labels"])
-def test_a_class_that_is_none_is_damage_among_what_users_hold_too(copy, held):
-    rewrite(copy / "users/part-0000.parquet", lambda table: with_column(table, "label", [4] * len(table)))
-    with pytest.raises(InputError, match=r"users/part-0000\.parquet is damaged: labels must be -1\.\.3"):
-        getattr(open_shards(copy), held)(0)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda targets: [targets[1], targets[0], *targets[2:]], "in ascending order"),
-        (lambda targets: [targets[0], targets[0], *targets[2:]], "in ascending order"),
-        (lambda targets: [0, *targets[1:]], "link to oneself"),
-    ],
-)
-def test_links_that_are_not_sorted_or_lead_back_are_damage(copy, change, words):
-    def changed(table):
-        return with_column(table, "target", change(table.column("target").to_pylist()))
-
-    rewrite(copy / "part-0000/edges.parquet", changed)
-    with pytest.raises(InputError, match=rf"part-0000/edges\.parquet is damaged: .*{words}"):
-        open_shards(copy).edges(0, 4)

@@ -18,21 +18,24 @@ def town(tmp_path_factory):
     return shards, *load_whole(folder)
 
 
-def test_every_link_is_there_at_both_ends_once_and_never_to_oneself(town):
+def test_every_link_is_there_at_both_ends_once_and_those_to_other_partitions_are_counted(town):
     graph = town[1]
     indptr, indices = symmetric_csr(graph.pairs(), graph.node_count)
     assert np.array_equal(indptr, graph.indptr) and np.array_equal(indices, graph.indices)
+    shards, graph, _ = town
+    bounds = [part.end for part in shards.manifest.partitions]
+    home = np.searchsorted(bounds, np.arange(8010), side="right")
+    sources = np.repeat(np.arange(8010), graph.degrees)
+    assert sum(part.cut for part in shards.manifest.partitions) == int(
+        (home[sources] != home[graph.indices]).sum()
+    )
 
 
-def test_neighbourhoods_do_not_cross_partitions(town):
+def test_neighbourhoods_do_not_cross_partitions_and_each_can_be_made_alone(town):
     shards = town[0]
     firsts = [part.first for part in shards.manifest.partitions]
     assert firsts == [0, 40 * 40, 80 * 40, 120 * 40, 160 * 40]
     assert shards.table(0, 5).original.tolist() == list(range(8010))
-
-
-def test_a_partition_can_be_made_alone(town):
-    shards = town[0]
     pointers, targets = ShardedTown(PLAN, 5).links(3)
     assert np.array_equal(targets, shards.edges(3, 4))
     assert np.array_equal(pointers, shards.table(3, 4).indptr)
@@ -47,15 +50,12 @@ def test_the_same_seeds_write_the_same_town_and_others_another(town, tmp_path):
     assert not np.array_equal(other.table(0, 5).train, town[0].table(0, 5).train)
 
 
-def test_shares_of_the_split_are_the_plan_s(town):
+def test_shares_of_the_split_and_kinds_of_neighbourhoods_are_the_plan_s(town):
     _, graph, users = town
     counts = [int(mask.sum()) for mask in (graph.train, graph.validation, graph.test)]
     assert counts == [round(0.03 * 8010), round(0.05 * 8010), 8010 - round(0.03 * 8010) - round(0.05 * 8010)]
     known = graph.train | graph.validation
     assert np.array_equal(graph.labels[known], users.raw.labels[known])
-
-
-def test_classes_are_the_kinds_of_neighbourhoods_as_in_memory(town):
     labels = town[2].raw.labels
     homes = np.minimum(np.arange(8010) // 40, 199)
     kinds = [set(labels[homes == home]) for home in range(200)]
@@ -105,25 +105,12 @@ def test_features_tell_as_in_memory(town):
     assert np.abs(np.sort(telling, axis=0)[:-1] - PLAN.rarely).max() < 0.067
 
 
-def test_the_cut_is_what_leads_to_another_partition(town):
-    shards, graph, _ = town
-    bounds = [part.end for part in shards.manifest.partitions]
-    home = np.searchsorted(bounds, np.arange(8010), side="right")
-    sources = np.repeat(np.arange(8010), graph.degrees)
-    assert sum(part.cut for part in shards.manifest.partitions) == int(
-        (home[sources] != home[graph.indices]).sum()
-    )
-
-
-def test_more_partitions_than_neighbourhoods_leave_some_empty(tmp_path):
+def test_partitions_may_be_empty_or_without_what_users_hold(tmp_path):
     shards = write_town(Town(users=170), tmp_path / "town", partitions=7)
     assert [part.users for part in shards.manifest.partitions] == [0, 40, 0, 40, 0, 40, 50]
     assert load_whole(tmp_path / "town")[1].raw.features.shape == (170, 64)
-
-
-def test_without_what_users_hold_it_is_public_alone(tmp_path):
-    write_town(Town(users=800), tmp_path / "town", partitions=3, simulated=False)
-    graph, users = load(tmp_path / "town")
+    write_town(Town(users=800), tmp_path / "public", partitions=3, simulated=False)
+    graph, users = load(tmp_path / "public")
     assert users.raw.features is None and graph.feature_count == 64
 
 

@@ -123,17 +123,14 @@ def test_workers_may_write_their_own_partitions(town, tmp_path):
         assert np.array_equal(found.users, told[partition].users)
 
 
-def test_a_plan_that_nobody_was_asked_has_none(town):
-    assert town[1].reports(FEATURES.model_copy(update={"epsilon": 1.75})) is None
-
-
-def test_a_folder_is_named_by_the_digest_and_the_plan_stands_in_it(town):
+def test_a_folder_is_named_by_the_digest_of_the_plan_and_a_plan_that_nobody_was_asked_has_none(town):
     users, shards, number = town
     write_reports(shards.path, shards.manifest, LABELS, answered(users, LABELS), number)
     digest = plan_digest(LABELS)
     told = json.loads((shards.path / "reports" / digest[:16] / "plan.json").read_text())
     assert told["digest"] == digest
     assert plan_digest(Plan.from_json(json.dumps(told["plan"]))) == digest
+    assert town[1].reports(FEATURES.model_copy(update={"epsilon": 1.75})) is None
 
 
 @pytest.fixture

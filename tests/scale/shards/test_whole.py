@@ -33,21 +33,22 @@ def town(written, tmp_path):
     return graph, users, shutil.copytree(folder, tmp_path / "town")
 
 
-def test_load_takes_the_folder_of_a_small_one(town):
+def test_load_takes_the_folder_of_a_small_one_and_the_catalogue_describes_it(town):
     graph, users, folder = town
     for source in (folder, str(folder)):
         again, held = load(source, seed=9)
         assert same_graph(graph, again) and same_users(users, held)
+    graph, _, folder = town
+    listing = describe(str(folder))
+    assert (listing.users, listing.edges, listing.features, listing.classes) == (400, graph.edge_count, 64, 4)
+    assert listing.where == "3 shards"
 
 
-def test_load_finds_a_folder_by_a_name_without_slashes(town, monkeypatch):
+def test_load_finds_a_folder_by_a_name_that_is_not_known(town, monkeypatch):
     graph, _, folder = town
     folder.rename(folder.with_name("mine"))
     monkeypatch.chdir(folder.parent)
     assert same_graph(graph, load("mine")[0])
-
-
-def test_a_known_name_is_no_folder(town, monkeypatch):
     monkeypatch.chdir(town[2].parent)
     assert load("town", users=200)[0].node_count == 200
 
@@ -111,13 +112,6 @@ def test_the_digest_follows_reports_where_they_are_what_is_learned_from(town, tm
     asked = data_digest(str(folder), {})
     (folder / "reports/0123/part-0000.parquet").write_bytes(b"other answers")
     assert len({before, asked, data_digest(str(folder), {})}) == 3
-
-
-def test_the_catalogue_describes_it(town):
-    graph, _, folder = town
-    listing = describe(str(folder))
-    assert (listing.users, listing.edges, listing.features, listing.classes) == (400, graph.edge_count, 64, 4)
-    assert listing.where == "3 shards"
 
 
 def test_a_method_runs_on_it_as_on_the_graph_that_was_sharded(tmp_path, capsys):

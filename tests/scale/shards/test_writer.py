@@ -34,13 +34,18 @@ def test_a_town_comes_back_exactly_whatever_divides_it(partitioner, tmp_path):
     assert shards.manifest.partitioner == partitioner
 
 
-def test_sparse_features_come_back_sparse(tmp_path):
+def test_sparse_features_and_ids_come_back(tmp_path):
     from scipy.sparse import csr_array
 
     rows = csr_array(np.array([[0, 0.5, 0], [0, 0, 0], [1, 0, 0.25]], dtype=np.float32))
     graph, users = from_arrays(np.array([[0, 1], [1, 2]]), rows, None, range=(0, 1))
     write_shards(graph, tmp_path / "s", partitions=2, users=users, assignment=np.array([1, 0, 1]))
     assert same_users(users, load_whole(tmp_path / "s")[1])
+    ids = np.array([10**12, 7, 8])
+    graph, _ = from_arrays(np.array([[0, 1]]), None, None, users=3, ids=ids)
+    write_shards(graph, tmp_path / "ids", partitions=3)
+    again, _ = load_whole(tmp_path / "ids")
+    assert again.ids.tolist() == ids.tolist() and again.ids.dtype == np.int64
 
 
 def test_dense_features_keep_their_type(tmp_path):
@@ -53,40 +58,23 @@ def test_dense_features_keep_their_type(tmp_path):
     each([bool, np.uint8, np.int16, np.float32, np.float64], check)
 
 
-def test_integer_ids_come_back(tmp_path):
-    ids = np.array([10**12, 7, 8])
-    graph, _ = from_arrays(np.array([[0, 1]]), None, None, users=3, ids=ids)
-    write_shards(graph, tmp_path / "s", partitions=3)
-    again, _ = load_whole(tmp_path / "s")
-    assert again.ids.tolist() == ids.tolist() and again.ids.dtype == np.int64
-
-
-def test_a_partition_without_users_and_one_without_links(tmp_path):
-    graph, _ = from_arrays(np.array([[0, 1]]), None, None, users=4)
-    shards = write_shards(graph, tmp_path / "s", partitions=4, assignment=np.array([0, 0, 2, 2]))
-    assert [part.users for part in shards.manifest.partitions] == [2, 0, 2, 0]
-    assert [part.entries for part in shards.manifest.partitions] == [2, 0, 0, 0]
-    assert same_graph(graph, load_whole(tmp_path / "s")[0])
-
-
-def test_users_are_numbered_by_partition_and_then_by_their_own_number(small, tmp_path):
+def test_users_are_numbered_by_partition_and_the_cut_counts_entries_into_others(small, tmp_path):
     graph, _ = small
     shards = write_shards(graph, tmp_path / "s", partitions=2, assignment=np.array([1, 0, 1, 0, 0, 1, 1]))
     assert shards.table(0, 1).original.tolist() == [1, 3, 4]
     assert shards.table(1, 2).original.tolist() == [0, 2, 5, 6]
     assert [part.first for part in shards.manifest.partitions] == [0, 3]
-
-
-def test_the_cut_counts_entries_into_other_partitions(tmp_path):
-    """A path of four users, 0-1-2-3, in two halves: one link of three is cut, at both of its ends."""
+    # A path of four users, 0-1-2-3, in two halves: one link of three is cut, at both of its ends.
     graph, _ = from_arrays(np.array([[0, 1], [1, 2], [2, 3]]), None, None)
-    shards = write_shards(graph, tmp_path / "s", partitions=2, assignment=np.array([0, 0, 1, 1]))
+    shards = write_shards(graph, tmp_path / "path", partitions=2, assignment=np.array([0, 0, 1, 1]))
     assert [part.cut for part in shards.manifest.partitions] == [1, 1]
     assert shards.manifest.cut == pytest.approx(2 / 6)
-    assert json.loads((tmp_path / "s/graph.json").read_text())["cut"] == pytest.approx(2 / 6)
+    assert json.loads((tmp_path / "path/graph.json").read_text())["cut"] == pytest.approx(2 / 6)
 
 
-def test_edges_are_plain_columns_of_32_bits(small, tmp_path):
+def test_edges_are_plain_columns_and_public_files_hold_no_label_of_a_test_user_and_no_feature(
+    small, tmp_path
+):
     write_shards(small[0], tmp_path / "s", partitions=2, partitioner="ranges")
     file = parquet.ParquetFile(tmp_path / "s/part-0000/edges.parquet")
     assert [(field.name, str(field.type)) for field in file.schema_arrow] == [
@@ -99,12 +87,8 @@ def test_edges_are_plain_columns_of_32_bits(small, tmp_path):
     pairs = list(zip(*file.read().to_pydict().values(), strict=True))
     # Users 0, 1 and 2 of the ring; the repeat and the self-loop are gone.
     assert pairs == [(0, 1), (0, 4), (1, 0), (1, 2), (1, 5), (2, 1), (2, 3)]
-
-
-def test_public_files_hold_no_label_of_a_test_user_and_no_feature(small, tmp_path):
-    graph, users = small
-    write_shards(graph, tmp_path / "s", partitions=1, users=users)
-    table = parquet.read_table(tmp_path / "s/part-0000/users.parquet")
+    write_shards(small[0], tmp_path / "one", partitions=1, users=small[1])
+    table = parquet.read_table(tmp_path / "one/part-0000/users.parquet")
     assert table.column_names == ["original", "degree", "label", "split", "id"]
     assert table.column("label").to_pylist() == [0, 1, 2, 0, -1, -1, -1]
     assert table.column("split").to_pylist() == [1, 1, 1, 2, 3, 3, 0]
@@ -118,8 +102,9 @@ def test_without_users_nothing_of_theirs_is_written(small, tmp_path):
     assert users.raw.features is None and np.array_equal(users.raw.labels, small[0].labels)
 
 
-def test_nothing_but_the_format_is_left_in_the_folder(small, tmp_path):
-    write_shards(small[0], tmp_path / "s", partitions=1, users=small[1])
+def test_nothing_but_the_format_and_the_source_is_written(small, tmp_path):
+    source = {"name": "mine", "seed": 8}
+    write_shards(small[0], tmp_path / "s", partitions=1, users=small[1], seed=3, source=source)
     found = sorted(str(file.relative_to(tmp_path / "s")) for file in (tmp_path / "s").rglob("*.*"))
     assert found == [
         "graph.json",
@@ -127,6 +112,7 @@ def test_nothing_but_the_format_is_left_in_the_folder(small, tmp_path):
         "part-0000/users.parquet",
         "users/part-0000.parquet",
     ]
+    assert open_shards(tmp_path / "s").manifest.source == {"partition_seed": 3, **source}
 
 
 def test_the_same_graph_and_seed_write_the_same_bytes(tmp_path):
@@ -138,25 +124,17 @@ def test_the_same_graph_and_seed_write_the_same_bytes(tmp_path):
     assert all((tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes() for file in files)
 
 
-def test_the_source_is_written_down(small, tmp_path):
-    write_shards(small[0], tmp_path / "s", partitions=1, seed=3, source={"name": "mine", "seed": 8})
-    assert open_shards(tmp_path / "s").manifest.source == {"partition_seed": 3, "name": "mine", "seed": 8}
-
-
 def refused(words, tmp_path, graph, **options):
     with pytest.raises(InputError, match=words):
         write_shards(graph, tmp_path / "s", **{"partitions": 2, **options})
     assert not (tmp_path / "s").exists()
 
 
-def test_several_labels_are_refused_with_the_reason(tmp_path):
+def test_graphs_with_several_labels_volunteers_held_out_links_or_levels_are_refused(tmp_path):
     graph, _ = load("town-labels", users=400)
     refused(
         "several labels each, and a sharded graph has one class a user: choose one label", tmp_path, graph
     )
-
-
-def test_volunteers_held_out_links_and_levels_are_refused(tmp_path):
     graph, users = load("town", users=400)
     refused("has 3 volunteers", tmp_path, with_panel(graph, users, 3, 0))
     refused("held out or weighted", tmp_path, hold_out_links(graph, users, 0)[0])
