@@ -18,7 +18,7 @@ from graphveil.channels.channel import verified
 from graphveil.channels.exact import exp_below
 from graphveil.channels.sampling import BLOCK
 from graphveil.errors import ClaimError, InputError
-from tests.channels.reference import FakeBits, tables, whole_row
+from tests.channels.reference import GivenWords, tables, whole_row
 from tests.together import together
 
 WORDS = 1 << 64
@@ -276,22 +276,22 @@ SAMPLERS = {
 def test_two_outputs_are_cut_exactly_at_four_times_the_count(count: int) -> None:
     channel = channel_of([[TOTAL - count, count]])
     cut = 4 * count
-    random_bits = FakeBits([0, cut - 1, cut, cut + 1, WORDS - 1])
+    random_bits = GivenWords([0, cut - 1, cut, cut + 1, WORDS - 1])
     assert channel.respond(np.zeros(5, dtype=int), random_bits).tolist() == [1, 1, 0, 0, 0]
 
 
 def test_two_outputs_of_which_the_second_is_empty() -> None:
     channel = channel_of([[TOTAL, 0]])
-    assert channel.respond(np.zeros(2, dtype=int), FakeBits([0, WORDS - 1])).tolist() == [0, 0]
+    assert channel.respond(np.zeros(2, dtype=int), GivenWords([0, WORDS - 1])).tolist() == [0, 0]
 
 
 def test_two_outputs_of_which_the_first_is_empty() -> None:
     channel = channel_of([[0, TOTAL]])
-    assert channel.respond(np.zeros(2, dtype=int), FakeBits([0, WORDS - 1])).tolist() == [1, 1]
+    assert channel.respond(np.zeros(2, dtype=int), GivenWords([0, WORDS - 1])).tolist() == [1, 1]
 
 
 def test_two_outputs_take_the_count_of_their_own_symbol() -> None:
-    between = FakeBits([TOTAL * 2] * 3)  # half of all words: above a quarter, below three quarters
+    between = GivenWords([TOTAL * 2] * 3)  # half of all words: above a quarter, below three quarters
     assert channel_of(QUARTERS).respond(np.array([0, 1, 0]), between).tolist() == [0, 1, 0]
 
 
@@ -335,7 +335,7 @@ def test_takes_symbols_of_any_integer_type(name: str, kind: str) -> None:
 
 
 def test_no_symbols_give_no_codes() -> None:
-    codes = piecewise(1.0).respond(np.zeros(0, dtype=np.int64), FakeBits([]))
+    codes = piecewise(1.0).respond(np.zeros(0, dtype=np.int64), GivenWords([]))
     assert (codes.shape, codes.dtype) == ((0,), np.dtype("u1"))
 
 

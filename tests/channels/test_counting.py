@@ -14,7 +14,7 @@ from graphveil.channels import TOTAL, Claim, CountingChannel, counting
 from graphveil.channels.exact import exp_below
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
-from tests.channels.reference import FakeBits, largest_divergence, largest_ratio, precise_exp, precise_log
+from tests.channels.reference import GivenWords, largest_divergence, largest_ratio, precise_exp, precise_log
 from tests.together import together
 
 SIZES, EPSILONS = [2, 3, 4, 9, 40], [1e-6, 0.005, 0.3, 1.0, 5.0, 20.0]
@@ -77,9 +77,9 @@ def test_a_word_is_looked_up_among_the_sums_of_counts():
     # Noise of -2, -1, 0, 1 and 2, at its first and its last count.
     sums = np.cumsum([0, end, near, middle, near, end]).tolist()
     words = [edge << 2 for at in range(5) for edge in (sums[at], sums[at + 1] - 1)]
-    drawn = channel.respond(np.ones(10, dtype=np.int64), FakeBits(words))
+    drawn = channel.respond(np.ones(10, dtype=np.int64), GivenWords(words))
     assert drawn.tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2, 2]
-    assert channel.respond(np.zeros(10, dtype=np.int64), FakeBits(words)).tolist() == [0] * 6 + [1, 1, 2, 2]
+    assert channel.respond(np.zeros(10, dtype=np.int64), GivenWords(words)).tolist() == [0] * 6 + [1, 1, 2, 2]
 
 
 @pytest.mark.statistical

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from graphveil.channels import TOTAL, Claim, KaryChannel, kary
 from graphveil.channels.exact import hockey_stick
 from graphveil.errors import InputError
-from tests.channels.reference import FakeBits, precise_exp, precise_log
+from tests.channels.reference import GivenWords, precise_exp, precise_log
 from tests.together import together
 
 WORDS = 1 << 64
@@ -87,7 +87,7 @@ def test_epsilon_is_the_logarithm_of_own_over_other() -> None:
 def test_words_below_the_surplus_draw_the_own_symbol(epsilon: float, size: int) -> None:
     channel = kary(epsilon, size)
     words = [0, 4 * channel.surplus - 1]
-    assert channel.respond(np.array([1, 1]), FakeBits(words)).tolist() == [1, 1]
+    assert channel.respond(np.array([1, 1]), GivenWords(words)).tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(("epsilon", "size"), [(1.0, 5), (0.01, 300), (8.0, 2)])
@@ -96,17 +96,17 @@ def test_the_rest_of_the_words_is_cut_into_equal_parts(epsilon: float, size: int
     starts = [4 * (channel.surplus + place * channel.other) for place in range(channel.size)]
     words = [word for start in starts for word in (start, start + 4 * channel.other - 1)]
     expected = [place for place in range(channel.size) for _ in range(2)]
-    assert channel.respond(np.ones(len(words), dtype=int), FakeBits(words)).tolist() == expected
+    assert channel.respond(np.ones(len(words), dtype=int), GivenWords(words)).tolist() == expected
 
 
 def test_the_last_word_draws_the_last_symbol() -> None:
-    assert kary(1.0, 5).respond(np.array([2]), FakeBits([WORDS - 1])).tolist() == [4]
+    assert kary(1.0, 5).respond(np.array([2]), GivenWords([WORDS - 1])).tolist() == [4]
 
 
 @pytest.mark.parametrize(("size", "parts"), [(2, 300), (5, 200), (7, 100), (3, 341)])
 def test_all_words_together_draw_exactly_the_counts(size: int, parts: int) -> None:
     channel = KaryChannel("test", size, parts << 52, Claim(20.0))
-    random_bits = FakeBits([step << 54 for step in range(STEPS)])
+    random_bits = GivenWords([step << 54 for step in range(STEPS)])
     drawn = np.bincount(channel.respond(np.ones(STEPS, dtype=int), random_bits), minlength=size)
     assert (drawn << 52).tolist() == channel.row(1)
 
@@ -114,12 +114,12 @@ def test_all_words_together_draw_exactly_the_counts(size: int, parts: int) -> No
 def test_a_blind_channel_gives_its_surplus_to_symbol_0() -> None:
     blind = kary(1.0, 7).blind()
     assert blind.surplus > 0
-    assert blind.respond(np.array([3]), FakeBits([4 * blind.surplus - 1])).tolist() == [0]
+    assert blind.respond(np.array([3]), GivenWords([4 * blind.surplus - 1])).tolist() == [0]
 
 
 def test_a_blind_row_is_what_it_draws() -> None:
     blind = KaryChannel("test", 3, 341 << 52, Claim(0.0), truthful=False)
-    random_bits = FakeBits([step << 54 for step in range(STEPS)])
+    random_bits = GivenWords([step << 54 for step in range(STEPS)])
     drawn = np.bincount(blind.respond(np.full(STEPS, 2), random_bits), minlength=3)
     assert (drawn << 52).tolist() == blind.row(2)
 
@@ -127,7 +127,7 @@ def test_a_blind_row_is_what_it_draws() -> None:
 @pytest.mark.parametrize(("size", "kind"), [(256, "u1"), (257, "u2"), (65536, "u2"), (65537, "u4")])
 def test_codes_have_the_smallest_type(size: int, kind: str) -> None:
     channel = kary(1.0, size)
-    codes = channel.respond(np.array([size - 1]), FakeBits([0]))
+    codes = channel.respond(np.array([size - 1]), GivenWords([0]))
     assert (codes.tolist(), codes.dtype) == ([size - 1], np.dtype(kind))
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphveil.channels import TOTAL, Channel, Claim, Loss, ProductChannel, SeededBits, latent, ome
 from graphveil.channels.sampling import BLOCK
 from graphveil.errors import InputError
-from tests.channels.reference import FakeBits, largest_divergence, largest_ratio, precise_exp
+from tests.channels.reference import GivenWords, largest_divergence, largest_ratio, precise_exp
 
 WORDS = 1 << 64
 
@@ -96,14 +96,14 @@ def test_a_bit_that_tells_all_makes_the_loss_infinite() -> None:
 
 def test_the_first_bit_is_the_highest() -> None:
     certain = string(bit(0, TOTAL), bit(0, TOTAL), bit(0, TOTAL))
-    random_bits = FakeBits([WORDS // 2] * 24)
+    random_bits = GivenWords([WORDS // 2] * 24)
     assert certain.respond(np.arange(8), random_bits).tolist() == list(range(8))
 
 
 def test_each_bit_takes_words_of_its_own() -> None:
     # 1/8 of the words answer 1 to a 0 in the first bit, 2/8 in the second, 6/8 in the third.
     low, high = EIGHTH * 4, 3 * EIGHTH * 4
-    random_bits = FakeBits([low - 1, low, high - 1, high, high, low])
+    random_bits = GivenWords([low - 1, low, high - 1, high, high, low])
     assert DIFFERENT.respond(np.array([0, 0]), random_bits).tolist() == [0b101, 0b001]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graphveil.channels import SeededBits, SystemBits
 from graphveil.channels.sampling import DrawnBits
 from graphveil.errors import InputError
-from tests.channels.reference import FakeBits
+from tests.channels.reference import GivenWords
 
 WORDS = 1 << 64
 
@@ -80,39 +80,39 @@ def test_repr_says_which_seed_and_stream() -> None:
 @given(st.integers(1, (1 << 63) - 1))
 def test_below_takes_the_first_fair_word_modulo_the_bound(bound: int) -> None:
     unfair = WORDS % bound
-    assert FakeBits([unfair]).below(bound, 1).tolist() == [unfair % bound]
+    assert GivenWords([unfair]).below(bound, 1).tolist() == [unfair % bound]
 
 
 @given(st.integers(3, (1 << 63) - 1).filter(lambda bound: WORDS % bound))
 def test_below_draws_the_last_unfair_word_again(bound: int) -> None:
-    assert FakeBits([WORDS % bound - 1, WORDS - 1]).below(bound, 1).tolist() == [(WORDS - 1) % bound]
+    assert GivenWords([WORDS % bound - 1, WORDS - 1]).below(bound, 1).tolist() == [(WORDS - 1) % bound]
 
 
 def test_below_keeps_the_order_of_its_results() -> None:
     # The words of place 1 and 3 are unfair; the next two words are theirs, the first of which is unfair again.
-    assert FakeBits([4, 0, 5, 0, 0, 7, 8]).below(3, 4).tolist() == [1, 2, 2, 1]
+    assert GivenWords([4, 0, 5, 0, 0, 7, 8]).below(3, 4).tolist() == [1, 2, 2, 1]
 
 
 def test_below_with_a_bound_for_each() -> None:
-    assert FakeBits([9, 9, 9]).below(np.array([1, 2, 5]), 3).tolist() == [0, 1, 4]
+    assert GivenWords([9, 9, 9]).below(np.array([1, 2, 5]), 3).tolist() == [0, 1, 4]
 
 
 def test_below_one_is_always_zero() -> None:
-    assert FakeBits([0, WORDS - 1]).below(1, 2).tolist() == [0, 0]
+    assert GivenWords([0, WORDS - 1]).below(1, 2).tolist() == [0, 0]
 
 
 def test_below_a_power_of_two_refuses_no_word() -> None:
-    assert FakeBits([0, 1, WORDS - 1]).below(4, 3).tolist() == [0, 1, 3]
+    assert GivenWords([0, 1, WORDS - 1]).below(4, 3).tolist() == [0, 1, 3]
 
 
 def test_below_nothing_takes_no_words() -> None:
-    assert FakeBits([]).below(5, 0).tolist() == []
+    assert GivenWords([]).below(5, 0).tolist() == []
 
 
 @pytest.mark.parametrize("bound", [0, -1, 2.5, "3", np.array([2, 0]), np.array([2, -1])])
 def test_below_refuses_what_is_no_bound(bound: object) -> None:
     with pytest.raises(InputError, match="bound must be an integer of at least 1"):
-        FakeBits([1, 2]).below(bound, 2)
+        GivenWords([1, 2]).below(bound, 2)
 
 
 def test_drawn_words_are_given_out_once_and_in_order() -> None:

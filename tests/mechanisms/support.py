@@ -6,8 +6,9 @@ from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
+from scipy.stats import norm
 
-from graphveil.channels.sampling import RandomBits, code_type
+from graphveil.channels.sampling import SeededBits, code_type
 from graphveil.mechanisms import FeatureMechanism, Mechanism, Reports, mechanism
 from graphveil.mechanisms.reports import even_pointers
 
@@ -32,23 +33,6 @@ PERSONAL = ["ppm", "ppm-printed"]
 # Links with degrees, which at least two users have.
 DEGREES = ["blink", "dprr"]
 EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr", *DEGREES, *CURATED]
-
-
-class GivenWords(RandomBits):
-    """Words from a list, in order; asking for more than there are fails the test."""
-
-    def __init__(self, words):
-        self.words = [int(word) for word in words]
-
-    def take(self, count):
-        assert count <= len(self.words), f"{count} words asked for, {len(self.words)} left"
-        taken, self.words = self.words[:count], self.words[count:]
-        return np.array(taken, dtype=np.uint64)
-
-
-def even_words(count):
-    """Words spread evenly over all of them: i·2^64/count."""
-    return [i * 2**64 // count for i in range(count)]
 
 
 def small(name, epsilon=1.0, dims=3, **settings) -> Mechanism:
@@ -107,9 +91,32 @@ def exact_mean(found: Mechanism, row) -> list[float]:
     ]
 
 
+def check_drawn_mean(found: Mechanism, row, users, seed, alarm=1e-6):
+    """The estimates of so many users with the same row have it as their mean: z-tests, with a false alarm so rarely in all."""
+    estimates = found.randomize(np.tile(row, (users, 1)), SeededBits(seed)).estimate().dense()
+    z = (estimates.mean(axis=0) - row) / (estimates.std(axis=0) / np.sqrt(users))
+    assert np.abs(z).max() < norm.isf(alarm / (2 * len(row)))
+    return estimates
+
+
+def same_answers(found: Mechanism, one, other, seed=8):
+    """Whether two private inputs are answered alike with the same words."""
+    return found.randomize(one, SeededBits(seed)) == found.randomize(other, SeededBits(seed))
+
+
+def check_counts_as(found: Mechanism, odd, usual, altered):
+    """What is odd is answered like what is usual, and counted as so many altered rows."""
+    assert same_answers(found, odd, usual)
+    assert (found.altered(odd), found.altered(usual)) == (altered, 0)
+
+
 def largest_ratio(found: Mechanism, rows) -> Fraction:
     """The largest ratio of the probabilities of any whole report under any two of these rows."""
-    tables = [found.joint_counts(row)[0].tolist() for row in rows]
+    tables = []
+    for row in rows:
+        counts, total = found.joint_counts(row)
+        tables.append(counts.tolist())
+        assert sum(tables[-1]) == total
     return max(
         Fraction(one, other)
         for first in tables

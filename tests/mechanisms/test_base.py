@@ -21,10 +21,12 @@ from tests.mechanisms.support import (
     DEGREES,
     EVERYTHING,
     SAMPLED,
+    check_counts_as,
     grid_rows,
     largest_ratio,
     loss_ratio,
     private,
+    same_answers,
     small,
 )
 from tests.together import together
@@ -68,37 +70,28 @@ def test_the_counts_of_whole_reports_sum_to_their_total(name):
         assert sum(counts.tolist()) == total
 
 
-@pytest.mark.parametrize("name", ["multibit", "three-output", "onebit"])
-@together(("dims", "sampled"), [(3, 2), (4, 1), (3, 3)])
-def test_the_counts_of_several_answers_sum_to_their_total(name, dims, sampled):
-    found = small(name, dims=dims, sampled=sampled)
-    for row in rows_of(found):
-        counts, total = found.joint_counts(row)
-        assert sum(counts.tolist()) == total
-
-
 @pytest.mark.parametrize("name", [*PURE, "item", "krr", "esw", "link-rr"])
 def test_the_largest_ratio_of_one_answer_is_the_loss(name):
     found = small(name, epsilon=1.5, dims=1)
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
 
 
-@together("name", SAMPLED)
-def test_asking_for_one_of_two_neither_adds_nor_saves(name):
-    found = small(name, epsilon=1.5, dims=2, sampled=1)
+@together(
+    ("name", "settings"),
+    [
+        *((name, {"epsilon": 1.5, "dims": 2, "sampled": 1}) for name in SAMPLED),
+        *(
+            (name, {"epsilon": 3.0, "dims": dims, "sampled": sampled})
+            for name in ("multibit", "duchi", "three-output", "onebit")
+            for dims, sampled in [(2, 2), (3, 2), (4, 3)]
+        ),
+        ("featurerr", {"epsilon": 3.0, "dims": 3, "bins": 4, "shares": [1, 2, 0]}),
+    ],
+)
+def test_the_losses_of_several_answers_add_up_exactly(name, settings):
+    """Asking for one of two neither adds nor saves."""
+    found = small(name, **settings)
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
-
-
-@pytest.mark.parametrize("name", ["multibit", "duchi", "three-output", "onebit"])
-@together(("dims", "sampled"), [(2, 2), (3, 2), (4, 3)])
-def test_the_losses_of_several_answers_add_up_exactly(name, dims, sampled):
-    found = small(name, epsilon=3.0, dims=dims, sampled=sampled)
-    assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
-
-
-def test_the_losses_of_shares_add_up_exactly():
-    found = small("featurerr", epsilon=3.0, dims=3, bins=4, shares=[1, 2, 0])
-    assert largest_ratio(found, found.extremes()) == loss_ratio(found)
 
 
 @together("name", ENUMERATED)
@@ -143,27 +136,18 @@ def test_extremes_are_inputs_that_can_be_reported(name):
 
 
 @together("name", EVERYTHING)
-def test_bias_is_declared(name):
-    assert small(name).unbiased == (name not in BIASED)
-
-
-@together("name", EVERYTHING)
-def test_only_privunit_is_not_finite(name):
+def test_bias_and_being_finite_are_declared(name):
     found = small(name)
+    assert found.unbiased == (name not in BIASED)
     assert found.finite == (name != "privunit") == bool(found.answers)
 
 
 @together("name", EVERYTHING)
-def test_the_same_settings_give_the_same_fingerprint(name):
+def test_the_same_settings_give_the_same_fingerprint_and_another_claim_another(name):
     first, second = small(name), small(name)
     assert first.fingerprint == second.fingerprint
     assert len(bytes.fromhex(first.fingerprint)) == 32
-
-
-@together("name", EVERYTHING)
-def test_another_claim_is_another_fingerprint(name):
-    found = small(name)
-    assert replace(found, claim=Claim(9.0)).fingerprint != found.fingerprint
+    assert replace(first, claim=Claim(9.0)).fingerprint != first.fingerprint
 
 
 def test_whatever_decides_a_report_changes_the_fingerprint():
@@ -186,6 +170,37 @@ def test_whatever_decides_a_report_changes_the_fingerprint():
         mechanism("privunit", epsilon=1.0, dims=3, radius=1.5),
     ]
     assert len({one.fingerprint for one in found}) == len(found)
+
+
+@together(
+    ("found", "words"),
+    [
+        (
+            small("multibit"),
+            "FeatureMechanism(multibit, epsilon=1, 1 of 3 values, Channel(onebit, epsilon=1, 2 -> 2) each)",
+        ),
+        (
+            mechanism("privunit", epsilon=2, dims=5, radius=2),
+            "PrivUnitMechanism(privunit, epsilon=2, 5 values in the ball of radius 2 around 0)",
+        ),
+        (small("item", dims=50, length=5), "ItemMechanism(item, epsilon=1, 1 of 5 from 50 items)"),
+        (
+            small("krr", classes=3),
+            "LabelMechanism(krr, epsilon=1, KaryChannel(kary(3), epsilon=1, 3 -> 3))",
+        ),
+    ],
+)
+def test_repr_says_what_is_answered(found, words):
+    assert repr(found) == words
+
+
+@together("name", EVERYTHING)
+def test_a_seed_decides_the_reports_and_the_operating_system_serves_a_client(name):
+    found, held = small(name), private(name, 40)
+    first = found.randomize(held, SeededBits(1))
+    assert found.randomize(held, SeededBits(1)) == first
+    assert found.randomize(held, SeededBits(2)) != first
+    assert found.randomize(held) != found.randomize(held)
 
 
 # Whatever is held is answered
@@ -228,12 +243,12 @@ def test_nobody_else_s_answer_depends_on_an_odd_value(name, odd):
         assert usual.row(user).codes.tolist() == strange.row(user).codes.tolist()
 
 
-@together("odd", ODD)
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_the_control_answers_odd_values_like_any_other(name, odd):
-    control = small(name).blind()
-    strange, usual = (control.randomize(held, SeededBits(3)) for held in (with_odd(name, odd), private(name)))
-    assert strange == usual
+def test_the_control_answers_whatever_is_held_like_anything_else(name):
+    control, held = small(name).blind(), private(name)
+    assert same_answers(control, held, held[::-1])
+    for odd in ODD:
+        assert same_answers(control, held, with_odd(name, odd)), odd
 
 
 @together("odd", [np.nan, np.inf, -np.inf, None, "a", -7, 99])
@@ -248,8 +263,8 @@ def test_what_fits_is_counted_and_not_altered_whatever_holds_it(name, holder):
     if name in SYMBOLS and holder == "a sparse matrix":
         return
     found, held = small(name), HOLDERS[holder](private(name))
-    assert (found.count(held), found.altered(held)) == (4, 0)
-    assert found.randomize(held, SeededBits(3)) == found.randomize(private(name), SeededBits(3))
+    assert found.count(held) == 4
+    check_counts_as(found, held, private(name), 0)
 
 
 @together("name", EVERYTHING)

@@ -13,7 +13,8 @@ from scipy.stats import chi2
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import rows as encode
 from graphveil.mechanisms.rows import binary_symbols, choose_dimensions, round_at_random, upper_bins
-from tests.mechanisms.support import SAMPLED, GivenWords, even_words, small
+from tests.channels.reference import GivenWords
+from tests.mechanisms.support import SAMPLED, small
 from tests.together import together
 
 EVEN = np.linspace(-1.0, 1.0, 5)
@@ -57,7 +58,8 @@ def test_a_value_becomes_one_of_its_two_neighbours(grid, value, drawn):
 def test_the_mean_is_kept_exactly(grid, data, part):
     cell = data.draw(st.integers(0, len(grid) - 2))
     value = grid[cell] + (grid[cell + 1] - grid[cell]) * part / 64
-    symbols = round_at_random(np.full(64, value), grid, GivenWords(even_words(64)))
+    even_words = [i * 2**64 // 64 for i in range(64)]
+    symbols = round_at_random(np.full(64, value), grid, GivenWords(even_words))
     assert grid[symbols].mean() == pytest.approx(value, abs=1e-15)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from graphveil.audit.reports import CountedBits
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms.exact_sampling import geometric, hits, layers
-from tests.mechanisms.support import GivenWords
+from tests.channels.reference import GivenWords
 from tests.together import together
 
 HALF = Fraction(1, 2)

@@ -17,7 +17,8 @@ from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms import labels as builders
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.labels import amplified
-from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
+from tests.channels.reference import GivenWords
+from tests.mechanisms.support import exact_mean, largest_ratio, loss_ratio, same_answers
 from tests.together import together
 
 
@@ -70,18 +71,6 @@ def test_a_place_holds_its_item_or_its_own_blank():
     assert drawn.tolist() == [1, 2, 4, 3, 5, 5]
 
 
-def test_the_draw_takes_one_word_a_user_whatever_the_row_holds():
-    random_bits = GivenWords([3, 3])
-    item().encode(np.array([[1, 1, 0, 0], [0, 0, 0, 0]]), random_bits)
-    assert random_bits.words == []
-
-
-def test_dense_and_sparse_rows_give_the_same_reports():
-    rows = (np.random.default_rng(0).random((50, 30)) < 0.1).astype(np.int8)
-    found = item(2.0, 30, 12)
-    assert found.randomize(rows, SeededBits(1)) == found.randomize(sp.csr_array(rows), SeededBits(1))
-
-
 def test_a_report_is_one_code():
     reports = item(1.0, 1433, 18).randomize(np.zeros((3, 1433)), SeededBits(0))
     assert (reports.codes.size, reports.codes.dtype, reports.dims) == (3, np.uint16, None)
@@ -96,15 +85,11 @@ def test_a_blank_adds_nothing_to_the_estimate():
     assert estimate.indices.tolist() == [1]
 
 
+@together("value", [0.5, 2, -1, np.nan, np.inf])
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
-def test_rows_with_too_many_items_are_altered(build):
-    assert item().altered(build(np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]]))) == 2
-
-
-@pytest.mark.parametrize("value", [0.5, 2, -1, np.nan, np.inf])
-def test_rows_with_other_values_than_zero_and_one_are_altered(value):
-    rows = np.array([[value, 0, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0]])
-    assert item().altered(rows) == item().altered(sp.csr_array(rows)) == 1
+def test_rows_with_too_many_items_or_other_values_than_zero_and_one_are_altered(value, build):
+    rows = [[1, 1, 1, 0], [1, 1, 0, 0], [value, 0, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0], [value, value, 2, 2]]
+    assert item().altered(build(np.array(rows))) == 3
 
 
 @pytest.mark.statistical
@@ -116,38 +101,30 @@ def test_a_row_with_too_many_items_draws_each_of_them_alike():
     assert np.abs(np.bincount(drawn, minlength=6) - [1000, 1000, 1000, 0, 0, 0]).max() < 155
 
 
-@pytest.mark.parametrize("value", [0.5, 2, 5e-324, np.inf, 10**400])
-def test_whatever_is_above_zero_is_an_item(value):
-    found = item()
-    held, like = [[value, 0, 0, 1]] * 40, [[1, 0, 0, 1]] * 40
-    assert found.randomize(held, SeededBits(5)) == found.randomize(like, SeededBits(5))
+@together(
+    ("value", "like"),
+    [*((value, 1) for value in (0.5, 2, 5e-324, np.inf, 10**400))]
+    + [*((value, 0) for value in (-1, -np.inf, np.nan, None, "a"))],
+)
+def test_whatever_is_above_zero_is_an_item_and_nothing_else(value, like):
+    assert same_answers(item(), [[value, 0, 0, 1]] * 40, [[like, 0, 0, 1]] * 40)
 
 
-@pytest.mark.parametrize("value", [-1, -np.inf, np.nan, None, "a"])
-def test_whatever_is_not_above_zero_is_no_item(value):
-    found = item()
-    held, like = [[value, 0, 0, 1]] * 40, [[0, 0, 0, 1]] * 40
-    assert found.randomize(held, SeededBits(5)) == found.randomize(like, SeededBits(5))
-
-
-def test_rows_that_draw_from_more_places_than_the_public_length_are_not_enumerated():
-    with pytest.raises(InputError, match="at most 2 items"):
-        item().joint_counts(np.array([1, 1, 1, 0]))
-
-
-def test_reports_of_other_values_are_enumerated_as_what_they_count_as():
+def test_rows_are_enumerated_as_what_they_count_as_where_their_items_fit():
     found = item()
     odd, like = found.joint_counts(np.array([0.5, -1, 0, 0])), found.joint_counts(np.array([1, 0, 0, 0]))
     assert (odd[0].tolist(), odd[1]) == (like[0].tolist(), like[1])
+    with pytest.raises(InputError, match="at most 2 items"):
+        found.joint_counts(np.array([1, 1, 1, 0]))
 
 
-@pytest.mark.parametrize("length", [0, 5, 1.5, True, "2"])
-def test_a_wrong_length_is_refused(length):
-    with pytest.raises(InputError, match="length must be an integer from 1 to 4"):
-        item(length=length)
-
-
-def test_a_budget_that_the_response_cannot_serve_is_refused():
+def test_a_wrong_length_range_or_budget_is_refused():
+    for length in (0, 5, 1.5, True, "2"):
+        with pytest.raises(InputError, match="length must be an integer from 1 to 4"):
+            item(length=length)
+    assert item(range=(0, 1)).fingerprint == item().fingerprint
+    with pytest.raises(InputError, match=r"range must be \(0, 1\) for item"):
+        item(range=(0, 2))
     with pytest.raises(InputError, match=r"epsilon must be at most 17\.7 for item of length 10, got 18"):
         item(18.0, 20, 10)
     assert item(17.69, 20, 10).holds
@@ -159,31 +136,9 @@ def test_a_response_that_spends_too_much_is_not_built(monkeypatch):
         item()
 
 
-def test_only_the_binary_range_fits():
-    assert item(range=(0, 1)).fingerprint == item().fingerprint
-    with pytest.raises(InputError, match=r"range must be \(0, 1\) for item"):
-        item(range=(0, 2))
-
-
-def test_the_control_answers_alike_and_keeps_its_scale():
-    found = item(2.0, 30, 12)
-    control = found.blind()
-    assert (control.entry, control.offset, control.largest) == (found.entry, found.offset, found.largest)
-    full, empty = np.zeros((40, 30)), np.zeros((40, 30))
-    full[:, :12] = 1
-    assert control.randomize(full, SeededBits(1)) == control.randomize(empty, SeededBits(1))
-
-
-def test_the_largest_entry_is_length_over_the_gap():
+def test_the_largest_entry_is_length_over_the_gap_and_the_control_keeps_its_scale():
     found = item(1.0, 50, 5)
     gap = Fraction(found.channel.surplus, found.channel.total)
     assert found.largest == pytest.approx(float(5 / gap))
-
-
-def test_repr_says_how_many_of_how_many():
-    assert repr(item(1.0, 50, 5)) == "ItemMechanism(item, epsilon=1, 1 of 5 from 50 items)"
-
-
-def test_rows_that_are_long_and_rows_that_are_not_binary_are_counted_once_each():
-    item = mechanism("item", epsilon=1.0, dims=4, length=2)
-    assert item.altered([[1, 1, 1, 0], [0.5, 0, 0, 0], [1, 1, 0, 0], [2, 2, 2, 2]]) == 3
+    real, control = ((one.entry, one.offset, one.largest) for one in (found, found.blind()))
+    assert real == control

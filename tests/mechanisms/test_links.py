@@ -18,7 +18,8 @@ from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
 from graphveil.mechanisms import exact_sampling as skipping
 from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, row_pointers
-from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
+from tests.channels.reference import GivenWords
+from tests.mechanisms.support import exact_mean, largest_ratio, loss_ratio
 from tests.together import together
 
 

@@ -13,7 +13,7 @@ from scipy.stats import kstest, norm, truncnorm
 
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms.exact_sampling import density, draw_normals, draw_sides, tail, tail_bounds
-from tests.mechanisms.support import GivenWords
+from tests.channels.reference import GivenWords
 from tests.together import together
 
 thresholds = st.floats(0, 16, allow_subnormal=False)

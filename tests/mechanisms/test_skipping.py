@@ -24,7 +24,7 @@ from graphveil.mechanisms.exact_sampling import (
     happened_in_rows,
     power_bounds,
 )
-from tests.mechanisms.support import GivenWords
+from tests.channels.reference import GivenWords
 from tests.together import together
 
 # A half, a quarter, at ε = 1, at ε = 8, at ε = 20, and as small as it can be.
