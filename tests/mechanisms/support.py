@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
-from itertools import combinations, product
 
 import numpy as np
 from scipy.stats import norm
 
-from graphveil.channels.sampling import SeededBits, code_type
-from graphveil.mechanisms import FeatureMechanism, Mechanism, Reports, mechanism
-from graphveil.mechanisms.reports import even_pointers
+from graphveil.audit.candidate import decoder
+from graphveil.channels.sampling import SeededBits
+from graphveil.mechanisms import FeatureMechanism, Mechanism, NeighbourLists, mechanism
+from graphveil.mechanisms.reports import row_pointers
 
 ALL_VALUES = ["onebit", "laplace", "gaussian", "analytic-gaussian", "latent", "ome", "featurerr"]
 SAMPLED = [
@@ -59,34 +60,38 @@ def private(name, users=4, dims=3):
     return rows
 
 
-def every_report(found: Mechanism) -> Reports:
-    """Every whole report of a mechanism, as if each had a user, in the order of `joint_counts`."""
-    length, kind = found.shape.length, code_type(found.shape.alphabet)
-    subsets = (
-        list(combinations(range(found.shape.dimensions), length))
-        if found.shape.names_dimensions
-        else [tuple(range(length))]
-    )
-    rows = [
-        (subset, codes) for subset in subsets for codes in product(range(found.shape.alphabet), repeat=length)
-    ]
-    codes = np.array([codes for _, codes in rows], dtype=kind).ravel()
-    dims = (
-        np.array([subset for subset, _ in rows], dtype=np.int32).ravel()
-        if found.shape.names_dimensions
-        else None
-    )
-    return Reports(found, even_pointers(len(rows), length), dims, codes)
+def of_graph(links, users, owners=None):
+    """The lists of all users, or of some, both ends of a link on each other's."""
+    pairs = np.asarray(links, dtype=np.int64).reshape(-1, 2)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    pointers = row_pointers(np.bincount(both[:, 0], minlength=users))
+    lists = NeighbourLists(np.arange(users), pointers, both[:, 1])
+    return lists if owners is None else lists.of(np.array(owners))
+
+
+def published(reports):
+    """The pairs that a curator publishes, the larger number first."""
+    return np.stack([np.repeat(reports.places, reports.lengths), reports.codes.astype(np.int64)], axis=1)
+
+
+LINKS = [(0, 1), (1, 4), (2, 4), (3, 4)]
+
+
+def lists_of(reports):
+    """The neighbours that each user names, without the degree."""
+    pointers, codes = reports.mechanism.neighbours(reports)
+    return [codes[pointers[at] : pointers[at + 1]].tolist() for at in range(len(pointers) - 1)]
 
 
 def exact_mean(found: Mechanism, row) -> list[float]:
     """The mean of the estimate of a row on the grid, summed over every whole report in fractions."""
     counts, total = found.joint_counts(row)
-    estimates = every_report(found).estimate().dense()
+    counts = [int(count) for count in counts]
+    assert sum(counts) == total
+    estimates = decoder(found).estimate(found.possible_reports()).dense()
     return [
-        float(
-            sum(Fraction(value) * count for value, count in zip(column, counts.tolist(), strict=True)) / total
-        )
+        float(sum(Fraction(value) * count for value, count in zip(column, counts, strict=True)) / total)
         for column in estimates.T.tolist()
     ]
 
@@ -127,11 +132,13 @@ def largest_ratio(found: Mechanism, rows) -> Fraction:
 
 def loss_ratio(found: Mechanism) -> Fraction:
     """e to the power of the exact loss."""
-    assert found.loss.terms is not None
-    whole = Fraction(1)
-    for ratio, count in found.loss.terms:
-        whole *= ratio**count
-    return whole
+    return ratio_of(found.loss)
+
+
+def ratio_of(loss) -> Fraction:
+    """e to the power of an exact loss."""
+    assert loss.terms is not None
+    return math.prod((ratio**count for ratio, count in loss.terms), start=Fraction(1))
 
 
 def grid_rows(found: FeatureMechanism):

@@ -103,8 +103,8 @@ def test_a_row_with_too_many_items_draws_each_of_them_alike():
 
 @together(
     ("value", "like"),
-    [*((value, 1) for value in (0.5, 2, 5e-324, np.inf, 10**400))]
-    + [*((value, 0) for value in (-1, -np.inf, np.nan, None, "a"))],
+    [(0.5, 1), (2, 1), (5e-324, 1), (np.inf, 1), (10**400, 1)]
+    + [(-1, 0), (-np.inf, 0), (np.nan, 0), (None, 0), ("a", 0)],
 )
 def test_whatever_is_above_zero_is_an_item_and_nothing_else(value, like):
     assert same_answers(item(), [[value, 0, 0, 1]] * 40, [[like, 0, 0, 1]] * 40)

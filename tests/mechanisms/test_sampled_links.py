@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -13,8 +13,7 @@ from graphveil.audit.reports import CountedBits
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import NeighbourLists, mechanism
-from tests.mechanisms.test_degree_links import lists_of
-from tests.mechanisms.test_links import LINKS, of_graph
+from tests.mechanisms.support import LINKS, lists_of, of_graph, same_answers
 
 
 def dprr(epsilon, dims, **options):
@@ -55,14 +54,11 @@ def test_as_many_are_named_as_the_noisy_number_says(asked, degree):
     assert degree * right + (asked - degree) * mistake == pytest.approx(degree, rel=1e-12)
 
 
-@pytest.mark.parametrize(("asked", "degree"), [(10, 5), (10, 9), (1, 1), (0, 0)])
-def test_every_yes_is_named_where_most_pairs_are_links(asked, degree):
+def test_every_yes_is_named_where_most_pairs_are_links_and_nothing_beside_a_number_of_0():
     found = dprr(2.0, 11)
-    assert found.named_counts(asked, degree) == (found.channel.other, TOTAL - found.channel.other)
-
-
-def test_nothing_is_named_beside_a_number_of_0():
-    assert dprr(2.0, 11).named_counts(10, 0) == (0, 0)
+    for asked, degree in ((10, 5), (10, 9), (1, 1), (0, 0)):
+        assert found.named_counts(asked, degree) == (found.channel.other, TOTAL - found.channel.other)
+    assert found.named_counts(10, 0) == (0, 0)
 
 
 def test_the_share_that_is_kept_follows_from_number_and_user():
@@ -113,22 +109,15 @@ def test_who_has_far_more_links_than_the_number_says_is_answered_too():
 
 
 def test_the_control_does_not_look_at_the_lists():
-    control = dprr(1.0, 30).blind()
-    full = of_graph([(a, b) for a in range(30) for b in range(a + 1, 30)], 30)
-    assert control.randomize(of_graph([], 30), SeededBits(1)) == control.randomize(full, SeededBits(1))
+    full = of_graph(list(combinations(range(30), 2)), 30)
+    assert same_answers(dprr(1.0, 30).blind(), of_graph([], 30), full)
 
 
 def test_words_and_codes_grow_with_what_is_reported():
     """20,000 users of 10 links each at ε = 2, 2·10^8 pairs: link-rr would report a quarter of 10^8."""
-    users = 20_000
-    rng = np.random.default_rng(0)
-    pairs = rng.integers(0, users, (10 * users // 2, 2))
-    both = np.concatenate([pairs, pairs[:, ::-1]])
-    both = both[np.argsort(both[:, 0], kind="stable")]
-    pointers = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=users))])
-    found = dprr(2.0, users)
-    random_bits = CountedBits(2)
-    reports = found.randomize(NeighbourLists(np.arange(users), pointers, both[:, 1]), random_bits)
+    users, random_bits = 20_000, CountedBits(2)
+    pairs = np.random.default_rng(0).integers(0, users, (10 * users // 2, 2))
+    reports = dprr(2.0, users).randomize(of_graph(pairs, users), random_bits)
     # About as many as the noisy numbers say, clipped at 0: some 5 links and the noise's mean size.
     assert reports.codes.size < 20 * users
     assert random_bits.taken < 300 * users
