@@ -1,8 +1,11 @@
-"""A token holds a secret and a key, and an error never shows it."""
+"""Tokens and credentials: a token holds a secret and a key, and an error never shows it."""
+
+import hashlib
 
 import pytest
 
 from graphveil import InputError
+from graphveil.privacy.credential import FORM, credential_hash, new_credential
 from graphveil.privacy.invitation import Invitation
 
 INVITATION = Invitation(b"sixteen bytes...", bytes(range(32)))
@@ -24,3 +27,15 @@ def test_what_is_no_token_is_refused_and_not_shown(wrong):
 
 def test_an_invitation_does_not_show_itself():
     assert repr(INVITATION) == "Invitation(…)"
+
+
+# Credentials: random, of one form, and known to others by their hash
+
+
+def test_credentials_have_one_form_and_are_all_different():
+    drawn = {new_credential() for _ in range(100)}
+    assert len(drawn) == 100 and all(FORM.fullmatch(each) for each in drawn)
+
+
+def test_the_hash_is_that_of_the_characters():
+    assert credential_hash("A" * 43) == hashlib.sha256(b"A" * 43).digest()

@@ -5,18 +5,12 @@ import pytest
 
 from graphveil import InputError, Ledger, MessageError, Plan, Reports, SeededBits, answer
 from graphveil.privacy import join_parts
+from tests.people import CLASS
+from tests.together import together
 
 ROWS = np.random.default_rng(1).random((5, 3))
 PLAN = Plan(
-    mechanism="krr",
-    epsilon=3.0,
-    of="class",
-    classes=2,
-    dims=3,
-    range=(0, 1),
-    users=(4, 0, 3, 1),
-    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
-    lists=[[2, 0], [1, 2], [0, 1], [2, 1]],
+    **{**CLASS, "epsilon": 3.0, "users": (4, 0, 3, 1), "lists": [*CLASS["lists"], [2, 1]], "offsets": None}
 )
 
 
@@ -59,14 +53,11 @@ def test_nobody_answers_twice():
         join_parts(PLAN, [(part, reported(part)), (PLAN.part([1, 3]), reported(PLAN.part([1, 3])))])
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "words"),
     [
         ({"epsilon": 2.0}, "a part asks something else than the whole plan"),
-        (
-            {"model": {**PLAN.model.as_dict(), "bias": [1, 0, 0]}},
-            "a part asks something else than the whole plan",
-        ),
+        ({"model": {**CLASS["model"], "bias": [1, 0, 0]}}, "a part asks something else than the whole plan"),
         ({"lists": [[0, 2]]}, "a part has other lists than the whole plan has for its users"),
         ({"offsets": [[0, 2]]}, "a part has other offsets than the whole plan has for its users"),
         ({"users": (2,)}, "a part asks users whom the whole plan does not ask"),
