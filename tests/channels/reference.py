@@ -1,7 +1,5 @@
 """What the tests compare with: the same quantities by brute force, in Python integers, fractions and decimals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from decimal import Context, Decimal

@@ -1,7 +1,5 @@
 """Alias tables: exactly the counts of a row, and exactly the code of a word."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings

@@ -1,7 +1,5 @@
 """From densities to tables: window tables, rounded tables, and what every constructor goes through."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -114,7 +112,7 @@ def coin(aim: Fraction, claim: Claim) -> Channel:
     return Channel("coin", table, np.array([0.0, 1.0]), np.array([0.0, 1.0]), claim)
 
 
-def test_fitted_aims_a_margin_below_the_claim() -> None:
+def test_fitted_aims_a_margin_below_the_claim_and_gives_way_until_it_holds():
     aims = []
 
     def build(aim: Fraction) -> Channel:
@@ -123,9 +121,6 @@ def test_fitted_aims_a_margin_below_the_claim() -> None:
 
     fitted(build, Claim(1.0))
     assert aims == [1 - Fraction(1, 1 << 40)]
-
-
-def test_fitted_gives_way_until_the_claim_holds_or_gives_up():
     # The builder spends 2^-35 too much.
     channel = fitted(lambda aim: coin(aim + Fraction(1, 1 << 35), Claim(1.0)), Claim(1.0))
     assert channel.holds and 1 - channel.epsilon < 2.0**-34
@@ -157,30 +152,21 @@ def test_a_family_refuses_a_false_claim_and_its_constructor_what_cannot_be_cache
         honest_coin(1.0, marks=[1])
 
 
-# A cache that many large things cannot fill.
-
-
 def numbers(count):
     return lambda: [0] * count
 
 
-def test_what_was_used_last_is_held_as_far_as_it_fits():
+def test_a_cache_holds_what_was_used_last_as_far_as_it_fits():
     cache = SizedCache(10)
     first, second = (cache.get(key, numbers(5), len) for key in "ab")
     assert cache.get("a", numbers(5), len) is first
     cache.get("c", numbers(5), len)
     assert cache.get("a", numbers(5), len) is first and cache.size == 10
     assert cache.get("b", numbers(5), len) is not second
-
-
-def test_what_is_too_large_is_made_each_time_and_pushes_nothing_out():
     cache = SizedCache(10)
     small = cache.get("small", numbers(1), len)
     assert cache.get("large", numbers(11), len) is not cache.get("large", numbers(11), len)
     assert cache.get("small", numbers(1), len) is small
-
-
-def test_what_cannot_be_made_is_not_held():
     cache = SizedCache(10)
     with pytest.raises(ZeroDivisionError):
         cache.get("a", lambda: 1 // 0, int)

@@ -1,7 +1,5 @@
 """Channel: what a table of counts must be, and what is read off it."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import FrozenInstanceError
@@ -16,7 +14,6 @@ from graphveil.channels import TOTAL, Channel, Claim, Loss, SeededBits, kary, la
 from graphveil.channels import channel as channel_module
 from graphveil.channels.channel import verified
 from graphveil.channels.exact import exp_below
-from graphveil.channels.sampling import BLOCK
 from graphveil.errors import ClaimError, InputError
 from tests.channels.reference import GivenWords, tables, whole_row
 from tests.together import together
@@ -40,9 +37,6 @@ def channel_of(
 
 # P[1 | 0] = 1/4, P[1 | 1] = 3/4.
 QUARTERS = [whole_row([3, 1]), whole_row([1, 3])]
-
-
-# Construction.
 
 
 BESIDE = "table must have a row an input"
@@ -75,10 +69,6 @@ def test_refuses_what_is_no_table(table, inputs, outputs, words):
         channel_of(table, inputs, outputs)
 
 
-def test_outputs_need_not_ascend() -> None:
-    assert channel_of(QUARTERS, outputs=[1.0, 0.0]).means.tolist() == [0.75, 0.25]
-
-
 def test_keeps_its_own_copy_of_the_table_which_cannot_be_written():
     table = np.array(QUARTERS)
     channel = channel_of(table)
@@ -91,7 +81,7 @@ def test_keeps_its_own_copy_of_the_table_which_cannot_be_written():
         channel.name = "other"
 
 
-def test_channels_differ_by_each_of_their_parts():
+def test_channels_differ_by_each_of_their_parts_which_repr_names():
     assert channel_of(QUARTERS) == channel_of(QUARTERS)
     for change in (
         {"table": QUARTERS[::-1]},
@@ -101,46 +91,31 @@ def test_channels_differ_by_each_of_their_parts():
         {"claim": Claim(20.0, 0.1)},
     ):
         assert channel_of(QUARTERS) != channel_of(**{"table": QUARTERS, **change}), change
-
-
-def test_repr_of_a_channel_with_delta():
     found = channel_of(QUARTERS, claim=Claim(2.0, 0.25))
     assert repr(found) == "Channel(test, epsilon=2, delta=0.25, 2 -> 2)"
 
 
-# Privacy.
-
-
-def test_epsilon_of_three_quarters_is_ln_3():
+def test_epsilon_and_delta_by_hand():
     assert channel_of(QUARTERS).loss == Loss.of(Fraction(3))
     # 3/4 - r/4 = 1/4 at r = 2.
     assert channel_of(QUARTERS, claim=Claim(1.0, 0.25)).loss == Loss.of(Fraction(2))
     assert channel_of([[TOTAL, 0], QUARTERS[1]]).epsilon == math.inf
+    assert channel_of(QUARTERS).delta_at(0.0) == Fraction(1, 2)
+    assert channel_of(QUARTERS).delta_at(1.1) == 0
+    channel = channel_of([whole_row([2, 1]), whole_row([1, 2])], claim=Claim(0.0, 0.5))
+    exact = channel.delta_at(0.0)
+    assert Fraction(math.nextafter(channel.delta, 0.0)) < exact <= Fraction(channel.delta)
 
 
-def test_a_claim_holds_up_to_the_last_count():
+def test_a_claim_holds_up_to_the_last_count_and_delta():
     # The largest p with p/q ≤ e, q = 2^60; none more than 2^61 at a claim of 0.
     fourth, half = TOTAL // 4, TOTAL // 2
     for claim, low, high in ((1.0, fourth, math.floor(fourth * exp_below(Fraction(1)))), (0.0, half, half)):
         for count, holds in ((high, True), (high + 1, False)):
             table = [[count, TOTAL - count], [low, TOTAL - low]]
             assert channel_of(table, claim=Claim(claim)).holds == holds
-
-
-def test_a_claim_with_delta_holds_exactly_at_its_delta():
     assert channel_of(QUARTERS, claim=Claim(0.0, 0.5)).holds
     assert not channel_of(QUARTERS, claim=Claim(0.0, math.nextafter(0.5, 0.0))).holds
-
-
-def test_delta_by_hand():
-    assert channel_of(QUARTERS).delta_at(0.0) == Fraction(1, 2)
-    assert channel_of(QUARTERS).delta_at(1.1) == 0
-
-
-def test_delta_is_rounded_up_to_a_float() -> None:
-    channel = channel_of([whole_row([2, 1]), whole_row([1, 2])], claim=Claim(0.0, 0.5))
-    exact = channel.delta_at(0.0)
-    assert Fraction(math.nextafter(channel.delta, 0.0)) < exact <= Fraction(channel.delta)
 
 
 def test_worst_pair_at_an_epsilon() -> None:
@@ -157,9 +132,6 @@ def test_verified_gives_back_what_holds_and_names_output_and_inputs_of_a_false_c
         verified(channel_of(QUARTERS, claim=Claim(1.0)))
 
 
-# The control.
-
-
 @given(tables())
 def test_blind_rows_are_the_mean_within_a_count_and_have_no_loss(table):
     means = [Fraction(sum(column), len(table)) for column in zip(*table.tolist(), strict=True)]
@@ -167,9 +139,6 @@ def test_blind_rows_are_the_mean_within_a_count_and_have_no_loss(table):
     assert sum(blind.row(0)) == TOTAL
     assert all(abs(count - mean) < 1 for count, mean in zip(blind.row(0), means, strict=True))
     assert blind.loss == Loss(())
-
-
-# Moments.
 
 
 def test_moments_by_hand():
@@ -181,9 +150,7 @@ def test_moments_by_hand():
     # With equally likely inputs a report is 0 or 4, each half of the time.
     assert found.root_mean_square == pytest.approx(math.sqrt(8), rel=1e-15)
     assert found.decode(np.array([1, 0, 1], dtype=np.uint8)).tolist() == [4.0, 0.0, 4.0]
-
-
-# Sampling.
+    assert channel_of(QUARTERS, outputs=[1.0, 0.0]).means.tolist() == [0.75, 0.25]
 
 
 # One of each way to draw.
@@ -216,13 +183,6 @@ def test_more_outputs_are_drawn_by_the_alias_table(outputs: int, seed: int) -> N
     symbols = np.arange(50) % 2
     by_hand = channel._alias.draw(symbols, SeededBits(seed).take(50))
     assert np.array_equal(channel.respond(symbols, SeededBits(seed)), by_hand)
-
-
-def test_blocks_draw_what_one_draw_would() -> None:
-    channel, count = piecewise(1.0), 3 * BLOCK + 17
-    symbols = np.arange(count) % channel.input_count
-    by_hand = channel._alias.draw(symbols, SeededBits(3).take(count))
-    assert np.array_equal(channel.respond(symbols, SeededBits(3)), by_hand)
 
 
 @pytest.mark.parametrize("name", ["onebit", "piecewise", "kary"])

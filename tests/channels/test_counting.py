@@ -1,7 +1,5 @@
 """Numbers with integer noise: exact for two that differ by one, at any size."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise
@@ -33,7 +31,7 @@ def test_the_stated_loss_is_the_largest_ratio_of_numbers_that_differ_by_one(epsi
     assert Fraction(rows[worst.likelier][worst.output], rows[worst.rarer][worst.output]) == worst.ratio
 
 
-@pytest.mark.parametrize("size", [*SIZES, 1000, 100_000])
+@together("size", [*SIZES, 1000, 100_000])
 @together("epsilon", EPSILONS)
 def test_the_budget_is_kept_and_hardly_any_of_it_wasted(epsilon, size):
     ratio = counting(epsilon, size).worst.ratio

@@ -1,7 +1,5 @@
 """What every family keeps: its claim, its sums, its moments, its control, and a sampler that draws its table."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
@@ -257,9 +255,6 @@ def test_blind_has_equal_rows_with_the_mean_of_the_columns_but_for_rounding(fami
     assert len({tuple(row) for row in rows(small(family).blind())}) == 1
 
 
-# Identity.
-
-
 @every_family
 def test_a_channel_is_what_it_was_built_from(family: Family) -> None:
     # An integer ε is another key of the cache.
@@ -340,9 +335,6 @@ def test_each_answer_is_drawn_for_its_own_symbol(family: Family) -> None:
     mean, variance = channel.moments(channel.inputs[-1])
     error = channel.decode(codes[last]).mean() - mean
     assert abs(error) < 5.1 * math.sqrt(variance / last.sum())
-
-
-# Bad input.
 
 
 @every_family

@@ -1,7 +1,5 @@
 """Gaussian noise in cells, and its two calibrations."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

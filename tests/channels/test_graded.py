@@ -1,7 +1,5 @@
 """Graded responses: FEATURERR and condensed LDP."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

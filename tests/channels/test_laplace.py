@@ -1,7 +1,5 @@
 """Laplace noise in cells."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One bit of one value."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -30,9 +28,10 @@ def test_answers_plus_one_as_often_as_it_should(epsilon):
     assert first == second[::-1]
 
 
-def test_duchi_is_onebit_and_a_table_may_have_another_total():
+def test_small_cases_by_hand():
     assert duchi is onebit
     assert onebit_table(1.0, 1 << 61).sum(axis=1).tolist() == [1 << 61] * 2
+    assert np.allclose(three_output(0.5).table, onebit(0.5).table, rtol=1e-12)
 
 
 # Three outputs.
@@ -53,10 +52,6 @@ def test_the_zero_share_has_the_smallest_worst_variance(epsilon):
 @pytest.mark.parametrize("edge", [SILENT_BELOW, CAPPED_ABOVE])
 def test_the_zero_share_does_not_jump_between_its_formulas(edge: float) -> None:
     assert zero_share(edge - 1e-9) == pytest.approx(zero_share(edge + 1e-9), abs=1e-7)
-
-
-def test_at_small_budgets_it_is_one_bit() -> None:
-    assert np.allclose(three_output(0.5).table, onebit(0.5).table, rtol=1e-12)
 
 
 @THREE

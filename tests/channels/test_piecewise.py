@@ -1,7 +1,5 @@
 """The piecewise mechanism and PM-SUB."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Products of binary channels."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """The square wave mechanism."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 
@@ -76,10 +74,7 @@ def test_unbiased_reports_are_the_raw_ones_divided_by_the_slope(epsilon):
     divided = raw.outputs / families.square_wave_slope(epsilon)
     assert np.allclose(unbiased.outputs, divided, rtol=1e-8, atol=1e-8)
     assert np.abs(raw.outputs).max() < 1 + families.half_width(epsilon)
-
-
-def test_raw_reports_are_biased_towards_zero() -> None:
-    assert 0 < square_wave(1.0, raw=True).moments(1.0)[0] < 0.4
+    assert epsilon != 1 or 0 < raw.moments(1.0)[0] < 0.4  # biased towards zero
 
 
 # The extended square wave on levels.

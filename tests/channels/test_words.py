@@ -1,7 +1,5 @@
 """Sources of random words."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
@@ -36,16 +34,14 @@ def test_system_words_are_the_bytes_of_the_operating_system(monkeypatch):
     assert words.max() <= 1
 
 
-def test_seeded_words_repeat():
+def test_seeded_words_repeat_however_they_are_taken():
     assert SeededBits(7, 1).take(5).tolist() == SeededBits(7, 1).take(5).tolist()
     assert SeededBits(np.int64(7)).take(2).tolist() == SeededBits(7).take(2).tolist()
     # Results that are printed with a seed stay what they are.
     assert SeededBits(0).take(2).tolist() == [259491006799949737, 4754966410622352325]
-
-
-def test_seeded_words_do_not_depend_on_how_they_are_taken() -> None:
     whole, parts = SeededBits(7), SeededBits(7)
     assert whole.take(7).tolist() == parts.take(3).tolist() + parts.take(4).tolist()
+    assert (repr(SeededBits(3, 4)), repr(SystemBits())) == ("SeededBits(3, 4)", "SystemBits()")
 
 
 @together("numbers", [(8,), (7, 0), (7, 1), (7, 0, 0), (7, 1, 0), (0, 7)])
@@ -57,10 +53,6 @@ def test_seeded_words_differ_between_seeds_and_streams(numbers):
 def test_seeded_words_refuse_what_is_no_seed(numbers):
     with pytest.raises(InputError, match="seed and stream must be integers of at least 0"):
         SeededBits(*numbers)
-
-
-def test_repr_says_which_seed_and_stream() -> None:
-    assert (repr(SeededBits(3, 4)), repr(SystemBits())) == ("SeededBits(3, 4)", "SystemBits()")
 
 
 @given(st.integers(1, (1 << 63) - 1))
@@ -79,14 +71,11 @@ def test_below_keeps_the_order_of_its_results():
     assert GivenWords([4, 0, 5, 0, 0, 7, 8]).below(3, 4).tolist() == [1, 2, 2, 1]
     assert GivenWords([9, 9, 9]).below(np.array([1, 2, 5]), 3).tolist() == [0, 1, 4]
     assert GivenWords([]).below(5, 0).tolist() == []
+    words = DrawnBits(np.arange(5, dtype=np.uint64))
+    assert [words.take(count).tolist() for count in (2, 0, 3)] == [[0, 1], [], [2, 3, 4]]
 
 
 @together("bound", [0, -1, 2.5, "3", np.array([2, 0]), np.array([2, -1])])
 def test_below_refuses_what_is_no_bound(bound):
     with pytest.raises(InputError, match="bound must be an integer of at least 1"):
         GivenWords([1, 2]).below(bound, 2)
-
-
-def test_drawn_words_are_given_out_once_and_in_order() -> None:
-    words = DrawnBits(np.arange(5, dtype=np.uint64))
-    assert [words.take(count).tolist() for count in (2, 0, 3)] == [[0, 1], [], [2, 3, 4]]

@@ -1,7 +1,5 @@
 """Weighted links: the matrices of an unweighted graph where all weights are 1, and gradients for the weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

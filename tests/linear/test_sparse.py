@@ -19,26 +19,25 @@ def wrap(matrix, **options):
     return SparseMatrix.from_csr(matrix.indptr, matrix.indices, matrix.data, matrix.shape, **options)
 
 
-def test_a_product_equals_the_dense_one(matrix):
+def test_a_product_and_its_gradient_equal_the_dense_ones(matrix):
     dense = torch.randn(5, 3)
     torch.testing.assert_close(wrap(matrix) @ dense, torch.from_numpy(matrix.toarray()) @ dense)
-
-
-def test_its_gradient_equals_the_dense_one(matrix):
     dense = torch.randn(5, 3, requires_grad=True)
     weights = torch.randn(7, 3)
     ((wrap(matrix) @ dense) * weights).sum().backward()
     torch.testing.assert_close(dense.grad, torch.from_numpy(matrix.toarray()).t() @ weights)
-
-
-def test_a_symmetric_matrix_keeps_one_copy():
-    product = wrap(random_sparse(4, 4, format="csr", dtype=np.float32), symmetric=True)
-    assert product._forward is product._backward
-
-
-def test_shape_and_dense_form(matrix):
     assert wrap(matrix).shape == (7, 5)
     np.testing.assert_array_equal(wrap(matrix).to_dense().numpy(), matrix.toarray())
+    dense, added = torch.randn(5, 3), torch.randn(7, 3)
+    expected = torch.from_numpy(matrix.toarray()) @ dense + 0.25 * added
+    torch.testing.assert_close(wrap(matrix).multiply_add(dense, added, 0.25), expected)
+
+
+def test_a_symmetric_matrix_keeps_one_copy_and_all_entries():
+    product = wrap(random_sparse(4, 4, format="csr", dtype=np.float32), symmetric=True)
+    assert product._forward is product._backward
+    with pytest.raises(InputError, match="build it from rows"):
+        wrap(random_sparse(4, 4, format="csr", dtype=np.float32), symmetric=True).thinned(0.5)
 
 
 def test_a_column_without_entries_gets_a_zero_gradient():
@@ -58,21 +57,10 @@ def test_a_thinned_matrix_and_its_transpose_agree(matrix):
     torch.testing.assert_close(thin.transposed.to_dense(), left.t())
 
 
-def test_entries_of_a_symmetric_matrix_are_not_dropped():
-    with pytest.raises(InputError, match="build it from rows"):
-        wrap(random_sparse(4, 4, format="csr", dtype=np.float32), symmetric=True).thinned(0.5)
-
-
 def test_what_was_in_the_given_room_does_not_matter(matrix):
     dense, room = torch.randn(5, 3), torch.full((7, 3), float("nan"))
     torch.testing.assert_close(wrap(matrix).multiply(dense, out=room), wrap(matrix) @ dense)
     assert torch.isfinite(room).all()
-
-
-def test_a_product_with_an_addition(matrix):
-    dense, added = torch.randn(5, 3), torch.randn(7, 3)
-    expected = torch.from_numpy(matrix.toarray()) @ dense + 0.25 * added
-    torch.testing.assert_close(wrap(matrix).multiply_add(dense, added, 0.25), expected)
 
 
 # Compositions and what is scaled
@@ -99,17 +87,14 @@ def test_a_scaled_input_is_a_larger_one_to_the_bit(inputs):
     assert torch.equal(larger @ weights, 16.0 * (inputs @ weights))
 
 
-def test_nothing_is_wrapped_where_the_factor_is_1():
-    inputs = sparse()
-    assert scaled(inputs, 1.0) is inputs
-    assert isinstance(scaled(inputs, 2.0), Scaled)
-
-
-def test_dropout_reaches_what_is_scaled():
+def test_dropout_reaches_what_is_scaled_and_nothing_is_wrapped_where_the_factor_is_1():
     torch.manual_seed(0)
     ones = torch.ones(40, 3)
     dropped = thinned(Scaled(ones, 4.0), 0.5) @ torch.eye(3)
     assert set(dropped.ravel().tolist()) == {0.0, 8.0}
+    inputs = sparse()
+    assert scaled(inputs, 1.0) is inputs
+    assert isinstance(scaled(inputs, 2.0), Scaled)
 
 
 # Edges in all forms in which PyG's layers take them

@@ -1,7 +1,5 @@
 """What the tests of mechanisms share: words that are given, small instances, whole reports in order."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Which values are asked: exact chances, draws that follow them, and estimates that stay unbiased whatever the pool."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -43,9 +41,6 @@ def askings(draw):
     pool = draw(st.lists(st.integers(0, size - 1), unique=True))
     least, most = max(0, count - (size - len(pool))), min(count, len(pool))
     return Asking.of(size, count, pool, draw(st.floats(least, most)))
-
-
-# Chances
 
 
 @given(askings())
@@ -107,19 +102,16 @@ def test_togl_scales_fixed_values_by_1_and_drawn_ones_by_what_is_left():
     assert (np.isin(drawn, fixed).sum(axis=1) == 3).all()
 
 
-def test_one_answer_comes_from_the_pool_as_often_as_it_says():
+def test_a_fraction_is_rounded_at_random_and_one_answer_comes_from_the_pool_as_often_as_it_says():
+    asking = Asking.of(10, 4, [1, 2, 3], 1.25)
+    assert asking.takes == {1: Fraction(3, 4), 2: Fraction(1, 4)}
+    taken = np.isin(asking.choose(500, SeededBits(1)), [1, 2, 3]).sum(axis=1)
+    assert set(taken.tolist()) == {1, 2}
     asking = Asking.of(10, 1, [2, 5], 0.7)
     np.testing.assert_allclose(asking.inclusion[[2, 5, 0]], [0.35, 0.35, 0.3 / 8])
     inside = int(np.isin(asking.choose(40_000, SeededBits(3)), [2, 5]).sum())
     # Six standard errors: a false alarm of 2e-9.
     assert abs(inside - 28_000) < 6 * math.sqrt(40_000 * 0.7 * 0.3)
-
-
-def test_a_fraction_is_rounded_down_or_up_at_random():
-    asking = Asking.of(10, 4, [1, 2, 3], 1.25)
-    assert asking.takes == {1: Fraction(3, 4), 2: Fraction(1, 4)}
-    taken = np.isin(asking.choose(500, SeededBits(1)), [1, 2, 3]).sum(axis=1)
-    assert set(taken.tolist()) == {1, 2}
 
 
 def test_without_a_pool_the_draw_is_the_usual_one():
@@ -297,9 +289,6 @@ class Skewed(Asking):
 def test_forgotten_factors_and_a_draw_that_ignores_the_pool_are_seen(kind, pool, from_pool, check, words):
     with pytest.raises(AssertionError, match=words):
         suite(builder("multibit", pool, from_pool, kind))[check].run()
-
-
-# Reports
 
 
 @pytest.mark.parametrize("name", MORE)

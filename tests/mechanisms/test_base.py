@@ -1,7 +1,5 @@
 """What every mechanism promises: whole reports enumerated, losses that add up, controls, fingerprints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

@@ -135,18 +135,15 @@ def test_every_row_takes_one_word_and_gives_one_code(value):
     assert (random_bits.taken, reports.lengths.tolist(), reports.codes.dtype) == (4, [1] * 4, np.uint8)
 
 
-def test_the_control_knows_nothing_of_a_row_and_keeps_the_format():
-    control = question().blind()
-    assert same_answers(control, ROWS, 1 - ROWS)
-    assert (control.claim.epsilon, control.name) == (0, "blind krr")
-    assert isinstance(control.label, LabelMechanism)
-
-
-def test_epsilon_is_the_channel_s_whatever_the_model_is():
+def test_the_budget_is_the_channel_s_and_the_control_s_is_none():
     constant = {"kind": "linear", "weights": np.zeros((5, 6), dtype=np.int64), "bias": [0] * 5}
     for model in (MODEL, HIDDEN, constant):
         assert question(model).epsilon == mechanism("krr", epsilon=1.0, classes=3).epsilon
         assert question(model).holds
+    control = question().blind()
+    assert same_answers(control, ROWS, 1 - ROWS)
+    assert (control.claim.epsilon, control.name) == (0, "blind krr")
+    assert isinstance(control.label, LabelMechanism)
 
 
 def test_extremes_are_reported_as_different_places_where_the_model_tells_rows_apart():
@@ -263,9 +260,15 @@ def test_what_is_wrong_with_a_model_is_said(change, words):
         ClassModel.of({**({} if "first" in change else LINEAR), **change})
 
 
-def test_a_model_must_be_complete():
+def test_a_model_must_be_complete_and_scores_fit_into_doubles():
     with pytest.raises(InputError, match="a linear model needs bias, weights: bias is missing"):
         ClassModel.of({"kind": "linear", "weights": LINEAR["weights"]})
+    assert ClassModel.of(LARGEST).dims == 32
+    assert ClassModel.of({**LARGE, "shift": 22}).shift == 22
+    for levels, middle in ((2, 1), (3, 1), (256, 128), (257, 128)):
+        model = ClassModel.of({**LINEAR, "levels": levels})
+        both = model.integers(np.array([[math.nan, 0.5, 0.5]]), UNIT)
+        assert both.tolist() == [[middle] * 3]
 
 
 def test_a_model_of_too_many_integers_is_refused(monkeypatch):
@@ -274,11 +277,6 @@ def test_a_model_of_too_many_integers_is_refused(monkeypatch):
     monkeypatch.setattr("graphveil.mechanisms.classes.MAX_MODEL", 7)
     with pytest.raises(InputError, match="a model may hold at most 7 integers, got 8"):
         ClassModel.of(LINEAR)
-
-
-def test_the_largest_scores_that_doubles_hold_are_the_limit():
-    assert ClassModel.of(LARGEST).dims == 32
-    assert ClassModel.of({**LARGE, "shift": 22}).shift == 22
 
 
 @together(
@@ -294,13 +292,6 @@ def test_values_are_clipped_and_rounded_half_up(point, values):
     model = ClassModel.of({**LINEAR, "levels": 5, "zero": 1})
     for value in values:
         assert model.integers(np.full((1, 3), value), UNIT).tolist() == [[point - 1] * 3], value
-
-
-def test_what_is_no_number_counts_as_the_middle():
-    for levels, middle in ((2, 1), (3, 1), (256, 128), (257, 128)):
-        model = ClassModel.of({**LINEAR, "levels": levels})
-        both = model.integers(np.array([[math.nan, 0.5, 0.5]]), UNIT)
-        assert both.tolist() == [[middle] * 3]
 
 
 @settings(max_examples=60, deadline=None)
@@ -375,21 +366,9 @@ def test_lists_and_arrays_are_the_same_table(given):
 @together(
     "wrong",
     [
-        [[1, True]],
-        [[1, 2.0]],
-        [["1", 2]],
-        [[1, None]],
-        [[1], [1, 2]],
-        [[1 << 63, 0]],
-        [],
-        [[]],
-        [1, 2],
-        "12",
-        {"a": 1},
-        7,
-        np.zeros((2, 2)),
-        np.zeros(2, dtype=np.int64),
-        np.zeros((2, 2), dtype=bool),
+        *([[1, wrong]] for wrong in (True, 2.0, None)),
+        *([["1", 2]], [[1], [1, 2]], [[1 << 63, 0]], [], [[]], [1, 2], "12", {"a": 1}, 7),
+        *(np.zeros((2, 2)), np.zeros(2, dtype=np.int64), np.zeros((2, 2), dtype=bool)),
         np.full((1, 1), (1 << 64) - 1, dtype=np.uint64),
     ],
 )
@@ -423,13 +402,7 @@ def test_tables_are_equal_by_shape_and_numbers_and_survive_pickling():
     assert flat != tall and len({flat, tall, Integers.of([[1, 2]], "lists", 2)}) == 2
     again = pickle.loads(pickle.dumps(flat))
     assert again == flat and not again.array.flags.writeable
-
-
-def test_some_rows_of_a_table():
     assert Integers.of([[1, 2], [3, 4], [5, 6]], "lists", 2).rows([2, 0]).tolist() == [[5, 6], [1, 2]]
-
-
-def test_a_table_with_a_row_a_user_may_have_none():
     empty = np.empty((0, 3), dtype=np.int64)
     table = Integers.of(empty, "lists", 2, rowless=True)
     assert table.shape == (0, 3) and table.largest == 0

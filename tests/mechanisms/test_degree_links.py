@@ -1,7 +1,5 @@
 """Lists of neighbours with noisy degrees: who answers what, what a link costs, what is read back and what is refused."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import partial
@@ -30,9 +28,6 @@ def certain(**options):
     return blink(40.0, 5, share=0.5, **options)
 
 
-# Who answers what
-
-
 @pytest.mark.parametrize(
     ("ends", "lists"),
     [("one", [[], [0], [], [], [1, 2, 3]]), ("both", [[1], [0, 4], [4], [4], [1, 2, 3]])],
@@ -44,10 +39,15 @@ def test_one_end_or_both_answer_for_a_pair_and_everybody_tells_the_whole_degree(
     assert found.degrees(reports).tolist() == [1, 2, 1, 1, 3]
 
 
-def test_nobody_is_asked_about_themselves():
+def test_nobody_is_asked_about_themselves_and_those_who_answered_are_read_alone():
     reports = blink(0.01, 40, ends="both").randomize(of_graph([], 40), SeededBits(1))
     assert all(user not in codes for user, codes in enumerate(lists_of(reports)))
     assert 700 < sum(map(len, lists_of(reports))) < 860  # nearly half of 40·39 pairs
+    found = certain()
+    reports = found.randomize(of_graph(LINKS, 5), SeededBits(0))
+    some = reports.answered_by(np.array([False, True, True, False, True]))
+    assert lists_of(some) == [[0], [], [1, 2, 3]]
+    assert found.degrees(some).tolist() == [2, 1, 3]
 
 
 @pytest.mark.parametrize("ends", ["one", "both"])
@@ -69,9 +69,6 @@ def test_words_used_do_not_depend_on_the_lists(ends):
     assert len(taken) == 1
 
 
-# What a link costs
-
-
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.7])
 @pytest.mark.parametrize("ends", ["one", "both"])
 def test_answers_and_degrees_of_both_ends_add_up_to_the_claim(ends, share):
@@ -89,9 +86,8 @@ def test_one_end_is_wrong_about_a_pair_more_rarely_than_both_ends_together():
     one, both = (blink(2.0, 50, ends=ends).flip for ends in ("one", "both"))
     # Where two answers disagree a coin decides: that is right half of the time.
     assert one < both**2 + both * (1 - both) == pytest.approx(both)
-
-
-# What is read back
+    marks = {blink(1.0, 5, **options).fingerprint for options in ({}, {"ends": "both"}, {"share": 0.2})}
+    assert len(marks) == 3
 
 
 def test_link_rr_has_the_same_interface_without_degrees():
@@ -102,14 +98,6 @@ def test_link_rr_has_the_same_interface_without_degrees():
     assert (found.ends, found.degree_variance) == ("one", 0.0)
     assert found.kept(np.arange(5)).tolist() == [1.0] * 5
     assert blink(4.0, 300).degree_variance == blink(4.0, 300).counted.variance > 0
-
-
-def test_reports_of_those_who_answered_are_read_alone():
-    found = certain()
-    reports = found.randomize(of_graph(LINKS, 5), SeededBits(0))
-    some = reports.answered_by(np.array([False, True, True, False, True]))
-    assert lists_of(some) == [[0], [], [1, 2, 3]]
-    assert found.degrees(some).tolist() == [2, 1, 3]
 
 
 @pytest.mark.parametrize("ends", ["one", "both"])
@@ -132,18 +120,15 @@ def test_a_report_without_its_one_degree_is_refused(lengths, codes):
         Reports(found, pointers, None, np.array(codes, dtype=np.uint8)).check()
 
 
-def test_estimates_are_those_of_the_lists_alone():
-    found = blink(1.0, 3)
-    decoded = found.estimate(found.possible_reports()).dense()
-    plain = mechanism("link-rr", epsilon=0.98, dims=3)
-    assert np.allclose(decoded, np.tile(plain.estimate(plain.possible_reports()).dense(), (3, 1)))
-
-
-def test_outcomes_are_named_in_the_order_of_their_counts():
+def test_outcomes_are_named_in_the_order_of_their_counts_and_decoded_by_the_lists_alone():
     found = blink(9.0, 3, share=0.5)
     likeliest = int(np.argmax(found.joint_counts([1, 0, 1])[0].astype(float)))
     assert found.describe_outcome(likeliest) == "links to 0, 2, degree 2"
     assert found.possible_reports().row(likeliest).codes.tolist() == [0, 2, 5]
+    found = blink(1.0, 3)
+    decoded = found.estimate(found.possible_reports()).dense()
+    plain = mechanism("link-rr", epsilon=0.98, dims=3)
+    assert np.allclose(decoded, np.tile(plain.estimate(plain.possible_reports()).dense(), (3, 1)))
 
 
 @pytest.mark.statistical
@@ -161,9 +146,6 @@ def test_lists_and_degrees_are_drawn_as_their_tables_say():
     assert (np.abs(seen - draws * shares) < 5.6 * np.sqrt(draws * shares * (1 - shares))).all()
 
 
-# What is refused
-
-
 @together(
     ("settings", "words"),
     [
@@ -176,11 +158,6 @@ def test_lists_and_degrees_are_drawn_as_their_tables_say():
 def test_settings_that_make_no_sense_are_refused(settings, words):
     with pytest.raises(InputError, match=words):
         mechanism(**{"name": "blink", "epsilon": 1.0, "dims": 5, **settings})
-
-
-def test_mechanisms_that_ask_others_have_other_fingerprints():
-    marks = {blink(1.0, 5, **options).fingerprint for options in ({}, {"ends": "both"}, {"share": 0.2})}
-    assert len(marks) == 3
 
 
 def test_a_hundred_thousand_users_are_served():

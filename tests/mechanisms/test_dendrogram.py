@@ -1,7 +1,5 @@
 """Dendrograms in compiled code: the same as those written out, and drawn with the probabilities that are written out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations

@@ -1,7 +1,5 @@
 """EDGERR and privHRG: what a curator publishes of a graph whose private links are drawn anew, and what that costs a link."""
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal
 from itertools import combinations, product
@@ -46,9 +44,6 @@ def same_graphs(found, links, others, seed=1):
 
 def ring(users):
     return [(user, (user + 1) % users) for user in range(users)]
-
-
-# What it costs
 
 
 @together("users", range(2, 12))
@@ -138,12 +133,11 @@ def test_the_budget_is_that_of_dendrogram_and_counts_together():
     assert "324 steps" in told and "tree_share = 0" in told
 
 
-def test_sensitivity_follows_from_private_users_alone():
+def test_sensitivity_follows_from_private_users_alone_and_public_links_make_another_mechanism():
     some = edgerr(2.0, 100, private_users=[1, 5, 7, 9])
     assert some.sensitivity == mechanism("privhrg", epsilon=2.0, dims=4).sensitivity
-
-
-# What is published
+    settings = [{}, {"public": [0, 1]}, {"private_users": [0, 1, 2]}, {"tau_split": 2.0}, {"sweeps": 3}]
+    assert len({edgerr(**more).fingerprint for more in settings}) == len(settings)
 
 
 @pytest.mark.parametrize("name", ["privhrg", "edgerr"])
@@ -163,17 +157,17 @@ def test_public_links_and_pairs_of_others_are_not_published_anew():
         assert all(b <= 4 for _, b in drawn) and not drawn & set(public)
 
 
-def test_links_that_are_neither_public_nor_private_change_nothing():
+def test_what_changes_nothing_that_is_published():
     found = edgerr(5.0, 8, private_users=[0, 1, 2, 3, 4])
     assert same_graphs(found, [(0, 1)], [(0, 1), (6, 7), (2, 5)])
-
-
-def test_the_list_of_the_larger_number_counts():
     found = edgerr(20.0, 3)
     larger = NeighbourLists(np.arange(3), np.array([0, 0, 0, 1]), np.array([0]))
     smaller = NeighbourLists(np.arange(3), np.array([0, 1, 1, 1]), np.array([2]))
     assert same_answers(found, larger, of_graph([(0, 2)], 3))
     assert same_answers(found, smaller, of_graph([], 3))
+    public = [(0, 1), (4, 5)]
+    control = edgerr(public=flat(public)).blind()
+    assert same_graphs(control, public, [*public, (2, 3), (3, 4), (0, 8)]) and control.epsilon == 0
 
 
 def test_the_same_words_publish_the_same():
@@ -183,12 +177,6 @@ def test_the_same_words_publish_the_same():
     for users in (1, 2, 3):
         few = mechanism("privhrg", epsilon=1.0, dims=users)
         assert few.randomize(of_graph([], users), SeededBits(0)).users == users
-
-
-def test_the_control_publishes_the_same_for_all_private_links():
-    public = [(0, 1), (4, 5)]
-    control = edgerr(public=flat(public)).blind()
-    assert same_graphs(control, public, [*public, (2, 3), (3, 4), (0, 8)]) and control.epsilon == 0
 
 
 @together("row", list(product([0, 1], repeat=3)))
@@ -230,9 +218,6 @@ def test_graphs_are_drawn_as_they_are_written_out(users, public, private_users, 
     assert distance < chi2.isf(1e-6, there.sum() - 1)
 
 
-# The walk
-
-
 def test_a_walk_that_rises_goes_on_and_one_that_does_not_has_settled():
     assert not settled([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
     assert settled([0.0, 8.0, 9.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0])
@@ -257,9 +242,6 @@ def test_how_long_it_walks_does_not_depend_on_private_links(private):
     found.randomize(of_graph(ring(30) + private, 30), random_bits)
     found.randomize(of_graph(ring(30), 30), expected)
     assert random_bits.taken == expected.taken
-
-
-# What is refused
 
 
 @together(
@@ -290,8 +272,3 @@ def test_what_cannot_be_enumerated_or_published_says_so():
         edgerr(dims=4).joint_counts(np.zeros(4))
     with pytest.raises(InputError, match="takes the lists of all 3 users"):
         edgerr(dims=3).randomize(of_graph([], 3, owners=[0, 2]))
-
-
-def test_other_public_links_are_another_mechanism():
-    settings = [{}, {"public": [0, 1]}, {"private_users": [0, 1, 2]}, {"tau_split": 2.0}, {"sweeps": 3}]
-    assert len({edgerr(**more).fingerprint for more in settings}) == len(settings)

@@ -1,7 +1,5 @@
 """Events of small probability by skipping: exact gaps, whatever the floats say, in time that grows with what happens."""
 
-from __future__ import annotations
-
 import math
 import time
 from decimal import Context, Decimal, localcontext
@@ -207,12 +205,6 @@ def test_time_and_words_grow_with_what_happens_and_not_with_the_events():
     assert random_bits.taken < 2_000
 
 
-def test_sums_of_gaps_never_overflow():
-    found = places(1 << 60, 1 << 4, SeededBits(1))
-    assert all(0 <= place < 1 << 60 for place in found)
-    assert found == sorted(found)
-
-
 # Geometric numbers: every boundary between two of them, what decides there, and how often each comes
 
 
@@ -286,6 +278,9 @@ def test_words_grow_with_the_hits_and_not_with_the_places():
     random_bits = CountedBits(3)
     found = hits(1 << 47, Fraction(1000, 1 << 47), random_bits)
     assert random_bits.taken < 3 * found.size
+    found = places(1 << 60, 1 << 4, SeededBits(1))
+    assert all(0 <= place < 1 << 60 for place in found)
+    assert found == sorted(found)
 
 
 @pytest.mark.statistical
@@ -375,14 +370,10 @@ def test_a_normal_takes_a_word_and_none_gives_an_infinite_one():
 
 
 @pytest.mark.statistical
-def test_normals_are_normal():
+def test_normals_are_normal_and_their_two_halves_uncorrelated():
     """Kolmogorov and Smirnov on 100,000 draws; false alarm 1e-6, seed fixed."""
     assert kstest(draw_normals(100_000, SeededBits(1)), norm.cdf).pvalue > 1e-6
-
-
-@pytest.mark.statistical
-def test_the_two_halves_of_the_normals_are_uncorrelated():
-    """z-test of the correlation of 50,000 pairs, and of their squares; false alarm 1e-6, seed fixed."""
+    # z-test of the correlation of 50,000 pairs, and of their squares; false alarm 1e-6, seed fixed.
     first, second = draw_normals(100_000, SeededBits(2)).reshape(2, -1)
     limit = norm.isf(1e-6 / 4) / math.sqrt(first.size)
     assert abs(np.corrcoef(first, second)[0, 1]) < limit

@@ -1,7 +1,5 @@
 """Feature mechanisms: unbiased over every whole report, m's rule, shares, ranges, and what a report looks like."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -91,22 +89,16 @@ def test_the_mean_of_drawn_estimates_is_the_row(name):
     check_drawn_mean(small(name, epsilon=4.0, dims=4), [0.0, 0.37, 0.71, 1.0], 20_000, 11)
 
 
-def test_hds_shrinks_towards_the_middle_by_the_documented_factor():
+def test_what_is_printed_is_biased_as_documented():
     found = small("hds", epsilon=2.0, dims=2, sampled=1, range=(-3, 5))
     width, power = half_width(2.0), math.exp(2.0)
     shrink = 0.5 * width * (power - 1) / (width * power + 1)
     assert not found.unbiased
     for row in grid_rows(found):
         assert exact_mean(found, row) == pytest.approx((1 + shrink * (row - 1)).tolist(), abs=1e-9)
-
-
-def test_featurerr_as_printed_is_biased_by_a_third_of_the_range():
     found = small("featurerr", dims=1)
     assert not found.unbiased
     assert exact_mean(found, np.array([1.0]))[0] == pytest.approx(1 - 0.36, abs=0.01)
-
-
-# m
 
 
 @together(
@@ -271,11 +263,14 @@ def test_shares_divide_the_budget():
     assert equal.answers[0].count == 3
 
 
-def test_no_share_means_a_blind_answer():
+def test_no_share_means_a_blind_answer_and_each_dimension_is_decoded_by_its_own_channel():
     found = small("featurerr", epsilon=2.0, dims=3, shares=[0, 1, 1], debiased=True)
     assert [channel.epsilon for channel in found.channels] == pytest.approx([0, 1, 1])
     assert found.channels[0].epsilon == 0.0
     assert not found.unbiased
+    found = small("featurerr", epsilon=3.0, dims=2, shares=[2, 1], bins=3, debiased=True)
+    for row in ([0.0, 1.0], [0.5, 0.5], [1.0, 0.0]):
+        assert exact_mean(found, np.array(row)) == pytest.approx(row, abs=1e-9)
 
 
 @pytest.mark.statistical
@@ -287,13 +282,10 @@ def test_every_dimension_is_answered_by_its_own_channel():
     assert 0.6 < codes[1] < 0.85
 
 
-def test_every_dimension_is_decoded_by_its_own_channel():
-    found = small("featurerr", epsilon=3.0, dims=2, shares=[2, 1], bins=3, debiased=True)
-    for row in ([0.0, 1.0], [0.5, 0.5], [1.0, 0.0]):
-        assert exact_mean(found, np.array(row)) == pytest.approx(row, abs=1e-9)
-
-
-def test_wrong_shares_are_refused():
+def test_budget_shares_weigh_importance_against_sensitivity_and_wrong_ones_are_refused():
+    assert budget_shares([3, 1], [0, 1], gamma=1.0).tolist() == [0.75, 0.25]
+    assert budget_shares([3, 1], [0, 1], gamma=0.0).tolist() == [1.0, 0.0]
+    assert budget_shares([3, 1], [0, 1]).tolist() == [0.8, 0.2]
     for shares in ([1, 2], [1, -1, 1], [0, 0, 0], [1, float("nan"), 1]):
         with pytest.raises(InputError, match="shares must be 3 numbers"):
             small("featurerr", dims=3, shares=shares)
@@ -307,15 +299,6 @@ def test_wrong_shares_are_refused():
             ([0, 0], [0, 0], 0.5, "not all shares may be 0"),
         ],
     )
-
-
-def test_budget_shares_weigh_importance_against_sensitivity():
-    assert budget_shares([3, 1], [0, 1], gamma=1.0).tolist() == [0.75, 0.25]
-    assert budget_shares([3, 1], [0, 1], gamma=0.0).tolist() == [1.0, 0.0]
-    assert budget_shares([3, 1], [0, 1]).tolist() == [0.8, 0.2]
-
-
-# The class itself
 
 
 def test_m_outside_the_dimensions_and_channels_for_some_of_them_are_refused():
@@ -364,13 +347,10 @@ def test_reports_about_some_values_decode_to_their_columns(shares):
     np.testing.assert_array_equal(part.estimate().dense(), reports.estimate().dense()[:, [0, 2]])
 
 
-def test_reports_about_some_values_leave_silent_users_out():
+def test_reports_about_some_values_leave_silent_users_out_and_need_all_values():
     made, who = mechanism("onebit", epsilon=4.0, dims=4, range=(0, 1)), np.array([True, False, True])
     reports = made.randomize(np.ones((3, 4)), SeededBits(1)).answered_by(who)
     np.testing.assert_array_equal(np.diff(made.only(reports, np.array([3])).estimate().indptr), who)
-
-
-def test_where_some_values_are_asked_reports_are_not_taken_apart():
     made = mechanism("multibit", epsilon=1.0, dims=4, range=(0, 1))
     with pytest.raises(InputError, match="asks for some of the values"):
         made.only(made.randomize(np.ones((3, 4)), SeededBits(1)), np.array([0]))

@@ -1,7 +1,5 @@
 """Labels by k-ary response and levels by the extended square wave."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product
@@ -39,9 +37,11 @@ def test_a_label_is_kept_with_the_documented_probability():
     )
 
 
-def test_one_code_a_label():
+def test_a_report_is_one_code():
     reports = mechanism("krr", epsilon=1.0, classes=300).randomize(np.arange(300), SeededBits(0))
     assert (reports.users, reports.codes.dtype, reports.dims) == (300, np.uint16, None)
+    reports = item(1.0, 1433, 18).randomize(np.zeros((3, 1433)), SeededBits(0))
+    assert (reports.codes.size, reports.codes.dtype, reports.dims) == (3, np.uint16, None)
 
 
 @pytest.mark.statistical
@@ -77,13 +77,11 @@ def test_a_symbol_is_one_whatever_holds_it(kind):
     check_counts_as(mechanism("krr", epsilon=1.0, classes=300), held.astype(kind), held, 0)
 
 
-@pytest.mark.parametrize(
-    "held", [[True, False], np.array([True, False]), np.array([True, False], dtype=object)]
-)
-def test_true_and_false_count_as_1_and_0(held):
+def test_true_and_false_count_as_1_and_0():
     krr = mechanism("krr", epsilon=20.0, classes=3)
-    assert krr.altered(held) == 0
-    assert krr.randomize(held).codes.tolist() == [1, 0]
+    for held in ([True, False], np.array([True, False]), np.array([True, False], dtype=object)):
+        assert krr.altered(held) == 0
+        assert krr.randomize(held).codes.tolist() == [1, 0]
 
 
 @together("held", [1, np.zeros((2, 1)), np.array([[0, 1]]), "abc"])
@@ -115,13 +113,10 @@ def test_a_level_may_be_answered_outside_the_scale():
     assert set(answered.ravel()) == {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}
 
 
-def test_levels_are_biased_towards_the_middle():
+def test_levels_are_biased_towards_the_middle_and_their_extremes_are_two_symbols():
     found = mechanism("esw", epsilon=1.0, levels=4)
     assert not found.unbiased
     assert 1 < exact_mean(found, 1)[0] < 2.5
-
-
-def test_extremes_are_two_symbols():
     found = mechanism("esw", epsilon=1.0, levels=4)
     assert set(found.extremes()) <= {1, 2, 3, 4}
     assert len(set(found.extremes())) == 2
@@ -165,23 +160,15 @@ def test_the_response_is_larger_than_the_claim_by_what_the_draw_saves():
     inner = found.channel.worst.ratio
     assert float(inner) == pytest.approx(1 + 10 * (math.e - 1), rel=1e-9)
     assert loss_ratio(found) == 1 + (inner - 1) / 10
-
-
-@pytest.mark.parametrize(("epsilon", "length"), [(1.0, 1), (0.5, 18), (3.0, 7)])
-def test_amplification_is_undone_by_the_draw(epsilon, length):
-    assert math.log(1 + (math.exp(amplified(epsilon, length)) - 1) / length) == pytest.approx(epsilon)
-
-
-def test_a_place_holds_its_item_or_its_own_blank():
     rows = np.array([[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]] * 2)
     # Words 0 and 1 give place 0 and place 1 of two.
     drawn = item().encode(rows, GivenWords([0, 0, 0, 1, 1, 1]))[0]
     assert drawn.tolist() == [1, 2, 4, 3, 5, 5]
 
 
-def test_a_report_is_one_code():
-    reports = item(1.0, 1433, 18).randomize(np.zeros((3, 1433)), SeededBits(0))
-    assert (reports.codes.size, reports.codes.dtype, reports.dims) == (3, np.uint16, None)
+@pytest.mark.parametrize(("epsilon", "length"), [(1.0, 1), (0.5, 18), (3.0, 7)])
+def test_amplification_is_undone_by_the_draw(epsilon, length):
+    assert math.log(1 + (math.exp(amplified(epsilon, length)) - 1) / length) == pytest.approx(epsilon)
 
 
 @pytest.mark.statistical

@@ -1,7 +1,5 @@
 """LapGraph: what a trusted curator publishes, how likely each graph is, and what it takes to draw one."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations, product
@@ -38,25 +36,12 @@ def sparse_graph(users, links, seed=0):
     return np.unique(drawn, axis=0)
 
 
-# What is published
-
-
-def test_with_a_large_budget_the_graph_itself_is_published():
+def test_with_a_large_budget_the_graph_itself_is_published_and_read_as_it_is():
     assert drawn_pairs(lapgraph(22.0, 4), [(1, 0), (3, 0), (3, 2)]) == [[1, 0], [3, 0], [3, 2]]
     assert drawn_pairs(lapgraph(1.0, 1), []) == []
     # As for link-rr: user 1 says that there is a link to 0, user 0 says nothing; and user 2 says nothing, user 0 does.
     lists = NeighbourLists(np.arange(3), np.array([0, 1, 2, 2]), np.array([2, 0]))
     assert published(lapgraph(22.0, 3).randomize(lists, SeededBits(0))).tolist() == [[1, 0]]
-
-
-def test_a_report_names_smaller_numbers_in_order():
-    reports = lapgraph(0.5, 30).randomize(of_graph(sparse_graph(30, 200), 30), SeededBits(1))
-    pairs = published(reports)
-    assert (pairs[:, 1] < pairs[:, 0]).all() and len(np.unique(pairs, axis=0)) == len(pairs) > 0
-    assert all((np.diff(reports.row(user).codes.astype(int)) > 0).all() for user in range(30))
-
-
-def test_the_server_reads_the_graph_as_it_is():
     found = lapgraph(22.0, 4)
     estimate = found.randomize(of_graph([(2, 0)], 4), SeededBits(0)).estimate()
     expected = np.zeros((4, 4))
@@ -65,24 +50,22 @@ def test_the_server_reads_the_graph_as_it_is():
     assert isinstance(found, LinkMechanism)
 
 
-def test_messages_give_the_published_graph_back():
+def test_a_report_names_smaller_numbers_in_order_and_messages_give_it_back():
+    reports = lapgraph(0.5, 30).randomize(of_graph(sparse_graph(30, 200), 30), SeededBits(1))
+    pairs = published(reports)
+    assert (pairs[:, 1] < pairs[:, 0]).all() and len(np.unique(pairs, axis=0)) == len(pairs) > 0
+    assert all((np.diff(reports.row(user).codes.astype(int)) > 0).all() for user in range(30))
     found = lapgraph(2.0, 300)
     reports = found.randomize(of_graph(sparse_graph(300, 900), 300), SeededBits(2))
     assert Reports.from_bytes(reports.to_bytes(), found) == reports
 
 
-def test_the_number_stays_between_none_and_all_pairs():
+def test_the_number_stays_between_none_and_all_pairs_and_the_control_does_not_look():
     sizes = {len(drawn_pairs(lapgraph(0.01, 4), [(1, 0)], seed)) for seed in range(100)}
     assert {0, 6} <= sizes <= set(range(7))
-
-
-def test_the_control_publishes_without_looking():
     control = lapgraph(1.0, 40).blind()
     assert drawn_pairs(control, []) == drawn_pairs(control, sparse_graph(40, 300))
     assert control.loss.terms == ()
-
-
-# How likely each graph is
 
 
 def noisy_cell(bit, ratio, reach):
@@ -179,9 +162,6 @@ def test_the_number_of_links_has_two_sided_geometric_noise():
     assert stats.chisquare(seen, shares * apart.size).pvalue > 1e-6
 
 
-# What it takes
-
-
 @pytest.mark.parametrize("epsilon", [0.1, 4.0, 20.0])
 def test_words_grow_with_the_links_and_not_with_the_pairs(epsilon):
     """100,000 users have 5·10^9 pairs."""
@@ -189,9 +169,6 @@ def test_words_grow_with_the_links_and_not_with_the_pairs(epsilon):
     reports = lapgraph(epsilon, 100_000).randomize(of_graph(pairs, 100_000), random_bits)
     assert abs(reports.codes.size - len(pairs)) < 30 / (0.1 * epsilon)
     assert random_bits.taken < 20 * len(pairs)
-
-
-# What is claimed
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
@@ -221,9 +198,6 @@ def test_a_curator_without_everybody_s_list_is_refused(owners):
     lists = NeighbourLists(np.array(owners), np.zeros(len(owners) + 1, dtype=int), np.zeros(0, dtype=int))
     with pytest.raises(InputError, match="lists of all 3 users"):
         lapgraph(1.0, 3).randomize(lists)
-
-
-# Whom one has to trust
 
 
 def test_every_mechanism_is_registered_with_the_trust_that_it_takes():

@@ -1,7 +1,5 @@
 """Links by randomized response: every pair once, exact draws, words that do not depend on the lists."""
 
-from __future__ import annotations
-
 import zlib
 from itertools import combinations
 
@@ -41,9 +39,6 @@ def test_of_two_users_the_one_with_the_larger_number_answers():
     some = of_graph(LINKS, 5, [4, 1])
     assert lists_of(found.randomize(some, SeededBits(0))) == [[1, 2, 3], [0]]
     assert (found.count(some), found.count(of_graph([], 5)), found.altered(of_graph(LINKS, 5))) == (2, 5, 0)
-
-
-def test_nothing_is_drawn_for_pairs_that_others_answer():
     reports = link_rr(0.01, 40).randomize(of_graph([], 40), SeededBits(1))
     assert all(all(code < user for code in codes) for user, codes in enumerate(lists_of(reports)))
     assert 300 < reports.codes.size < 480  # nearly half of 780 pairs
@@ -78,15 +73,16 @@ def test_the_mean_of_an_estimate_is_the_list(row):
     assert exact_mean(link_rr(0.7, 3), row) == pytest.approx(row, abs=1e-9)
 
 
-def test_outcomes_are_named_in_the_order_of_their_counts():
+def test_outcomes_are_named_in_the_order_of_their_counts_where_they_are_few():
     found = link_rr(3.0, 3)
     likeliest = int(np.argmax(found.joint_counts([1, 0, 1])[0].astype(float)))
     assert found.describe_outcome(likeliest) == "links to 0, 2"
     assert found.possible_reports().row(likeliest).codes.tolist() == [0, 2]
     assert found.describe_outcome(0) == "no links"
-
-
-# The draw
+    found = link_rr(1.0, 40)
+    for attempt in (found.possible_reports, lambda: found.joint_counts(np.zeros(40))):
+        with pytest.raises(InputError, match="too many different reports to enumerate"):
+            attempt()
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
@@ -141,9 +137,6 @@ def test_the_control_does_not_look_at_the_lists():
     assert 850 < control.randomize(none, SeededBits(1)).codes.size < 1150
 
 
-# What is refused, and what is answered as something else
-
-
 @together(
     ("value", "link"),
     [(0.5, 1), (7, 1), (np.inf, 1), (True, 1), (-1, 0), (np.nan, 0), (-np.inf, 0), (None, 0), ("a", 0)],
@@ -161,39 +154,23 @@ def test_numbers_of_nobody_are_passed_over(nobody):
     assert same_answers(link_rr(2.0, 5), held, like)
 
 
-def test_too_many_users_are_not_enumerated():
-    found = link_rr(1.0, 40)
-    for attempt in (found.possible_reports, lambda: found.joint_counts(np.zeros(40))):
-        with pytest.raises(InputError, match="too many different reports to enumerate"):
-            attempt()
-
-
-# Messages
-
-
-def test_empty_reports_travel_too():
-    found = link_rr(20.0, 300)
-    reports = found.randomize(np.zeros((5, 300)), SeededBits(0))
-    assert reports.codes.size == 0 and reports.codes.dtype == np.uint16
-    assert Reports.from_bytes(reports.to_bytes(), found) == reports
-    assert Reports.from_json(reports.to_json(), found) == reports
-
-
-def test_a_list_must_ascend_and_the_next_may_start_again():
+def test_a_message_says_lengths_and_lists_ascend():
+    """Else a header could promise any number of users without a report."""
+    found = link_rr(1.0, 3)
+    message = HEADER.pack(b"GVRP", 2, EVEN, 1, 0, 10**15, 0, 3, 0, bytes.fromhex(found.fingerprint))
+    with pytest.raises(MessageError, match="must say how long each report is"):
+        Reports.from_bytes(message + CHECKSUM.pack(zlib.crc32(message)), found)
     found = link_rr(1.0, 3)
     Reports(found, np.array([0, 0, 2, 2, 3, 3]), None, np.array([1, 2, 0], dtype=np.uint8)).check()
     for codes in ([2, 1], [1, 1]):
         reports = Reports(found, np.array([0, 0, 2]), None, np.array(codes, dtype=np.uint8))
         with pytest.raises(MessageError, match="ascending and different"):
             Reports.from_bytes(reports.to_bytes(), found)
-
-
-def test_a_message_that_leaves_the_lengths_out_is_refused():
-    """Else a header could promise any number of users without a report."""
-    found = link_rr(1.0, 3)
-    message = HEADER.pack(b"GVRP", 2, EVEN, 1, 0, 10**15, 0, 3, 0, bytes.fromhex(found.fingerprint))
-    with pytest.raises(MessageError, match="must say how long each report is"):
-        Reports.from_bytes(message + CHECKSUM.pack(zlib.crc32(message)), found)
+    found = link_rr(20.0, 300)
+    reports = found.randomize(np.zeros((5, 300)), SeededBits(0))
+    assert reports.codes.size == 0 and reports.codes.dtype == np.uint16
+    assert Reports.from_bytes(reports.to_bytes(), found) == reports
+    assert Reports.from_json(reports.to_json(), found) == reports
 
 
 @together("nobody", [-1, 9, 0.5, np.nan, np.inf, 1e300, None, "one"])

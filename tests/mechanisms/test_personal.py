@@ -1,7 +1,5 @@
 """PPGNN's personalized mechanism: what is sealed, what is estimated, what is claimed for whom."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 
@@ -59,16 +57,13 @@ def test_losses_are_those_of_enumerated_reports(epsilon, dims, more):
         assert not loss.exceeds(found.budgets[max(one, other) - 1])
 
 
-def test_the_level_leaks_more_than_its_own_answer():
+def test_a_level_leaks_more_than_its_own_answer_and_rows_get_what_its_budget_leaves():
     found = sealed()
     assert found.budgets == BUDGETS
     assert found.level_channel.epsilon <= 0.05
     assert found.level_loss.epsilon == pytest.approx(3.0758, abs=1e-4)
     assert found.level_loss.epsilon < found.loss.epsilon <= 4.0
     assert found.holds
-
-
-def test_a_level_s_rows_get_what_its_budget_leaves():
     found = sealed()
     for level, budget in enumerate(BUDGETS, 1):
         assert found.feature_loss(level).epsilon == pytest.approx(budget - 0.05, rel=1e-9)
@@ -86,12 +81,15 @@ def test_the_claim_of_two_inputs_is_the_larger_budget():
     assert (strictest_budget(found), found.claim.epsilon) == (0.5, 4.0)
 
 
-def test_as_printed_rows_are_protected_and_the_level_is_not():
+def test_as_printed_rows_are_protected_and_unbiased_and_the_level_is_not():
     found = sealed(1.0, name="ppm-printed")
     assert found.level_loss.terms is None
     assert not found.holds
     for level, budget in enumerate(found.budgets, 1):
         assert found.feature_loss(level).epsilon == pytest.approx(0.9 * budget, rel=1e-9)
+    found = sealed(1.0, 3, "ppm-printed")
+    for level in range(1, 5):
+        assert exact_mean(found, np.array([0.0, 1.0, 0.0, level])) == pytest.approx([0, 1, 0], abs=1e-9)
 
 
 def test_the_control_hides_rows_and_still_answers_levels():
@@ -100,9 +98,6 @@ def test_the_control_hides_rows_and_still_answers_levels():
     assert (control.loss.terms, control.holds, control.largest) == ((), True, found.largest)
     assert control.level_loss.epsilon == pytest.approx(0.1, rel=1e-9)
     assert control.level_channel == found.level_channel
-
-
-# Reports.
 
 
 @pytest.mark.parametrize("name", ["ppm", "ppm-printed"])
@@ -215,12 +210,6 @@ def test_for_a_known_level_the_estimate_is_biased_and_says_so():
     assert not found.settled().unbiased
 
 
-def test_as_printed_every_level_is_unbiased():
-    found = sealed(1.0, 3, "ppm-printed")
-    for level in range(1, 5):
-        assert exact_mean(found, np.array([0.0, 1.0, 0.0, level])) == pytest.approx([0, 1, 0], abs=1e-9)
-
-
 def test_no_estimate_is_larger_than_the_largest():
     found = sealed(1.0, 20)
     for shares in (np.eye(4)[0], np.eye(4)[3], None):
@@ -231,9 +220,6 @@ def test_no_estimate_is_larger_than_the_largest():
     drawn = found.settled().estimate(found.randomize(private, SeededBits(2)))
     length = np.sqrt((drawn.values**2).sum() / 20_000)
     assert length == pytest.approx(found.spread * np.sqrt(found.shape.length), rel=0.02)
-
-
-# Families inside.
 
 
 def test_laplace_inside_works_as_printed_and_is_refused_sealed():

@@ -34,9 +34,6 @@ def two_levels(strict=1.0, loose=3.0):
     return of_ways(tuple((Way(1, onebit(epsilon)), Way(2, onebit(epsilon))) for epsilon in (strict, loose)))
 
 
-# What answers.
-
-
 @pytest.fixture(params=[True, False], ids=["binary", "rounded"])
 def side_by_side(request):
     ways = ((Way(1, STRICT), Way(2, STRICT)), (Way(1, LOOSE, 2), Way(2, LOOSE, 2)))
@@ -75,35 +72,23 @@ def test_other_alphabets_stand_side_by_side():
     assert set(codes.reshape(-1, 2)[:, 0].tolist()) <= {2, 3, 4}
 
 
-# Randomized levels.
-
-
 @pytest.fixture(scope="module")
 def sealed():
     return mechanism("ppm", epsilon=1.0, dims=4, range=(0, 1), levels=LEVELS, gamma=0.5)
 
 
-def test_each_level_is_randomized_as_the_channel_has_it(sealed):
+def test_each_level_is_randomized_as_the_channel_has_it_and_posteriors_follow_bayes(sealed):
     channel = esw(0.5, LEVELS)
     expected = [[count / TOTAL for count in channel.row(level)] for level in range(LEVELS)]
     assert sealed.transition == pytest.approx(np.array(expected), rel=1e-12)
-
-
-def test_what_lies_beyond_the_levels_counts_as_the_nearest(sealed):
     outputs = sealed.level_channel.outputs
     assert outputs.min() < 1 and outputs.max() > LEVELS
     assert sealed.clamped.tolist() == [int(min(max(output, 1), LEVELS)) for output in outputs]
     first = sealed.transition[:, outputs <= 1].sum(axis=1)
     assert sealed.clamped_transition()[:, 0] == pytest.approx(first)
-
-
-def test_posteriors_follow_bayes(sealed):
     shares = np.array([0.5, 0.3, 0.2])
     joint = shares[:, None] * sealed.transition
     assert sealed.posterior(shares) == pytest.approx((joint / joint.sum(axis=0)).T)
-
-
-# Decoding.
 
 
 def test_a_sign_counts_by_the_mean_response_of_the_levels():
@@ -112,9 +97,6 @@ def test_a_sign_counts_by_the_mean_response_of_the_levels():
     assert table[0] == pytest.approx([-SIZE / response, SIZE / response, 0.0])
     assert table[1] == pytest.approx(table[0] / 2)
     assert two_levels().decoding([0, 1])[0, 1] == pytest.approx(SIZE / math.tanh(1.5))
-
-
-def test_codes_that_no_way_has_add_nothing():
     table = of_ways(((Way(1, onebit(1.0)), Way(1, onebit(1.0), 2)),) * 2).decoding(EQUAL)
     assert table[0, 2:].tolist() == [0.0, 0.0, 0.0] and table[1, :2].tolist() == [0.0, 0.0]
 
@@ -133,8 +115,6 @@ def test_the_largest_variance_is_found_between_the_inputs(squares, largest):
     assert largest_variance(np.array([-1.0, 1.0]), np.array(squares)) == pytest.approx(largest)
 
 
-# What reports look like.
-
 # Both levels answer as many values beside each of three randomized levels.
 BLANK = 2
 FORM = tuple((Way(1, channel), Way(1, channel), Way(2, channel)) for channel in (onebit(1.0), onebit(2.0)))
@@ -148,11 +128,15 @@ def sent(codes, dims=4):
     return drawn
 
 
-def test_as_many_answers_as_the_level_says_pass():
+def test_as_many_answers_as_the_level_says_pass_with_the_level_at_the_end():
     for codes in ([0, BLANK, 0], [BLANK, 1, 1], [0, 1, 2]):
         sent(codes).check()
     # Where all values are named, dimensions count up.
     assert sent([0, 1, 2], dims=2).estimate().indices.tolist() == [0, 1] * USERS
+    reports = sent([0, BLANK, 1])
+    reports.dims[-3:] = [0, 1, 3]
+    with pytest.raises(MessageError, match="must end with its level, at place 4"):
+        reports.check()
 
 
 @together(
@@ -183,16 +167,6 @@ def test_codes_of_levels_and_of_values_have_ends_of_their_own(channel, ways, qua
         reports.check()
 
 
-def test_a_level_in_another_place_is_refused():
-    reports = sent([0, BLANK, 1])
-    reports.dims[-3:] = [0, 1, 3]
-    with pytest.raises(MessageError, match="must end with its level, at place 4"):
-        reports.check()
-
-
-# What they reveal.
-
-
 def losses(quarters=((1, 3), (3, 1)), counts=(1, 1)):
     ways = tuple(tuple(Way(count, onebit(epsilon)) for count in counts) for epsilon in (1.0, 2.0))
     return of_ways(ways, quarters)
@@ -205,12 +179,9 @@ def test_rows_of_one_level_are_told_apart_by_their_answers_alone():
         assert loss.epsilon == pytest.approx(count * level, rel=1e-9)
 
 
-def test_two_levels_are_told_apart_by_the_level_s_answer_too():
+def test_levels_are_told_apart_by_the_level_s_answer_too():
     answer = max(
         Fraction(often, rarely) for often, rarely in zip(onebit(2.0).row(1), onebit(1.0).row(0), strict=True)
     )
     assert losses().pair_loss(2, 1).epsilon == pytest.approx(math.log(3 * answer), rel=1e-9)
-
-
-def test_a_level_that_alone_gives_some_randomized_level_is_not_protected():
     assert losses(((0, 4), (3, 1))).pair_loss(2, 1, True).terms is None

@@ -1,7 +1,5 @@
 """PrivUnitG: its closed form against independent computations, unbiased, its error, its control."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -128,13 +126,6 @@ def test_the_error_is_convex_in_the_threshold(epsilon, dims, threshold):
     assert left + right >= 2 * middle * (1 - 1e-12)
 
 
-def test_the_error_factor_is_that_of_the_cap():
-    cap = best_cap(2.0, 40)
-    assert 40 / cap.gain**2 + cap.threshold / cap.gain == pytest.approx(
-        error_factor(cap.threshold, 2.0, 40), rel=1e-9
-    )
-
-
 # Estimates
 
 
@@ -256,9 +247,6 @@ def test_reports_in_several_blocks_are_those_of_one_user_after_the_other():
     assert found.randomize(rows, SeededBits(3)) == Reports.join(one_by_one)
 
 
-# The control
-
-
 @pytest.mark.statistical
 def test_the_control_is_flat_along_every_axis():
     """Kolmogorov and Smirnov on 20,000 sums along the direction that it uses, and on one axis; false alarm 1e-6."""
@@ -281,19 +269,17 @@ def test_the_shape_is_not_that_of_tables_and_the_control_keeps_it():
     assert len(reports.to_bytes()) == 68 + 3 * 7 * 2
 
 
-# The face that all mechanisms share
-
-
-def test_extremes_are_opposite_ends_of_the_ball():
+def test_extremes_and_the_largest_estimate_are_ends():
     assert [row.tolist() for row in privunit(1.0, 2, PublicBall(3.0, 0.5)).extremes()] == [
         [3.5, 0.5],
         [-2.5, 0.5],
     ]
-
-
-def test_the_largest_estimate_is_the_end_of_the_grid():
     found = unit(2.0, 5, 2.0)
     assert found.largest == pytest.approx(32 * 2.0 / found.cap.gain)
+    cap = best_cap(2.0, 40)
+    assert 40 / cap.gain**2 + cap.threshold / cap.gain == pytest.approx(
+        error_factor(cap.threshold, 2.0, 40), rel=1e-9
+    )
 
 
 @pytest.mark.statistical

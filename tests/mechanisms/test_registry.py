@@ -1,7 +1,5 @@
 """The registry: names, settings, and errors that say what was wrong, what was expected and what to do."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 from functools import partial
@@ -118,9 +116,6 @@ def test_how_many_are_sampled(epsilon, rate, expected):
     assert sampled_count(epsilon, 30, rate) == expected
 
 
-# Adding one's own
-
-
 @pytest.fixture
 def forget():
     """Names to unregister after the test."""
@@ -221,38 +216,31 @@ def test_a_name_makes_no_class_the_packages_own(module):
     assert not is_own(_made(borrowed))
 
 
-def test_a_method_that_was_replaced_is_not(monkeypatch):
+@together(
+    ("owner", "name", "value"),
+    [
+        (FeatureMechanism, "randomize", lambda self, private, words=None: None),
+        (FeatureMechanism.encode, "__code__", (lambda self, values, channel, words: 0).__code__),
+        (FeatureMechanism, "__getattribute__", object.__getattribute__),
+    ],
+)
+def test_what_was_replaced_or_added_is_not(owner, name, value):
     built = _made()
-    monkeypatch.setattr(FeatureMechanism, "randomize", lambda self, private, words=None: None)
-    assert not is_own(built)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, value, raising=False)
+        assert not is_own(built)
+        assert not is_own(_made())
 
 
-def test_code_that_was_replaced_is_not(monkeypatch):
-    monkeypatch.setattr(
-        FeatureMechanism.encode, "__code__", (lambda self, values, channel, words: 0).__code__
-    )
-    assert not is_own(_made())
-
-
-def test_a_member_that_was_added_is_not(monkeypatch):
-    monkeypatch.setattr(FeatureMechanism, "__getattribute__", object.__getattribute__, raising=False)
-    assert not is_own(_made())
-
-
-def test_an_attribute_before_a_method_is_not():
+def test_an_attribute_before_a_method_and_parts_from_outside_are_not():
     built = _made()
     object.__setattr__(built, "randomize", lambda private, words=None: None)
     assert not is_own(built)
 
-
-def test_parts_from_outside_are_not():
     class Elsewhere(PublicRange):
         pass
 
     assert not is_own(_made(public=Elsewhere(0, 1)))
-
-
-def test_builders_are_told_by_identity():
     build = entry("multibit").build
     assert not is_own_builder(partial(build))
     assert not is_own_builder(_made)

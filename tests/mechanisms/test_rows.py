@@ -1,7 +1,5 @@
 """Rows: dense arrays and sparse matrices behind one face, public ranges and balls, what is refused and what is altered."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import combinations
@@ -112,9 +110,12 @@ def test_a_number_beyond_double_precision_is_infinite(build):
     assert rows.outside(UNIT).sum() == rows.outside_ball(PublicBall(1.0)).sum() == 1
 
 
-def test_blocks_hold_every_user_once_and_stay_small():
+def test_blocks_hold_every_user_once_stay_small_and_are_all_counted():
     assert Rows(np.zeros((10, 3)), 3).blocks(size=7) == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
     assert Rows(np.zeros((2, 9)), 9).blocks(size=4) == [(0, 1), (1, 2)]  # a row is a block at least
+    rows = np.zeros((5, 1 << 17))
+    rows[[0, 3, 4], 7] = 9.0
+    assert Rows(rows, 1 << 17).outside(UNIT).sum() == 3
 
 
 @BUILDS
@@ -123,9 +124,6 @@ def test_no_users_are_fine(build):
     assert rows.outside(UNIT).sum() == rows.outside_ball(PublicBall(1.0)).sum() == 0
     assert rows.blocks() == []
     assert rows.take(np.zeros((0, 2), dtype=np.int32)).shape == (0, 2)
-
-
-# Refusing
 
 
 def test_what_are_no_rows_is_refused():
@@ -185,12 +183,6 @@ def test_rows_with_what_is_no_number_are_counted():
     rows = Rows([[0.0, 1.0], [None, 0.5], ["a", 0.5], [0.25, 0.5]], 2)
     assert rows.outside(UNIT).sum() == 2
     assert rows.outside_ball(PublicBall(2.0)).sum() == 2
-
-
-def test_rows_are_counted_over_all_blocks():
-    rows = np.zeros((5, 1 << 17))
-    rows[[0, 3, 4], 7] = 9.0
-    assert Rows(rows, 1 << 17).outside(UNIT).sum() == 3
 
 
 @given(
@@ -301,23 +293,20 @@ def test_infinity_is_far_out_in_its_own_direction(row, direction):
     assert largest[0, 0] > largest[0, 1]
 
 
-def test_the_ball_of_a_range_just_holds_its_corners():
+def test_the_ball_of_a_range_just_holds_its_corners_and_what_single_precision_rounds():
     ball = PublicBall.around(PublicRange(2.0, 6.0), 9)
     assert (ball.radius, ball.centre) == (6.0, 4.0)
     assert ball.polar(np.full((1, 9), 6.0))[0] == pytest.approx([1.0])
+    rows = np.random.default_rng(0).normal(size=(200, 7))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    assert (np.linalg.norm(rows.astype(float), axis=1) > 1).any()
+    assert Rows(rows, 7).outside_ball(PublicBall(1.0)).sum() == 0
 
 
 @BUILDS
 def test_rows_outside_the_ball_are_counted(build):
     rows = [[3.0, 4.0], [3.0, 4.1], [0.0, 0.0], [9.0, 0.0], [0.0, np.nan], [np.inf, 0.0], [0.0, -np.inf]]
     assert Rows(build(np.array(rows)), 2).outside_ball(PublicBall(5.0)).sum() == 5
-
-
-def test_rounding_to_single_precision_is_not_outside():
-    rows = np.random.default_rng(0).normal(size=(200, 7))
-    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    assert (np.linalg.norm(rows.astype(float), axis=1) > 1).any()
-    assert Rows(rows, 7).outside_ball(PublicBall(1.0)).sum() == 0
 
 
 def test_a_radius_must_be_positive_and_a_centre_a_number():
@@ -392,12 +381,9 @@ def test_rounding_takes_one_word_a_value_and_keeps_the_shape():
     assert random_bits.words == []
 
 
-def test_values_declared_binary_count_by_their_sign():
+def test_binary_values_count_by_their_sign_and_bins_hold_their_upper_edges():
     values = np.array([-1.0, -0.999, -0.0, 0.0, 5e-324, 0.5, 1.0])
     assert binary_symbols(values).tolist() == [0, 0, 0, 0, 1, 1, 1]
-
-
-def test_bins_hold_their_upper_edges():
     edges = np.array([-1.0, -0.5, -0.25, 0.0, 0.001, 0.5, 0.501, 1.0])
     assert upper_bins(edges, 4).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
 
@@ -407,9 +393,6 @@ def test_a_bin_lies_around_its_value(value, bins):
     chosen = int(upper_bins(np.array([value]), bins)[0])
     place = (value + 1) / 2 * bins
     assert chosen - 1e-9 <= place <= chosen + 1 + 1e-9
-
-
-# Which dimensions
 
 
 @given(st.integers(0, 8), st.integers(1, 12), st.data())

@@ -1,7 +1,5 @@
 """Sketches of rows: the hash, lengths, odd values, what is refused, and what privunit makes of them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -49,17 +47,11 @@ def by_hand(inputs, size, seed):
     return places, signs
 
 
-# The hash
-
-
 def test_places_and_signs_are_those_of_printed_outputs():
     found = sketch()
     # The two highest bits of E2…, 6E…, 06…, F8… and 1B…; the lowest bits of …AF, …F4, …4F, …EC and …9B.
     assert found.places.tolist() == [3, 1, 0, 3, 0]
     assert found.signs.tolist() == [-1, 1, -1, 1, -1]
-
-
-def test_the_numbers_that_are_hashed_to_are_those_of_splitmix64():
     assert [int(each) for each in sketch()._hashes] == OUTPUTS
 
 
@@ -70,9 +62,6 @@ def test_places_and_signs_follow_the_formula(inputs, size, seed):
     places, signs = by_hand(inputs, size, seed)
     found = sketch(inputs, size, seed)
     assert (found.places.tolist(), found.signs.tolist()) == (places, signs)
-
-
-# Rows
 
 
 @pytest.mark.parametrize(
@@ -107,9 +96,13 @@ def test_every_row_has_length_one_or_is_zero(inputs, size, seed):
     np.testing.assert_allclose(lengths[~zero], 1.0, rtol=1e-14)
 
 
-def test_values_that_cancel_leave_zero():
+def test_values_that_cancel_leave_zero_and_rows_are_not_changed():
     # Values 0 and 3 fall on one number with opposite signs.
     assert sketch().of(np.array([[0.7, 0, 0, 0.7, 0]])).tolist() == [[0.0] * 4]
+    rows = np.array([[0.5, math.nan, 2.0, 0.0, 1.0]])
+    before = rows.copy()
+    sketch().of(rows)
+    np.testing.assert_array_equal(rows, before)
 
 
 @together(
@@ -137,13 +130,6 @@ def test_nothing_overflows_however_wide_the_range_is(public):
     assert found[1].tolist() == [0.0, 0.0]
 
 
-def test_rows_are_not_changed():
-    rows = np.array([[0.5, math.nan, 2.0, 0.0, 1.0]])
-    before = rows.copy()
-    sketch().of(rows)
-    np.testing.assert_array_equal(rows, before)
-
-
 @pytest.mark.parametrize("size", [3, 11, 12])
 def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
     random = np.random.default_rng(size)
@@ -154,9 +140,6 @@ def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
     ratios = of_sketches / of_rows
     np.testing.assert_allclose(ratios, np.broadcast_to(ratios[:, :1], ratios.shape), rtol=1e-9)
     assert (ratios > 0).all()
-
-
-# What is refused
 
 
 @together(
@@ -191,24 +174,18 @@ def test_the_centre_is_zero_where_the_range_has_it_and_else_the_low_end():
     assert centres == [0.0, 0.0, 2.0, -3.0]
 
 
-# Within the mechanism
-
-
 def hashed(epsilon=2.0, **more):
     return mechanism("privunit", **{"epsilon": epsilon, "dims": 4, "inputs": 5, "range": (0, 1), **more})
 
 
-def test_epsilon_is_that_of_the_numbers_that_are_reported_whatever_the_seed():
-    alone = mechanism("privunit", epsilon=2.0, dims=4, radius=1.0)
-    for seed in range(5):
-        assert (hashed(hash_seed=seed).epsilon, hashed().cap) == (alone.epsilon, alone.cap)
-
-
-def test_what_is_hashed_otherwise_has_another_fingerprint_and_what_is_written_otherwise_has_not():
+def test_what_is_hashed_otherwise_has_another_fingerprint_and_the_same_epsilon():
     for change in ({"hash_seed": 1}, {"centre": 0.5}, {"range": (0, 2)}, {"inputs": 6}):
         assert hashed(**change).fingerprint != hashed().fingerprint, change
     for centre in (0, np.int64(0), np.float32(0), None):
         assert hashed(centre=centre).fingerprint == hashed(centre=0.0).fingerprint, centre
+    alone = mechanism("privunit", epsilon=2.0, dims=4, radius=1.0)
+    for seed in range(5):
+        assert (hashed(hash_seed=seed).epsilon, hashed().cap) == (alone.epsilon, alone.cap)
 
 
 @pytest.mark.statistical
@@ -225,9 +202,13 @@ def test_estimates_are_those_of_the_sketch_on_average():
     assert (np.abs(estimates.mean(axis=0) - expected) < norm.isf(1e-6 / 8) * errors).all()
 
 
-def test_a_blind_answer_does_not_look_at_the_row():
+def test_a_blind_answer_does_not_look_and_extremes_are_told_apart_as_well_as_any():
     blind, rows = hashed().blind(), np.random.default_rng(0).random((50, 5))
     assert blind.epsilon == 0 and same_answers(blind, rows, rows[::-1])
+    # Their sketches are opposite where the centre is the middle.
+    found = hashed(centre=0.5)
+    first, second = found.sketch.of(np.stack(found.extremes()))
+    assert first.tolist() == (-second).tolist()
 
 
 def test_sparse_rows_answer_like_dense_ones_and_explicit_zeros_like_none():
@@ -251,10 +232,3 @@ def test_values_outside_the_range_are_counted_and_rows_of_another_length_are_ref
     assert hashed().altered(rows) == 2
     with pytest.raises(InputError, match="rows must be users x 5 values"):
         hashed().randomize(np.zeros((2, 4)), SeededBits(0))
-
-
-def test_the_extremes_are_told_apart_as_well_as_any():
-    """Their sketches are opposite where the centre is the middle."""
-    found = hashed(centre=0.5)
-    first, second = found.sketch.of(np.stack(found.extremes()))
-    assert first.tolist() == (-second).tolist()

@@ -1,7 +1,5 @@
 """Dendrograms of a few users, written out: their number, their likelihoods, and what a step must leave as it is."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations
@@ -77,13 +75,10 @@ def test_there_are_as_many_dendrograms_as_rooted_binary_trees(users, count):
     assert len({shape(tree) for tree in trees}) == len(trees) == count
 
 
-def test_every_pair_belongs_to_one_inner_node():
+def test_every_pair_belongs_to_one_inner_node_with_its_likeliest_probability():
     for tree in dendrograms(4):
         pairs = [pair for node in inner_nodes(tree) for pair in between(node)]
         assert sorted(pairs) == sorted(EVERYTHING)
-
-
-def test_the_likelihood_is_that_of_the_likeliest_probabilities():
     tree, linked = ((0, 1), (2, 3)), frozenset({(0, 1), (0, 2)})
     # One of four pairs between the two halves, the one of the first half, none of the second.
     assert float(log_likelihood(tree, linked, EVERYTHING)) == pytest.approx(
@@ -151,8 +146,5 @@ def test_what_may_be_drawn_has_all_the_probability_and_nothing_else():
     assert sum(sketches.published(frozenset({(0, 3)}), sorted(EVERYTHING))) == 1
     assert sketches.domain == {(0, 3), (1, 3)}
     assert sketches.published(frozenset(), [(0, 1), (2, 3)])[1:] == [0, 0, 0]
-
-
-def test_too_many_users_are_refused():
     with pytest.raises(InputError, match="6 users have too many dendrograms"):
         Sketches(6, frozenset(), frozenset(), 0.0, Fraction(1, 2), (0.0, 0.0))

@@ -40,10 +40,17 @@ class WatchfulWords(SeededBits):
         return super().take(count)
 
 
-def test_answers_are_the_mechanism_s_reports():
+def test_answers_are_the_mechanism_s_reports_and_norms_are_computed_before():
     rows = np.eye(3)
     reports = answer(FEATURES, rows, Ledger(3, 1.0), SeededBits(1))
     assert reports == FEATURES.build().randomize(rows, SeededBits(1))
+    ledger = Ledger(2, 1.0)
+    reports = answer(NORMS, [[3.0, 4.0], [0.0, 1.0]], ledger, SeededBits(1))
+    assert reports == NORMS.build().randomize([[5.0], [1.0]], SeededBits(1))
+    assert [charge.of for charge in ledger.charges] == ["norm"]
+    assert ledger.total("features").epsilon == 1.0
+    seeing, blind = (answer(LABELS, [0, 1], Ledger(2, 1.0), SeededBits(0), blind=b) for b in (False, True))
+    assert seeing == blind
 
 
 def test_a_plan_is_booked_before_the_first_word_is_drawn_and_none_is_for_an_overdraft():
@@ -131,19 +138,6 @@ def test_the_control_is_charged_alike_and_knows_no_feature(plan, users):
     assert ledgers[0].spent.sum() == 3.0 and ledgers[0].total("features").epsilon == 1.0
 
 
-def test_the_control_answers_labels_as_everybody():
-    seeing, blind = (answer(LABELS, [0, 1], Ledger(2, 1.0), SeededBits(0), blind=b) for b in (False, True))
-    assert seeing == blind
-
-
-def test_norms_are_computed_before_they_are_reported_and_booked_as_such():
-    ledger = Ledger(2, 1.0)
-    reports = answer(NORMS, [[3.0, 4.0], [0.0, 1.0]], ledger, SeededBits(1))
-    assert reports == NORMS.build().randomize([[5.0], [1.0]], SeededBits(1))
-    assert [charge.of for charge in ledger.charges] == ["norm"]
-    assert ledger.total("features").epsilon == 1.0
-
-
 @together(
     ("plan", "rows", "count"),
     [
@@ -166,7 +160,7 @@ def test_the_owner_is_told_how_many_do_not_fit(plan, rows, count):
 # A curator's mechanism
 
 
-def test_no_user_answers_a_curator_s_mechanism_and_nobody_is_charged():
+def test_no_user_answers_a_curator_s_mechanism_and_a_curator_s_charges_everybody():
     ledger = Ledger(4, 1.0)
     with pytest.raises(PrivacyError, match="lapgraph is a curator's mechanism"):
         answer(CURATED, LISTS, ledger)
@@ -175,9 +169,6 @@ def test_no_user_answers_a_curator_s_mechanism_and_nobody_is_charged():
         Plan(mechanism="lapgraph", epsilon=1.0, dims=4, users=(0, 1, 2, 3))
     with pytest.raises(PrivacyError, match="nobody has declared a budget, so nobody answers"):
         Nobody().report(LABELS)
-
-
-def test_a_curator_publishes_and_everybody_is_charged():
     ledger = Ledger(4, 1.5)
     reports = answer(CURATED, LISTS, ledger, SeededBits(1), curator=True)
     assert reports == CURATED.build().randomize(LISTS, SeededBits(1))

@@ -45,9 +45,6 @@ def test_an_envelope_that_is_too_short_or_too_long_is_refused():
         Envelope.from_bytes(data + b"\x00")
     with pytest.raises(MessageError, match="at most 85 are read"):
         Envelope.from_bytes(data, limit=85)
-
-
-def test_what_is_no_envelope_is_refused_without_another_error():
     source = random.Random(1)
     for _ in range(200):
         with pytest.raises(MessageError):
@@ -60,7 +57,7 @@ def test_ids_are_lower_case_hexadecimal_digits(wrong):
         Envelope(wrong, "0f" * 16, "ab" * 32, b"")
 
 
-def test_the_payload_is_json_with_sorted_keys():
+def test_the_payload_is_json_with_sorted_keys_and_travels_as_base64():
     told = json.loads(QUESTION.payload())
     assert list(told) == sorted(told)
     assert told["format"] == "graphveil-question-1" and told["digest"] == QUESTION.digest
@@ -68,6 +65,11 @@ def test_the_payload_is_json_with_sorted_keys():
     assert Question.from_payload(QUESTION.payload()) == QUESTION
     with pytest.raises(InputError, match="the plan cannot be served"):
         Question.from_payload(altered(plan={"mechanism": "krr", "epsilon": -1.0, "classes": 3}))
+    signed = SignedQuestion(QUESTION.payload(), bytes(range(64)))
+    told = json.loads(json.dumps(signed.as_dict()))
+    assert base64.b64decode(told["payload"]) == QUESTION.payload()
+    assert SignedQuestion.from_dict(told) == signed
+    assert signed.signed == PREFIX + QUESTION.payload() == b"graphveil-question-1\n" + signed.payload
 
 
 def altered(**fields):
@@ -100,14 +102,6 @@ def altered(**fields):
 def test_a_question_that_is_none_is_refused(payload, said):
     with pytest.raises(MessageError, match=said):
         Question.from_payload(payload)
-
-
-def test_a_signed_question_travels_as_base64():
-    signed = SignedQuestion(QUESTION.payload(), bytes(range(64)))
-    told = json.loads(json.dumps(signed.as_dict()))
-    assert base64.b64decode(told["payload"]) == QUESTION.payload()
-    assert SignedQuestion.from_dict(told) == signed
-    assert signed.signed == PREFIX + QUESTION.payload() == b"graphveil-question-1\n" + signed.payload
 
 
 SIGNATURE = base64.b64encode(bytes(64)).decode()

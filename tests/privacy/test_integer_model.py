@@ -97,6 +97,8 @@ def test_offsets_on_the_returned_scale_are_added_to_scores():
     assert np.abs(whole).max() <= model.largest_offset
     mine = scores_of(model, scale, rows, (0, 1)) + whole / scale
     agrees(mine, floats(rows, weights, bias) + offsets, 0.01)
+    model, scale = integer_model(np.zeros((3, 4)), np.zeros(3), (0, 1))
+    assert (model.weights.largest, scale) == (0, 2.0**16 - 1)
 
 
 @pytest.mark.parametrize("dims", [10, 20_000])
@@ -105,11 +107,6 @@ def test_the_largest_models_leave_room_for_offsets(dims):
     for weights, more in ((np.ones((3, 20)), first), (np.ones((3, dims)), {})):
         model, _ = integer_model(weights, np.ones(3), (0, 1), unit=True, **more)
         assert model.largest_offset * np.sqrt(dims) * 255 > MAX_SCORE / 2
-
-
-def test_a_model_that_says_nothing_can_stand_in_for_one_that_comes_later():
-    model, scale = integer_model(np.zeros((3, 4)), np.zeros(3), (0, 1))
-    assert (model.weights.largest, scale) == (0, 2.0**16 - 1)
 
 
 @together(

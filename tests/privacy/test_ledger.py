@@ -34,7 +34,7 @@ def refusal(ledger, plan):
     return str(error.value)
 
 
-def test_charges_add_up_over_plans():
+def test_charges_add_up_over_plans_for_the_asked_users_alone():
     ledger = Ledger(2, 1.0)
     ledger.charge(label_plan(0.25))
     ledger.charge(feature_plan(0.5))
@@ -42,9 +42,6 @@ def test_charges_add_up_over_plans():
     assert ledger.total() == Claim(0.75)
     assert ledger.total("label") == Claim(0.25)
     assert [charge.mechanism for charge in ledger.charges] == ["krr", "onebit"]
-
-
-def test_only_the_asked_users_are_charged_and_known_by_subject():
     ledger = Ledger(4, 3.0)
     ledger.charge(feature_plan(1.0, users=(0, 2)))
     ledger.charge(label_plan(0.5, users=(1, 2)))
@@ -67,12 +64,20 @@ def test_delta_adds_up_and_is_enforced():
     refusal(Ledger(1, 1.0), Plan(mechanism="gaussian", epsilon=0.5, delta=1e-6, dims=1, range=(0, 1)))
 
 
-def test_an_overdraft_books_nothing_for_anybody():
+def test_an_overdraft_books_nothing_and_the_refusal_says_no_number_of_anybody_s():
     ledger = Ledger(2, [1.0, 0.3])
     words = "more than the declared budgets leave to somebody whom it asks"
     assert words in refusal(ledger, label_plan(0.5))
     assert ledger.spent.tolist() == [0.0, 0.0]
     assert ledger.charges == ()
+    told = set()
+    for spent in (0.75, 0.625):
+        ledger = Ledger(4, [1.0, 1.0, 2.0, 1.0])
+        ledger.charge(label_plan(spent, users=(1, 3)))
+        told.add(refusal(ledger, label_plan(0.5, round=2)))
+    (message,) = told
+    assert "krr (round 2) costs epsilon 0.5 and delta 0" in message
+    assert "declare a larger budget" in message
 
 
 @given(parts=st.integers(1, 60), budget=st.floats(0.1, 50))
@@ -126,18 +131,7 @@ def test_bad_budgets_and_levels_are_refused(arguments, words):
         Ledger(**arguments)
 
 
-def test_the_refusal_says_what_was_asked_and_what_to_do_and_no_number_of_anybody_s():
-    told = set()
-    for spent in (0.75, 0.625):
-        ledger = Ledger(4, [1.0, 1.0, 2.0, 1.0])
-        ledger.charge(label_plan(spent, users=(1, 3)))
-        told.add(refusal(ledger, label_plan(0.5, round=2)))
-    (message,) = told
-    assert "krr (round 2) costs epsilon 0.5 and delta 0" in message
-    assert "declare a larger budget" in message
-
-
-def test_costs_of_ones_own_are_booked_and_no_more_than_the_plan_claims():
+def test_costs_of_ones_own_are_booked_and_decide_nothing():
     ledger, plan = Ledger(3, 8.0), label_plan(4.0)
     ledger.charge(plan, [1.0, 2.0, 4.0])
     assert ledger.spent.tolist() == [1.0, 2.0, 4.0]
@@ -146,10 +140,7 @@ def test_costs_of_ones_own_are_booked_and_no_more_than_the_plan_claims():
         with pytest.raises(InputError, match="costs must be 3 numbers in 0..4"):
             ledger.charge(plan, wrong)
     assert len(ledger.charges) == 1
-
-
-def test_what_users_really_spend_decides_nothing():
-    """Nobody has spent more than a quarter, but a plan of that claim can be asked once."""
+    # Nobody has spent more than a quarter, but a plan of that claim can be asked once.
     ledger = Ledger(2, 4.0)
     ledger.charge(label_plan(4.0), [1.0, 1.0])
     assert ledger.remaining.tolist() == [3.0, 3.0]
@@ -166,7 +157,7 @@ def leveled(levels=(1, 3, 2), epsilon=0.0, budgets=(1.0, 2.0, 4.0)):
     return Ledger(len(levels), epsilon, by_level=budgets, levels=levels)
 
 
-def test_a_personal_plan_is_booked_by_level_and_claims_the_largest():
+def test_a_personal_plan_is_booked_by_level_and_needs_the_largest_without():
     ledger = leveled()
     ledger.charge(PERSONAL, [1.0, 4.0, 2.0])
     assert ledger.spent.tolist() == [1.0, 4.0, 2.0]
@@ -176,6 +167,10 @@ def test_a_personal_plan_is_booked_by_level_and_claims_the_largest():
     assert leveled(epsilon=[0.0, 0.5, 1.0]).budget.tolist() == [1.0, 4.5, 3.0]
     with pytest.raises(InputError, match="the plan has budgets for 3 levels, 2 were declared"):
         leveled((1, 2), budgets=(1.0, 9.0)).charge(PERSONAL)
+    refusal(Ledger(2, 3.9), PERSONAL)
+    ledger = Ledger(2, 4.0)
+    ledger.charge(PERSONAL, [1.0, 1.0])
+    assert ledger.spent.tolist() == [1.0, 1.0]
 
 
 @together("levels", [(1, 1, 1), (3, 3, 3), (1, 2, 3)])
@@ -196,16 +191,6 @@ def test_a_level_that_nobody_chose_refuses_for_all_in_the_same_words():
         assert ledger.spent.tolist() == [0.0] * 3 and ledger.charges == ()
         ledger.charge(label_plan(1.0))
     assert len(told) == 1
-
-
-def test_without_budgets_by_level_a_personal_plan_needs_the_largest():
-    refusal(Ledger(2, 3.9), PERSONAL)
-    ledger = Ledger(2, 4.0)
-    ledger.charge(PERSONAL, [1.0, 1.0])
-    assert ledger.spent.tolist() == [1.0, 1.0]
-
-
-# One ledger
 
 
 @pytest.fixture
@@ -250,7 +235,7 @@ def test_a_ledger_cannot_be_copied(duplicate):
 # Plans for different users are alternatives
 
 
-def test_groups_of_different_users_cost_the_most_that_one_of_them_spends():
+def test_groups_of_users_cost_the_most_that_one_of_them_spends():
     ledger = Ledger(6, 1.0)
     ledger.charge(class_plan((0, 3)))
     ledger.charge(class_plan((1, 5), classes=3))
@@ -262,9 +247,6 @@ def test_groups_of_different_users_cost_the_most_that_one_of_them_spends():
         ("class", "features", 2),
         ("values", "features", 1),
     ]
-
-
-def test_groups_that_overlap_cost_both_where_the_budget_allows_it():
     overlapping = class_plan((1, 3), classes=3)
     for epsilon in (1.0, 2.0):
         ledger = Ledger(6, epsilon)
@@ -277,16 +259,13 @@ def test_groups_that_overlap_cost_both_where_the_budget_allows_it():
     assert ledger.total("label") == Claim(0.0)
 
 
-def test_a_user_s_subjects_add_up_and_the_most_counts_of_each():
+def test_a_user_s_subjects_add_up_and_links_because_both_ends_may_tell_of_one():
     ledger = Ledger(4, 9.0, delta=0.1)
     gaussian = Plan(mechanism="analytic-gaussian", epsilon=0.5, delta=1e-4, dims=1, range=(0, 1), users=(3,))
     for plan in (class_plan((0, 1)), label_plan(2.0, users=(1, 2)), gaussian):
         ledger.charge(plan)
     assert ledger.total() == Claim(3.0, 1e-4)
     assert (ledger.total("features"), ledger.total("label")) == (Claim(1.0, 1e-4), Claim(2.0))
-
-
-def test_links_of_different_users_add_up_because_both_ends_may_tell_of_one():
     ledger = Ledger(4, 9.0)
     for users in ((0, 1), (2, 3)):
         ledger.charge(Plan(mechanism="link-rr", epsilon=1.5, dims=4, users=users))
@@ -324,16 +303,13 @@ def test_a_ledger_of_one_user_is_asked_by_the_own_number():
     assert Ledger(3, 1.0, first=5).asked(label_plan(0.5)).tolist() == [5, 6, 7]
 
 
-def test_what_was_charged_before_counts():
+def test_what_was_charged_before_counts_for_every_level():
     ledger = Ledger(1, 2.0, 1e-5)
     ledger.carry_over([1.5], 1e-5)
     assert ledger.left[0].tolist() == [pytest.approx(0.5)]
     refusal(ledger, label_plan(0.6))
     refusal(ledger, Plan(mechanism="gaussian", epsilon=0.1, delta=1e-6, dims=1, range=(0, 1)))
     ledger.charge(label_plan(0.5))
-
-
-def test_what_was_charged_before_counts_for_every_level():
     ledger = Ledger(1, 0.0, by_level=(1.0, 2.0), levels=[1])
     ledger.carry_over([0.2, 1.9], 0.0)
     assert ledger.left[0].tolist() == [pytest.approx(0.1)]

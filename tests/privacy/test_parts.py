@@ -32,25 +32,16 @@ def test_devices_answer_one_by_one_and_their_reports_are_put_together():
     whole.check()
 
 
-def test_whoever_is_missing_is_silent():
+def test_whoever_is_missing_is_silent_and_dimensions_are_kept():
     some, alone = PLAN.part([3, 4]), PLAN.part([1])
     whole = join_parts(PLAN, [(some, reported(some, 1)), (alone, reported(alone, 2))])
     assert whole.answered.tolist() == [True, False, True, True]
     assert whole.codes.tolist() == [*reported(some, 1).codes.tolist()[::-1], int(reported(alone, 2).codes[0])]
     assert whole.estimate().shape == (4, 2)
-
-
-def test_parts_of_a_plan_for_values_keep_their_dimensions():
     plan = Plan(mechanism="multibit", epsilon=1.0, dims=3, range=(0, 1), sampled=2, users=(2, 0))
     first, second = plan.part([0]), plan.part([2])
     whole = join_parts(plan, [(first, reported(first, 1)), (second, reported(second, 2))])
     assert Reports.join([reported(second, 2), reported(first, 1)]) == whole
-
-
-def test_nobody_answers_twice():
-    part = PLAN.part([3])
-    with pytest.raises(MessageError, match="a user has answered two parts"):
-        join_parts(PLAN, [(part, reported(part)), (PLAN.part([1, 3]), reported(PLAN.part([1, 3])))])
 
 
 @together(
@@ -69,7 +60,7 @@ def test_a_part_asks_what_the_whole_asks(change, words):
         join_parts(PLAN, [(other, reported(other))])
 
 
-def test_reports_must_answer_the_part_that_they_come_with():
+def test_reports_must_answer_the_part_that_they_come_with_and_nobody_answers_twice():
     one, other = PLAN.part([4]), PLAN.part([0])
     with pytest.raises(MessageError, match="do not answer the part"):
         join_parts(PLAN, [(one, reported(other))])
@@ -77,3 +68,6 @@ def test_reports_must_answer_the_part_that_they_come_with():
         join_parts(PLAN, [])
     with pytest.raises(InputError, match="this one asks 'all'"):
         join_parts(Plan(mechanism="krr", epsilon=1.0, classes=2), [])
+    part = PLAN.part([3])
+    with pytest.raises(MessageError, match="a user has answered two parts"):
+        join_parts(PLAN, [(part, reported(part)), (PLAN.part([1, 3]), reported(PLAN.part([1, 3])))])
