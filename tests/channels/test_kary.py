@@ -42,7 +42,7 @@ def test_sizes_of_up_to_6000_waste_little(epsilon, size):
 
 
 @given(st.floats(1e-8, 1e-2), st.integers(2, 200))
-def test_small_budgets_keep_their_claim_and_waste_little(epsilon: float, size: int) -> None:
+def test_small_budgets_keep_their_claim_and_waste_little(epsilon, size):
     assert epsilon * (1 - 1e-6) <= kary(epsilon, size).epsilon <= epsilon
 
 

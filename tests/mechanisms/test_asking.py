@@ -91,7 +91,7 @@ def test_draws_follow_the_weights(case):
     assert len(subsets) == 1 or chisquare(seen, expected).pvalue > 1e-9
 
 
-def test_togl_scales_fixed_values_by_1_and_drawn_ones_by_what_is_left():
+def test_draws_by_hand():
     d, m, fixed = 20, 5, (2, 7, 11)
     asking = Asking.of(d, m, fixed)
     assert asking.from_pool == 3.0 and asking.takes == {3: 1}
@@ -100,9 +100,6 @@ def test_togl_scales_fixed_values_by_1_and_drawn_ones_by_what_is_left():
     np.testing.assert_allclose(np.delete(scales, fixed), (d - 3) / (m - 3))
     drawn = asking.choose(200, SeededBits(0))
     assert (np.isin(drawn, fixed).sum(axis=1) == 3).all()
-
-
-def test_a_fraction_is_rounded_at_random_and_one_answer_comes_from_the_pool_as_often_as_it_says():
     asking = Asking.of(10, 4, [1, 2, 3], 1.25)
     assert asking.takes == {1: Fraction(3, 4), 2: Fraction(1, 4)}
     taken = np.isin(asking.choose(500, SeededBits(1)), [1, 2, 3]).sum(axis=1)
@@ -112,9 +109,6 @@ def test_a_fraction_is_rounded_at_random_and_one_answer_comes_from_the_pool_as_o
     inside = int(np.isin(asking.choose(40_000, SeededBits(3)), [2, 5]).sum())
     # Six standard errors: a false alarm of 2e-9.
     assert abs(inside - 28_000) < 6 * math.sqrt(40_000 * 0.7 * 0.3)
-
-
-def test_without_a_pool_the_draw_is_the_usual_one():
     from graphveil.mechanisms.rows import choose_dimensions
 
     for asking in (Asking(9, 3), Asking.of(9, 3), Asking.of(9, 3, [], 0)):

@@ -108,17 +108,7 @@ def test_of_equal_scores_the_first_in_the_list_counts_and_offsets_at_the_limit_a
     assert asked.places_of(np.ones((4, 6))).tolist() == slowly(asked, np.ones((4, 6)))
 
 
-def test_many_users_in_blocks_are_each_asked_by_the_own_list():
-    users, dims = 3000, 700
-    model = {"kind": "linear", "weights": RANDOM.integers(-9, 9, (5, dims)), "bias": [0] * 5}
-    lists = np.argsort(RANDOM.random((users, 5)), axis=1)[:, :2]
-    rows = RANDOM.random((users, dims))
-    asked = question(model, lists)
-    alone = [int(asked.of_users([user]).places_of(rows[user][None])[0]) for user in range(0, users, 97)]
-    assert asked.places_of(rows)[::97].tolist() == alone
-
-
-def test_reports_are_the_label_s_for_the_places():
+def test_reports_are_the_label_s_for_the_places_by_the_own_list():
     asked = question()
     reports = asked.randomize(ROWS, SeededBits(3))
     label = mechanism("krr", epsilon=1.0, classes=3)
@@ -126,6 +116,13 @@ def test_reports_are_the_label_s_for_the_places():
     assert reports.mechanism is asked
     assert (asked.claim, asked.answers, asked.subject) == (label.claim, label.answers, "features")
     assert reports.estimate().dense().shape == (4, 3)
+    users, dims = 3000, 700
+    model = {"kind": "linear", "weights": RANDOM.integers(-9, 9, (5, dims)), "bias": [0] * 5}
+    lists = np.argsort(RANDOM.random((users, 5)), axis=1)[:, :2]
+    rows = RANDOM.random((users, dims))
+    asked = question(model, lists)
+    alone = [int(asked.of_users([user]).places_of(rows[user][None])[0]) for user in range(0, users, 97)]
+    assert asked.places_of(rows)[::97].tolist() == alone
 
 
 @together("value", [0.0, 0.3, np.nan, 1e300, -np.inf])

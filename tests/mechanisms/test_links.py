@@ -62,10 +62,14 @@ def test_lists_that_differ_in_one_link_are_told_apart_by_epsilon_exactly(epsilon
         assert largest_ratio(found, [one, other]) == loss_ratio(found) ** apart
 
 
-def test_the_loss_is_that_of_one_link_however_many_users_there_are():
+def test_the_loss_is_that_of_one_link_and_the_control_s_is_none():
     few, many = (link_rr(2.0, dims) for dims in (1, 10**6))
     assert few.loss == many.loss
     assert many.holds and 2 * (1 - 1e-9) < many.epsilon <= 2
+    control = link_rr(1.0, 50).blind()
+    none, all_of_them = (np.full((40, 50), held) for held in (0, 1))
+    assert same_answers(control, none, all_of_them)
+    assert 850 < control.randomize(none, SeededBits(1)).codes.size < 1150
 
 
 @pytest.mark.parametrize("row", [[0, 0, 0], [1, 0, 1], [1, 1, 1]])
@@ -128,13 +132,6 @@ def test_blocks_change_nothing_but_which_words_are_used(monkeypatch):
     half = link_rr(0.01, 60).randomize(lists, SeededBits(2))
     half.check()
     assert 700 < half.codes.size < 1070  # nearly half of 1770 pairs
-
-
-def test_the_control_does_not_look_at_the_lists():
-    control = link_rr(1.0, 50).blind()
-    none, all_of_them = (np.full((40, 50), held) for held in (0, 1))
-    assert same_answers(control, none, all_of_them)
-    assert 850 < control.randomize(none, SeededBits(1)).codes.size < 1150
 
 
 @together(

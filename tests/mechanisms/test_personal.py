@@ -74,11 +74,16 @@ def test_a_level_leaks_more_than_its_own_answer_and_rows_get_what_its_budget_lea
     assert most.holds
 
 
-def test_the_claim_of_two_inputs_is_the_larger_budget():
+def test_the_claim_of_two_inputs_is_the_larger_budget_and_the_control_hides_rows():
     found, row = sealed(), np.zeros(3)
     assert found.pair_epsilon((1, row), (1, row)) == 0.5
     assert found.pair_epsilon(np.append(row, 3.0), np.append(row, 1.0)) == 2.0
     assert (strictest_budget(found), found.claim.epsilon) == (0.5, 4.0)
+    found = sealed(1.0)
+    control = found.blind()
+    assert (control.loss.terms, control.holds, control.largest) == ((), True, found.largest)
+    assert control.level_loss.epsilon == pytest.approx(0.1, rel=1e-9)
+    assert control.level_channel == found.level_channel
 
 
 def test_as_printed_rows_are_protected_and_unbiased_and_the_level_is_not():
@@ -90,14 +95,6 @@ def test_as_printed_rows_are_protected_and_unbiased_and_the_level_is_not():
     found = sealed(1.0, 3, "ppm-printed")
     for level in range(1, 5):
         assert exact_mean(found, np.array([0.0, 1.0, 0.0, level])) == pytest.approx([0, 1, 0], abs=1e-9)
-
-
-def test_the_control_hides_rows_and_still_answers_levels():
-    found = sealed(1.0)
-    control = found.blind()
-    assert (control.loss.terms, control.holds, control.largest) == ((), True, found.largest)
-    assert control.level_loss.epsilon == pytest.approx(0.1, rel=1e-9)
-    assert control.level_channel == found.level_channel
 
 
 @pytest.mark.parametrize("name", ["ppm", "ppm-printed"])
@@ -129,7 +126,7 @@ def test_answered_values_are_chosen_evenly_among_those_named():
     assert np.abs(asked / asked.mean() - 1).max() < 6 / np.sqrt(asked.mean())
 
 
-def test_sparse_rows_are_reported_like_dense_ones():
+def test_users_are_reported_and_counted_alike_whatever_holds_them():
     found, private = sealed(2.0, 5), held(30, 5)
     rows = np.round(private.rows)
     for other in (
@@ -137,6 +134,11 @@ def test_sparse_rows_are_reported_like_dense_ones():
         np.column_stack([rows, private.levels]),
     ):
         assert same_answers(found, (private.levels, rows), other)
+    found, private = sealed(), held(7)
+    together = np.column_stack([private.rows, private.levels])
+    pairs = [(private.levels, rows) for rows in (csr_array(private.rows), private.rows.astype(np.float32))]
+    for one in (private, *pairs, together, together.tolist(), together.astype(object)):
+        assert (found.count(one), found.altered(one)) == (7, 0)
 
 
 # What the server estimates.
@@ -150,9 +152,6 @@ def test_em_finds_the_shares_of_levels():
     assert np.abs(found.level_shares(reports) - true).max() < 0.04
     assert np.array_equal(found.level_shares(reports), found.level_shares(reports))
     assert found.levels(reports).min() == 1 and found.levels(reports).max() == 4
-
-
-def test_em_of_exact_counts_is_exact_and_given_shares_need_none():
     table = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]])
     shares = np.array([0.2, 0.5, 0.3])
     assert estimate_level_shares(1e6 * shares @ table, table) == pytest.approx(shares, abs=1e-6)
@@ -258,8 +257,7 @@ def test_three_outputs_inside_are_sealed_where_all_levels_have_three():
         ({"budgets": [1.0, 2.0]}, "budgets must start with epsilon"),
         ({"budgets": "many"}, "list of numbers"),
         ({"budgets": [0.5, 1.0], "levels": 3}, "levels must be the number of budgets"),
-        ({"gamma": 0.0}, "gamma must be a number strictly between 0 and 1"),
-        ({"gamma": 1.0}, "gamma must be"),
+        *(({"gamma": wrong}, "gamma must be a number strictly between 0 and 1") for wrong in (0.0, 1.0)),
         ({"inner": "gaussian"}, "inner must be one of onebit"),
         ({"points": 3}, "onebit has no setting 'points'"),
         ({"shares": [1, 2]}, "shares must be 4 numbers"),
@@ -312,14 +310,6 @@ def test_a_value_outside_is_answered_like_the_one_it_counts_as(binary, value, li
     """Binary values are told apart at the centre."""
     odd, usual = ([[0.0, one, 1.0, 0.0, 1.0, 3]] * 40 for one in (value, like))
     check_counts_as(sealed(2.0, 5, binary=binary), odd, usual, 40)
-
-
-def test_users_are_counted_whatever_holds_them():
-    found, private = sealed(), held(7)
-    together = np.column_stack([private.rows, private.levels])
-    pairs = [(private.levels, rows) for rows in (csr_array(private.rows), private.rows.astype(np.float32))]
-    for one in (private, *pairs, together, together.tolist(), together.astype(object)):
-        assert (found.count(one), found.altered(one)) == (7, 0)
 
 
 def test_the_number_of_values_can_be_set_for_all_levels():

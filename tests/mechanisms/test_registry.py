@@ -101,19 +101,15 @@ def test_wrong_dims_are_refused(name):
             )
 
 
-def test_numpy_numbers_are_numbers():
+def test_how_many_are_sampled_and_numpy_numbers_are_numbers():
+    for epsilon, rate, expected in (
+        *((10, 2 / 5, 4), (0.1, 1.0, 1), (99, 1.0, 30), (15.26, 1 / 2.18, 7), (5, None, 30)),
+    ):
+        assert sampled_count(epsilon, 30, rate) == expected
     found = mechanism(
         "multibit", epsilon=np.float32(1), dims=np.int64(4), range=np.array([0, 1]), sampled=np.int8(2)
     )
     assert found.fingerprint == mechanism("multibit", epsilon=1.0, sampled=2, **ROW).fingerprint
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "rate", "expected"),
-    [(10, 2 / 5, 4), (0.1, 1.0, 1), (99, 1.0, 30), (15.26, 1 / 2.18, 7), (5, None, 30)],
-)
-def test_how_many_are_sampled(epsilon, rate, expected):
-    assert sampled_count(epsilon, 30, rate) == expected
 
 
 @pytest.fixture
@@ -125,13 +121,19 @@ def forget():
         unregister(name)
 
 
-def test_a_name_is_registered_once(forget):
+def test_a_name_is_registered_once_and_a_family_by_one_line(forget):
     forget("coin")
     register("coin")(lambda epsilon: small("krr", epsilon))
     with pytest.raises(InputError, match="named 'coin' is registered already: take another name"):
         register("coin")(lambda epsilon: None)
     with pytest.raises(InputError, match="named 'multibit' is registered already"):
         feature_family("multibit", onebit, "again")
+    forget("halves")
+    feature_family("halves", onebit, "one bit of half the budget's values", rate=0.5, grid=False)
+    found = mechanism("halves", epsilon=6.0, dims=9, range=(-1, 1))
+    assert isinstance(found, FeatureMechanism)
+    assert (found.sampled, found.scale, found.unbiased) == (3, 3.0, True)
+    assert found.channels == (onebit(2.0),)
 
 
 def test_a_registered_builder_can_be_built_and_forgotten():
@@ -172,15 +174,6 @@ def test_mechanisms_are_listed_in_one_order_whatever_is_imported_first():
         "blink dprr lapgraph privhrg edgerr"
     )
     assert printed_by(IMPORTS).splitlines() == [order] * 3
-
-
-def test_a_family_becomes_a_mechanism_by_one_line(forget):
-    forget("halves")
-    feature_family("halves", onebit, "one bit of half the budget's values", rate=0.5, grid=False)
-    found = mechanism("halves", epsilon=6.0, dims=9, range=(-1, 1))
-    assert isinstance(found, FeatureMechanism)
-    assert (found.sampled, found.scale, found.unbiased) == (3, 3.0, True)
-    assert found.channels == (onebit(2.0),)
 
 
 # What is the package's own

@@ -235,7 +235,7 @@ def test_joined_reports_come_in_order(name):
     assert Reports.join([reports.row(user) for user in range(4)]) == reports
 
 
-def test_what_cannot_be_joined_is_refused():
+def test_what_cannot_be_joined_or_said_twice_is_refused():
     other = small("multibit", epsilon=2.0, dims=300, sampled=2).randomize(np.zeros((1, 300)))
     with pytest.raises(MessageError, match="different mechanisms"):
         Reports.join([REPORTS, other])
@@ -243,6 +243,12 @@ def test_what_cannot_be_joined_is_refused():
         Reports.join([])
     with pytest.raises(InputError, match="then say who has not answered"):
         Reports.join([REPORTS, REPORTS.answered_by(np.ones(3, dtype=bool))])
+    some = REPORTS.answered_by(np.ones(3, dtype=bool))
+    for reports, who in ((some, np.ones(3, dtype=bool)), (REPORTS, np.ones(2, dtype=bool))):
+        with pytest.raises(InputError, match="who answers must be said once"):
+            reports.answered_by(who)
+    with pytest.raises(MessageError, match="3 reports came of 4 users who answered"):
+        replace(REPORTS, answered=np.ones(4, dtype=bool)).check()
 
 
 def test_equality_looks_at_everything():
@@ -283,12 +289,3 @@ def test_an_estimate_has_an_empty_row_for_whoever_is_silent():
     some = reports.answered_by(np.array([False, True])).estimate()
     assert some.indices.tolist() == [0, 1]
     assert np.array_equal(some.dense()[1], reports.estimate().dense()[1])
-
-
-def test_who_answers_is_said_once_and_of_everybody():
-    some = REPORTS.answered_by(np.ones(3, dtype=bool))
-    for reports, who in ((some, np.ones(3, dtype=bool)), (REPORTS, np.ones(2, dtype=bool))):
-        with pytest.raises(InputError, match="who answers must be said once"):
-            reports.answered_by(who)
-    with pytest.raises(MessageError, match="3 reports came of 4 users who answered"):
-        replace(REPORTS, answered=np.ones(4, dtype=bool)).check()

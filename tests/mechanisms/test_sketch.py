@@ -146,19 +146,13 @@ def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
     ("options", "words"),
     [
         ({"inputs": 3}, "a sketch must have at most 3 numbers, got dims = 4"),
-        ({"inputs": 0}, "inputs must be"),
-        ({"inputs": 2.5}, "inputs must be"),
+        *(({"inputs": wrong}, "inputs must be") for wrong in (0, 2.5)),
         ({"inputs": (1 << 20) + 1}, "inputs must be an integer from 1 to 1048576"),
-        ({"inputs": 5, "hash_seed": -1}, "hash_seed must be"),
-        ({"inputs": 5, "hash_seed": 1 << 53}, "hash_seed must be"),
-        ({"inputs": 5, "hash_seed": 0.5}, "hash_seed must be"),
-        ({"inputs": 5, "centre": 2.0}, "centre must be"),
-        ({"inputs": 5, "centre": -0.1}, "centre must be"),
-        ({"inputs": 5, "centre": math.nan}, "centre must be"),
+        *(({"inputs": 5, "hash_seed": wrong}, "hash_seed must be") for wrong in (-1, 1 << 53, 0.5)),
+        *(({"inputs": 5, "centre": wrong}, "centre must be") for wrong in (2.0, -0.1, math.nan)),
         ({"inputs": 5, "radius": 1.0}, "a sketch needs the public range, and its radius is 1"),
         ({"inputs": 5, "range": None}, "a sketch needs the public range"),
-        ({"hash_seed": 1}, "give inputs too, or leave them out"),
-        ({"centre": 0.5}, "give inputs too, or leave them out"),
+        *((alone, "give inputs too, or leave them out") for alone in ({"hash_seed": 1}, {"centre": 0.5})),
     ],
 )
 def test_bad_options_are_refused_with_what_was_expected(options, words):
@@ -211,24 +205,18 @@ def test_a_blind_answer_does_not_look_and_extremes_are_told_apart_as_well_as_any
     assert first.tolist() == (-second).tolist()
 
 
-def test_sparse_rows_answer_like_dense_ones_and_explicit_zeros_like_none():
+def test_rows_are_held_and_counted_as_they_are():
     rows = np.array([[0, 1, 0, 0.5, 0], [0, 0, 0, 0, 0], [1, 0, 0, 0, 0.25]])
     explicit = csr_array((rows.ravel(), np.tile(np.arange(5), 3), np.arange(0, 16, 5)), shape=rows.shape)
     assert explicit.nnz == 15
     for held in (csr_array(rows), explicit):
         assert same_answers(hashed(hash_seed=9), rows, held)
-
-
-def test_many_users_answer_as_they_do_in_blocks():
-    """Rows of 2^17 values go two at a time: nothing depends on where a block ends."""
-    inputs = 1 << 17
-    wide = mechanism("privunit", epsilon=2.0, dims=3, range=(0, 1), inputs=inputs, hash_seed=1)
-    rows = csr_array(([1.0, 1.0, 1.0], ([0, 1, 4], [5, 77, inputs - 1])), shape=(5, inputs))
-    assert wide.randomize(rows, SeededBits(0)).codes.shape == (15,)
-
-
-def test_values_outside_the_range_are_counted_and_rows_of_another_length_are_refused():
     rows = np.array([[0, 1, 0, 0, 0], [0, 2, 0, 0, 0], [0, math.nan, 0, 0, 0]])
     assert hashed().altered(rows) == 2
     with pytest.raises(InputError, match="rows must be users x 5 values"):
         hashed().randomize(np.zeros((2, 4)), SeededBits(0))
+    # Rows of 2^17 values go two at a time: nothing depends on where a block ends.
+    inputs = 1 << 17
+    wide = mechanism("privunit", epsilon=2.0, dims=3, range=(0, 1), inputs=inputs, hash_seed=1)
+    rows = csr_array(([1.0, 1.0, 1.0], ([0, 1, 4], [5, 77, inputs - 1])), shape=(5, inputs))
+    assert wide.randomize(rows, SeededBits(0)).codes.shape == (15,)

@@ -79,20 +79,18 @@ def altered(**fields):
 @together(
     ("payload", "said"),
     [
-        (b"{", "no JSON"),
+        *((wrong, "no JSON") for wrong in (b"{", b"[" * 100_000)),
         (b"[1]", "must be a JSON object"),
-        (b"[" * 100_000, "no JSON"),
+        (altered(plan=[1]), "must be a JSON object"),
         (altered(more=1), "and no others"),
         (altered(format="graphveil-question-2"), "update it"),
-        (altered(round=0), "round must be an integer"),
-        (altered(user=-1), "user must be an integer"),
-        (altered(user=True), "user must be an integer"),
-        (altered(expires=1.5), "expires must be an integer"),
+        *(
+            (altered(**{name: wrong}), f"{name} must be an integer")
+            for name, wrong in (("round", 0), ("user", -1), ("user", True), ("expires", 1.5))
+        ),
         (altered(expires=1 << 40), "expires must be an integer"),
         (altered(published=1 << 60), "published must be an integer"),
-        (altered(purpose="a" * 2001), "at most 2000 characters"),
-        (altered(purpose=None), "at most 2000 characters"),
-        (altered(plan=[1]), "must be a JSON object"),
+        *((altered(purpose=wrong), "at most 2000 characters") for wrong in ("a" * 2001, None)),
         (altered(digest="0" * 64), "not that of its plan"),
         (altered(collection="c0"), "collection must be 32 hexadecimal digits"),
         (QUESTION.payload().replace(b'{"collection"', b'{"user":7,"collection"'), "names a field twice"),
