@@ -13,6 +13,7 @@ from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
+from graphveil.mechanisms.reports import row_pointers
 from tests.mechanisms.support import LINKS, lists_of, of_graph, same_answers
 from tests.together import together
 
@@ -114,10 +115,9 @@ def test_messages_give_reports_back(ends):
     [([1], [1]), ([2], [3, 4]), ([0], []), ([1, 0], [3]), ([2, 1], [0, 1, 4]), ([3], [0, 3, 5])],
 )
 def test_a_report_without_its_one_degree_is_refused(lengths, codes):
-    found = blink(1.0, 3)
-    pointers = np.concatenate([[0], np.cumsum(lengths)])
+    reports = Reports(blink(1.0, 3), row_pointers(np.array(lengths)), None, np.array(codes, dtype=np.uint8))
     with pytest.raises(MessageError, match="end with one degree"):
-        Reports(found, pointers, None, np.array(codes, dtype=np.uint8)).check()
+        reports.check()
 
 
 def test_outcomes_are_named_in_the_order_of_their_counts_and_decoded_by_the_lists_alone():

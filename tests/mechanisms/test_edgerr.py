@@ -80,7 +80,7 @@ def test_a_dendrogram_and_its_counts_reveal_a_link_by_no_more_than_the_budget(us
     assert worst.epsilon >= (1 - share) * epsilon * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("users", [100, 22_470, 1_000_000])
+@together("users", [100, 22_470, 1_000_000])
 def test_the_sensitivity_of_many_users_is_not_rounded_away(users):
     context, pairs = Context(prec=60), Decimal(users * users // 4)
     exact = context.ln(pairs) + (pairs - 1) * context.ln(context.divide(pairs, pairs - 1))
@@ -234,14 +234,14 @@ def test_the_walk_by_public_links_stops_when_it_has_settled_and_says_how_far_it_
     assert 0 < public[-1] < 0.5 and private[-1] == 1.0
 
 
-@pytest.mark.parametrize("private", [[], [(0, 5), (3, 9), (8, 20)]])
-def test_how_long_it_walks_does_not_depend_on_private_links(private):
+def test_how_long_it_walks_does_not_depend_on_private_links():
     # Where all is counted as one, there is one region whatever the dendrogram.
-    found = edgerr(dims=30, public=flat(ring(30)), tau_split=1e-9, tau_inner=1e-9)
-    random_bits, expected = CountedBits(0), CountedBits(0)
-    found.randomize(of_graph(ring(30) + private, 30), random_bits)
-    found.randomize(of_graph(ring(30), 30), expected)
-    assert random_bits.taken == expected.taken
+    found, taken = edgerr(dims=30, public=flat(ring(30)), tau_split=1e-9, tau_inner=1e-9), set()
+    for private in ([], [(0, 5), (3, 9), (8, 20)]):
+        random_bits = CountedBits(0)
+        found.randomize(of_graph(ring(30) + private, 30), random_bits)
+        taken.add(random_bits.taken)
+    assert len(taken) == 1
 
 
 @together(

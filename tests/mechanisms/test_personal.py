@@ -272,14 +272,13 @@ def test_settings_that_make_no_sense_are_refused(more, words):
 @together(
     ("private", "words"),
     [
-        (np.zeros((2, 3)), "a pair"),
+        *((wrong, "a pair") for wrong in (np.zeros((2, 3)), (1, 2, 3))),
         (([1, 2], np.zeros((2, 4))), "users x 3 values"),
         (([1, 2, 3], np.zeros((2, 3))), "levels must be 2 integers, one a row, got 3"),
-        ((np.array([[1, 2]]), np.zeros((2, 3))), "levels must be a list, one a user"),
         (([[1, 2]], np.zeros((2, 3))), "levels must be 2 integers, one a row, got 1"),
+        ((np.array([[1, 2]]), np.zeros((2, 3))), "levels must be a list, one a user"),
         ((1, np.zeros((1, 3))), "levels must be a list, one a user"),
         ([[0, 0, 0, 1], [0, 0, 1]], "rectangle"),
-        ((1, 2, 3), "a pair"),
     ],
 )
 def test_shapes_that_make_no_sense_are_refused(private, words):

@@ -102,9 +102,8 @@ def test_wrong_dims_are_refused(name):
 
 
 def test_how_many_are_sampled_and_numpy_numbers_are_numbers():
-    for epsilon, rate, expected in (
-        *((10, 2 / 5, 4), (0.1, 1.0, 1), (99, 1.0, 30), (15.26, 1 / 2.18, 7), (5, None, 30)),
-    ):
+    cases = [(10, 2 / 5, 4), (0.1, 1.0, 1), (99, 1.0, 30), (15.26, 1 / 2.18, 7), (5, None, 30)]
+    for epsilon, rate, expected in cases:
         assert sampled_count(epsilon, 30, rate) == expected
     found = mechanism(
         "multibit", epsilon=np.float32(1), dims=np.int64(4), range=np.array([0, 1]), sampled=np.int8(2)
