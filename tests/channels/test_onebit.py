@@ -1,4 +1,4 @@
-"""One bit of one value."""
+"""One bit of one value, and three outputs."""
 
 import math
 

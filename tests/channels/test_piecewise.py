@@ -1,4 +1,4 @@
-"""The piecewise mechanism and PM-SUB."""
+"""The piecewise mechanism, PM-SUB, and the hybrid mechanism."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The square wave mechanism."""
+"""The square wave mechanism, and the extended one on levels."""
 
 import math
 from decimal import Decimal

@@ -16,6 +16,7 @@ from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports, mechanism
 from graphveil.mechanisms.features import Asking
+from graphveil.mechanisms.rows import choose_dimensions
 from graphveil.privacy import Plan
 from graphveil.suites import run_checks
 from tests.mechanisms.support import check_drawn_mean, exact_mean
@@ -92,6 +93,7 @@ def test_draws_follow_the_weights(case):
 
 
 def test_draws_by_hand():
+    # Fixed values are scaled by 1 and drawn ones by what is left.
     d, m, fixed = 20, 5, (2, 7, 11)
     asking = Asking.of(d, m, fixed)
     assert asking.from_pool == 3.0 and asking.takes == {3: 1}
@@ -100,6 +102,7 @@ def test_draws_by_hand():
     np.testing.assert_allclose(np.delete(scales, fixed), (d - 3) / (m - 3))
     drawn = asking.choose(200, SeededBits(0))
     assert (np.isin(drawn, fixed).sum(axis=1) == 3).all()
+    # A fraction is rounded down or up at random.
     asking = Asking.of(10, 4, [1, 2, 3], 1.25)
     assert asking.takes == {1: Fraction(3, 4), 2: Fraction(1, 4)}
     taken = np.isin(asking.choose(500, SeededBits(1)), [1, 2, 3]).sum(axis=1)
@@ -109,8 +112,7 @@ def test_draws_by_hand():
     inside = int(np.isin(asking.choose(40_000, SeededBits(3)), [2, 5]).sum())
     # Six standard errors: a false alarm of 2e-9.
     assert abs(inside - 28_000) < 6 * math.sqrt(40_000 * 0.7 * 0.3)
-    from graphveil.mechanisms.rows import choose_dimensions
-
+    # Without a pool the draw is the usual one.
     for asking in (Asking(9, 3), Asking.of(9, 3), Asking.of(9, 3, [], 0)):
         assert asking.even and asking.everything and asking.mean_square_factor == 1
         np.testing.assert_array_equal(

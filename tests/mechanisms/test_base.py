@@ -1,4 +1,4 @@
-"""What every mechanism promises: whole reports enumerated, losses that add up, controls, fingerprints."""
+"""What every mechanism promises: whole reports enumerated, losses that add up, controls, fingerprints, estimates."""
 
 from dataclasses import replace
 from itertools import product

@@ -1,4 +1,4 @@
-"""Events of small probability by skipping: exact gaps, whatever the floats say, in time that grows with what happens."""
+"""Exact draws, whatever the floats say: events of small probability by skipping, geometric numbers, and normals."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""Labels by k-ary response and levels by the extended square wave."""
+"""Labels by k-ary response, levels by the extended square wave, and one item of a set."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Rows: dense arrays and sparse matrices behind one face, public ranges and balls, what is refused and what is altered."""
+"""Rows: how they are held, public ranges and balls, what is refused and what is altered, and how values become symbols."""
 
 import math
 from collections import Counter
