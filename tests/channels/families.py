@@ -3,8 +3,6 @@
 The formulas are written down here a second time, from their sources, and not taken from the code under test.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

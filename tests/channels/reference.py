@@ -1,7 +1,5 @@
 """What the tests compare with: the same quantities by brute force, in Python integers, fractions and decimals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from decimal import Context, Decimal
@@ -16,16 +14,16 @@ from graphveil.channels import TOTAL, RandomBits
 PRECISE = Context(prec=200)
 
 
-class FakeBits(RandomBits):
-    """A source that gives out these words, in this order."""
+class GivenWords(RandomBits):
+    """Words from a list, in order; asking for more than there are fails the test."""
 
     def __init__(self, words: Sequence[int]) -> None:
-        self.left = np.array(words, dtype=np.uint64)
+        self.words = [int(word) for word in words]
 
     def take(self, count: int) -> np.ndarray:
-        assert count <= len(self.left), "more words were asked for than were given"
-        taken, self.left = self.left[:count].copy(), self.left[count:]
-        return taken
+        assert count <= len(self.words), f"{count} words asked for, {len(self.words)} left"
+        taken, self.words = self.words[:count], self.words[count:]
+        return np.array(taken, dtype=np.uint64)
 
 
 def precise_exp(exponent: Fraction | float) -> Fraction:

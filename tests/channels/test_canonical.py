@@ -7,7 +7,6 @@ import struct
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from graphveil import mechanism
 from graphveil.channels.channel import canonical, digest
@@ -15,27 +14,21 @@ from graphveil.channels.channel import canonical, digest
 PAGE = (Path(__file__).parents[2] / "docs" / "wire-format.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, -0.1, 1e300, math.pi, math.inf])
-def test_a_float_is_the_digits_of_its_double(value):
-    assert json.loads(canonical(value)) == "f" + struct.pack(">d", value).hex()
-
-
-def test_an_array_is_its_type_its_shape_and_the_digest_of_its_numbers():
+def test_a_float_is_the_digits_of_its_double_and_an_array_its_type_shape_and_digest():
+    for value in (0.0, 1.0, -0.1, 1e300, math.pi, math.inf):
+        assert json.loads(canonical(value)) == "f" + struct.pack(">d", value).hex()
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
     expected = hashlib.sha256(struct.pack("<6q", *range(6))).hexdigest()
     assert json.loads(canonical(array)) == {"sha256": expected, "shape": [2, 3], "type": "<i8"}
 
 
-def test_neither_order_nor_memory_layout_nor_number_types_matter():
+def test_neither_order_nor_memory_layout_nor_number_types_matter_but_anything_else_does():
     table = np.arange(6.0).reshape(2, 3)
     one = {"a": table, "b": (1, np.int64(2)), "c": np.float32(0.5)}
     other = {"c": 0.5, "b": [1, 2], "a": np.asfortranarray(table)}
     assert digest(one) == digest(other)
-
-
-@pytest.mark.parametrize("changed", [{"a": 2}, {"a": 1.0}, {"b": 1}, {"a": True}, {"a": "1"}])
-def test_anything_else_is_another_digest(changed):
-    assert digest(changed) != digest({"a": 1})
+    for changed in ({"a": 2}, {"a": 1.0}, {"b": 1}, {"a": True}, {"a": "1"}):
+        assert digest(changed) != digest({"a": 1}), changed
 
 
 def multibit():
@@ -46,11 +39,6 @@ def krr():
     return mechanism("krr", epsilon=1.0, classes=3)
 
 
-@pytest.mark.parametrize("build", [multibit, krr])
-def test_the_page_names_the_fingerprints_that_we_compute(build):
-    assert build().fingerprint in PAGE
-
-
 def test_the_fingerprint_follows_from_the_bytes_on_the_page():
     shown = [line.strip() for line in PAGE.splitlines() if line.startswith("    {")]
     channel, whole = (
@@ -58,6 +46,7 @@ def test_the_fingerprint_follows_from_the_bytes_on_the_page():
     )
     assert hashlib.sha256(channel.encode("ascii")).hexdigest() == krr().channel.fingerprint
     assert hashlib.sha256(whole.encode("ascii")).hexdigest() == multibit().fingerprint
+    assert multibit().fingerprint in PAGE and krr().fingerprint in PAGE
 
 
 def test_the_name_of_a_class_is_no_part_of_a_fingerprint():

@@ -1,7 +1,5 @@
 """Channel: what a table of counts must be, and what is read off it."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import FrozenInstanceError
@@ -16,9 +14,8 @@ from graphveil.channels import TOTAL, Channel, Claim, Loss, SeededBits, kary, la
 from graphveil.channels import channel as channel_module
 from graphveil.channels.channel import verified
 from graphveil.channels.exact import exp_below
-from graphveil.channels.sampling import BLOCK
 from graphveil.errors import ClaimError, InputError
-from tests.channels.reference import FakeBits, tables, whole_row
+from tests.channels.reference import GivenWords, tables, whole_row
 from tests.together import together
 
 WORDS = 1 << 64
@@ -42,157 +39,83 @@ def channel_of(
 QUARTERS = [whole_row([3, 1]), whole_row([1, 3])]
 
 
-# Construction.
+BESIDE = "table must have a row an input"
 
 
-@pytest.mark.parametrize("error", [1, -1, TOTAL // 2, -TOTAL // 2])
-def test_refuses_a_row_with_another_sum(error: int) -> None:
-    with pytest.raises(InputError, match=rf"row 1 of the table must sum to 2\^62, it is off by {error}$"):
-        channel_of([QUARTERS[0], [TOTAL // 4, 3 * TOTAL // 4 + error]])
-
-
-def test_refuses_a_sum_that_wraps_around_to_the_total() -> None:
-    # 5·2^62 = 2^62 modulo 2^64.
-    with pytest.raises(InputError, match="must sum to"):
-        channel_of([[TOTAL] * 5])
-
-
-def test_refuses_a_negative_count() -> None:
-    with pytest.raises(InputError, match="counts of at least 0, got -1"):
-        channel_of([[-1, TOTAL + 1]])
-
-
-@pytest.mark.parametrize(
-    ("inputs", "outputs"), [([0.0], [0.0, 1.0]), ([0.0, 1.0], [0.0]), ([0, 1, 2], [0, 1])]
+@together(
+    ("table", "inputs", "outputs", "words"),
+    [
+        *(
+            ([QUARTERS[0], [TOTAL // 4, 3 * TOTAL // 4 + error]], None, None, f"is off by {error}$")
+            for error in (1, -1, TOTAL // 2, -TOTAL // 2)
+        ),
+        # 5·2^62 = 2^62 modulo 2^64.
+        ([[TOTAL] * 5], None, None, r"row 0 of the table must sum to 2\^62"),
+        ([[-1, TOTAL + 1]], None, None, "counts of at least 0, got -1"),
+        (QUARTERS, [0.0], [0.0, 1.0], r"\(1 x 2\), got \(2, 2\)"),
+        (QUARTERS, [0.0, 1.0], [0.0], r"\(2 x 1\), got \(2, 2\)"),
+        (QUARTERS, [0, 1, 2], [0, 1], r"\(3 x 2\), got \(2, 2\)"),
+        ([TOTAL], [0.0], [0.0], BESIDE),
+        (np.zeros((0, 0)), [], [], BESIDE),
+        *(
+            (QUARTERS, inputs, None, "inputs must be finite and strictly ascending")
+            for inputs in ([1.0, 0.0], [0.0, 0.0], [0.0, math.nan], [-math.inf, 0.0])
+        ),
+        *((QUARTERS, None, [0.0, value], "outputs must be finite") for value in (math.nan, math.inf)),
+    ],
 )
-def test_refuses_a_table_of_another_shape(inputs: list[float], outputs: list[float]) -> None:
-    with pytest.raises(InputError, match=rf"\({len(inputs)} x {len(outputs)}\), got \(2, 2\)"):
-        channel_of(QUARTERS, inputs, outputs)
+def test_refuses_what_is_no_table(table, inputs, outputs, words):
+    with pytest.raises(InputError, match=words):
+        channel_of(table, inputs, outputs)
 
 
-def test_refuses_a_table_of_one_dimension() -> None:
-    with pytest.raises(InputError, match="table must have a row an input"):
-        Channel("test", np.array([TOTAL]), np.array([0.0]), np.array([0.0]), Claim(1.0))
-
-
-def test_refuses_an_empty_table() -> None:
-    with pytest.raises(InputError, match="table must have a row an input"):
-        Channel("test", np.zeros((0, 0)), np.zeros(0), np.zeros(0), Claim(1.0))
-
-
-@pytest.mark.parametrize("inputs", [[1.0, 0.0], [0.0, 0.0], [0.0, math.nan], [-math.inf, 0.0]])
-def test_refuses_inputs_that_do_not_ascend(inputs: list[float]) -> None:
-    with pytest.raises(InputError, match="inputs must be finite and strictly ascending"):
-        channel_of(QUARTERS, inputs)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_refuses_outputs_that_are_not_finite(value: float) -> None:
-    with pytest.raises(InputError, match="outputs must be finite"):
-        channel_of(QUARTERS, outputs=[0.0, value])
-
-
-def test_outputs_need_not_ascend() -> None:
-    assert channel_of(QUARTERS, outputs=[1.0, 0.0]).means.tolist() == [0.75, 0.25]
-
-
-def test_keeps_its_own_copy_of_the_table() -> None:
+def test_keeps_its_own_copy_of_the_table_which_cannot_be_written():
     table = np.array(QUARTERS)
     channel = channel_of(table)
     table[0] = 0
     assert channel.row(0) == QUARTERS[0]
-
-
-@pytest.mark.parametrize("field", ["table", "inputs", "outputs"])
-def test_its_arrays_cannot_be_written(field: str) -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        getattr(channel_of(QUARTERS), field)[...] = 0
-
-
-def test_its_fields_cannot_be_set() -> None:
+    for field in ("table", "inputs", "outputs"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(channel, field)[...] = 0
     with pytest.raises(FrozenInstanceError):
-        channel_of(QUARTERS).name = "other"
+        channel.name = "other"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_channels_differ_by_each_of_their_parts_which_repr_names():
+    assert channel_of(QUARTERS) == channel_of(QUARTERS)
+    for change in (
         {"table": QUARTERS[::-1]},
         {"inputs": [0.0, 2.0]},
         {"outputs": [0.0, 2.0]},
         {"claim": Claim(19.0)},
         {"claim": Claim(20.0, 0.1)},
-    ],
-    ids=["table", "inputs", "outputs", "epsilon", "delta"],
-)
-def test_channels_differ_by_each_of_their_parts(change: dict[str, object]) -> None:
-    assert channel_of(QUARTERS) != channel_of(**{"table": QUARTERS, **change})
+    ):
+        assert channel_of(QUARTERS) != channel_of(**{"table": QUARTERS, **change}), change
+    found = channel_of(QUARTERS, claim=Claim(2.0, 0.25))
+    assert repr(found) == "Channel(test, epsilon=2, delta=0.25, 2 -> 2)"
 
 
-def test_equal_parts_make_equal_channels() -> None:
-    assert channel_of(QUARTERS) == channel_of(QUARTERS)
-
-
-def test_repr_of_a_channel_with_delta() -> None:
-    assert (
-        repr(channel_of(QUARTERS, claim=Claim(2.0, 0.25))) == "Channel(test, epsilon=2, delta=0.25, 2 -> 2)"
-    )
-
-
-# Privacy.
-
-
-def test_epsilon_of_three_quarters_is_ln_3() -> None:
+def test_epsilon_and_delta_by_hand():
     assert channel_of(QUARTERS).loss == Loss.of(Fraction(3))
-
-
-def test_epsilon_with_an_empty_cell_is_infinite() -> None:
-    assert channel_of([[TOTAL, 0], QUARTERS[1]]).epsilon == math.inf
-
-
-def test_a_claim_holds_up_to_the_last_count() -> None:
-    # The largest p with p/q ≤ e, q = 2^60.
-    low = TOTAL // 4
-    high = math.floor(low * exp_below(Fraction(1)))
-    assert channel_of([[high, TOTAL - high], [low, TOTAL - low]], claim=Claim(1.0)).holds
-
-
-def test_a_claim_fails_by_one_count() -> None:
-    low = TOTAL // 4
-    high = math.floor(low * exp_below(Fraction(1))) + 1
-    assert not channel_of([[high, TOTAL - high], [low, TOTAL - low]], claim=Claim(1.0)).holds
-
-
-def test_a_claim_of_zero_fails_by_one_count() -> None:
-    half = TOTAL // 2
-    assert not channel_of([[half, half], [half + 1, half - 1]], claim=Claim(0.0)).holds
-
-
-def test_a_claim_with_delta_holds_exactly_at_its_delta() -> None:
-    assert channel_of(QUARTERS, claim=Claim(0.0, 0.5)).holds
-
-
-def test_a_claim_with_delta_fails_just_below_its_delta() -> None:
-    assert not channel_of(QUARTERS, claim=Claim(0.0, math.nextafter(0.5, 0.0))).holds
-
-
-def test_epsilon_with_a_claimed_delta_is_the_one_at_that_delta() -> None:
     # 3/4 - r/4 = 1/4 at r = 2.
     assert channel_of(QUARTERS, claim=Claim(1.0, 0.25)).loss == Loss.of(Fraction(2))
-
-
-def test_delta_at_zero_by_hand() -> None:
+    assert channel_of([[TOTAL, 0], QUARTERS[1]]).epsilon == math.inf
     assert channel_of(QUARTERS).delta_at(0.0) == Fraction(1, 2)
-
-
-def test_delta_is_zero_where_epsilon_suffices() -> None:
     assert channel_of(QUARTERS).delta_at(1.1) == 0
-
-
-def test_delta_is_rounded_up_to_a_float() -> None:
     channel = channel_of([whole_row([2, 1]), whole_row([1, 2])], claim=Claim(0.0, 0.5))
     exact = channel.delta_at(0.0)
     assert Fraction(math.nextafter(channel.delta, 0.0)) < exact <= Fraction(channel.delta)
+
+
+def test_a_claim_holds_up_to_the_last_count_and_delta():
+    # The largest p with p/q ≤ e, q = 2^60; none more than 2^61 at a claim of 0.
+    fourth, half = TOTAL // 4, TOTAL // 2
+    for claim, low, high in ((1.0, fourth, math.floor(fourth * exp_below(Fraction(1)))), (0.0, half, half)):
+        for count, holds in ((high, True), (high + 1, False)):
+            table = [[count, TOTAL - count], [low, TOTAL - low]]
+            assert channel_of(table, claim=Claim(claim)).holds == holds
+    assert channel_of(QUARTERS, claim=Claim(0.0, 0.5)).holds
+    assert not channel_of(QUARTERS, claim=Claim(0.0, math.nextafter(0.5, 0.0))).holds
 
 
 def test_worst_pair_at_an_epsilon() -> None:
@@ -202,65 +125,32 @@ def test_worst_pair_at_an_epsilon() -> None:
     assert (set(channel.worst_pair_at(0.0)), channel.worst_pair_at(3.0)) == ({0, 2}, (2, 1))
 
 
-def test_verified_gives_back_what_holds() -> None:
+def test_verified_gives_back_what_holds_and_names_output_and_inputs_of_a_false_claim():
     channel = channel_of(QUARTERS, claim=Claim(1.1))
     assert verified(channel) is channel
-
-
-def test_verified_names_output_and_inputs_of_a_false_claim() -> None:
     with pytest.raises(ClaimError, match=r"test claims .*1\.0.* epsilon 1\.0986.*output 0, inputs 0 and 1"):
         verified(channel_of(QUARTERS, claim=Claim(1.0)))
 
 
-# The control.
-
-
 @given(tables())
-def test_blind_rows_sum_to_the_total(table: np.ndarray) -> None:
-    assert sum(channel_of(table).blind().row(0)) == TOTAL
+def test_blind_rows_are_the_mean_within_a_count_and_have_no_loss(table):
+    means = [Fraction(sum(column), len(table)) for column in zip(*table.tolist(), strict=True)]
+    blind = channel_of(table).blind()
+    assert sum(blind.row(0)) == TOTAL
+    assert all(abs(count - mean) < 1 for count, mean in zip(blind.row(0), means, strict=True))
+    assert blind.loss == Loss(())
 
 
-@given(tables())
-def test_blind_rows_are_the_mean_within_a_count(table: np.ndarray) -> None:
-    rows = len(table)
-    means = [Fraction(sum(column), rows) for column in zip(*table.tolist(), strict=True)]
-    blind = channel_of(table).blind().row(0)
-    assert all(abs(count - mean) < 1 for count, mean in zip(blind, means, strict=True))
-
-
-@given(tables())
-def test_blind_channels_have_no_loss(table: np.ndarray) -> None:
-    assert channel_of(table).blind().loss == Loss(())
-
-
-# Moments.
-
-
-HALF_WAY = channel_of(QUARTERS, [0.0, 1.0], [0.0, 4.0])
-
-
-@pytest.mark.parametrize(
-    ("value", "mean", "variance"), [(0.0, 1.0, 3.0), (1.0, 3.0, 3.0), (0.5, 2.0, 4.0), (0.25, 1.5, 3.75)]
-)
-def test_moments_by_hand(value: float, mean: float, variance: float) -> None:
+def test_moments_by_hand():
+    found = channel_of(QUARTERS, [0.0, 1.0], [0.0, 4.0])
     # Mean 1+2x and second moment 4+8x.
-    assert HALF_WAY.moments(value) == (mean, variance)
-
-
-def test_means_and_variances_by_hand() -> None:
-    assert (HALF_WAY.means.tolist(), HALF_WAY.variances.tolist()) == ([1.0, 3.0], [3.0, 3.0])
-
-
-def test_root_mean_square_by_hand() -> None:
+    moments = {0.0: (1.0, 3.0), 1.0: (3.0, 3.0), 0.5: (2.0, 4.0), 0.25: (1.5, 3.75)}
+    assert {value: found.moments(value) for value in moments} == moments
+    assert (found.means.tolist(), found.variances.tolist()) == ([1.0, 3.0], [3.0, 3.0])
     # With equally likely inputs a report is 0 or 4, each half of the time.
-    assert HALF_WAY.root_mean_square == pytest.approx(math.sqrt(8), rel=1e-15)
-
-
-def test_decode_looks_the_values_up() -> None:
-    assert HALF_WAY.decode(np.array([1, 0, 1], dtype=np.uint8)).tolist() == [4.0, 0.0, 4.0]
-
-
-# Sampling.
+    assert found.root_mean_square == pytest.approx(math.sqrt(8), rel=1e-15)
+    assert found.decode(np.array([1, 0, 1], dtype=np.uint8)).tolist() == [4.0, 0.0, 4.0]
+    assert channel_of(QUARTERS, outputs=[1.0, 0.0]).means.tolist() == [0.75, 0.25]
 
 
 # One of each way to draw.
@@ -272,26 +162,18 @@ SAMPLERS = {
 }
 
 
-@pytest.mark.parametrize("count", [1, TOTAL // 4, TOTAL // 2 + 1, TOTAL - 1])
-def test_two_outputs_are_cut_exactly_at_four_times_the_count(count: int) -> None:
-    channel = channel_of([[TOTAL - count, count]])
-    cut = 4 * count
-    random_bits = FakeBits([0, cut - 1, cut, cut + 1, WORDS - 1])
-    assert channel.respond(np.zeros(5, dtype=int), random_bits).tolist() == [1, 1, 0, 0, 0]
-
-
-def test_two_outputs_of_which_the_second_is_empty() -> None:
-    channel = channel_of([[TOTAL, 0]])
-    assert channel.respond(np.zeros(2, dtype=int), FakeBits([0, WORDS - 1])).tolist() == [0, 0]
-
-
-def test_two_outputs_of_which_the_first_is_empty() -> None:
-    channel = channel_of([[0, TOTAL]])
-    assert channel.respond(np.zeros(2, dtype=int), FakeBits([0, WORDS - 1])).tolist() == [1, 1]
+@together("count", [1, TOTAL // 4, TOTAL // 2 + 1, TOTAL - 1])
+def test_two_outputs_are_cut_exactly_at_four_times_the_count(count):
+    random_bits = GivenWords([0, 4 * count - 1, 4 * count, 4 * count + 1, WORDS - 1])
+    drawn = channel_of([[TOTAL - count, count]]).respond(np.zeros(5, dtype=int), random_bits)
+    assert drawn.tolist() == [1, 1, 0, 0, 0]
+    for only, table in enumerate(([[TOTAL, 0]], [[0, TOTAL]])):
+        drawn = channel_of(table).respond(np.zeros(2, dtype=int), GivenWords([0, WORDS - 1]))
+        assert drawn.tolist() == [only] * 2
 
 
 def test_two_outputs_take_the_count_of_their_own_symbol() -> None:
-    between = FakeBits([TOTAL * 2] * 3)  # half of all words: above a quarter, below three quarters
+    between = GivenWords([TOTAL * 2] * 3)  # half of all words: above a quarter, below three quarters
     assert channel_of(QUARTERS).respond(np.array([0, 1, 0]), between).tolist() == [0, 1, 0]
 
 
@@ -303,21 +185,14 @@ def test_more_outputs_are_drawn_by_the_alias_table(outputs: int, seed: int) -> N
     assert np.array_equal(channel.respond(symbols, SeededBits(seed)), by_hand)
 
 
-def test_blocks_draw_what_one_draw_would() -> None:
-    channel, count = piecewise(1.0), 3 * BLOCK + 17
-    symbols = np.arange(count) % channel.input_count
-    by_hand = channel._alias.draw(symbols, SeededBits(3).take(count))
-    assert np.array_equal(channel.respond(symbols, SeededBits(3)), by_hand)
-
-
-@pytest.mark.parametrize("block", [1, 7, 1000])
 @pytest.mark.parametrize("name", ["onebit", "piecewise", "kary"])
-def test_the_size_of_blocks_changes_nothing(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_blocks_changes_nothing(name, monkeypatch):
     channel = SAMPLERS[name]()
     symbols = np.arange(100) % channel.input_count
     expected = channel.respond(symbols, SeededBits(4))
-    monkeypatch.setattr(channel_module, "BLOCK", block)
-    assert np.array_equal(channel.respond(symbols, SeededBits(4)), expected)
+    for block in (1, 7, 1000):
+        monkeypatch.setattr(channel_module, "BLOCK", block)
+        assert np.array_equal(channel.respond(symbols, SeededBits(4)), expected)
 
 
 def test_draws_from_the_operating_system_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,20 +209,17 @@ def test_takes_symbols_of_any_integer_type(name: str, kind: str) -> None:
     assert np.array_equal(channel.respond(symbols.astype(kind), SeededBits(6)), expected)
 
 
-def test_no_symbols_give_no_codes() -> None:
-    codes = piecewise(1.0).respond(np.zeros(0, dtype=np.int64), FakeBits([]))
+def test_no_symbols_give_no_codes_and_symbols_are_left_alone():
+    codes = piecewise(1.0).respond(np.zeros(0, dtype=np.int64), GivenWords([]))
     assert (codes.shape, codes.dtype) == ((0,), np.dtype("u1"))
-
-
-@pytest.mark.parametrize(
-    "symbols", [np.array([0.0]), np.array([True]), np.array(["0"]), np.zeros((2, 2), dtype=int), np.array(0)]
-)
-def test_refuses_what_are_no_symbols(symbols: np.ndarray) -> None:
-    with pytest.raises(InputError, match="symbols must be a list of integers"):
-        onebit(1.0).respond(symbols, SeededBits(0))
-
-
-def test_leaves_the_symbols_alone() -> None:
     symbols = np.array([0, 1, 1])
     onebit(1.0).respond(symbols, SeededBits(0))
     assert symbols.tolist() == [0, 1, 1]
+
+
+@together(
+    "symbols", [np.array([0.0]), np.array([True]), np.array(["0"]), np.zeros((2, 2), dtype=int), np.array(0)]
+)
+def test_refuses_what_are_no_symbols(symbols):
+    with pytest.raises(InputError, match="symbols must be a list of integers"):
+        onebit(1.0).respond(symbols, SeededBits(0))

@@ -1,9 +1,8 @@
 """Numbers with integer noise: exact for two that differ by one, at any size."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,39 +13,25 @@ from graphveil.channels import TOTAL, Claim, CountingChannel, counting
 from graphveil.channels.exact import exp_below
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
-from tests.channels.reference import FakeBits, largest_divergence, largest_ratio, precise_exp, precise_log
+from tests.channels.reference import GivenWords, largest_divergence, largest_ratio, precise_exp, precise_log
 from tests.together import together
 
 SIZES, EPSILONS = [2, 3, 4, 9, 40], [1e-6, 0.005, 0.3, 1.0, 5.0, 20.0]
-
-
-def next_rows(channel):
-    """The largest ratio of two entries of a column in rows of numbers that differ by one."""
-    rows = [channel.row(number) for number in range(channel.input_count)]
-    return max(largest_ratio(rows[at : at + 2]) for at in range(len(rows) - 1))
-
-
-@pytest.mark.parametrize("size", SIZES)
-@together("epsilon", EPSILONS)
-def test_rows_sum_to_the_total(epsilon, size):
-    channel = counting(epsilon, size)
-    for number in range(size):
-        assert sum(channel.row(number)) == TOTAL
-        assert min(channel.row(number)) > 0
 
 
 @pytest.mark.parametrize("size", SIZES)
 @together("epsilon", EPSILONS)
 def test_the_stated_loss_is_the_largest_ratio_of_numbers_that_differ_by_one(epsilon, size):
     channel = counting(epsilon, size)
-    assert channel.worst.ratio == next_rows(channel)
+    rows = [channel.row(number) for number in range(size)]
+    assert all(sum(row) == TOTAL and min(row) > 0 for row in rows)
     worst = channel.worst
+    assert worst.ratio == max(largest_ratio(pair) for pair in pairwise(rows))
     assert abs(worst.likelier - worst.rarer) == 1
-    rows = channel.row(worst.likelier), channel.row(worst.rarer)
-    assert Fraction(rows[0][worst.output], rows[1][worst.output]) == worst.ratio
+    assert Fraction(rows[worst.likelier][worst.output], rows[worst.rarer][worst.output]) == worst.ratio
 
 
-@pytest.mark.parametrize("size", [*SIZES, 1000, 100_000])
+@together("size", [*SIZES, 1000, 100_000])
 @together("epsilon", EPSILONS)
 def test_the_budget_is_kept_and_hardly_any_of_it_wasted(epsilon, size):
     ratio = counting(epsilon, size).worst.ratio
@@ -77,9 +62,9 @@ def test_a_word_is_looked_up_among_the_sums_of_counts():
     # Noise of -2, -1, 0, 1 and 2, at its first and its last count.
     sums = np.cumsum([0, end, near, middle, near, end]).tolist()
     words = [edge << 2 for at in range(5) for edge in (sums[at], sums[at + 1] - 1)]
-    drawn = channel.respond(np.ones(10, dtype=np.int64), FakeBits(words))
+    drawn = channel.respond(np.ones(10, dtype=np.int64), GivenWords(words))
     assert drawn.tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2, 2]
-    assert channel.respond(np.zeros(10, dtype=np.int64), FakeBits(words)).tolist() == [0] * 6 + [1, 1, 2, 2]
+    assert channel.respond(np.zeros(10, dtype=np.int64), GivenWords(words)).tolist() == [0] * 6 + [1, 1, 2, 2]
 
 
 @pytest.mark.statistical
@@ -94,12 +79,10 @@ def test_every_number_is_drawn_as_its_row_says():
 
 
 def test_beyond_the_budget_delta_is_that_of_numbers_that_differ_by_one():
-    channel = counting(1.0, 4)
+    channel, power = counting(1.0, 4), exp_below(Fraction(1, 2))
     assert channel.delta_at(1.0) == 0
     rows = [channel.row(number) for number in range(4)]
-    power = exp_below(Fraction(1, 2))
-    expected = max(largest_divergence(rows[at : at + 2], power) for at in range(3))
-    assert channel.delta_at(0.5) == expected > 0
+    assert channel.delta_at(0.5) == max(largest_divergence(pair, power) for pair in pairwise(rows)) > 0
 
 
 def test_the_control_answers_every_number_alike():
@@ -110,12 +93,9 @@ def test_the_control_answers_every_number_alike():
     assert control.epsilon == 0 and control.holds and control.claim == Claim(0.0)
 
 
-def test_weights_that_do_not_make_up_the_total_are_refused():
+def test_a_senseless_number_of_numbers_or_weights_is_refused():
+    for size in (1, 0, (1 << 20) + 1, 2.5):
+        with pytest.raises(InputError, match="the number of numbers"):
+            counting(1.0, size)
     with pytest.raises(InputError, match="sum to 2\\^62"):
         CountingChannel("short", np.array([5, 5]), Claim(1.0))
-
-
-@pytest.mark.parametrize("size", [1, 0, (1 << 20) + 1, 2.5])
-def test_a_senseless_number_of_numbers_is_refused(size):
-    with pytest.raises(InputError, match="the number of numbers"):
-        counting(1.0, size)

@@ -1,9 +1,8 @@
 """Exact arithmetic: losses, worst ratios, divergences."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -50,44 +49,19 @@ DIGITS = Fraction(1, 10**55)
 @given(ratios)
 @example(Fraction(TOTAL + 1, TOTAL))
 @example(Fraction(TOTAL, 1))
-def test_bounds_enclose_the_logarithm(ratio: Fraction) -> None:
-    low, high = Loss.of(ratio).bounds()
-    assert low < precise_log(ratio) < high
-
-
-@given(ratios)
-def test_bounds_are_tight_to_40_digits(ratio: Fraction) -> None:
-    low, high = Loss.of(ratio).bounds(50)
+def test_bounds_enclose_the_logarithm_and_are_tight_to_40_digits(ratio):
+    for low, high in (Loss.of(ratio).bounds(), Loss.of(ratio).bounds(50)):
+        assert low < precise_log(ratio) < high
     assert high - low < Fraction(1, 10**40)
-
-
-def test_bounds_add_up_over_terms() -> None:
-    low, high = Loss.total([Loss.of(Fraction(3), 2), Loss.of(Fraction(5, 4))]).bounds()
-    assert low < 2 * precise_log(Fraction(3)) + precise_log(Fraction(5, 4)) < high
-
-
-def test_bounds_of_an_infinite_loss_are_refused() -> None:
-    with pytest.raises(InputError, match="infinite"):
-        Loss(None).bounds()
 
 
 @given(ratios)
 @example(Fraction(TOTAL + 1, TOTAL))
 @example(Fraction(TOTAL, 1))
-def test_epsilon_is_the_logarithm_rounded_up(ratio: Fraction) -> None:
-    assert is_rounded_up(Loss.of(ratio).epsilon, precise_log(ratio))
-
-
-@given(ratios)
-def test_exceeds_the_float_below_its_epsilon(ratio: Fraction) -> None:
+def test_epsilon_is_the_logarithm_rounded_up_and_not_exceeded(ratio):
     loss = Loss.of(ratio)
-    assert loss.exceeds(math.nextafter(loss.epsilon, 0.0))
-
-
-@given(ratios)
-def test_does_not_exceed_its_epsilon(ratio: Fraction) -> None:
-    loss = Loss.of(ratio)
-    assert not loss.exceeds(loss.epsilon)
+    assert is_rounded_up(loss.epsilon, precise_log(ratio))
+    assert loss.exceeds(math.nextafter(loss.epsilon, 0.0)) and not loss.exceeds(loss.epsilon)
 
 
 @pytest.mark.parametrize("digits", [30, 60, 120, 300])
@@ -97,45 +71,21 @@ def test_exceeds_decides_beyond_its_first_digits(digits: int) -> None:
     assert Loss.of(ratio).exceeds(low) and not Loss.of(ratio).exceeds(high)
 
 
-def test_a_ratio_of_one_is_no_loss() -> None:
+def test_losses_add_up_and_there_may_be_none_or_an_infinite_one():
+    two = Fraction(2)
+    assert Loss.total([Loss.of(two), Loss.of(two, 3)]) == Loss.of(two, 4)
+    assert Loss.total([Loss.of(two), Loss(None)]) == Loss(None)
+    assert Loss.of(two, 3).times(5) == Loss.of(two, 15)
+    low, high = Loss.total([Loss.of(Fraction(3), 2), Loss.of(Fraction(5, 4))]).bounds()
+    assert low < 2 * precise_log(Fraction(3)) + precise_log(Fraction(5, 4)) < high
     assert Loss.of(Fraction(1)) == Loss(())
-
-
-def test_no_loss_has_epsilon_zero() -> None:
-    assert Loss(()).epsilon == 0.0
-
-
-def test_no_loss_does_not_exceed_zero() -> None:
-    assert not Loss(()).exceeds(0.0)
-
-
-def test_an_infinite_loss_has_infinite_epsilon() -> None:
+    for none in (Loss(()), Loss(()).times(0), Loss.of(Fraction(2)).times(0), Loss.of(Fraction(2), 0)):
+        assert none.epsilon == 0.0
+        assert not none.exceeds(0.0)
     assert Loss.of(None).epsilon == math.inf
-
-
-def test_an_infinite_loss_exceeds_everything() -> None:
     assert Loss.of(None).exceeds(1e300)
-
-
-def test_total_adds_equal_ratios_up() -> None:
-    assert Loss.total([Loss.of(Fraction(2)), Loss.of(Fraction(2), 3)]) == Loss.of(Fraction(2), 4)
-
-
-def test_total_with_an_infinite_loss_is_infinite() -> None:
-    assert Loss.total([Loss.of(Fraction(2)), Loss(None)]) == Loss(None)
-
-
-def test_times_multiplies() -> None:
-    assert Loss.of(Fraction(2), 3).times(5) == Loss.of(Fraction(2), 15)
-
-
-@pytest.mark.parametrize("loss", [Loss.of(Fraction(2)), Loss(())])
-def test_no_answers_have_no_loss(loss: Loss) -> None:
-    assert loss.times(0).epsilon == 0.0
-
-
-def test_a_ratio_that_occurs_zero_times_is_no_loss() -> None:
-    assert Loss.of(Fraction(2), 0).epsilon == 0.0
+    with pytest.raises(InputError, match="infinite"):
+        Loss(None).bounds()
 
 
 # e^ε.
@@ -147,25 +97,14 @@ exponents = st.fractions(min_value=0, max_value=999, max_denominator=10**18)
 @given(exponents)
 @example(Fraction(0))
 @example(Fraction(20))
-def test_exp_below_is_below(exponent: Fraction) -> None:
-    assert exp_below(exponent) < precise_exp(exponent)
+def test_exp_below_is_below_and_tight(exponent):
+    exact = precise_exp(exponent)
+    assert exact * (1 - 2 * Fraction(1, 10**57)) < exp_below(exponent) < exact
 
 
-@given(exponents)
-@example(Fraction(0))
-def test_exp_below_is_tight(exponent: Fraction) -> None:
-    assert exp_below(exponent) > precise_exp(exponent) * (1 - 2 * Fraction(1, 10**57))
-
-
-def test_exp_below_gets_tighter_with_more_digits() -> None:
+def test_exp_below_gets_tighter_with_more_digits_and_a_target_is_a_small_margin_below():
     assert 1 - exp_below(Fraction(3), 100) / precise_exp(3) < Fraction(1, 10**96)
-
-
-def test_target_is_exactly_a_margin_below() -> None:
     assert target(0.1) == Fraction(0.1) * (1 - Fraction(1, 1 << 40))
-
-
-def test_margin_is_small_against_the_waste_allowed() -> None:
     assert MARGIN < 1e-9 / 2
 
 
@@ -173,40 +112,23 @@ def test_margin_is_small_against_the_waste_allowed() -> None:
 
 
 @given(tables(max_rows=5))
-def test_worst_ratio_is_the_largest_of_all_columns(table: np.ndarray) -> None:
-    assert worst_ratio(table).ratio == largest_ratio(table.tolist())
-
-
-@given(tables(max_rows=5))
-def test_worst_ratio_names_the_entries_that_have_it(table: np.ndarray) -> None:
+def test_worst_ratio_is_the_largest_of_all_columns_and_names_the_entries_that_have_it(table):
     worst = worst_ratio(table)
     high, low = int(table[worst.likelier, worst.output]), int(table[worst.rarer, worst.output])
-    assert (Fraction(high, low) if low else None) == worst.ratio
+    assert (Fraction(high, low) if low else None) == worst.ratio == largest_ratio(table.tolist())
 
 
-def test_worst_ratio_with_an_empty_entry_is_infinite() -> None:
+def test_worst_ratio_by_hand():
     assert worst_ratio(np.array([[0, TOTAL], [1, TOTAL - 1]])).ratio is None
-
-
-def test_worst_ratio_skips_a_column_that_is_empty_everywhere() -> None:
-    third = TOTAL // 4
-    table = np.array([[third, 0, TOTAL - third], [2 * third, 0, TOTAL - 2 * third]])
+    fourth = TOTAL // 4
+    table = np.array([[fourth, 0, TOTAL - fourth], [2 * fourth, 0, TOTAL - 2 * fourth]])
     assert worst_ratio(table).ratio == 2
-
-
-def test_worst_ratio_of_one_row_is_one() -> None:
     assert worst_ratio(np.array([[1, TOTAL - 1]])).ratio == 1
-
-
-def test_worst_ratio_tells_columns_apart_that_floats_do_not() -> None:
     # (2^60+1)/2^59 and (2^60+2)/2^59 are the same float.
     small, large = 1 << 59, 1 << 60
     rest = TOTAL - 2 * small
     table = np.array([[small, small, rest], [large + 1, large + 2, TOTAL - 2 * large - 3]])
     assert worst_ratio(table).ratio == max(Fraction(large + 2, small), Fraction(rest, TOTAL - 2 * large - 3))
-
-
-def test_worst_ratio_of_tied_columns_names_the_first() -> None:
     table = np.array([whole_row([1, 1, 6]), whole_row([2, 2, 4])])
     assert worst_ratio(table).output == 0
 
@@ -215,46 +137,22 @@ def test_worst_ratio_of_tied_columns_names_the_first() -> None:
 
 
 @given(tables(), st.floats(0.0, 5.0))
-def test_hockey_stick_is_not_below_brute_force(table: np.ndarray, epsilon: float) -> None:
-    assert hockey_stick(table, epsilon)[0] >= largest_divergence(table.tolist(), precise_exp(epsilon))
-
-
-@given(tables(), st.floats(0.0, 5.0))
-def test_hockey_stick_is_tight_against_brute_force(table: np.ndarray, epsilon: float) -> None:
-    exact = largest_divergence(table.tolist(), precise_exp(epsilon))
-    assert hockey_stick(table, epsilon)[0] - exact <= DIGITS * 200
-
-
-@given(tables())
-def test_hockey_stick_at_zero_is_the_total_variation(table: np.ndarray) -> None:
-    assert hockey_stick(table, 0.0)[0] == largest_divergence(table.tolist(), Fraction(1))
-
-
-@given(tables(), st.floats(0.0, 5.0))
-def test_hockey_stick_names_a_pair_that_has_it(table: np.ndarray, epsilon: float) -> None:
+def test_hockey_stick_is_brute_force_rounded_up_and_names_a_pair_that_has_it(table, epsilon):
     delta, (row, other) = hockey_stick(table, epsilon)
-    exact = divergence(table[row].tolist(), table[other].tolist(), precise_exp(epsilon))
-    assert 0 <= delta - exact <= DIGITS * 200
+    power = precise_exp(epsilon)
+    assert 0 <= delta - largest_divergence(table.tolist(), power) <= DIGITS * 200
+    assert 0 <= delta - divergence(table[row].tolist(), table[other].tolist(), power) <= DIGITS * 200
 
 
-def test_hockey_stick_at_a_huge_epsilon_is_the_mass_of_impossible_outputs() -> None:
+def test_hockey_stick_by_hand_and_of_many_tied_pairs():
     table = np.array([[TOTAL // 4, TOTAL // 2, TOTAL // 4], [0, TOTAL - 1, 1]])
     assert hockey_stick(table, 1e4)[0] == Fraction(1, 4)
-
-
-def test_hockey_stick_of_many_tied_pairs_is_rounded_up_in_the_15th_digit() -> None:
-    table = kary(1.0, 20).table
-    assert len(table) ** 2 - len(table) > MAX_TIED
-    exact = largest_divergence(table[:2].tolist(), precise_exp(0.5))
-    assert 0 <= hockey_stick(table, 0.5)[0] - exact <= Fraction(1, 10**13)
-
-
-def test_hockey_stick_of_many_tied_pairs_sees_a_loss_that_floats_do_not() -> None:
+    # It sees a loss that floats do not.
     channel = kary(1.0, 20)
-    barely = math.nextafter(channel.epsilon, 0.0)
-    assert hockey_stick(channel.table, barely)[0] >= largest_divergence(
-        channel.table[:2].tolist(), precise_exp(barely)
-    )
+    assert len(channel.table) ** 2 - len(channel.table) > MAX_TIED
+    for epsilon in (0.5, math.nextafter(channel.epsilon, 0.0)):
+        exact = largest_divergence(channel.table[:2].tolist(), precise_exp(epsilon))
+        assert 0 <= hockey_stick(channel.table, epsilon)[0] - exact <= Fraction(1, 10**13)
 
 
 # ε at a δ.
@@ -265,39 +163,16 @@ pairs = st.integers(1, 6).flatmap(lambda outputs: st.tuples(rows_of(outputs), ro
 
 
 @given(pairs, deltas)
-def test_ratio_at_delta_has_that_delta(pair: tuple[list[int], list[int]], delta: Fraction) -> None:
+def test_ratio_at_delta_is_the_smallest_that_has_it(pair, delta):
+    """It is 1 where δ covers all, and none exactly where impossible outputs outweigh δ."""
     ratio = ratio_at_delta(*pair, delta)
-    if ratio is not None and ratio > 1:
-        assert divergence(*pair, ratio) == delta
-
-
-@given(pairs, deltas)
-def test_ratio_at_delta_is_the_smallest(pair: tuple[list[int], list[int]], delta: Fraction) -> None:
-    ratio = ratio_at_delta(*pair, delta)
-    if ratio is not None and ratio > 1:
-        assert divergence(*pair, ratio * (1 - Fraction(1, 10**30))) > delta
-
-
-@given(pairs, deltas)
-def test_ratio_at_delta_of_one_means_that_delta_covers_all(
-    pair: tuple[list[int], list[int]], delta: Fraction
-) -> None:
-    if ratio_at_delta(*pair, delta) == 1:
-        assert divergence(*pair, Fraction(1)) <= delta
-
-
-@given(pairs, deltas)
-def test_ratio_at_delta_is_none_exactly_where_impossible_outputs_outweigh_delta(
-    pair: tuple[list[int], list[int]], delta: Fraction
-) -> None:
     impossible = sum(one for one, other in zip(*pair, strict=True) if other == 0)
-    assert (ratio_at_delta(*pair, delta) is None) == (impossible > delta * TOTAL)
-
-
-def test_ratio_at_delta_by_hand() -> None:
-    # P = (3/4, 1/4), P' = (1/4, 3/4): 3/4 - r/4 = 1/4 at r = 2.
-    row, other = whole_row([3, 1]), whole_row([1, 3])
-    assert ratio_at_delta(row, other, Fraction(1, 4)) == 2
+    assert (ratio is None) == (impossible > delta * TOTAL)
+    if ratio == 1:
+        assert divergence(*pair, Fraction(1)) <= delta
+    elif ratio is not None:
+        assert divergence(*pair, ratio) == delta
+        assert divergence(*pair, ratio * (1 - Fraction(1, 10**30))) > delta
 
 
 @given(tables(), st.floats(1e-3, 0.99), st.floats(0.0, 5.0))
@@ -309,66 +184,55 @@ def test_loss_at_delta_is_the_largest_over_all_pairs(table: np.ndarray, delta: f
     assert loss_at_delta(table, delta, guess) == Loss.of(worst)
 
 
-def test_loss_at_delta_finds_the_worst_pair_from_a_guess_where_another_is_worst() -> None:
+def test_loss_at_delta_by_hand():
     # At e^3 only (row 0, row 1) diverges, by an output that row 1 never gives; at δ = 0.3 it is the other way round.
     row, other = whole_row([3, 1, 2, 8]), whole_row([0, 13, 3, 5])
     expected = ratio_at_delta(other, row, Fraction(0.3))
     assert loss_at_delta(np.array([row, other]), 0.3, 3.0) == Loss.of(expected)
-
-
-def test_loss_at_delta_beyond_the_largest_ratio_still_compares_all_pairs() -> None:
     # At e^3 no pair diverges, so all 20·19 are tied there.
     weights = [[50 + step, 50 - step] for step in range(20)]
     table = np.array([whole_row(row) for row in weights])
     worst = ratio_at_delta(table[0].tolist(), table[-1].tolist(), Fraction(0.01))
     other = ratio_at_delta(table[-1].tolist(), table[0].tolist(), Fraction(0.01))
     assert loss_at_delta(table, 0.01, 3.0) == Loss.of(max(worst, other))
-
-
-def test_loss_at_delta_of_many_tied_pairs_is_rounded_up() -> None:
     table = kary(1.0, 20).table
     exact = ratio_at_delta(table[0].tolist(), table[1].tolist(), Fraction(0.01))
     ((ratio, _),) = loss_at_delta(table, 0.01, 1.0).terms
     assert exact <= ratio <= exact * (1 + Fraction(1, 1 << 30))
-
-
-def test_loss_at_delta_of_equal_rows_is_none() -> None:
     assert loss_at_delta(np.array([whole_row([1, 2, 3])] * 20), 1e-6, 1.0) == Loss(())
 
 
-# Bad input.
+NO_NUMBERS = [math.nan, math.inf, True, "0.1", None]
 
 
-@together("epsilon", [0, -1, 0.0, -1e-9, math.nan, math.inf, -math.inf, True, "1", None, [1.0]])
-def test_check_epsilon_refuses_what_is_no_positive_number(epsilon: object) -> None:
-    with pytest.raises(InputError, match="epsilon must be a positive"):
-        check_epsilon(epsilon)
+@together(
+    ("check", "value", "words"),
+    [
+        *(
+            (check_epsilon, value, "epsilon must be a positive")
+            for value in [*NO_NUMBERS, 0, -1, 0.0, -1e-9, -math.inf, [1.0]]
+        ),
+        (check_epsilon, 9e-9, "between 1e-08 and 20.*fewer values"),
+        (check_epsilon, 20.1, "between 1e-08 and 20.*spread it"),
+        *(
+            (check_delta, value, "delta must be a number strictly between 0 and 1")
+            for value in [*NO_NUMBERS, 0, 1, -0.1, 1.5]
+        ),
+        *(
+            (Claim, value, "epsilon must be a finite number of at least 0")
+            for value in (-1.0, math.nan, math.inf, "1")
+        ),
+        *(
+            (partial(Claim, 1.0), value, r"delta must be a number in \[0, 1\)")
+            for value in (-0.1, 1.0, math.nan, "0")
+        ),
+    ],
+)
+def test_what_is_no_budget_is_refused(check, value, words):
+    with pytest.raises(InputError, match=words):
+        check(value)
 
 
-@pytest.mark.parametrize(("epsilon", "advice"), [(9e-9, "fewer values"), (20.1, "spread it")])
-def test_check_epsilon_says_what_to_do_outside_its_range(epsilon: float, advice: str) -> None:
-    with pytest.raises(InputError, match=f"between 1e-08 and 20.*{advice}"):
-        check_epsilon(epsilon)
-
-
-@pytest.mark.parametrize("epsilon", [1, 1e-8, 20, np.float32(0.5), np.int64(2)])
-def test_check_epsilon_gives_a_float(epsilon: object) -> None:
-    assert type(check_epsilon(epsilon)) is float
-
-
-@together("delta", [0, 1, -0.1, 1.5, math.nan, math.inf, True, "0.1", None])
-def test_check_delta_refuses_what_is_outside(delta: object) -> None:
-    with pytest.raises(InputError, match="delta must be a number strictly between 0 and 1"):
-        check_delta(delta)
-
-
-@pytest.mark.parametrize("epsilon", [-1.0, math.nan, math.inf, "1"])
-def test_a_claim_refuses_its_epsilon(epsilon: object) -> None:
-    with pytest.raises(InputError, match="epsilon must be a finite number of at least 0"):
-        Claim(epsilon)
-
-
-@pytest.mark.parametrize("delta", [-0.1, 1.0, math.nan, "0"])
-def test_a_claim_refuses_its_delta(delta: object) -> None:
-    with pytest.raises(InputError, match=r"delta must be a number in \[0, 1\)"):
-        Claim(1.0, delta)
+def test_check_epsilon_gives_a_float():
+    for epsilon in (1, 1e-8, 20, np.float32(0.5), np.int64(2)):
+        assert type(check_epsilon(epsilon)) is float

@@ -1,7 +1,5 @@
 """Gaussian noise in cells, and its two calibrations."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -45,30 +43,13 @@ def test_analytic_sigma_is_the_root(epsilon: float, delta: float) -> None:
 
 
 @DELTAS
-def test_analytic_sigma_is_smaller_than_the_classical(delta: float) -> None:
-    assert analytic_sigma(1.0, delta) < classical_sigma(1.0, delta)
-
-
-@DELTAS
-def test_classical_sigma_counts_the_width_of_the_range(delta: float) -> None:
+def test_classical_sigma_counts_the_width_of_the_range_and_the_printed_one_does_not(delta):
     assert classical_sigma(0.5, delta) ** 2 == pytest.approx(8 * math.log(1.25 / delta) / 0.25, rel=1e-12)
-
-
-@DELTAS
-def test_the_printed_sigma_forgets_the_width_of_the_range(delta: float) -> None:
     # PPGNN, Sec. III and TOGL, Eq. 36: σ² = 2 ln(1.25/δ)/ε², on a range of width 2.
     printed = math.sqrt(2 * math.log(1.25 / delta))
     assert gaussian_delta(1.0, printed) > 5 * delta
-
-
-@DELTAS
-def test_the_printed_sigma_is_not_the_analytic_one(delta: float) -> None:
-    printed = math.sqrt(2 * math.log(1.25 / delta))
-    assert printed < 0.8 * analytic_sigma(1.0, delta)
-
-
-def test_the_classical_bound_fails_for_a_large_epsilon() -> None:
-    # With the right width, too: which is why it is refused above 1.
+    assert printed < 0.8 * analytic_sigma(1.0, delta) < 0.8 * classical_sigma(1.0, delta)
+    # The classical bound fails for a large ε with the right width, too: which is why it is refused above 1.
     assert gaussian_delta(10.0, classical_sigma(10.0, 1e-5)) > 2e-5
 
 
@@ -93,30 +74,26 @@ def test_the_table_has_the_delta_of_the_noise(delta: float) -> None:
 
 
 @BOTH
-def test_the_claim_has_both_parts(family: object) -> None:
+@together(
+    ("delta", "words"),
+    [
+        *(
+            (delta, "delta must be a number strictly between 0 and 1")
+            for delta in (0, 1, -1e-5, 2.0, math.nan, True, "0.1", None, [0.1])
+        ),
+        # What a table cannot resolve.
+        *((delta, f"delta must be at least .*got {delta:g}") for delta in (1e-14, 1e-300)),
+    ],
+)
+def test_refuses_a_delta(family, delta, words):
     assert family(0.5, 1e-5).claim == Claim(0.5, 1e-5)
-
-
-@BOTH
-@together("delta", [0, 1, -1e-5, 2.0, math.nan, True, "0.1", None, [0.1]])
-def test_refuses_a_delta(family: object, delta: object) -> None:
-    with pytest.raises(InputError, match="delta must be a number strictly between 0 and 1"):
+    with pytest.raises(InputError, match=words):
         family(0.5, delta)
 
 
-@BOTH
-@pytest.mark.parametrize("delta", [1e-14, 1e-300])
-def test_refuses_a_delta_that_a_table_cannot_resolve(family: object, delta: float) -> None:
-    with pytest.raises(InputError, match=f"delta must be at least .*got {delta:g}"):
-        family(0.5, delta)
-
-
-@pytest.mark.parametrize("epsilon", [math.nextafter(1, 2), 1.5, 10.0])
-def test_the_classical_one_refuses_an_epsilon_above_1(epsilon: float) -> None:
-    with pytest.raises(InputError, match="epsilon must be at most 1 .*use analytic-gaussian"):
-        gaussian(epsilon, 1e-5)
-
-
-def test_the_analytic_one_refuses_an_epsilon_above_10() -> None:
+def test_a_large_epsilon_is_refused():
+    for epsilon in (math.nextafter(1, 2), 1.5, 10.0):
+        with pytest.raises(InputError, match="epsilon must be at most 1 .*use analytic-gaussian"):
+            gaussian(epsilon, 1e-5)
     with pytest.raises(InputError, match="epsilon must be at most 10 .*use laplace"):
         analytic_gaussian(10.1, 1e-5)

@@ -1,6 +1,4 @@
-"""The piecewise mechanism and PM-SUB."""
-
-from __future__ import annotations
+"""The piecewise mechanism, PM-SUB, and the hybrid mechanism."""
 
 import math
 
@@ -8,17 +6,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from graphveil.channels import TOTAL, piecewise, pm_sub
-from tests.channels.families import window_variance
+from graphveil.channels import TOTAL, hybrid, onebit, piecewise, pm_sub
+from graphveil.channels.piecewise import ONE_BIT_BELOW, piecewise_share
+from tests.channels.families import onebit_variance, piecewise_variance, window_variance
 from tests.together import together
 
 EPSILONS = together("epsilon", [0.1, 1.0, 4.0, 8.0])
 MECHANISMS = pytest.mark.parametrize("name", ["piecewise", "pm-sub"])
 
-Density = tuple[list[float], list[float]]
 
-
-def density(name: str, epsilon: float, x: float) -> Density:
+def density(name, epsilon, x):
     """Edges of three pieces and the heights over them, from the formulas of the two sources."""
     power = math.exp(epsilon)
     if name == "piecewise":
@@ -87,3 +84,41 @@ def test_a_report_falls_into_the_window_with_its_probability(epsilon: float) -> 
     inside = table > 1.5 * table.min(axis=0) if epsilon > 0.5 else table > 1.01 * table.min(axis=0)
     shares = np.where(inside, table / TOTAL, 0).sum(axis=1)
     assert np.allclose(shares, root / (root + 1), rtol=1e-9)
+
+
+# The hybrid mechanism.
+
+
+GRID = np.linspace(0, 1, 201)
+
+
+def worst_variance(epsilon: float, share: float) -> float:
+    """The largest variance over all values, of piecewise with this probability and one bit otherwise."""
+    wave, bit = piecewise_variance(epsilon), onebit_variance(epsilon)
+    return max(share * wave(x) + (1 - share) * bit(x) for x in GRID.tolist())
+
+
+@together("epsilon", [0.1, 0.5, 0.6, 0.609, 0.61, 0.65, 1.0, 3.0, 8.0])
+def test_the_share_has_the_smallest_worst_variance(epsilon: float) -> None:
+    chosen = worst_variance(epsilon, piecewise_share(epsilon))
+    assert chosen <= min(worst_variance(epsilon, share) for share in GRID.tolist()) * (1 + 1e-9)
+
+
+def test_one_bit_alone_is_used_up_to_about_0_61():
+    assert pytest.approx(0.61, abs=0.005) == ONE_BIT_BELOW
+    assert (hybrid(0.6).output_count, hybrid(0.62).output_count) == (2, 131)
+    assert np.allclose(hybrid(0.5).table[[0, -1]], onebit(0.5).table, rtol=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 1.0, 2.0, 4.0])
+def test_above_columns_are_piecewise_and_one_bit_with_their_probabilities(epsilon):
+    mixed, wave, bit, share = (
+        hybrid(epsilon, 9),
+        piecewise(epsilon, 9),
+        onebit(epsilon),
+        math.exp(-epsilon / 2),
+    )
+    assert np.allclose(mixed.table[:, :-2].sum(axis=1) / TOTAL, 1 - share, rtol=1e-12)
+    assert np.allclose(mixed.table[:, :-2], wave.table * (1 - share), rtol=1e-9)
+    assert np.allclose(mixed.table[[0, -1], -2:], bit.table * share, rtol=1e-9)
+    assert np.allclose(mixed.outputs[-2:], bit.outputs, rtol=1e-9)

@@ -1,7 +1,5 @@
 """Products of binary channels."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 from graphveil.channels import TOTAL, Channel, Claim, Loss, ProductChannel, SeededBits, latent, ome
 from graphveil.channels.sampling import BLOCK
 from graphveil.errors import InputError
-from tests.channels.reference import FakeBits, largest_divergence, largest_ratio, precise_exp
+from tests.channels.reference import GivenWords, largest_divergence, largest_ratio, precise_exp
 
 WORDS = 1 << 64
 
@@ -52,28 +50,19 @@ def joint(channel: ProductChannel) -> list[list[int]]:
     ]
 
 
-@pytest.mark.parametrize("name", ["different", "latent", "ome"])
-def test_rows_are_the_joint_table(name: str) -> None:
+@pytest.mark.parametrize("name", STRINGS)
+def test_rows_are_the_joint_table_and_the_loss_is_the_sum_over_bits(name):
     channel = STRINGS[name]()
     assert [channel.row(symbol) for symbol in range(8)] == joint(channel)
-
-
-@pytest.mark.parametrize("name", ["different", "latent", "ome"])
-def test_loss_is_the_sum_over_bits(name: str) -> None:
-    channel = STRINGS[name]()
     assert channel.loss == Loss.total(part.loss for part in channel.bits)
 
 
 @given(strings)
-def test_loss_is_that_of_the_joint_table(channel: ProductChannel) -> None:
-    assert channel.worst.ratio == largest_ratio(joint(channel))
-
-
-@given(strings)
-def test_epsilon_of_the_joint_table_is_the_sum(channel: ProductChannel) -> None:
-    low, high = channel.loss.bounds()
-    whole = Loss.of(largest_ratio(joint(channel))).bounds()
-    assert low <= whole[1] and whole[0] <= high
+def test_loss_is_that_of_the_joint_table(channel):
+    worst = largest_ratio(joint(channel))
+    assert channel.worst.ratio == worst
+    (low, high), (least, most) = channel.loss.bounds(), Loss.of(worst).bounds()
+    assert low <= most and least <= high
 
 
 @given(strings, st.floats(0.0, 3.0))
@@ -90,21 +79,15 @@ def test_delta_counts_bits_that_point_both_ways() -> None:
     assert channel.delta_at(0.0) > Fraction(between, channel.total)
 
 
-def test_a_bit_that_tells_all_makes_the_loss_infinite() -> None:
-    assert string(bit(EIGHTH, 2 * EIGHTH), bit(0, TOTAL)).epsilon == math.inf
-
-
-def test_the_first_bit_is_the_highest() -> None:
-    certain = string(bit(0, TOTAL), bit(0, TOTAL), bit(0, TOTAL))
-    random_bits = FakeBits([WORDS // 2] * 24)
-    assert certain.respond(np.arange(8), random_bits).tolist() == list(range(8))
-
-
-def test_each_bit_takes_words_of_its_own() -> None:
+def test_each_bit_takes_words_of_its_own_and_the_first_is_the_highest():
     # 1/8 of the words answer 1 to a 0 in the first bit, 2/8 in the second, 6/8 in the third.
     low, high = EIGHTH * 4, 3 * EIGHTH * 4
-    random_bits = FakeBits([low - 1, low, high - 1, high, high, low])
+    random_bits = GivenWords([low - 1, low, high - 1, high, high, low])
     assert DIFFERENT.respond(np.array([0, 0]), random_bits).tolist() == [0b101, 0b001]
+    certain = string(bit(0, TOTAL), bit(0, TOTAL), bit(0, TOTAL))
+    assert certain.respond(np.arange(8), GivenWords([WORDS // 2] * 24)).tolist() == list(range(8))
+    assert string(bit(EIGHTH, 2 * EIGHTH), bit(0, TOTAL)).epsilon == math.inf
+    assert string(bit(1, 2), bit(3, 4)) != string(bit(3, 4), bit(1, 2))
 
 
 def test_blocks_draw_bit_by_bit() -> None:
@@ -125,19 +108,10 @@ def test_codes_of_a_string_have_the_smallest_type(count: int, kind: str) -> None
     assert latent(1.0, count).respond(np.array([0]), SeededBits(0)).dtype == np.dtype(kind)
 
 
-def test_refuses_a_bit_with_three_outputs() -> None:
+def test_refuses_a_bit_with_three_outputs_and_values_of_another_number():
     three = Channel("three", np.array([[0, 0, TOTAL]] * 2), np.arange(2.0), np.arange(3.0), Claim(1.0))
     with pytest.raises(InputError, match="a product of 1 binary channels has 2 inputs and outputs"):
         string(three)
-
-
-@pytest.mark.parametrize(("inputs", "outputs"), [(3, 4), (4, 5)])
-def test_refuses_values_of_another_number(inputs: int, outputs: int) -> None:
-    with pytest.raises(InputError, match="a product of 2 binary channels has 4 inputs and outputs"):
-        ProductChannel(
-            "test", (bit(1, 2),) * 2, np.arange(float(inputs)), np.arange(float(outputs)), Claim(1.0)
-        )
-
-
-def test_products_of_other_bits_differ() -> None:
-    assert string(bit(1, 2), bit(3, 4)) != string(bit(3, 4), bit(1, 2))
+    for inputs, outputs in ((np.arange(3.0), np.arange(4.0)), (np.arange(4.0), np.arange(5.0))):
+        with pytest.raises(InputError, match="a product of 2 binary channels has 4 inputs and outputs"):
+            ProductChannel("test", (bit(1, 2),) * 2, inputs, outputs, Claim(1.0))

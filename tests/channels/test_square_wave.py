@@ -1,6 +1,4 @@
-"""The square wave mechanism."""
-
-from __future__ import annotations
+"""The square wave mechanism, and the extended one on levels."""
 
 import math
 from decimal import Decimal
@@ -11,14 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from graphveil.channels import TOTAL, square_wave
+from graphveil.channels import TOTAL, esw, square_wave
 from graphveil.channels.square_wave import SERIES_BELOW, half_width
+from graphveil.errors import InputError
 from tests.channels import families
 from tests.channels.reference import PRECISE
 from tests.together import together
 
 EPSILONS = together("epsilon", [0.1, 1.0, 4.0, 8.0])
-VALUES = together("x", [-1.0, -0.3, 0.0, 0.8, 1.0])
 
 
 def precise_half_width(epsilon: float) -> float:
@@ -49,22 +47,12 @@ def integral(epsilon: float, x: float, degree: int) -> float:
 
 
 @EPSILONS
-@VALUES
-def test_the_density_integrates_to_one(epsilon: float, x: float) -> None:
-    assert integral(epsilon, x, 0) == pytest.approx(1, rel=1e-9)
-
-
-@EPSILONS
-@VALUES
-def test_the_closed_form_is_the_mean_of_the_density(epsilon: float, x: float) -> None:
-    assert integral(epsilon, x, 1) == pytest.approx(families.raw_square_wave_mean(epsilon)(x), abs=1e-9)
-
-
-@EPSILONS
-@VALUES
-def test_the_closed_form_is_the_variance_of_the_density(epsilon: float, x: float) -> None:
-    variance = integral(epsilon, x, 2) - integral(epsilon, x, 1) ** 2
-    assert families.raw_square_wave_variance(epsilon)(x) == pytest.approx(variance, rel=1e-7)
+@together("x", [-1.0, -0.3, 0.0, 0.8, 1.0])
+def test_the_closed_forms_are_the_moments_of_the_density(epsilon, x):
+    whole, mean, square = (integral(epsilon, x, degree) for degree in (0, 1, 2))
+    assert whole == pytest.approx(1, rel=1e-9)
+    assert mean == pytest.approx(families.raw_square_wave_mean(epsilon)(x), abs=1e-9)
+    assert families.raw_square_wave_variance(epsilon)(x) == pytest.approx(square - mean**2, rel=1e-7)
 
 
 @EPSILONS
@@ -80,20 +68,39 @@ def test_cells_have_the_mass_of_the_density(epsilon: float, place: int) -> None:
 
 
 @EPSILONS
-def test_raw_and_unbiased_channels_have_the_same_table(epsilon: float) -> None:
-    assert np.array_equal(square_wave(epsilon, raw=True).table, square_wave(epsilon).table)
+def test_unbiased_reports_are_the_raw_ones_divided_by_the_slope(epsilon):
+    raw, unbiased = square_wave(epsilon, raw=True), square_wave(epsilon)
+    assert np.array_equal(raw.table, unbiased.table)
+    divided = raw.outputs / families.square_wave_slope(epsilon)
+    assert np.allclose(unbiased.outputs, divided, rtol=1e-8, atol=1e-8)
+    assert np.abs(raw.outputs).max() < 1 + families.half_width(epsilon)
+    assert epsilon != 1 or 0 < raw.moments(1.0)[0] < 0.4  # biased towards zero
 
 
-@EPSILONS
-def test_unbiased_reports_are_the_raw_ones_divided_by_the_slope(epsilon: float) -> None:
-    raw, unbiased = square_wave(epsilon, raw=True).outputs, square_wave(epsilon).outputs
-    assert np.allclose(unbiased, raw / families.square_wave_slope(epsilon), rtol=1e-8, atol=1e-8)
+# The extended square wave on levels.
 
 
-@EPSILONS
-def test_raw_reports_stay_within_the_range_and_half_a_window(epsilon: float) -> None:
-    assert np.abs(square_wave(epsilon, raw=True).outputs).max() < 1 + families.half_width(epsilon)
+def reach(epsilon: float, levels: int) -> int:
+    """b = ⌊f(εe^ε-e^ε+1)/(2e^ε(e^ε-1-ε))⌋."""
+    return math.floor(levels * families.half_width(epsilon) / 2)
 
 
-def test_raw_reports_are_biased_towards_zero() -> None:
-    assert 0 < square_wave(1.0, raw=True).moments(1.0)[0] < 0.4
+@together(("epsilon", "levels"), [(0.1, 6), (0.5, 6), (1.0, 6), (1.0, 13), (3.0, 6), (6.0, 2)])
+def test_probabilities_are_p_within_b_of_the_level_and_q_elsewhere(epsilon, levels):
+    channel, beyond, power = esw(epsilon, levels), reach(epsilon, levels), math.exp(epsilon)
+    assert channel.inputs.tolist() == list(range(1, levels + 1))
+    assert channel.outputs.tolist() == list(range(1 - beyond, levels + beyond + 1))
+    other = 1 / ((2 * beyond + 1) * power + levels - 1)
+    near = np.abs(channel.outputs - channel.inputs[:, None]) <= beyond
+    assert np.allclose(channel.table / TOTAL, np.where(near, power * other, other), rtol=1e-10, atol=0)
+
+
+@given(st.floats(1e-8, 20.0), st.integers(2, 60))
+def test_any_number_of_levels_keeps_its_claim(epsilon: float, levels: int) -> None:
+    assert epsilon * (1 - (1e-9 if epsilon >= 0.01 else 1e-6)) <= esw(epsilon, levels).epsilon <= epsilon
+
+
+@together("levels", [0, 1, 513, 6.0, True, "6", [6]])
+def test_refuses_levels(levels: object) -> None:
+    with pytest.raises(InputError, match="levels must be an integer from 2 to 512"):
+        esw(1.0, levels)

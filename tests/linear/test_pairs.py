@@ -1,11 +1,11 @@
 """Weighted links: the matrices of an unweighted graph where all weights are 1, and gradients for the weights."""
 
-from __future__ import annotations
-
+import numpy as np
 import pytest
 import torch
 
-from graphveil.linear.pairs import LearnedMatrix, PairPattern
+from graphveil.linear.kernels import weighted_products, weights_gradient
+from graphveil.linear.pairs import PAIRS_AT_ONCE, LearnedMatrix, PairPattern, PairProducts
 from graphveil.linear.propagation import gcn_matrix, mean_matrix
 from tests.learn.graphs import small_graph
 
@@ -57,3 +57,58 @@ def test_gradients_are_those_of_the_dense_computation(seed):
     )
     for one, other in zip(found, expected, strict=True):
         assert torch.allclose(one, other, atol=1e-5)
+
+
+# Inner products of pairs: against the plain computation, with their gradients
+
+
+GRAPH = small_graph()[0]
+PAIRS = GRAPH.pairs()
+
+
+def plain(rows):
+    first, second = torch.from_numpy(PAIRS.T)
+    return (rows[first] * rows[second]).sum(1)
+
+
+def test_products_and_their_gradient_are_the_plain_ones():
+    rows = torch.randn(GRAPH.node_count, 7, dtype=torch.float32)
+    one, other = (rows.clone().requires_grad_() for _ in range(2))
+    weights = torch.randn(len(PAIRS))
+    ours, theirs = PairProducts(PAIRS, GRAPH.node_count)(one), plain(other)
+    torch.testing.assert_close(ours, theirs)
+    (ours * weights).sum().backward()
+    (theirs * weights).sum().backward()
+    torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_many_pairs_are_taken_in_parts():
+    users = 300
+    pairs = np.stack(np.triu_indices(users, 1), axis=1)
+    assert len(pairs) > PAIRS_AT_ONCE
+    rows = torch.randn(users, 3)
+    expected = (rows @ rows.t())[pairs[:, 0], pairs[:, 1]]
+    torch.testing.assert_close(PairProducts(pairs, users)(rows), expected)
+
+
+@pytest.mark.parametrize("columns", [1, 5, 300])
+def test_wide_products_and_their_gradient_are_the_plain_ones(columns):
+    random = np.random.default_rng(columns)
+    rows = random.standard_normal((20, columns)).astype(np.float32)
+    weights = random.standard_normal(columns).astype(np.float32)
+    pairs = random.integers(0, 20, (50, 2))
+    features = rows[pairs[:, 0]] * rows[pairs[:, 1]]
+    np.testing.assert_allclose(
+        weighted_products(rows, pairs, weights), features @ weights, rtol=1e-4, atol=1e-4
+    )
+    slopes = random.standard_normal(50).astype(np.float32)
+    np.testing.assert_allclose(weights_gradient(rows, pairs, slopes), slopes @ features, rtol=1e-4, atol=1e-4)
+
+
+def test_wide_products_are_repeatable():
+    random = np.random.default_rng(0)
+    rows = random.standard_normal((20, 1000)).astype(np.float32)
+    pairs, weights = random.integers(0, 20, (50, 2)), np.ones(1000, dtype=np.float32)
+    np.testing.assert_array_equal(
+        weighted_products(rows, pairs, weights), weighted_products(rows, pairs, weights)
+    )

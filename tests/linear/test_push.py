@@ -36,33 +36,24 @@ def test_users_without_neighbours_keep_their_rows_exactly():
     assert alone.any() and np.array_equal(got[alone], rows[alone])
 
 
-def test_a_large_threshold_touches_few_entries():
+def test_a_large_threshold_touches_few_entries_in_rising_order():
     graph = graphs()[0]
     _, rows = sparse_estimate(60, 40, share=0.05)
     few, many = (len(Push(graph, 0.3, 0.5, r_max)(entries_of(rows)).values) for r_max in (0.2, 1e-9))
     assert few < 0.1 * rows.size < many
+    _, rows = sparse_estimate(60, 5, share=0.02)
+    columns = Push(graphs()[0], 0.3, 0.5, 0.05)(entries_of(rows))
+    parts = np.split(columns.owners, columns.pointers[1:-1])
+    assert all((np.diff(part) > 0).all() for part in parts) and columns.pointers[-1] == len(columns.values)
+    columns = Push(graphs()[0], 0.3, 0.5, 0.05)(entries_of(np.zeros((60, 3))))
+    assert columns.pointers.tolist() == [0, 0, 0, 0] and len(columns.values) == 0
 
 
-def test_the_number_of_threads_changes_nothing():
+def test_the_number_of_threads_changes_nothing_and_is_torch_s():
     _, rows = sparse_estimate(60, 23)
     one, three, more = (
         Push(graphs()[0], 0.1, 0.5, 1e-4, threads=threads)(entries_of(rows)) for threads in (1, 3, 40)
     )
     for other in (three, more):
         assert all(np.array_equal(mine, its) for mine, its in zip(one, other, strict=True))
-
-
-def test_it_takes_as_many_threads_as_torch():
     assert Push(graphs()[0], 0.1, 0.5, 1e-4).threads == torch.get_num_threads()
-
-
-def test_entries_come_out_in_rising_order():
-    _, rows = sparse_estimate(60, 5, share=0.02)
-    columns = Push(graphs()[0], 0.3, 0.5, 0.05)(entries_of(rows))
-    parts = np.split(columns.owners, columns.pointers[1:-1])
-    assert all((np.diff(part) > 0).all() for part in parts) and columns.pointers[-1] == len(columns.values)
-
-
-def test_no_entries_give_no_entries():
-    columns = Push(graphs()[0], 0.3, 0.5, 0.05)(entries_of(np.zeros((60, 3))))
-    assert columns.pointers.tolist() == [0, 0, 0, 0] and len(columns.values) == 0

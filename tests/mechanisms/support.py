@@ -1,15 +1,15 @@
 """What the tests of mechanisms share: words that are given, small instances, whole reports in order."""
 
-from __future__ import annotations
-
+import math
 from fractions import Fraction
-from itertools import combinations, product
 
 import numpy as np
+from scipy.stats import norm
 
-from graphveil.channels.sampling import RandomBits, code_type
-from graphveil.mechanisms import FeatureMechanism, Mechanism, Reports, mechanism
-from graphveil.mechanisms.reports import even_pointers
+from graphveil.audit.candidate import decoder
+from graphveil.channels.sampling import SeededBits
+from graphveil.mechanisms import FeatureMechanism, Mechanism, NeighbourLists, mechanism
+from graphveil.mechanisms.reports import row_pointers
 
 ALL_VALUES = ["onebit", "laplace", "gaussian", "analytic-gaussian", "latent", "ome", "featurerr"]
 SAMPLED = [
@@ -32,23 +32,6 @@ PERSONAL = ["ppm", "ppm-printed"]
 # Links with degrees, which at least two users have.
 DEGREES = ["blink", "dprr"]
 EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr", *DEGREES, *CURATED]
-
-
-class GivenWords(RandomBits):
-    """Words from a list, in order; asking for more than there are fails the test."""
-
-    def __init__(self, words):
-        self.words = [int(word) for word in words]
-
-    def take(self, count):
-        assert count <= len(self.words), f"{count} words asked for, {len(self.words)} left"
-        taken, self.words = self.words[:count], self.words[count:]
-        return np.array(taken, dtype=np.uint64)
-
-
-def even_words(count):
-    """Words spread evenly over all of them: i·2^64/count."""
-    return [i * 2**64 // count for i in range(count)]
 
 
 def small(name, epsilon=1.0, dims=3, **settings) -> Mechanism:
@@ -75,41 +58,68 @@ def private(name, users=4, dims=3):
     return rows
 
 
-def every_report(found: Mechanism) -> Reports:
-    """Every whole report of a mechanism, as if each had a user, in the order of `joint_counts`."""
-    length, kind = found.shape.length, code_type(found.shape.alphabet)
-    subsets = (
-        list(combinations(range(found.shape.dimensions), length))
-        if found.shape.names_dimensions
-        else [tuple(range(length))]
-    )
-    rows = [
-        (subset, codes) for subset in subsets for codes in product(range(found.shape.alphabet), repeat=length)
-    ]
-    codes = np.array([codes for _, codes in rows], dtype=kind).ravel()
-    dims = (
-        np.array([subset for subset, _ in rows], dtype=np.int32).ravel()
-        if found.shape.names_dimensions
-        else None
-    )
-    return Reports(found, even_pointers(len(rows), length), dims, codes)
+def of_graph(links, users, owners=None):
+    """The lists of all users, or of some, both ends of a link on each other's."""
+    pairs = np.asarray(links, dtype=np.int64).reshape(-1, 2)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    pointers = row_pointers(np.bincount(both[:, 0], minlength=users))
+    lists = NeighbourLists(np.arange(users), pointers, both[:, 1])
+    return lists if owners is None else lists.of(np.array(owners))
+
+
+def published(reports):
+    """The pairs that a curator publishes, the larger number first."""
+    return np.stack([np.repeat(reports.places, reports.lengths), reports.codes.astype(np.int64)], axis=1)
+
+
+LINKS = [(0, 1), (1, 4), (2, 4), (3, 4)]
+
+
+def lists_of(reports):
+    """The neighbours that each user names, without the degree."""
+    pointers, codes = reports.mechanism.neighbours(reports)
+    return [codes[pointers[at] : pointers[at + 1]].tolist() for at in range(len(pointers) - 1)]
 
 
 def exact_mean(found: Mechanism, row) -> list[float]:
     """The mean of the estimate of a row on the grid, summed over every whole report in fractions."""
     counts, total = found.joint_counts(row)
-    estimates = every_report(found).estimate().dense()
+    counts = [int(count) for count in counts]
+    assert sum(counts) == total
+    estimates = decoder(found).estimate(found.possible_reports()).dense()
     return [
-        float(
-            sum(Fraction(value) * count for value, count in zip(column, counts.tolist(), strict=True)) / total
-        )
+        float(sum(Fraction(value) * count for value, count in zip(column, counts, strict=True)) / total)
         for column in estimates.T.tolist()
     ]
 
 
+def check_drawn_mean(found: Mechanism, row, users, seed, alarm=1e-6):
+    """The estimates of so many users with the same row have it as their mean: z-tests, with a false alarm so rarely in all."""
+    estimates = found.randomize(np.tile(row, (users, 1)), SeededBits(seed)).estimate().dense()
+    z = (estimates.mean(axis=0) - row) / (estimates.std(axis=0) / np.sqrt(users))
+    assert np.abs(z).max() < norm.isf(alarm / (2 * len(row)))
+    return estimates
+
+
+def same_answers(found: Mechanism, one, other, seed=8):
+    """Whether two private inputs are answered alike with the same words."""
+    return found.randomize(one, SeededBits(seed)) == found.randomize(other, SeededBits(seed))
+
+
+def check_counts_as(found: Mechanism, odd, usual, altered):
+    """What is odd is answered like what is usual, and counted as so many altered rows."""
+    assert same_answers(found, odd, usual)
+    assert (found.altered(odd), found.altered(usual)) == (altered, 0)
+
+
 def largest_ratio(found: Mechanism, rows) -> Fraction:
     """The largest ratio of the probabilities of any whole report under any two of these rows."""
-    tables = [found.joint_counts(row)[0].tolist() for row in rows]
+    tables = []
+    for row in rows:
+        counts, total = found.joint_counts(row)
+        tables.append(counts.tolist())
+        assert sum(tables[-1]) == total
     return max(
         Fraction(one, other)
         for first in tables
@@ -120,11 +130,13 @@ def largest_ratio(found: Mechanism, rows) -> Fraction:
 
 def loss_ratio(found: Mechanism) -> Fraction:
     """e to the power of the exact loss."""
-    assert found.loss.terms is not None
-    whole = Fraction(1)
-    for ratio, count in found.loss.terms:
-        whole *= ratio**count
-    return whole
+    return ratio_of(found.loss)
+
+
+def ratio_of(loss) -> Fraction:
+    """e to the power of an exact loss."""
+    assert loss.terms is not None
+    return math.prod((ratio**count for ratio, count in loss.terms), start=Fraction(1))
 
 
 def grid_rows(found: FeatureMechanism):

@@ -1,7 +1,5 @@
 """Which values are asked: exact chances, draws that follow them, and estimates that stay unbiased whatever the pool."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -11,16 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare, norm
+from scipy.stats import chisquare
 
-from graphveil.audit.candidate import decoder
 from graphveil.audit.check import mechanism_checks
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports, mechanism
 from graphveil.mechanisms.features import Asking
+from graphveil.mechanisms.rows import choose_dimensions
 from graphveil.privacy import Plan
 from graphveil.suites import run_checks
+from tests.mechanisms.support import check_drawn_mean, exact_mean
 from tests.together import together
 
 # d, m, pool, from_pool: printed TOGL, less than the pool, fractions, m = 1, more than the rest can take.
@@ -43,9 +42,6 @@ def askings(draw):
     pool = draw(st.lists(st.integers(0, size - 1), unique=True))
     least, most = max(0, count - (size - len(pool))), min(count, len(pool))
     return Asking.of(size, count, pool, draw(st.floats(least, most)))
-
-
-# Chances
 
 
 @given(askings())
@@ -96,7 +92,8 @@ def test_draws_follow_the_weights(case):
     assert len(subsets) == 1 or chisquare(seen, expected).pvalue > 1e-9
 
 
-def test_togl_scales_fixed_values_by_1_and_drawn_ones_by_what_is_left():
+def test_draws_by_hand():
+    # Fixed values are scaled by 1 and drawn ones by what is left.
     d, m, fixed = 20, 5, (2, 7, 11)
     asking = Asking.of(d, m, fixed)
     assert asking.from_pool == 3.0 and asking.takes == {3: 1}
@@ -105,26 +102,17 @@ def test_togl_scales_fixed_values_by_1_and_drawn_ones_by_what_is_left():
     np.testing.assert_allclose(np.delete(scales, fixed), (d - 3) / (m - 3))
     drawn = asking.choose(200, SeededBits(0))
     assert (np.isin(drawn, fixed).sum(axis=1) == 3).all()
-
-
-def test_one_answer_comes_from_the_pool_as_often_as_it_says():
+    # A fraction is rounded down or up at random.
+    asking = Asking.of(10, 4, [1, 2, 3], 1.25)
+    assert asking.takes == {1: Fraction(3, 4), 2: Fraction(1, 4)}
+    taken = np.isin(asking.choose(500, SeededBits(1)), [1, 2, 3]).sum(axis=1)
+    assert set(taken.tolist()) == {1, 2}
     asking = Asking.of(10, 1, [2, 5], 0.7)
     np.testing.assert_allclose(asking.inclusion[[2, 5, 0]], [0.35, 0.35, 0.3 / 8])
     inside = int(np.isin(asking.choose(40_000, SeededBits(3)), [2, 5]).sum())
     # Six standard errors: a false alarm of 2e-9.
     assert abs(inside - 28_000) < 6 * math.sqrt(40_000 * 0.7 * 0.3)
-
-
-def test_a_fraction_is_rounded_down_or_up_at_random():
-    asking = Asking.of(10, 4, [1, 2, 3], 1.25)
-    assert asking.takes == {1: Fraction(3, 4), 2: Fraction(1, 4)}
-    taken = np.isin(asking.choose(500, SeededBits(1)), [1, 2, 3]).sum(axis=1)
-    assert set(taken.tolist()) == {1, 2}
-
-
-def test_without_a_pool_the_draw_is_the_usual_one():
-    from graphveil.mechanisms.rows import choose_dimensions
-
+    # Without a pool the draw is the usual one.
     for asking in (Asking(9, 3), Asking.of(9, 3), Asking.of(9, 3, [], 0)):
         assert asking.even and asking.everything and asking.mean_square_factor == 1
         np.testing.assert_array_equal(
@@ -135,11 +123,21 @@ def test_without_a_pool_the_draw_is_the_usual_one():
 @pytest.mark.parametrize(("pool", "from_pool"), [((1, 2, 3), 2.0), ((1, 2), 0.0)])
 def test_values_that_are_never_asked_are_not_estimated(pool, from_pool):
     assert not Asking(6, 2, pool, from_pool).everything
-    found = mechanism(
-        "multibit", epsilon=2.0, dims=6, range=(0, 1), sampled=2, pool=list(pool), from_pool=from_pool
-    )
+    found = asked_of("multibit", pool=list(pool), from_pool=from_pool)
     assert not found.unbiased
     assert not found.randomize(np.ones((3, 6)), SeededBits(0)).estimate().unbiased
+
+
+MORE = {"multibit": {}, "ppm": {"levels": 3}}
+
+
+def asked_of(name, dims=6, sampled=2, **pool):
+    return mechanism(name, epsilon=2.0, dims=dims, range=(0, 1), sampled=sampled, **MORE[name], **pool)
+
+
+def held_for(name, rows):
+    """These rows, with a level each where there are some."""
+    return rows if name == "multibit" else np.column_stack([rows, 1 + np.arange(len(rows)) % 3])
 
 
 @together(
@@ -155,61 +153,30 @@ def test_values_that_are_never_asked_are_not_estimated(pool, from_pool):
         ([1, 2, 3], None, "from_pool must lie in 0..2"),
         ([], 1.0, "from_pool must lie in 0..0"),
         (None, 1.0, "give the pool too"),
-        ([1], True, "from_pool must be a finite number"),
-        ([1], math.nan, "from_pool must be a finite number"),
-        ([1], math.inf, "from_pool must be a finite number"),
-        ([1], "1", "from_pool must be a finite number"),
-        ([True], 1.0, "a list of dimensions"),
-        ([1.0], 1.0, "a list of dimensions"),
-        ("12", 1.0, "a list of dimensions"),
-        (3, 1.0, "a list of dimensions"),
+        *(([1], wrong, "from_pool must be a finite number") for wrong in (True, math.nan, math.inf, "1")),
+        *((wrong, 1.0, "a list of dimensions") for wrong in ([True], [1.0], "12", 3)),
     ],
 )
 def test_pools_that_make_no_sense_are_refused(pool, from_pool, words):
-    for name, more in (("multibit", {}), ("ppm", {"levels": 2})):
+    given_pool = {} if pool is None else {"pool": pool}
+    for name in MORE:
         with pytest.raises(InputError, match=words):
-            mechanism(
-                name,
-                epsilon=1.0,
-                dims=6,
-                range=(0, 1),
-                sampled=2,
-                **more,
-                **{"pool": pool} if pool is not None else {},
-                from_pool=from_pool,
-            )
+            asked_of(name, from_pool=from_pool, **given_pool)
 
 
-def test_a_count_outside_the_dimensions_is_refused():
+def test_a_pool_that_does_not_fit_a_mechanism_is_refused():
     for count in (0, 6):
         with pytest.raises(InputError, match="sampled must lie in 1..5"):
             Asking(5, count)
-
-
-def test_a_pool_of_another_size_does_not_fit_a_mechanism():
-    found = mechanism("multibit", epsilon=1.0, dims=6, range=(0, 1), sampled=2)
-    with pytest.raises(InputError, match="favoured must be about 2 of 6 values"):
-        replace(found, favoured=Asking(6, 3, (1,), 1.0))
-    personal = mechanism("ppm", epsilon=1.0, dims=6, range=(0, 1), sampled=2, levels=2)
-    with pytest.raises(InputError, match="favoured must be about 2 of 6 values"):
-        replace(personal, favoured=Asking(6, 3, (1,), 1.0))
+    for name in MORE:
+        with pytest.raises(InputError, match="favoured must be about 2 of 6 values"):
+            replace(asked_of(name), favoured=Asking(6, 3, (1,), 1.0))
 
 
 # Estimates
 
 
-def exact_mean(found, row):
-    """The mean of the estimate of a row over every whole report, in fractions; None where a value is never asked."""
-    counts, total = found.joint_counts(row)
-    assert sum(counts) == total
-    estimates = decoder(found).estimate(found.possible_reports()).dense()
-    return [
-        float(sum(Fraction(value) * count for value, count in zip(column, counts, strict=True)) / total)
-        for column in estimates.T.tolist()
-    ]
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
+@together("case", CASES)
 @pytest.mark.parametrize("name", ["multibit", "duchi", "three-output"])
 def test_the_mean_over_every_report_is_the_row_whatever_the_pool(name, case):
     d, m, pool, from_pool = case
@@ -241,29 +208,24 @@ def test_the_mean_of_levels_is_as_without_a_pool():
 @pytest.mark.parametrize("name", ["piecewise", "square-wave", "condensed", "multibit", "hybrid"])
 def test_drawn_estimates_have_the_row_as_their_mean(name):
     """20,000 users with the same row; five means, z-tests at 1e-6 in all, seed fixed."""
-    row, users = np.array([0.0, 0.37, 0.71, 1.0, 0.5]), 20_000
     found = mechanism(name, epsilon=5.0, dims=5, range=(0, 1), sampled=2, pool=[1, 2, 4], from_pool=1.6)
-    drawn = found.randomize(np.tile(row, (users, 1)), SeededBits(11)).estimate().dense()
-    z = (drawn.mean(axis=0) - row) / (drawn.std(axis=0) / math.sqrt(users))
-    assert np.abs(z).max() < norm.isf(1e-6 / 10)
+    check_drawn_mean(found, [0.0, 0.37, 0.71, 1.0, 0.5], 20_000, 11)
 
 
-def builder(name, pool, from_pool, fault=None, **fixed):
-    """A function that builds a mechanism with a pool, at any size that the suite asks for."""
+def builder(name, pool, from_pool, kind=None, **fixed):
+    """A function that builds a mechanism with a pool, at any size that the suite asks for; it may ask in a faulty way."""
 
     def build(epsilon, dims, range, sampled=2, points=None):
         inside = [place for place in pool if place < dims]
         least, most = max(0, sampled - (dims - len(inside))), max(0, min(sampled, len(inside)))
-        settings = {
-            "sampled": sampled,
-            "pool": inside,
-            "from_pool": min(max(from_pool, least), most),
-            **fixed,
-        }
+        settings = {"pool": inside, "from_pool": min(max(from_pool, least), most), **fixed}
         if points is not None:
             settings["points"] = points
-        built = mechanism(name, epsilon=epsilon, dims=dims, range=range, **settings)
-        return built if fault is None else fault(built)
+        built = mechanism(name, epsilon=epsilon, dims=dims, range=range, sampled=sampled, **settings)
+        if kind is None:
+            return built
+        asking = built.asking
+        return replace(built, favoured=kind(asking.size, asking.count, asking.pool, asking.from_pool))
 
     return build
 
@@ -303,17 +265,6 @@ class Unweighed(Asking):
     mean_square_factor = 1.0
 
 
-def forget_factors(built):
-    """A mechanism that does not make up for asking some values more often."""
-    asking = built.asking
-    return replace(built, favoured=Unweighed(asking.size, asking.count, asking.pool, asking.from_pool))
-
-
-def test_forgotten_factors_are_seen():
-    with pytest.raises(AssertionError, match="biased"):
-        suite(builder("multibit", (1,), 1.0, fault=forget_factors))["its mean is exact at epsilon 2"].run()
-
-
 class Skewed(Asking):
     """The fault: the draw does not follow the chances that are stated."""
 
@@ -324,81 +275,61 @@ class Skewed(Asking):
         return True
 
 
-def draw_evenly(built):
-    asking = built.asking
-    return replace(built, favoured=Skewed(asking.size, asking.count, asking.pool, asking.from_pool))
+@pytest.mark.parametrize(
+    ("kind", "pool", "from_pool", "check", "words"),
+    [
+        (Unweighed, (1,), 1.0, "its mean is exact at epsilon 2", "biased"),
+        (Skewed, (0, 1), 1.6, "drawn estimates have the right mean at epsilon 2", "off by"),
+    ],
+)
+def test_forgotten_factors_and_a_draw_that_ignores_the_pool_are_seen(kind, pool, from_pool, check, words):
+    with pytest.raises(AssertionError, match=words):
+        suite(builder("multibit", pool, from_pool, kind))[check].run()
 
 
-def test_a_draw_that_ignores_the_pool_is_seen():
-    checks = suite(builder("multibit", (0, 1), 1.6, fault=draw_evenly))
-    with pytest.raises(AssertionError, match="off by"):
-        checks["drawn estimates have the right mean at epsilon 2"].run()
-
-
-# Reports
-
-
-@pytest.mark.parametrize("name", ["multibit", "ppm"])
+@pytest.mark.parametrize("name", MORE)
 def test_reports_that_name_other_numbers_of_the_pool_are_refused(name):
-    more = {"levels": 2} if name == "ppm" else {}
-    settings = {"epsilon": 2.0, "dims": 6, "range": (0, 1), "sampled": 2, **more}
-    strict = mechanism(name, **settings, pool=[0, 1, 2], from_pool=1)
-    rows = np.ones((1, 6))
-    held = np.concatenate([rows, np.ones((1, 1))], axis=1) if more else rows
-    good = strict.randomize(held, SeededBits(0))
-    rest = [] if good.dims.size == 2 else [6]
+    strict = asked_of(name, pool=[0, 1, 2], from_pool=1)
+    good = strict.randomize(held_for(name, np.ones((1, 6))), SeededBits(0))
+    rest = [6] * (good.dims.size - 2)
 
     def sent(named):
-        return Reports(strict, good.indptr, np.array([*named, *rest], dtype=np.int32), good.codes)
+        return replace(good, dims=np.array([*named, *rest], dtype=np.int32))
 
     for named in ([0, 1], [3, 4]):
-        for message, read in (
-            (sent(named).to_bytes(), Reports.from_bytes),
-            (sent(named).to_json(), Reports.from_json),
-        ):
-            with pytest.raises(MessageError, match="as many values of the pool as planned"):
-                read(message, strict)
+        with pytest.raises(MessageError, match="as many values of the pool as planned"):
+            Reports.from_bytes(sent(named).to_bytes(), strict)
+        with pytest.raises(MessageError, match="as many values of the pool as planned"):
+            Reports.from_json(sent(named).to_json(), strict)
     assert Reports.from_bytes(sent([1, 5]).to_bytes(), strict) == sent([1, 5])
 
 
-def test_plans_with_a_pool_survive_json():
-    for name, more in (("piecewise", {}), ("ppm", {"levels": 3})):
-        plan = Plan(
-            mechanism=name,
-            epsilon=2.0,
-            dims=12,
-            range=(0, 1),
-            sampled=2,
-            round=2,
-            **more,
-            options={"pool": [3, 1, 8], "from_pool": 1.3},
-        )
-        again = Plan.from_json(plan.to_json())
-        assert again == plan
-        built = again.build()
-        assert built.fingerprint == plan.build().fingerprint
-        assert built.asking == Asking(12, 2, (1, 3, 8), 1.3)
+@pytest.mark.parametrize("name", MORE)
+def test_plans_with_a_pool_survive_json(name):
+    options = {"pool": [3, 1, 8], "from_pool": 1.3}
+    settings = {"epsilon": 2.0, "dims": 12, "range": (0, 1), "sampled": 2, "round": 2, **MORE[name]}
+    plan = Plan(mechanism=name, **settings, options=options)
+    again = Plan.from_json(plan.to_json())
+    assert again == plan
+    built = again.build()
+    assert built.fingerprint == plan.build().fingerprint
+    assert built.asking == Asking(12, 2, (1, 3, 8), 1.3)
 
 
 def test_the_pool_is_part_of_the_fingerprint():
-    settings = {"epsilon": 2.0, "dims": 6, "range": (0, 1), "sampled": 2}
     pools = [{}, {"pool": [1]}, {"pool": [2]}, {"pool": [1], "from_pool": 0.5}]
-    assert len({mechanism("multibit", **settings, **pool).fingerprint for pool in pools}) == 4
+    assert len({asked_of("multibit", **pool).fingerprint for pool in pools}) == 4
 
 
-@pytest.mark.parametrize("name", ["multibit", "ppm"])
+@pytest.mark.parametrize("name", MORE)
 def test_the_size_of_a_report_does_not_depend_on_what_was_drawn(name):
-    more = {"levels": 3} if name == "ppm" else {}
-    settings = {"epsilon": 2.0, "dims": 300, "range": (0, 1), "sampled": 3, **more}
-    rows = np.random.default_rng(0).integers(0, 2, (40, 300)).astype(float)
-    if more:
-        rows = np.concatenate([rows, 1.0 + np.arange(40)[:, None] % 3], axis=1)
-    sizes = set()
-    for pool in ({}, {"pool": [0, 1, 299], "from_pool": 1.5}):
-        found = mechanism(name, **settings, **pool)
-        sizes |= {
-            len(found.randomize(rows[user : user + 1], SeededBits(user)).to_bytes()) for user in range(40)
-        }
+    rows = held_for(name, np.random.default_rng(0).integers(0, 2, (40, 300)).astype(float))
+    found = [asked_of(name, 300, 3, **pool) for pool in ({}, {"pool": [0, 1, 299], "from_pool": 1.5})]
+    sizes = {
+        len(one.randomize(rows[user : user + 1], SeededBits(user)).to_bytes())
+        for one in found
+        for user in range(40)
+    }
     assert len(sizes) == 1
 
 

@@ -1,6 +1,4 @@
-"""What every mechanism promises: whole reports enumerated, losses that add up, controls, fingerprints."""
-
-from __future__ import annotations
+"""What every mechanism promises: whole reports enumerated, losses that add up, controls, fingerprints, estimates."""
 
 from dataclasses import replace
 from itertools import product
@@ -13,7 +11,7 @@ from graphveil.audit.reports import CountedBits
 from graphveil.channels.exact import Claim
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import InputError
-from graphveil.mechanisms import Mechanism, Reports, mechanism
+from graphveil.mechanisms import Estimate, Mechanism, mechanism
 from tests.mechanisms.support import (
     ALL_VALUES,
     BIASED,
@@ -21,10 +19,12 @@ from tests.mechanisms.support import (
     DEGREES,
     EVERYTHING,
     SAMPLED,
+    check_counts_as,
     grid_rows,
     largest_ratio,
     loss_ratio,
     private,
+    same_answers,
     small,
 )
 from tests.together import together
@@ -60,52 +60,36 @@ def rows_of(found: Mechanism):
     return [*found.extremes(), *grid_rows(found)]
 
 
-@together("name", ENUMERATED)
-def test_the_counts_of_whole_reports_sum_to_their_total(name):
-    found = small(name, dims=1)
-    for row in rows_of(found):
-        counts, total = found.joint_counts(row)
-        assert sum(counts.tolist()) == total
-
-
-@pytest.mark.parametrize("name", ["multibit", "three-output", "onebit"])
-@together(("dims", "sampled"), [(3, 2), (4, 1), (3, 3)])
-def test_the_counts_of_several_answers_sum_to_their_total(name, dims, sampled):
-    found = small(name, dims=dims, sampled=sampled)
-    for row in rows_of(found):
-        counts, total = found.joint_counts(row)
-        assert sum(counts.tolist()) == total
-
-
 @pytest.mark.parametrize("name", [*PURE, "item", "krr", "esw", "link-rr"])
 def test_the_largest_ratio_of_one_answer_is_the_loss(name):
     found = small(name, epsilon=1.5, dims=1)
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
 
 
-@together("name", SAMPLED)
-def test_asking_for_one_of_two_neither_adds_nor_saves(name):
-    found = small(name, epsilon=1.5, dims=2, sampled=1)
+@together(
+    ("name", "settings"),
+    [
+        *((name, {"epsilon": 1.5, "dims": 2, "sampled": 1}) for name in SAMPLED),
+        *(
+            (name, {"epsilon": 3.0, "dims": dims, "sampled": sampled})
+            for name in ("multibit", "duchi", "three-output", "onebit")
+            for dims, sampled in [(2, 2), (3, 2), (4, 3)]
+        ),
+        ("featurerr", {"epsilon": 3.0, "dims": 3, "bins": 4, "shares": [1, 2, 0]}),
+    ],
+)
+def test_the_losses_of_several_answers_add_up_exactly(name, settings):
+    """Asking for one of two neither adds nor saves."""
+    found = small(name, **settings)
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
-
-
-@pytest.mark.parametrize("name", ["multibit", "duchi", "three-output", "onebit"])
-@together(("dims", "sampled"), [(2, 2), (3, 2), (4, 3)])
-def test_the_losses_of_several_answers_add_up_exactly(name, dims, sampled):
-    found = small(name, epsilon=3.0, dims=dims, sampled=sampled)
-    assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
-
-
-def test_the_losses_of_shares_add_up_exactly():
-    found = small("featurerr", epsilon=3.0, dims=3, bins=4, shares=[1, 2, 0])
-    assert largest_ratio(found, found.extremes()) == loss_ratio(found)
 
 
 @together("name", ENUMERATED)
 def test_whole_reports_of_the_control_are_the_same_for_everybody(name):
-    found = small(name, dims=1).blind()
-    tables = [found.joint_counts(row)[0].tolist() for row in rows_of(found)]
-    assert all(table == tables[0] for table in tables[1:])
+    found = small(name, dims=1)
+    assert all(sum(counts.tolist()) == total for counts, total in map(found.joint_counts, rows_of(found)))
+    first, *others = (found.blind().joint_counts(row)[0].tolist() for row in rows_of(found))
+    assert all(table == first for table in others)
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
@@ -122,8 +106,7 @@ def test_the_claim_holds_and_is_nearly_used_up(name):
 def test_the_control_gives_nothing_away(name):
     control = small(name).blind()
     assert (control.epsilon, control.delta, control.holds) == (0.0, 0.0, True)
-    assert control.claim.epsilon == 0
-    assert control.name == f"blind {name}"
+    assert (control.claim.epsilon, control.name) == (0, f"blind {name}")
 
 
 @together("name", EVERYTHING)
@@ -136,34 +119,18 @@ def test_the_control_sends_what_the_mechanism_sends(name):
 
 
 @together("name", EVERYTHING)
-def test_extremes_are_inputs_that_can_be_reported(name):
+def test_bias_and_being_finite_are_declared(name):
     found = small(name)
-    for held in found.extremes():
-        assert isinstance(found.randomize(np.array([held]), SeededBits(0)), Reports)
-
-
-@together("name", EVERYTHING)
-def test_bias_is_declared(name):
-    assert small(name).unbiased == (name not in BIASED)
-
-
-@together("name", EVERYTHING)
-def test_only_privunit_is_not_finite(name):
-    found = small(name)
+    assert found.unbiased == (name not in BIASED)
     assert found.finite == (name != "privunit") == bool(found.answers)
 
 
 @together("name", EVERYTHING)
-def test_the_same_settings_give_the_same_fingerprint(name):
+def test_the_same_settings_give_the_same_fingerprint_and_another_claim_another(name):
     first, second = small(name), small(name)
     assert first.fingerprint == second.fingerprint
     assert len(bytes.fromhex(first.fingerprint)) == 32
-
-
-@together("name", EVERYTHING)
-def test_another_claim_is_another_fingerprint(name):
-    found = small(name)
-    assert replace(found, claim=Claim(9.0)).fingerprint != found.fingerprint
+    assert replace(first, claim=Claim(9.0)).fingerprint != first.fingerprint
 
 
 def test_whatever_decides_a_report_changes_the_fingerprint():
@@ -188,6 +155,37 @@ def test_whatever_decides_a_report_changes_the_fingerprint():
     assert len({one.fingerprint for one in found}) == len(found)
 
 
+@together(
+    ("found", "words"),
+    [
+        (
+            small("multibit"),
+            "FeatureMechanism(multibit, epsilon=1, 1 of 3 values, Channel(onebit, epsilon=1, 2 -> 2) each)",
+        ),
+        (
+            mechanism("privunit", epsilon=2, dims=5, radius=2),
+            "PrivUnitMechanism(privunit, epsilon=2, 5 values in the ball of radius 2 around 0)",
+        ),
+        (small("item", dims=50, length=5), "ItemMechanism(item, epsilon=1, 1 of 5 from 50 items)"),
+        (
+            small("krr", classes=3),
+            "LabelMechanism(krr, epsilon=1, KaryChannel(kary(3), epsilon=1, 3 -> 3))",
+        ),
+    ],
+)
+def test_repr_says_what_is_answered(found, words):
+    assert repr(found) == words
+
+
+@together("name", EVERYTHING)
+def test_a_seed_decides_the_reports_and_the_operating_system_serves_a_client(name):
+    found, held = small(name), private(name, 40)
+    first = found.randomize(held, SeededBits(1))
+    assert found.randomize(held, SeededBits(1)) == first
+    assert found.randomize(held, SeededBits(2)) != first
+    assert found.randomize(held) != found.randomize(held)
+
+
 # Whatever is held is answered
 
 
@@ -198,14 +196,22 @@ def with_odd(name, odd):
     return held
 
 
-@together("odd", ODD)
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_everybody_answers_whatever_they_hold(name, odd):
+def test_everybody_answers_whatever_they_hold_and_nobody_else_s_answer_depends_on_it(name):
     found = small(name)
-    reports = found.randomize(with_odd(name, odd), SeededBits(3))
-    reports.check()
-    assert reports.users == 4
-    assert found.shape.uneven or set(reports.lengths.tolist()) == {found.shape.length}
+    usual = found.randomize(private(name), SeededBits(3))
+    for odd in ODD:
+        held = with_odd(name, odd)
+        reports = found.randomize(held, SeededBits(3))
+        reports.check()
+        assert reports.users == found.count(held) == 4
+        assert found.shape.uneven or set(reports.lengths.tolist()) == {found.shape.length}
+        for user in (0, 2, 3):
+            assert usual.row(user).codes.tolist() == reports.row(user).codes.tolist(), odd
+    for held in found.extremes():
+        assert found.randomize(np.array([held]), SeededBits(0)).users == 1
+    nobody = private(name)[:0]
+    assert (found.count(nobody), found.altered(nobody), found.randomize(nobody).users) == (0, 0, 0)
 
 
 # A curator, who sees everything, takes words by what there is to publish.
@@ -219,21 +225,12 @@ def test_as_many_words_are_taken_whatever_is_held(name):
     assert len(taken) == 1
 
 
-@together("odd", ODD)
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_nobody_else_s_answer_depends_on_an_odd_value(name, odd):
-    found = small(name)
-    usual, strange = (found.randomize(held, SeededBits(3)) for held in (private(name), with_odd(name, odd)))
-    for user in (0, 2, 3):
-        assert usual.row(user).codes.tolist() == strange.row(user).codes.tolist()
-
-
-@together("odd", ODD)
-@pytest.mark.parametrize("name", EVERYTHING)
-def test_the_control_answers_odd_values_like_any_other(name, odd):
-    control = small(name).blind()
-    strange, usual = (control.randomize(held, SeededBits(3)) for held in (with_odd(name, odd), private(name)))
-    assert strange == usual
+def test_the_control_answers_whatever_is_held_like_anything_else(name):
+    control, held = small(name).blind(), private(name)
+    assert same_answers(control, held, held[::-1])
+    for odd in ODD:
+        assert same_answers(control, held, with_odd(name, odd)), odd
 
 
 @together("odd", [np.nan, np.inf, -np.inf, None, "a", -7, 99])
@@ -248,19 +245,8 @@ def test_what_fits_is_counted_and_not_altered_whatever_holds_it(name, holder):
     if name in SYMBOLS and holder == "a sparse matrix":
         return
     found, held = small(name), HOLDERS[holder](private(name))
-    assert (found.count(held), found.altered(held)) == (4, 0)
-    assert found.randomize(held, SeededBits(3)) == found.randomize(private(name), SeededBits(3))
-
-
-@together("name", EVERYTHING)
-def test_odd_values_do_not_change_how_many_users_are_counted(name):
-    assert {small(name).count(with_odd(name, odd)) for odd in ODD} == {4}
-
-
-@together("name", EVERYTHING)
-def test_no_users_are_counted_and_answered(name):
-    found, nobody = small(name), private(name)[:0]
-    assert (found.count(nobody), found.altered(nobody), found.randomize(nobody).users) == (0, 0, 0)
+    assert found.count(held) == 4
+    check_counts_as(found, held, private(name), 0)
 
 
 @together(
@@ -272,3 +258,38 @@ def test_rows_of_a_wrong_shape_are_refused(name, wrong):
     for attempt in (found.randomize, found.count):
         with pytest.raises(InputError, match="users x 3 values, got the shape|must form a rectangle"):
             attempt(wrong)
+
+
+# Estimates: a sparse matrix plus a constant
+
+
+def test_the_offset_is_everywhere_and_scipy_gets_the_sparse_part_alone():
+    indptr, indices, values = np.array([0, 1, 3]), np.array([2, 0, 1], dtype=np.int32), np.array([5.0, 6, 7])
+    some = Estimate((2, 3), indptr, indices, values, 0.5, True)
+    assert some.dense().tolist() == [[0.5, 0.5, 5.5], [6.5, 7.5, 0.5]]
+    assert some.to_scipy().toarray().tolist() == [[0, 0, 5], [6, 7, 0]]
+    assert repr(some) == "Estimate(2 x 3, 3 entries, unbiased)"
+    # Rows that report everything need no indices.
+    estimate = Estimate((2, 2), np.array([0, 2, 4]), None, np.array([1.0, 2, 3, 4]), 1.0, False)
+    assert estimate.dense().tolist() == [[2, 3], [4, 5]]
+    assert estimate.to_scipy().toarray().tolist() == [[1, 2], [3, 4]]
+
+
+@together("name", EVERYTHING)
+def test_both_forms_agree_for_every_mechanism(name):
+    found = small(name)
+    estimate = found.randomize(private(name), SeededBits(0)).estimate()
+    assert estimate.shape == (4, found.shape.dimensions)
+    assert estimate.unbiased == found.unbiased
+    assert np.allclose(estimate.to_scipy().toarray() + estimate.offset, estimate.dense(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["multibit", "onebit"])
+def test_the_first_dimensions_are_those_of_the_whole(name: str) -> None:
+    built = mechanism(name, epsilon=4.0, dims=9, range=(-1, 1))
+    rows = np.random.default_rng(0).uniform(-1, 1, (20, 9))
+    whole = built.estimate(built.randomize(rows, SeededBits(1)))
+    for count in (1, 4, 9, 20):
+        part = whole.first(count)
+        assert np.array_equal(part.dense(), whole.dense()[:, :count])
+        assert part.indptr[-1] == len(part.values)

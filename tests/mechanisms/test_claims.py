@@ -4,8 +4,6 @@ How a report comes about is written down here a second time: which values are as
 No loss, no claim and no enumeration of the package is used to find the reference.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction

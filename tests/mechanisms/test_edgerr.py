@@ -1,7 +1,5 @@
 """EDGERR and privHRG: what a curator publishes of a graph whose private links are drawn anew, and what that costs a link."""
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal
 from itertools import combinations, product
@@ -12,6 +10,7 @@ from scipy.stats import chi2
 
 from graphveil.audit import audit, examine
 from graphveil.audit.enumeration import worst_link
+from graphveil.audit.reports import CountedBits
 from graphveil.channels import SeededBits
 from graphveil.errors import InputError
 from graphveil.mechanisms import NeighbourLists, dendrogram, mechanism
@@ -19,33 +18,32 @@ from graphveil.mechanisms.edgerr import EdgeRR, settled
 from graphveil.privacy import Plan
 from graphveil.progress import listening
 from tests.audits import end_when_found, leave_out_draws, left_out
+from tests.mechanisms.support import of_graph, published, same_answers
 from tests.together import together
 
 NEVER_TOGETHER = {"tau_split": 1e6, "tau_inner": 1e6}
-
-
-def lists_of(pairs, users):
-    near = [sorted({a + b - user for a, b in pairs if user in (a, b)}) for user in range(users)]
-    pointers = np.concatenate([[0], np.cumsum([len(row) for row in near])])
-    return NeighbourLists(
-        np.arange(users), pointers, np.array([other for row in near for other in row], dtype=np.int64)
-    )
 
 
 def flat(pairs):
     return [number for pair in pairs for number in pair]
 
 
-def published(reports):
-    owners = np.repeat(reports.places, reports.lengths)
-    return {(int(b), int(a)) for a, b in zip(owners, reports.codes, strict=True)}
+def edgerr(epsilon=1.0, dims=9, **settings):
+    return mechanism("edgerr", epsilon=epsilon, dims=dims, **settings)
+
+
+def drawn_pairs(found, links, seed=0):
+    """The pairs that are published of a graph with these links, the smaller number first."""
+    lists = of_graph(links, found.size)
+    return {(a, b) for b, a in published(found.randomize(lists, SeededBits(seed))).tolist()}
+
+
+def same_graphs(found, links, others, seed=1):
+    return same_answers(found, of_graph(links, found.size), of_graph(others, found.size), seed)
 
 
 def ring(users):
     return [(user, (user + 1) % users) for user in range(users)]
-
-
-# What it costs
 
 
 @together("users", range(2, 12))
@@ -75,16 +73,14 @@ LINKS = [
 
 @together(("users", "public", "epsilon", "share"), LINKS)
 def test_a_dendrogram_and_its_counts_reveal_a_link_by_no_more_than_the_budget(users, public, epsilon, share):
-    found = mechanism(
-        "edgerr", epsilon=epsilon, dims=users, tree_share=share, public=flat(public), **NEVER_TOGETHER
-    )
+    found = edgerr(epsilon, users, tree_share=share, public=flat(public), **NEVER_TOGETHER)
     worst, _ = worst_link(found)
     assert not worst.exceeds(epsilon)
     # A count alone reveals all of its part.
     assert worst.epsilon >= (1 - share) * epsilon * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("users", [100, 22_470, 1_000_000])
+@together("users", [100, 22_470, 1_000_000])
 def test_the_sensitivity_of_many_users_is_not_rounded_away(users):
     context, pairs = Context(prec=60), Decimal(users * users // 4)
     exact = context.ln(pairs) + (pairs - 1) * context.ln(context.divide(pairs, pairs - 1))
@@ -122,99 +118,71 @@ def test_the_audit_sees_a_walk_that_weighs_more_than_it_says(monkeypatch):
 
 
 def test_the_budget_is_that_of_dendrogram_and_counts_together():
-    found = mechanism("edgerr", epsilon=2.0, dims=9, tree_share=0.25)
+    found = edgerr(2.0, tree_share=0.25)
     assert found.choosing.claim.epsilon == 0.5 and found.channel.claim.epsilon == 1.5
     assert found.epsilon == pytest.approx(2.0, rel=1e-11) and not found.loss.exceeds(2.0)
-
-
-def test_without_a_share_for_the_dendrogram_it_comes_of_public_links_alone():
-    found = mechanism("edgerr", epsilon=2.0, dims=9, tree_share=0.0)
-    assert found.choosing is None and found.tilt == 0 and found.channel.claim.epsilon == 2.0
-
-
-def test_the_weight_of_private_links_has_twice_the_sensitivity():
-    found = mechanism("privhrg", epsilon=2.0, dims=9)
-    assert found.tilt == pytest.approx(1.0 / (2 * found.sensitivity)) and found.tilt < 1.0 / (
-        2 * found.sensitivity
-    )
-
-
-def test_sensitivity_follows_from_private_users_alone():
-    some = mechanism("edgerr", epsilon=2.0, dims=100, private_users=[1, 5, 7, 9])
-    assert some.sensitivity == mechanism("privhrg", epsilon=2.0, dims=4).sensitivity
-
-
-def test_it_says_what_no_audit_of_it_sees():
-    (told,) = mechanism("edgerr", epsilon=1.0, dims=9).beyond_audit
+    # The weight of private links has twice the sensitivity.
+    weight = 1.0 / (2 * found.sensitivity)
+    assert mechanism("privhrg", epsilon=2.0, dims=9).tilt == pytest.approx(weight)
+    assert mechanism("privhrg", epsilon=2.0, dims=9).tilt < weight
+    public_alone = edgerr(2.0, tree_share=0.0)
+    assert public_alone.choosing is None and public_alone.tilt == 0
+    assert public_alone.channel.claim.epsilon == 2.0
+    assert public_alone.beyond_audit == ()
+    (told,) = edgerr().beyond_audit
     assert "324 steps" in told and "tree_share = 0" in told
-    assert mechanism("edgerr", epsilon=1.0, dims=9, tree_share=0.0).beyond_audit == ()
 
 
-# What is published
+def test_sensitivity_follows_from_private_users_alone_and_public_links_make_another_mechanism():
+    some = edgerr(2.0, 100, private_users=[1, 5, 7, 9])
+    assert some.sensitivity == mechanism("privhrg", epsilon=2.0, dims=4).sensitivity
+    settings = [{}, {"public": [0, 1]}, {"private_users": [0, 1, 2]}, {"tau_split": 2.0}, {"sweeps": 3}]
+    assert len({edgerr(**more).fingerprint for more in settings}) == len(settings)
 
 
 @pytest.mark.parametrize("name", ["privhrg", "edgerr"])
 def test_at_a_large_budget_few_large_groups_come_back(name):
     """Two cliques of 20: a dendrogram that parts them is found, and between them is nothing."""
     cliques = [pair for start in (0, 20) for pair in combinations(range(start, start + 20), 2)]
-    found = mechanism(name, epsilon=38.0, dims=40, sweeps=4000)
-    drawn = published(found.randomize(lists_of(cliques, 40), SeededBits(0)))
+    drawn = drawn_pairs(mechanism(name, epsilon=38.0, dims=40, sweeps=4000), cliques)
     right = len(drawn & set(cliques))
     assert right > 0.9 * len(cliques) and len(drawn) - right < 0.1 * len(cliques)
 
 
 def test_public_links_and_pairs_of_others_are_not_published_anew():
     public, private = [(0, 1), (2, 3), (6, 7)], [(0, 4), (1, 2), (3, 4)]
-    found = mechanism(
-        "edgerr", epsilon=1.0, dims=8, public=flat(public), private_users=[0, 1, 2, 3, 4], **NEVER_TOGETHER
-    )
+    found = edgerr(dims=8, public=flat(public), private_users=[0, 1, 2, 3, 4], **NEVER_TOGETHER)
     for seed in range(20):
-        drawn = published(found.randomize(lists_of(public + private, 8), SeededBits(seed)))
+        drawn = drawn_pairs(found, public + private, seed)
         assert all(b <= 4 for _, b in drawn) and not drawn & set(public)
 
 
-def test_links_that_are_neither_public_nor_private_change_nothing():
-    found = mechanism("edgerr", epsilon=5.0, dims=8, private_users=[0, 1, 2, 3, 4])
-    one = found.randomize(lists_of([(0, 1)], 8), SeededBits(1))
-    other = found.randomize(lists_of([(0, 1), (6, 7), (2, 5)], 8), SeededBits(1))
-    assert one == other
-
-
-def test_the_list_of_the_larger_number_counts():
-    found = mechanism("edgerr", epsilon=20.0, dims=3)
+def test_what_changes_nothing_that_is_published():
+    found = edgerr(5.0, 8, private_users=[0, 1, 2, 3, 4])
+    assert same_graphs(found, [(0, 1)], [(0, 1), (6, 7), (2, 5)])
+    found = edgerr(20.0, 3)
     larger = NeighbourLists(np.arange(3), np.array([0, 0, 0, 1]), np.array([0]))
     smaller = NeighbourLists(np.arange(3), np.array([0, 1, 1, 1]), np.array([2]))
-    both, none = lists_of([(0, 2)], 3), lists_of([], 3)
-    random_bits = [found.randomize(lists, SeededBits(2)) for lists in (larger, both, smaller, none)]
-    assert random_bits[0] == random_bits[1] and random_bits[2] == random_bits[3]
+    assert same_answers(found, larger, of_graph([(0, 2)], 3))
+    assert same_answers(found, smaller, of_graph([], 3))
+    public = [(0, 1), (4, 5)]
+    control = edgerr(public=flat(public)).blind()
+    assert same_graphs(control, public, [*public, (2, 3), (3, 4), (0, 8)]) and control.epsilon == 0
 
 
 def test_the_same_words_publish_the_same():
-    found = mechanism("edgerr", epsilon=1.0, dims=30, public=flat(ring(10)))
-    lists = lists_of(ring(30), 30)
+    found, lists = edgerr(dims=30, public=flat(ring(10))), of_graph(ring(30), 30)
     assert found.randomize(lists, SeededBits(3)) == found.randomize(lists, SeededBits(3))
     assert found.randomize(lists, SeededBits(3)) != found.randomize(lists, SeededBits(4))
-
-
-@pytest.mark.parametrize("users", [1, 2, 3])
-def test_few_users_are_published_too(users):
-    reports = mechanism("privhrg", epsilon=1.0, dims=users).randomize(lists_of([], users), SeededBits(0))
-    assert reports.users == users
-
-
-def test_the_control_publishes_the_same_for_all_private_links():
-    public = [(0, 1), (4, 5)]
-    control = mechanism("edgerr", epsilon=1.0, dims=9, public=flat(public)).blind()
-    one = control.randomize(lists_of(public, 9), SeededBits(5))
-    other = control.randomize(lists_of([*public, (2, 3), (3, 4), (0, 8)], 9), SeededBits(5))
-    assert one == other and control.epsilon == 0
+    for users in (1, 2, 3):
+        few = mechanism("privhrg", epsilon=1.0, dims=users)
+        assert few.randomize(of_graph([], users), SeededBits(0)).users == users
 
 
 @together("row", list(product([0, 1], repeat=3)))
 def test_rows_of_cells_have_the_probabilities_of_whole_graphs(row):
     """What a row of three cells publishes is what the graph of three users does, summed over all it is drawn from."""
-    found = mechanism("edgerr", epsilon=1.0, dims=3, public=[0, 1], **NEVER_TOGETHER)
-    counts, total = found.joint_counts(np.array(row))
+    counts, total = edgerr(dims=3, public=[0, 1], **NEVER_TOGETHER).joint_counts(np.array(row))
     assert sum(counts) == total
     # Cell 0 is the public pair, which is never published anew.
     assert all(counts[number] == 0 for number in range(8) if number & 1)
@@ -231,21 +199,14 @@ def test_rows_of_cells_have_the_probabilities_of_whole_graphs(row):
 )
 def test_graphs_are_drawn_as_they_are_written_out(users, public, private_users, graph, tau):
     """Chi-square over all published sets of pairs, 4,000 graphs from lists; a false alarm once in a million."""
-    found = mechanism(
-        "edgerr",
-        epsilon=4.0,
-        dims=users,
-        public=flat(public),
-        private_users=private_users,
-        tau_split=tau,
-        tau_inner=tau,
-    )
+    settings = {"public": flat(public), "private_users": private_users, "tau_split": tau, "tau_inner": tau}
+    found = edgerr(4.0, users, **settings)
     pairs = list(combinations(range(users), 2))
     expected = np.array([float(chance) for chance in found._sketches.published(frozenset(graph), pairs)])
     draws, words, named = 4000, SeededBits(6), np.zeros(len(expected))
-    lists = lists_of([*public, *graph], users)
+    lists = of_graph([*public, *graph], users)
     for _ in range(draws):
-        drawn = published(found.randomize(lists, words))
+        drawn = {(a, b) for b, a in published(found.randomize(lists, words)).tolist()}
         named[sum(1 << place for place, pair in enumerate(pairs) if pair in drawn)] += 1
     assert named[expected == 0].sum() == 0
     # Rare sets count as one.
@@ -257,9 +218,6 @@ def test_graphs_are_drawn_as_they_are_written_out(users, public, private_users, 
     assert distance < chi2.isf(1e-6, there.sum() - 1)
 
 
-# The walk
-
-
 def test_a_walk_that_rises_goes_on_and_one_that_does_not_has_settled():
     assert not settled([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
     assert settled([0.0, 8.0, 9.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0])
@@ -268,33 +226,22 @@ def test_a_walk_that_rises_goes_on_and_one_that_does_not_has_settled():
 
 def test_the_walk_by_public_links_stops_when_it_has_settled_and_says_how_far_it_is():
     heard = []
-    found = mechanism("edgerr", epsilon=1.0, dims=60, public=flat(ring(60)), sweeps=2000)
+    found = edgerr(dims=60, public=flat(ring(60)), sweeps=2000)
     with listening(lambda what, share: heard.append((what, share))):
-        found.randomize(lists_of(ring(60), 60), SeededBits(0))
+        found.randomize(of_graph(ring(60), 60), SeededBits(0))
     public = [share for what, share in heard if what == "a dendrogram of public links"]
     private = [share for what, share in heard if what == "a dendrogram of private links"]
     assert 0 < public[-1] < 0.5 and private[-1] == 1.0
 
 
-@pytest.mark.parametrize("private", [[], [(0, 5), (3, 9), (8, 20)]])
-def test_how_long_it_walks_does_not_depend_on_private_links(private):
-    class CountedBits(SeededBits):
-        taken = 0
-
-        def take(self, count):
-            self.taken += count
-            return super().take(count)
-
-    found = mechanism("edgerr", epsilon=1.0, dims=30, public=flat(ring(30)), tau_split=1e-9, tau_inner=1e-9)
-    random_bits = CountedBits(0)
-    found.randomize(lists_of(ring(30) + private, 30), random_bits)
+def test_how_long_it_walks_does_not_depend_on_private_links():
     # Where all is counted as one, there is one region whatever the dendrogram.
-    expected = CountedBits(0)
-    found.randomize(lists_of(ring(30), 30), expected)
-    assert random_bits.taken == expected.taken
-
-
-# What is refused
+    found, taken = edgerr(dims=30, public=flat(ring(30)), tau_split=1e-9, tau_inner=1e-9), set()
+    for private in ([], [(0, 5), (3, 9), (8, 20)]):
+        random_bits = CountedBits(0)
+        found.randomize(of_graph(ring(30) + private, 30), random_bits)
+        taken.add(random_bits.taken)
+    assert len(taken) == 1
 
 
 @together(
@@ -312,30 +259,16 @@ def test_how_long_it_walks_does_not_depend_on_private_links(private):
         ({"private_users": [-1]}, "private_users must be numbers of users from 0 to 8"),
         ({"private_users": [0.5]}, "private_users must be a list of numbers"),
         ({"dims": (1 << 24) + 1}, "at most 16777216 users"),
+        ({"name": "privhrg", "public": [0, 1]}, "privhrg has no setting 'public'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        mechanism("edgerr", **{"epsilon": 1.0, "dims": 9, **settings})
+        mechanism(**{"name": "edgerr", "epsilon": 1.0, "dims": 9, **settings})
 
 
-def test_privhrg_takes_no_public_links():
-    with pytest.raises(InputError, match="privhrg has no setting 'public'"):
-        mechanism("privhrg", epsilon=1.0, dims=9, public=[0, 1])
-
-
-def test_a_curator_without_everybody_s_list_is_refused():
-    lists = NeighbourLists(np.array([0, 2]), np.array([0, 0, 0]), np.array([], dtype=np.int64))
-    with pytest.raises(InputError, match="takes the lists of all 3 users"):
-        mechanism("edgerr", epsilon=1.0, dims=3).randomize(lists)
-
-
-def test_what_cannot_be_enumerated_says_so():
+def test_what_cannot_be_enumerated_or_published_says_so():
     with pytest.raises(InputError, match="too many different graphs"):
-        mechanism("edgerr", epsilon=1.0, dims=4).joint_counts(np.zeros(4))
-
-
-def test_other_public_links_are_another_mechanism():
-    settings = [{}, {"public": [0, 1]}, {"private_users": [0, 1, 2]}, {"tau_split": 2.0}, {"sweeps": 3}]
-    prints = {mechanism("edgerr", epsilon=1.0, dims=9, **more).fingerprint for more in settings}
-    assert len(prints) == len(settings)
+        edgerr(dims=4).joint_counts(np.zeros(4))
+    with pytest.raises(InputError, match="takes the lists of all 3 users"):
+        edgerr(dims=3).randomize(of_graph([], 3, owners=[0, 2]))

@@ -1,7 +1,5 @@
 """LapGraph: what a trusted curator publishes, how likely each graph is, and what it takes to draw one."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations, product
@@ -16,28 +14,19 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import LinkMechanism, NeighbourLists, entry, mechanism, names
 from graphveil.mechanisms.exact_sampling import noisy_chances
 from graphveil.mechanisms.lapgraph import MAX_USERS
-from graphveil.mechanisms.reports import Reports, row_pointers
-from tests.mechanisms.support import small
+from graphveil.mechanisms.reports import Reports
+from tests.mechanisms.support import of_graph, published, small
 from tests.together import together
 
 PAIRS = [(a, b) for a in range(4) for b in range(a)]
 
 
-def everybody(pairs, users):
-    """The lists of all users, both ends of a link on each other's; pairs have the larger number first."""
-    pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-    both = np.concatenate([pairs, pairs[:, ::-1]])
-    both = both[np.lexsort((both[:, 1], both[:, 0]))]
-    return NeighbourLists(
-        np.arange(users), row_pointers(np.bincount(both[:, 0], minlength=users)), both[:, 1]
-    )
+def lapgraph(epsilon, dims, **options):
+    return mechanism("lapgraph", epsilon=epsilon, dims=dims, **options)
 
 
-def published(reports):
-    """The published pairs, the larger number first."""
-    return np.stack(
-        [np.repeat(np.arange(reports.users), reports.lengths), reports.codes.astype(np.int64)], axis=1
-    )
+def drawn_pairs(found, links, seed=0):
+    return published(found.randomize(of_graph(links, found.size), SeededBits(seed))).tolist()
 
 
 def sparse_graph(users, links, seed=0):
@@ -47,69 +36,36 @@ def sparse_graph(users, links, seed=0):
     return np.unique(drawn, axis=0)
 
 
-# What is published
-
-
-def test_with_a_large_budget_the_graph_itself_is_published():
-    found = mechanism("lapgraph", epsilon=22.0, dims=4)
-    pairs = [(1, 0), (3, 0), (3, 2)]
-    assert published(found.randomize(everybody(pairs, 4), SeededBits(0))).tolist() == [
-        list(one) for one in pairs
-    ]
-
-
-def test_a_report_names_smaller_numbers_in_order():
-    found = mechanism("lapgraph", epsilon=0.5, dims=30)
-    reports = found.randomize(everybody(sparse_graph(30, 200), 30), SeededBits(1))
-    pairs = published(reports)
-    assert (pairs[:, 1] < pairs[:, 0]).all() and len(np.unique(pairs, axis=0)) == len(pairs) > 0
-    assert all((np.diff(reports.row(user).codes.astype(int)) > 0).all() for user in range(30))
-
-
-def test_of_two_lists_the_one_of_the_larger_number_counts():
-    """As for link-rr: user 1 says that there is a link to 0, user 0 says nothing; and user 2 says nothing, user 0 does."""
+def test_with_a_large_budget_the_graph_itself_is_published_and_read_as_it_is():
+    assert drawn_pairs(lapgraph(22.0, 4), [(1, 0), (3, 0), (3, 2)]) == [[1, 0], [3, 0], [3, 2]]
+    assert drawn_pairs(lapgraph(1.0, 1), []) == []
+    # As for link-rr: user 1 says that there is a link to 0, user 0 says nothing; and user 2 says nothing, user 0 does.
     lists = NeighbourLists(np.arange(3), np.array([0, 1, 2, 2]), np.array([2, 0]))
-    reports = mechanism("lapgraph", epsilon=22.0, dims=3).randomize(lists, SeededBits(0))
-    assert published(reports).tolist() == [[1, 0]]
-
-
-def test_the_server_reads_the_graph_as_it_is():
-    found = mechanism("lapgraph", epsilon=22.0, dims=4)
-    estimate = found.randomize(everybody([(2, 0)], 4), SeededBits(0)).estimate()
+    assert published(lapgraph(22.0, 3).randomize(lists, SeededBits(0))).tolist() == [[1, 0]]
+    found = lapgraph(22.0, 4)
+    estimate = found.randomize(of_graph([(2, 0)], 4), SeededBits(0)).estimate()
     expected = np.zeros((4, 4))
     expected[2, 0] = 1
     assert np.array_equal(estimate.dense(), expected) and not found.unbiased
     assert isinstance(found, LinkMechanism)
 
 
-def test_messages_give_the_published_graph_back():
-    found = mechanism("lapgraph", epsilon=2.0, dims=300)
-    reports = found.randomize(everybody(sparse_graph(300, 900), 300), SeededBits(2))
+def test_a_report_names_smaller_numbers_in_order_and_messages_give_it_back():
+    reports = lapgraph(0.5, 30).randomize(of_graph(sparse_graph(30, 200), 30), SeededBits(1))
+    pairs = published(reports)
+    assert (pairs[:, 1] < pairs[:, 0]).all() and len(np.unique(pairs, axis=0)) == len(pairs) > 0
+    assert all((np.diff(reports.row(user).codes.astype(int)) > 0).all() for user in range(30))
+    found = lapgraph(2.0, 300)
+    reports = found.randomize(of_graph(sparse_graph(300, 900), 300), SeededBits(2))
     assert Reports.from_bytes(reports.to_bytes(), found) == reports
 
 
-def test_one_user_has_no_pairs():
-    assert (
-        mechanism("lapgraph", epsilon=1.0, dims=1).randomize(everybody([], 1), SeededBits(0)).codes.size == 0
-    )
-
-
-def test_the_number_stays_between_none_and_all_pairs():
-    found = mechanism("lapgraph", epsilon=0.01, dims=4)
-    lists = everybody([(1, 0)], 4)
-    sizes = {found.randomize(lists, SeededBits(seed)).codes.size for seed in range(100)}
+def test_the_number_stays_between_none_and_all_pairs_and_the_control_does_not_look():
+    sizes = {len(drawn_pairs(lapgraph(0.01, 4), [(1, 0)], seed)) for seed in range(100)}
     assert {0, 6} <= sizes <= set(range(7))
-
-
-def test_the_control_publishes_without_looking():
-    control = mechanism("lapgraph", epsilon=1.0, dims=40).blind()
-    reports = [
-        control.randomize(everybody(pairs, 40), SeededBits(5)) for pairs in ([], sparse_graph(40, 300))
-    ]
-    assert reports[0] == reports[1] and control.loss.terms == ()
-
-
-# How likely each graph is
+    control = lapgraph(1.0, 40).blind()
+    assert drawn_pairs(control, []) == drawn_pairs(control, sparse_graph(40, 300))
+    assert control.loss.terms == ()
 
 
 def noisy_cell(bit, ratio, reach):
@@ -143,7 +99,7 @@ def by_noisy_cells(found, row, reach):
 @together("reach", [1, 2, 3])
 def test_the_largest_of_noisy_cells_are_published(row, reach):
     """However far noisy cells reach, they have the same order as the bits that are drawn, exactly."""
-    found = mechanism("lapgraph", epsilon=1.5, dims=3)
+    found = lapgraph(1.5, 3)
     counts, total = found.joint_counts(row)
     assert [Fraction(count, total) for count in counts.tolist()] == by_noisy_cells(found, row, reach)
 
@@ -153,9 +109,9 @@ def test_the_largest_of_noisy_cells_are_published(row, reach):
 @pytest.mark.parametrize("links", [[], [1, 4, 5], list(range(6))], ids=str)
 def test_graphs_of_four_users_come_as_often_as_enumerated(links, epsilon):
     """χ² of 4,000 graphs over their kinds, rare ones together; false alarm 1e-6 each, seed fixed."""
-    found, row = mechanism("lapgraph", epsilon=epsilon, dims=4), np.isin(np.arange(6), links).astype(int)
-    counts, total = mechanism("lapgraph", epsilon=epsilon, dims=6).joint_counts(row)
-    lists, random_bits = everybody([PAIRS[cell] for cell in links], 4), SeededBits(6)
+    found, row = lapgraph(epsilon, 4), np.isin(np.arange(6), links).astype(int)
+    counts, total = lapgraph(epsilon, 6).joint_counts(row)
+    lists, random_bits = of_graph([PAIRS[cell] for cell in links], 4), SeededBits(6)
     drawn = []
     for _ in range(4000):
         pairs = published(found.randomize(lists, random_bits))
@@ -174,11 +130,7 @@ def test_of_a_large_graph_as_many_links_are_kept_as_randomized_response_leaves(e
     """z-test over 300 graphs of 600 users, the expectation by simulating bits of all pairs; false alarm below 1e-6."""
     users, links = 600, 400
     pairs = sparse_graph(users, links)
-    found, lists, random_bits = (
-        mechanism("lapgraph", epsilon=epsilon, dims=users),
-        everybody(pairs, users),
-        SeededBits(7),
-    )
+    found, lists, random_bits = lapgraph(epsilon, users), of_graph(pairs, users), SeededBits(7)
     true = {tuple(pair) for pair in pairs.tolist()}
     kept = [
         sum(tuple(pair) in true for pair in published(found.randomize(lists, random_bits)).tolist())
@@ -200,7 +152,7 @@ def test_of_a_large_graph_as_many_links_are_kept_as_randomized_response_leaves(e
 @pytest.mark.statistical
 def test_the_number_of_links_has_two_sided_geometric_noise():
     """χ² of 20,000 graphs of 40 cells, far from both ends; false alarm 1e-6, seed fixed."""
-    found = mechanism("lapgraph", epsilon=5.0, dims=40)
+    found = lapgraph(5.0, 40)
     rows = np.tile(np.arange(40) < 20, (20_000, 1))
     apart = found.randomize(rows, SeededBits(9)).lengths - 20
     ratio, reach = float(found.ratio), 8
@@ -210,74 +162,44 @@ def test_the_number_of_links_has_two_sided_geometric_noise():
     assert stats.chisquare(seen, shares * apart.size).pvalue > 1e-6
 
 
-# What it takes
-
-
 @pytest.mark.parametrize("epsilon", [0.1, 4.0, 20.0])
 def test_words_grow_with_the_links_and_not_with_the_pairs(epsilon):
     """100,000 users have 5·10^9 pairs."""
     pairs, random_bits = sparse_graph(100_000, 50_000), CountedBits(10)
-    reports = mechanism("lapgraph", epsilon=epsilon, dims=100_000).randomize(
-        everybody(pairs, 100_000), random_bits
-    )
+    reports = lapgraph(epsilon, 100_000).randomize(of_graph(pairs, 100_000), random_bits)
     assert abs(reports.codes.size - len(pairs)) < 30 / (0.1 * epsilon)
     assert random_bits.taken < 20 * len(pairs)
 
 
-# What is claimed
-
-
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
 def test_number_and_cells_share_the_budget(share):
-    found = mechanism("lapgraph", epsilon=2.0, dims=9, share=share)
+    found = lapgraph(2.0, 9, share=share)
     assert found.counting.claim.epsilon == 2.0 * share
     assert found.channel.claim.epsilon == pytest.approx(2.0 * (1 - share))
     assert found.holds and found.claim.epsilon == 2.0
-
-
-def test_the_loss_is_that_of_the_number_and_one_cell():
-    found = mechanism("lapgraph", epsilon=2.0, dims=1000)
+    # The loss is that of the number and one cell.
     both = found.counting.loss.bounds()[0] + found.channel.loss.bounds()[0]
     assert float(both) == pytest.approx(found.epsilon, rel=1e-14)
+    assert found.fingerprint != lapgraph(2.0, 9, share=share / 2).fingerprint
 
 
-def test_another_share_is_another_mechanism():
-    prints = {mechanism("lapgraph", epsilon=2.0, dims=9, share=share).fingerprint for share in (0.1, 0.2)}
-    assert len(prints) == 2
-
-
-@pytest.mark.parametrize("share", [0, 1, -0.5, math.nan, "much"])
-def test_a_share_that_leaves_nothing_for_one_of_both_is_refused(share):
-    with pytest.raises(InputError, match="share must be"):
-        mechanism("lapgraph", epsilon=1.0, dims=9, share=share)
-
-
-def test_more_users_than_can_be_numbered_are_refused():
+def test_what_leaves_nothing_for_one_of_both_or_is_too_much_is_refused():
+    for share in (0, 1, -0.5, math.nan, "much"):
+        with pytest.raises(InputError, match="share must be"):
+            lapgraph(1.0, 9, share=share)
     with pytest.raises(InputError, match=f"at most {MAX_USERS} users"):
-        mechanism("lapgraph", epsilon=1.0, dims=MAX_USERS + 1)
-
-
-@pytest.mark.parametrize("owners", [[0, 1], [0, 2, 1], [1, 2, 3]], ids=str)
-def test_a_curator_without_everybody_s_list_is_refused(owners):
-    lists = NeighbourLists(
-        np.array(owners), np.zeros(len(owners) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    )
-    with pytest.raises(InputError, match="lists of all 3 users"):
-        mechanism("lapgraph", epsilon=1.0, dims=3).randomize(lists)
-
-
-def test_too_many_cells_are_not_enumerated():
+        lapgraph(1.0, MAX_USERS + 1)
     with pytest.raises(InputError, match="too many different graphs"):
-        mechanism("lapgraph", epsilon=1.0, dims=13).joint_counts(np.zeros(13))
-
-
-# Whom one has to trust
+        lapgraph(1.0, 13).joint_counts(np.zeros(13))
+    # A curator has everybody's list.
+    none = np.zeros(0, dtype=int)
+    for owners in ([0, 1], [0, 2, 1], [1, 2, 3]):
+        lists = NeighbourLists(np.array(owners), np.zeros(len(owners) + 1, dtype=int), none)
+        with pytest.raises(InputError, match="lists of all 3 users"):
+            lapgraph(1.0, 3).randomize(lists)
 
 
 def test_every_mechanism_is_registered_with_the_trust_that_it_takes():
-    built = {name: small(name) for name in names()}
-    assert {name: one.trust for name, one in built.items()} == {name: entry(name).trust for name in names()}
-
-
-def test_a_curator_s_mechanism_says_so():
-    assert "trusted curator" in repr(mechanism("lapgraph", epsilon=1.0, dims=3))
+    for name in names():
+        assert small(name).trust == entry(name).trust, name
+    assert "trusted curator" in repr(lapgraph(1.0, 3))

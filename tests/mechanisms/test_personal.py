@@ -1,7 +1,5 @@
 """PPGNN's personalized mechanism: what is sealed, what is estimated, what is claimed for whom."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 
@@ -10,9 +8,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from graphveil.channels import SeededBits
-from graphveil.errors import InputError, MessageError
+from graphveil.errors import InputError
 from graphveil.mechanisms import PersonalRows, Reports, estimate_level_shares, mechanism
 from graphveil.mechanisms.personal import strictest_budget
+from tests.mechanisms.support import check_counts_as, exact_mean, ratio_of, same_answers
 from tests.together import together
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
@@ -25,10 +24,6 @@ def sealed(epsilon=0.5, dims=3, name="ppm", **more):
 def held(users=200, dims=3, levels=4, seed=0):
     chance = np.random.default_rng(seed)
     return PersonalRows(chance.integers(1, levels + 1, users), chance.random((users, dims)))
-
-
-def corners(dims):
-    return [np.array(row, dtype=float) for row in product((0.0, 1.0), repeat=dims)]
 
 
 # What is claimed, and what is lost.
@@ -45,73 +40,61 @@ def corners(dims):
 )
 def test_losses_are_those_of_enumerated_reports(epsilon, dims, more):
     found = sealed(epsilon, dims, **more)
-    levels = range(1, len(found.budgets) + 1)
-    table = {
-        (level, tuple(row)): found.joint_counts(np.append(row, level))[0].tolist()
-        for level in levels
-        for row in corners(dims)
+    levels, corners = range(1, len(found.budgets) + 1), list(product((0.0, 1.0), repeat=dims))
+    counts = {
+        (level, row): found.joint_counts(np.array([*row, level]))[0].tolist()
+        for level, row in product(levels, corners)
     }
-    for one, other in product(levels, repeat=2):
-        pairs = [(a, b) for a in table for b in table if a[0] == one and b[0] == other]
-        for equal in (False, True):
-            ratios = [
-                max(Fraction(x, y) for x, y in zip(table[a], table[b], strict=True))
-                for a, b in pairs
-                if not equal or a[1] == b[1]
-            ]
-            loss = found.pair_loss(one, other, equal)
-            ratio = Fraction(1)
-            for base, count in loss.terms:
-                ratio *= base**count
-            assert ratio == max(ratios)
-            assert not loss.exceeds(found.budgets[max(one, other) - 1])
+    for one, other, equal in product(levels, levels, (False, True)):
+        ratio = max(
+            Fraction(x, y)
+            for row, another in product(corners, repeat=2)
+            if not equal or row == another
+            for x, y in zip(counts[one, row], counts[other, another], strict=True)
+        )
+        loss = found.pair_loss(one, other, equal)
+        assert ratio_of(loss) == ratio
+        assert not loss.exceeds(found.budgets[max(one, other) - 1])
 
 
-def test_the_level_leaks_more_than_its_own_answer():
+def test_a_level_leaks_more_than_its_own_answer_and_rows_get_what_its_budget_leaves():
     found = sealed()
     assert found.budgets == BUDGETS
     assert found.level_channel.epsilon <= 0.05
     assert found.level_loss.epsilon == pytest.approx(3.0758, abs=1e-4)
     assert found.level_loss.epsilon < found.loss.epsilon <= 4.0
     assert found.holds
-
-
-def test_a_level_s_rows_get_what_its_budget_leaves():
     found = sealed()
     for level, budget in enumerate(BUDGETS, 1):
         assert found.feature_loss(level).epsilon == pytest.approx(budget - 0.05, rel=1e-9)
+    most = sealed(4.0, 50)
+    assert (
+        max(way.channel.claim.epsilon for ways in most.ways for way in ways) == 20.0
+    )  # the most of one value
+    assert most.holds
 
 
-def test_the_claim_of_two_inputs_is_the_larger_budget():
+def test_the_claim_of_two_inputs_is_the_larger_budget_and_the_control_hides_rows():
     found, row = sealed(), np.zeros(3)
     assert found.pair_epsilon((1, row), (1, row)) == 0.5
     assert found.pair_epsilon(np.append(row, 3.0), np.append(row, 1.0)) == 2.0
     assert (strictest_budget(found), found.claim.epsilon) == (0.5, 4.0)
+    found = sealed(1.0)
+    control = found.blind()
+    assert (control.loss.terms, control.holds, control.largest) == ((), True, found.largest)
+    assert control.level_loss.epsilon == pytest.approx(0.1, rel=1e-9)
+    assert control.level_channel == found.level_channel
 
 
-def test_a_budget_beyond_what_one_value_can_hold_is_not_spent():
-    found = sealed(4.0, 50)
-    assert max(way.channel.claim.epsilon for ways in found.ways for way in ways) == 20.0
-    assert found.holds
-
-
-def test_as_printed_rows_are_protected_and_the_level_is_not():
+def test_as_printed_rows_are_protected_and_unbiased_and_the_level_is_not():
     found = sealed(1.0, name="ppm-printed")
     assert found.level_loss.terms is None
     assert not found.holds
     for level, budget in enumerate(found.budgets, 1):
         assert found.feature_loss(level).epsilon == pytest.approx(0.9 * budget, rel=1e-9)
-
-
-def test_the_control_hides_rows_and_still_answers_levels():
-    control = sealed(1.0).blind()
-    assert control.loss.terms == ()
-    assert control.holds
-    assert control.level_loss.epsilon == pytest.approx(0.1, rel=1e-9)
-    assert control.level_channel == sealed(1.0).level_channel
-
-
-# Reports.
+    found = sealed(1.0, 3, "ppm-printed")
+    for level in range(1, 5):
+        assert exact_mean(found, np.array([0.0, 1.0, 0.0, level])) == pytest.approx([0, 1, 0], abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["ppm", "ppm-printed"])
@@ -143,38 +126,19 @@ def test_answered_values_are_chosen_evenly_among_those_named():
     assert np.abs(asked / asked.mean() - 1).max() < 6 / np.sqrt(asked.mean())
 
 
-@pytest.mark.parametrize(
-    ("place", "code", "words"),
-    [
-        (-1, 6, "codes must be below"),
-        (0, 3, "codes of values must be at most"),
-        (0, 2, "as many values as its level says"),
-    ],
-)
-def test_what_no_client_can_have_sent_is_refused(place, code, words):
-    found = sealed()
-    reports = found.randomize(held(5), SeededBits(1))
-    codes = reports.codes.reshape(5, -1).copy()
-    codes[0, place] = code
-    with pytest.raises(MessageError, match=words):
-        Reports(found, reports.indptr, reports.dims, codes.ravel()).check()
-
-
-def test_a_report_without_a_level_is_refused():
-    found = sealed(2.0, 40)
-    reports = found.randomize(held(1, 40), SeededBits(1))
-    dims = reports.dims.copy()
-    dims[:] = np.arange(len(dims))
-    with pytest.raises(MessageError, match="must end with its level"):
-        Reports(found, reports.indptr, dims, reports.codes).check()
-
-
-def test_sparse_rows_are_reported_like_dense_ones():
+def test_users_are_reported_and_counted_alike_whatever_holds_them():
     found, private = sealed(2.0, 5), held(30, 5)
     rows = np.round(private.rows)
-    dense = found.randomize((private.levels, rows), SeededBits(3))
-    assert dense == found.randomize(PersonalRows(private.levels, csr_array(rows)), SeededBits(3))
-    assert dense == found.randomize(np.column_stack([rows, private.levels]), SeededBits(3))
+    for other in (
+        PersonalRows(private.levels, csr_array(rows)),
+        np.column_stack([rows, private.levels]),
+    ):
+        assert same_answers(found, (private.levels, rows), other)
+    found, private = sealed(), held(7)
+    together = np.column_stack([private.rows, private.levels])
+    pairs = [(private.levels, rows) for rows in (csr_array(private.rows), private.rows.astype(np.float32))]
+    for one in (private, *pairs, together, together.tolist(), together.astype(object)):
+        assert (found.count(one), found.altered(one)) == (7, 0)
 
 
 # What the server estimates.
@@ -188,15 +152,14 @@ def test_em_finds_the_shares_of_levels():
     assert np.abs(found.level_shares(reports) - true).max() < 0.04
     assert np.array_equal(found.level_shares(reports), found.level_shares(reports))
     assert found.levels(reports).min() == 1 and found.levels(reports).max() == 4
-
-
-def test_em_of_exact_counts_is_exact():
     table = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]])
     shares = np.array([0.2, 0.5, 0.3])
     assert estimate_level_shares(1e6 * shares @ table, table) == pytest.approx(shares, abs=1e-6)
     assert estimate_level_shares([0, 0, 0], table).tolist() == [1 / 3] * 3
     with pytest.raises(InputError, match="counts must be"):
         estimate_level_shares([1, 2], table)
+    found = sealed(shares=[1, 1, 1, 1])
+    assert found.level_shares(found.randomize(held(), SeededBits(1))).tolist() == [0.25] * 4
 
 
 @pytest.mark.parametrize(
@@ -241,19 +204,9 @@ def test_drawn_estimates_are_unbiased_where_level_and_row_are_independent():
 
 
 def test_for_a_known_level_the_estimate_is_biased_and_says_so():
-    found = sealed(1.0, 3).settled()
-    weights, total = found.joint_counts(np.array([1.0, 1.0, 1.0, 4.0]))
-    mean = np.asarray(weights / total, dtype=float) @ found.estimate(found.possible_reports()).dense()
-    assert mean.max() > 1.2
-    assert not found.unbiased
-
-
-def test_as_printed_every_level_is_unbiased():
-    found = sealed(1.0, 3, "ppm-printed")
-    decoded = found.possible_reports().estimate().dense()
-    for level in range(1, 5):
-        weights, total = found.joint_counts(np.array([0.0, 1.0, 0.0, level]))
-        assert np.asarray(weights / total, dtype=float) @ decoded == pytest.approx([0, 1, 0], abs=1e-9)
+    found = sealed(1.0, 3)
+    assert max(exact_mean(found, np.array([1.0, 1.0, 1.0, 4.0]))) > 1.2
+    assert not found.settled().unbiased
 
 
 def test_no_estimate_is_larger_than_the_largest():
@@ -266,15 +219,6 @@ def test_no_estimate_is_larger_than_the_largest():
     drawn = found.settled().estimate(found.randomize(private, SeededBits(2)))
     length = np.sqrt((drawn.values**2).sum() / 20_000)
     assert length == pytest.approx(found.spread * np.sqrt(found.shape.length), rel=0.02)
-    assert found.blind().largest == found.largest
-
-
-def test_given_shares_replace_estimated_ones():
-    found = sealed(shares=[1, 1, 1, 1])
-    assert found.level_shares(found.randomize(held(), SeededBits(1))).tolist() == [0.25] * 4
-
-
-# Families inside.
 
 
 def test_laplace_inside_works_as_printed_and_is_refused_sealed():
@@ -313,8 +257,7 @@ def test_three_outputs_inside_are_sealed_where_all_levels_have_three():
         ({"budgets": [1.0, 2.0]}, "budgets must start with epsilon"),
         ({"budgets": "many"}, "list of numbers"),
         ({"budgets": [0.5, 1.0], "levels": 3}, "levels must be the number of budgets"),
-        ({"gamma": 0.0}, "gamma must be a number strictly between 0 and 1"),
-        ({"gamma": 1.0}, "gamma must be"),
+        *(({"gamma": wrong}, "gamma must be a number strictly between 0 and 1") for wrong in (0.0, 1.0)),
         ({"inner": "gaussian"}, "inner must be one of onebit"),
         ({"points": 3}, "onebit has no setting 'points'"),
         ({"shares": [1, 2]}, "shares must be 4 numbers"),
@@ -329,14 +272,13 @@ def test_settings_that_make_no_sense_are_refused(more, words):
 @together(
     ("private", "words"),
     [
-        (np.zeros((2, 3)), "a pair"),
+        *((wrong, "a pair") for wrong in (np.zeros((2, 3)), (1, 2, 3))),
         (([1, 2], np.zeros((2, 4))), "users x 3 values"),
         (([1, 2, 3], np.zeros((2, 3))), "levels must be 2 integers, one a row, got 3"),
-        ((np.array([[1, 2]]), np.zeros((2, 3))), "levels must be a list, one a user"),
         (([[1, 2]], np.zeros((2, 3))), "levels must be 2 integers, one a row, got 1"),
+        ((np.array([[1, 2]]), np.zeros((2, 3))), "levels must be a list, one a user"),
         ((1, np.zeros((1, 3))), "levels must be a list, one a user"),
         ([[0, 0, 0, 1], [0, 0, 1]], "rectangle"),
-        ((1, 2, 3), "a pair"),
     ],
 )
 def test_shapes_that_make_no_sense_are_refused(private, words):
@@ -347,60 +289,31 @@ def test_shapes_that_make_no_sense_are_refused(private, words):
 
 @together(
     ("level", "like"),
-    [
-        (0, 1),
-        (-7, 1),
-        (5, 4),
-        (10**400, 4),
-        (np.inf, 4),
-        (-np.inf, 1),
-        (1.5, 1),
-        (3.99, 3),
-        (np.nan, 1),
-        (None, 1),
-        ("a", 1),
-    ],
+    [(0, 1), (-7, 1), (5, 4), (10**400, 4), (np.inf, 4), (-np.inf, 1), (1.5, 1), (3.99, 3)]
+    + [(np.nan, 1), (None, 1), ("a", 1)],
 )
 def test_a_level_that_is_none_is_answered_like_the_one_it_counts_as(level, like):
     found, rows = sealed(2.0, 5), held(40, 5).rows
-    odd, usual = ([one] * 20 + [3] * 20 for one in (level, like))
-    assert found.randomize((odd, rows), SeededBits(4)) == found.randomize((usual, rows), SeededBits(4))
-    assert found.costs((odd, rows)).tolist() == found.costs((usual, rows)).tolist()
-    assert (found.altered((odd, rows)), found.altered((usual, rows))) == (20, 0)
+    odd, usual = (([one] * 20 + [3] * 20, rows) for one in (level, like))
+    check_counts_as(found, odd, usual, 20)
+    assert found.costs(odd).tolist() == found.costs(usual).tolist()
 
 
 @together(
-    ("value", "like"), [(np.nan, 0.5), (np.inf, 1), (-np.inf, 0), (9, 1), (-9, 0), (None, 0.5), ("a", 0.5)]
+    ("binary", "value", "like"),
+    [(False, np.nan, 0.5), (False, np.inf, 1), (False, -np.inf, 0), (False, 9, 1), (False, -9, 0)]
+    + [(False, None, 0.5), (False, "a", 0.5)]
+    + [(True, 0.5, 0), (True, 0.51, 1), (True, np.nan, 0), (True, 7, 1), (True, None, 0)],
 )
-def test_a_value_outside_is_answered_like_the_one_it_counts_as(value, like):
-    found = sealed(2.0, 5)
-    odd, usual = ([[0.0, one, 1.0, 0.25, 0.5, 3]] * 40 for one in (value, like))
-    assert found.randomize(odd, SeededBits(4)) == found.randomize(usual, SeededBits(4))
-    assert (found.altered(odd), found.altered(usual)) == (40, 0)
-
-
-@pytest.mark.parametrize(("value", "like"), [(0.5, 0), (0.51, 1), (np.nan, 0), (7, 1), (None, 0)])
-def test_binary_values_are_told_apart_at_the_centre(value, like):
-    found = sealed(2.0, 5, binary=True)
-    odd, usual = ([[0, one, 1, 1, 0, 3]] * 40 for one in (value, like))
-    assert found.randomize(odd, SeededBits(4)) == found.randomize(usual, SeededBits(4))
-    assert (found.altered(odd), found.altered(usual)) == (40, 0)
-
-
-def test_users_are_counted_whatever_holds_them():
-    found, private = sealed(), held(7)
-    together = np.column_stack([private.rows, private.levels])
-    pairs = [(private.levels, rows) for rows in (csr_array(private.rows), private.rows.astype(np.float32))]
-    for one in (private, *pairs, together, together.tolist(), together.astype(object)):
-        assert (found.count(one), found.altered(one)) == (7, 0)
+def test_a_value_outside_is_answered_like_the_one_it_counts_as(binary, value, like):
+    """Binary values are told apart at the centre."""
+    odd, usual = ([[0.0, one, 1.0, 0.0, 1.0, 3]] * 40 for one in (value, like))
+    check_counts_as(sealed(2.0, 5, binary=binary), odd, usual, 40)
 
 
 def test_the_number_of_values_can_be_set_for_all_levels():
-    mechanism = sealed(sampled=2)
-    assert mechanism.shape.length == 3
-    np.testing.assert_allclose(mechanism.answered_by_level(), 2)
-    assert mechanism.holds
-
-
-def test_randomized_levels_are_clamped_to_those_that_there_are():
-    np.testing.assert_allclose(sealed().clamped_transition().sum(axis=1), 1)
+    found = sealed(sampled=2)
+    assert found.shape.length == 3
+    np.testing.assert_allclose(found.answered_by_level(), 2)
+    assert found.holds
+    np.testing.assert_allclose(found.clamped_transition().sum(axis=1), 1)

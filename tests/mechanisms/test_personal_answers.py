@@ -12,6 +12,7 @@ from graphveil.channels.exact import TOTAL, Claim
 from graphveil.errors import MessageError
 from graphveil.mechanisms import PersonalMechanism, PersonalRows, PublicRange, mechanism
 from graphveil.mechanisms.personal_losses import Way, largest_variance
+from tests.together import together
 
 EQUAL = [0.5, 0.5]
 SIZE, LEVELS, USERS = 6, 3, 5
@@ -33,20 +34,14 @@ def two_levels(strict=1.0, loose=3.0):
     return of_ways(tuple((Way(1, onebit(epsilon)), Way(2, onebit(epsilon))) for epsilon in (strict, loose)))
 
 
-# What answers.
-
-
 @pytest.fixture(params=[True, False], ids=["binary", "rounded"])
 def side_by_side(request):
     ways = ((Way(1, STRICT), Way(2, STRICT)), (Way(1, LOOSE, 2), Way(2, LOOSE, 2)))
     return of_ways(ways, binary=request.param)
 
 
-def test_answers_are_counted_by_level_and_randomized_level(side_by_side):
+def test_answers_are_counted_by_level_and_a_blank_comes_after_all_codes(side_by_side):
     assert side_by_side.counts.tolist() == [[1, 2], [1, 2]]
-
-
-def test_a_blank_comes_after_all_codes(side_by_side):
     assert side_by_side.blank == 4
 
 
@@ -77,35 +72,23 @@ def test_other_alphabets_stand_side_by_side():
     assert set(codes.reshape(-1, 2)[:, 0].tolist()) <= {2, 3, 4}
 
 
-# Randomized levels.
-
-
 @pytest.fixture(scope="module")
 def sealed():
     return mechanism("ppm", epsilon=1.0, dims=4, range=(0, 1), levels=LEVELS, gamma=0.5)
 
 
-def test_each_level_is_randomized_as_the_channel_has_it(sealed):
+def test_each_level_is_randomized_as_the_channel_has_it_and_posteriors_follow_bayes(sealed):
     channel = esw(0.5, LEVELS)
     expected = [[count / TOTAL for count in channel.row(level)] for level in range(LEVELS)]
     assert sealed.transition == pytest.approx(np.array(expected), rel=1e-12)
-
-
-def test_what_lies_beyond_the_levels_counts_as_the_nearest(sealed):
     outputs = sealed.level_channel.outputs
     assert outputs.min() < 1 and outputs.max() > LEVELS
     assert sealed.clamped.tolist() == [int(min(max(output, 1), LEVELS)) for output in outputs]
     first = sealed.transition[:, outputs <= 1].sum(axis=1)
     assert sealed.clamped_transition()[:, 0] == pytest.approx(first)
-
-
-def test_posteriors_follow_bayes(sealed):
     shares = np.array([0.5, 0.3, 0.2])
     joint = shares[:, None] * sealed.transition
     assert sealed.posterior(shares) == pytest.approx((joint / joint.sum(axis=0)).T)
-
-
-# Decoding.
 
 
 def test_a_sign_counts_by_the_mean_response_of_the_levels():
@@ -113,23 +96,14 @@ def test_a_sign_counts_by_the_mean_response_of_the_levels():
     table = two_levels().decoding(EQUAL)
     assert table[0] == pytest.approx([-SIZE / response, SIZE / response, 0.0])
     assert table[1] == pytest.approx(table[0] / 2)
-
-
-def test_where_there_is_one_level_signs_count_by_its_response():
     assert two_levels().decoding([0, 1])[0, 1] == pytest.approx(SIZE / math.tanh(1.5))
-
-
-def test_codes_that_no_way_has_add_nothing():
     table = of_ways(((Way(1, onebit(1.0)), Way(1, onebit(1.0), 2)),) * 2).decoding(EQUAL)
     assert table[0, 2:].tolist() == [0.0, 0.0, 0.0] and table[1, :2].tolist() == [0.0, 0.0]
 
 
-def test_the_largest_variance_of_one_bit_is_at_the_middle():
+def test_the_largest_variance_of_one_bit_is_at_the_middle_and_the_error_that_at_the_ends():
     response = (math.tanh(0.5) + math.tanh(1.5)) / 2
     assert two_levels().variances(EQUAL) == pytest.approx(np.array([SIZE, SIZE / 2]) / response**2)
-
-
-def test_where_levels_are_alike_the_error_is_the_variance_at_the_ends():
     expected = (SIZE + SIZE / 2) / 2 / math.tanh(0.5) ** 2 - 1
     assert two_levels(1.0, 1.0).level_errors(EQUAL) == pytest.approx([expected, expected])
 
@@ -140,8 +114,6 @@ def test_where_levels_are_alike_the_error_is_the_variance_at_the_ends():
 def test_the_largest_variance_is_found_between_the_inputs(squares, largest):
     assert largest_variance(np.array([-1.0, 1.0]), np.array(squares)) == pytest.approx(largest)
 
-
-# What reports look like.
 
 # Both levels answer as many values beside each of three randomized levels.
 BLANK = 2
@@ -156,17 +128,18 @@ def sent(codes, dims=4):
     return drawn
 
 
-@pytest.mark.parametrize("codes", [[0, BLANK, 0], [BLANK, 1, 1], [0, 1, 2]])
-def test_as_many_answers_as_the_level_says_pass(codes):
-    sent(codes).check()
+def test_as_many_answers_as_the_level_says_pass_with_the_level_at_the_end():
+    for codes in ([0, BLANK, 0], [BLANK, 1, 1], [0, 1, 2]):
+        sent(codes).check()
+    # Where all values are named, dimensions count up.
+    assert sent([0, 1, 2], dims=2).estimate().indices.tolist() == [0, 1] * USERS
+    reports = sent([0, BLANK, 1])
+    reports.dims[-3:] = [0, 1, 3]
+    with pytest.raises(MessageError, match="must end with its level, at place 4"):
+        reports.check()
 
 
-def test_where_all_values_are_named_dimensions_count_up():
-    estimate = sent([0, 1, 2], dims=2).estimate()
-    assert estimate.indices.tolist() == [0, 1] * USERS
-
-
-@pytest.mark.parametrize(
+@together(
     ("codes", "words"),
     [
         ([0, 1, 0], "must answer as many values as its level says"),
@@ -179,27 +152,19 @@ def test_what_nobody_can_have_sent_is_refused(codes, words):
         sent(codes).check()
 
 
-def test_codes_of_levels_and_of_values_have_ends_of_their_own():
-    many_values = of_ways(((Way(1, kary(1.0, 5)),) * 2,) * 2)
-    reports = many_values.randomize(PersonalRows([1], np.zeros((1, SIZE))), SeededBits(0))
-    reports.codes[:] = [0, 2]
-    with pytest.raises(MessageError, match="codes of levels must be below 2"):
+@together(
+    ("channel", "ways", "quarters", "codes", "words"),
+    [
+        (kary(1.0, 5), 2, (2, 2), [0, 2], "codes of levels must be below 2"),
+        (onebit(1.0), 4, (1, 1, 1, 1), [3, 0], "codes of values must be at most 2, which is a blank"),
+    ],
+)
+def test_codes_of_levels_and_of_values_have_ends_of_their_own(channel, ways, quarters, codes, words):
+    built = of_ways(((Way(1, channel),) * ways,) * 2, (quarters,) * 2)
+    reports = built.randomize(PersonalRows([1], np.zeros((1, SIZE))), SeededBits(0))
+    reports.codes[:] = codes
+    with pytest.raises(MessageError, match=words):
         reports.check()
-    many_levels = of_ways(((Way(1, onebit(1.0)),) * 4,) * 2, ((1, 1, 1, 1),) * 2)
-    reports = many_levels.randomize(PersonalRows([1], np.zeros((1, SIZE))), SeededBits(0))
-    reports.codes[:] = [3, 0]
-    with pytest.raises(MessageError, match="codes of values must be at most 2, which is a blank"):
-        reports.check()
-
-
-def test_a_level_in_another_place_is_refused():
-    reports = sent([0, BLANK, 1])
-    reports.dims[-3:] = [0, 1, 3]
-    with pytest.raises(MessageError, match="must end with its level, at place 4"):
-        reports.check()
-
-
-# What they reveal.
 
 
 def losses(quarters=((1, 3), (3, 1)), counts=(1, 1)):
@@ -207,25 +172,16 @@ def losses(quarters=((1, 3), (3, 1)), counts=(1, 1)):
     return of_ways(ways, quarters)
 
 
-def test_equal_rows_of_one_level_are_never_told_apart():
+def test_rows_of_one_level_are_told_apart_by_their_answers_alone():
     assert losses().pair_loss(1, 1, True).epsilon == 0.0
+    for level, count in ((1, 1), (2, 1), (2, 3)):
+        loss = losses(counts=(count, count)).pair_loss(level, level)
+        assert loss.epsilon == pytest.approx(count * level, rel=1e-9)
 
 
-@pytest.mark.parametrize(("level", "epsilon"), [(1, 1.0), (2, 2.0)])
-def test_rows_of_one_level_are_told_apart_by_their_answers_alone(level, epsilon):
-    assert losses().pair_loss(level, level).epsilon == pytest.approx(epsilon, rel=1e-9)
-
-
-def test_answers_add_up():
-    assert losses(counts=(3, 3)).pair_loss(2, 2).epsilon == pytest.approx(6.0, rel=1e-9)
-
-
-def test_two_levels_are_told_apart_by_the_level_s_answer_too():
+def test_levels_are_told_apart_by_the_level_s_answer_too():
     answer = max(
         Fraction(often, rarely) for often, rarely in zip(onebit(2.0).row(1), onebit(1.0).row(0), strict=True)
     )
     assert losses().pair_loss(2, 1).epsilon == pytest.approx(math.log(3 * answer), rel=1e-9)
-
-
-def test_a_level_that_alone_gives_some_randomized_level_is_not_protected():
     assert losses(((0, 4), (3, 1))).pair_loss(2, 1, True).terms is None

@@ -1,7 +1,5 @@
 """PrivUnitG: its closed form against independent computations, unbiased, its error, its control."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -17,10 +15,11 @@ from scipy.stats import kstest, norm
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededBits
 from graphveil.errors import ClaimError, InputError, MessageError
-from graphveil.mechanisms import Enumerable, PrivUnitMechanism, Reports, mechanism
+from graphveil.mechanisms import Enumerable, Reports, mechanism
 from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, SphericalCap, best_cap, error_factor, privunit
 from graphveil.mechanisms.rows import PublicBall
-from tests.mechanisms.support import GivenWords
+from tests.channels.reference import GivenWords
+from tests.mechanisms.support import check_drawn_mean, same_answers
 from tests.together import together
 
 EPSILONS = [1e-8, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0]
@@ -58,33 +57,19 @@ def test_the_claim_is_kept_and_used_up(epsilon, dims):
     assert epsilon * (1 - (1e-9 if epsilon >= 0.01 else 1e-6)) <= found.epsilon <= epsilon
 
 
-def test_one_more_count_would_break_the_aim():
-    """p is as large as ε(1-2^-40) allows: no count is wasted."""
-    cap = best_cap(1.0, 10)
-    aim = Fraction(1) * (1 - Fraction(1, 2**40))
-    assert not unit(1.0, 10).loss.exceeds(aim)
-    assert PrivUnitMechanism(
-        "x", unit().claim, 10, PublicBall(1.0), SphericalCap(cap.threshold, cap.count + 1)
-    ).loss.exceeds(aim)
+def hit_more_often(found, counts):
+    return replace(found, cap=SphericalCap(found.cap.threshold, found.cap.count + counts))
 
 
-@pytest.mark.parametrize("gap", [1, 2**30])
-def test_a_cap_that_is_hit_too_often_does_not_hold(gap):
-    found = unit(1.0)
-    greedy = PrivUnitMechanism(
-        "x", found.claim, 5, found.ball, SphericalCap(found.cap.threshold, found.cap.count + gap * 2**28)
-    )
-    assert not greedy.holds
-    assert greedy.epsilon > 1.0
-    assert greedy.delta == 1.0
-
-
-def test_the_ratio_is_bounded_from_above():
-    """The bound lies above p/(1-p)·q/(1-q) with the tail at its upper bound, by less than 10^-50 of it."""
-    cap = best_cap(3.0, 50)
-    odds = Fraction(cap.count, TOTAL - cap.count)
-    tail = Fraction(float(norm.sf(cap.threshold)))
-    assert float(cap.ratio / (odds * (1 - tail) / tail)) == pytest.approx(1, abs=1e-13)
+def test_the_cap_is_hit_as_often_as_the_budget_allows_and_no_count_more():
+    """p is as large as ε(1-2^-40) allows."""
+    found, aim = unit(1.0), 1 - Fraction(1, 2**40)
+    assert not found.loss.exceeds(aim)
+    assert hit_more_often(found, 1).loss.exceeds(aim)
+    for counts in (2**28, 2**58):
+        greedy = hit_more_often(found, counts)
+        assert (greedy.holds, greedy.delta) == (False, 1.0)
+        assert greedy.epsilon > 1.0
 
 
 @pytest.mark.statistical
@@ -141,13 +126,6 @@ def test_the_error_is_convex_in_the_threshold(epsilon, dims, threshold):
     assert left + right >= 2 * middle * (1 - 1e-12)
 
 
-def test_the_error_factor_is_that_of_the_cap():
-    cap = best_cap(2.0, 40)
-    assert 40 / cap.gain**2 + cap.threshold / cap.gain == pytest.approx(
-        error_factor(cap.threshold, 2.0, 40), rel=1e-9
-    )
-
-
 # Estimates
 
 
@@ -164,23 +142,17 @@ ROWS = {
 def test_estimates_are_unbiased_and_have_the_stated_error(row, epsilon):
     """50,000 users with the same row: z-tests of five means and of the squared error; false alarm 1e-6, seed fixed."""
     found, users = unit(epsilon), 50_000
-    estimates = found.randomize(np.tile(row, (users, 1)), SeededBits(7)).estimate().dense()
-    limit = norm.isf(1e-6 / 12)
-    z = (estimates.mean(axis=0) - row) / (estimates.std(axis=0) / math.sqrt(users))
-    assert np.abs(z).max() < limit
+    estimates = check_drawn_mean(found, row, users, 7, alarm=5 / 6 * 1e-6)
     errors = ((estimates - row) ** 2).sum(axis=1)
     expected = found.squared_error(float(np.linalg.norm(row)))
-    assert abs(errors.mean() - expected) < limit * errors.std() / math.sqrt(users)
+    assert abs(errors.mean() - expected) < norm.isf(1e-6 / 12) * errors.std() / math.sqrt(users)
 
 
 @pytest.mark.statistical
 def test_a_ball_around_a_range_is_unbiased_too():
     """50,000 users, z-tests of three means; false alarm 1e-6, seed fixed."""
-    row, users = np.array([2.0, 3.5, 6.0]), 50_000
     found = mechanism("privunit", epsilon=2.0, dims=3, range=(2, 6))
-    estimates = found.randomize(np.tile(row, (users, 1)), SeededBits(9)).estimate().dense()
-    z = (estimates.mean(axis=0) - row) / (estimates.std(axis=0) / math.sqrt(users))
-    assert np.abs(z).max() < norm.isf(1e-6 / 6)
+    check_drawn_mean(found, [2.0, 3.5, 6.0], 50_000, 9)
 
 
 @pytest.mark.statistical
@@ -208,36 +180,26 @@ def test_the_grid_takes_less_than_a_thousandth_of_the_error(epsilon, dims):
     assert dims * step**2 / 12 < 1e-3 * found.squared_error(1.0)
 
 
-def test_codes_are_rounded_to_the_grid_and_decoded_from_it():
-    """One user in one dimension: + by the first word, into the cap by the second, its median by the third."""
-    found = unit(2.0, 1, 1.0)
-    random_bits = GivenWords([0, 0, 2**63, 1, 2])
-    code = int(found.randomize([[1.0]], random_bits).codes[0])
-    median = float(norm.isf(norm.sf(found.cap.threshold) / 2))
-    assert code == MIDDLE + round(median / CODE_STEP)
+def steps_of(found, value, first, second, third=2**63):
+    """How many steps of the grid from its middle a user of one value answers, by the first three words."""
+    random_bits = GivenWords([first, second, third, 1, 2])
+    code = int(found.randomize([[value]], random_bits).codes[0])
     assert random_bits.words == []
+    return code - MIDDLE
 
 
-def test_the_sign_comes_from_the_first_word():
+def test_words_give_the_sign_the_side_of_the_cap_and_the_place_there():
+    """The third word, in the middle, gives the median of the cap."""
     found = unit(2.0, 1, 1.0)
+    median = float(norm.isf(norm.sf(found.cap.threshold) / 2))
+    assert steps_of(found, 1.0, 0, 0) == round(median / CODE_STEP)
     share = int(0.75 * 2**53) << 11  # a row half way out is rounded to +r with probability 3/4
-    for first, sign in ((share - 1, 1), (share, -1)):
-        code = int(found.randomize([[0.5]], GivenWords([first, 0, 2**63, 1, 2])).codes[0])
-        assert math.copysign(1, code - MIDDLE) == sign
-
-
-def test_the_cap_is_hit_below_its_count_and_missed_from_it_on():
-    found = unit(2.0, 1, 1.0)
+    assert [math.copysign(1, steps_of(found, 0.5, first, 0)) for first in (share - 1, share)] == [1, -1]
     edge = found.cap.count << 2
-    for second, hit in ((edge - 1, True), (edge, False)):
-        code = int(found.randomize([[1.0]], GivenWords([0, second, 2**63, 1, 2])).codes[0])
-        assert ((code - MIDDLE) * CODE_STEP >= found.cap.threshold) == hit
-
-
-def test_the_farthest_draw_is_still_on_the_grid():
-    found = unit(100.0, 1, 1.0)
-    code = int(found.randomize([[1.0]], GivenWords([0, 0, 0, 1, 2])).codes[0])
-    assert MIDDLE + 15 / CODE_STEP < code < MIDDLE + 20 / CODE_STEP
+    along = [steps_of(found, 1.0, 0, second) * CODE_STEP for second in (edge - 1, edge)]
+    assert along[0] >= found.cap.threshold > along[1]
+    farthest = steps_of(unit(100.0, 1, 1.0), 1.0, 0, 0, 0) * CODE_STEP
+    assert 15 < farthest < 20
 
 
 @pytest.mark.parametrize(
@@ -251,54 +213,26 @@ def test_what_lies_beyond_the_grid_is_clamped_to_it(monkeypatch, along, code):
 # Rows
 
 
-def test_a_row_outside_the_ball_is_answered_like_its_nearest_point():
-    found = unit(2.0, 2, 5.0)
-    inside, outside = (found.randomize([row] * 20, SeededBits(2)) for row in ([3.0, 4.0], [30.0, 40.0]))
-    assert inside == outside
-
-
 @together(
-    ("value", "like"),
-    [(np.nan, 0.0), (None, 0.0), ("a", 0.0), (np.inf, 1e200), (-np.inf, -1e200), (10**400, 1e200)],
+    ("row", "like"),
+    [
+        ([30.0, 40.0], [3.0, 4.0]),
+        *([[1.0, odd], [1.0, 0.0]] for odd in (np.nan, None, "a")),
+        ([1.0, np.inf], [1.0, 1e200]),
+        ([1.0, -np.inf], [1.0, -1e200]),
+        ([1.0, 10**400], [1.0, 1e200]),
+    ],
 )
-def test_a_value_that_is_no_number_is_the_centre_and_infinity_far_out(value, like):
-    found = unit(2.0, 2, 5.0)
-    odd, usual = (found.randomize([[1.0, one]] * 20, SeededBits(2)) for one in (value, like))
-    assert odd == usual
+def test_a_row_outside_the_ball_is_answered_like_its_nearest_point_and_no_number_like_the_centre(row, like):
+    assert same_answers(unit(2.0, 2, 5.0), [row] * 20, [like] * 20)
 
 
-def test_a_row_of_nothing_is_answered_like_the_centre():
+def test_a_row_of_nothing_is_answered_like_the_centre_and_rows_outside_the_ball_are_altered():
     found = mechanism("privunit", epsilon=2.0, dims=2, range=(2, 6))
-    nothing, centre = (found.randomize([row] * 20, SeededBits(2)) for row in ([None, np.nan], [4.0, 4.0]))
-    assert nothing == centre
-
-
-@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
-def test_rows_outside_the_ball_are_altered(build):
+    assert same_answers(found, [[None, np.nan]] * 20, [[4.0, 4.0]] * 20)
     rows = np.array([[3.0, 4.0], [4.0, 4.0], [np.nan, 0.0], [0.0, -np.inf], [0.0, 0.0]])
-    assert unit(2.0, 2, 5.0).altered(build(rows)) == 3
-
-
-def test_dense_and_sparse_rows_give_the_same_reports():
-    rows = (np.random.default_rng(0).random((40, 30)) < 0.2).astype(np.float32)
-    found = unit(2.0, 30, math.sqrt(30))
-    assert found.randomize(rows, SeededBits(1)) == found.randomize(sp.csr_array(rows), SeededBits(1))
-
-
-def test_a_seed_determines_everything_and_the_system_serves_a_client():
-    found, rows = unit(2.0, 4), np.zeros((3, 4))
-    assert found.randomize(rows, SeededBits(1)) == found.randomize(rows, SeededBits(1))
-    assert found.randomize(rows, SeededBits(1)) != found.randomize(rows, SeededBits(2))
-    assert found.randomize(rows) != found.randomize(rows)
-
-
-@given(st.lists(st.lists(st.sampled_from([0.0, 0.3, 1.0]), min_size=3, max_size=3), max_size=5))
-def test_the_words_taken_depend_on_the_number_of_rows_alone(rows):
-    held = np.array(rows).reshape(-1, 3)
-    needed = 3 * len(rows) + 2 * ((3 * len(rows) + 1) // 2)
-    random_bits = GivenWords([12345] * needed)
-    unit(2.0, 3, 2.0).randomize(held, random_bits)
-    assert random_bits.words == []
+    for build in (np.asarray, sp.csr_array):
+        assert unit(2.0, 2, 5.0).altered(build(rows)) == 3
 
 
 def test_reports_in_several_blocks_are_those_of_one_user_after_the_other():
@@ -308,24 +242,6 @@ def test_reports_in_several_blocks_are_those_of_one_user_after_the_other():
     random_bits = SeededBits(3)
     one_by_one = [found.randomize(rows[user : user + 1], random_bits) for user in range(3)]
     assert found.randomize(rows, SeededBits(3)) == Reports.join(one_by_one)
-
-
-def test_a_report_is_two_bytes_a_value():
-    reports = unit(2.0, 7).randomize(np.zeros((3, 7)))
-    assert (reports.codes.dtype, reports.codes.size, reports.dims) == (np.uint16, 21, None)
-    assert len(reports.to_bytes()) == 68 + 3 * 7 * 2
-
-
-# The control
-
-
-def test_the_control_does_not_look_at_the_row():
-    control = unit(3.0, 4, 2.0).blind()
-    assert (control.epsilon, control.holds) == (0.0, True)
-    first, second = (
-        control.randomize([row] * 30, SeededBits(1)) for row in ([2.0, 0, 0, 0], [0.0, 0.1, -1, 0])
-    )
-    assert first == second
 
 
 @pytest.mark.statistical
@@ -338,36 +254,29 @@ def test_the_control_is_flat_along_every_axis():
     assert kstest(noise[:, 0], norm.cdf).pvalue > 5e-7
 
 
-def test_the_control_keeps_its_scale():
-    found = unit(3.0, 4, 2.0)
-    assert found.blind().largest == found.largest
-    assert found.blind().shape.dimensions == 4
-
-
-# The face that all mechanisms share
-
-
-def test_it_is_marked_as_not_finite():
-    found = unit()
-    assert not found.finite
-    assert found.answers == ()
+def test_the_shape_is_not_that_of_tables_and_the_control_keeps_it():
+    found = unit(3.0, 7)
+    control = found.blind()
+    assert (control.epsilon, control.holds, control.largest) == (0.0, True, found.largest)
+    assert not isinstance(found, Enumerable)
     assert not found.shape.names_dimensions
+    assert control.shape.dimensions == 7
+    reports = found.randomize(np.zeros((3, 7)))
+    assert (reports.codes.dtype, reports.codes.size, reports.dims) == (np.uint16, 21, None)
+    assert len(reports.to_bytes()) == 68 + 3 * 7 * 2
 
 
-def test_it_is_not_enumerated():
-    assert not isinstance(unit(dims=1), Enumerable)
-
-
-def test_extremes_are_opposite_ends_of_the_ball():
+def test_extremes_and_the_largest_estimate_are_ends():
     assert [row.tolist() for row in privunit(1.0, 2, PublicBall(3.0, 0.5)).extremes()] == [
         [3.5, 0.5],
         [-2.5, 0.5],
     ]
-
-
-def test_the_largest_estimate_is_the_end_of_the_grid():
     found = unit(2.0, 5, 2.0)
     assert found.largest == pytest.approx(32 * 2.0 / found.cap.gain)
+    cap = best_cap(2.0, 40)
+    assert 40 / cap.gain**2 + cap.threshold / cap.gain == pytest.approx(
+        error_factor(cap.threshold, 2.0, 40), rel=1e-9
+    )
 
 
 @pytest.mark.statistical
@@ -385,9 +294,14 @@ def test_a_cap_that_spends_too_much_is_not_built(monkeypatch):
         unit(1.0)
 
 
-def test_the_error_of_a_row_outside_is_not_known():
+def test_what_is_out_of_reach_is_refused():
     with pytest.raises(InputError, match=r"distance must lie in \[0, 2\]"):
-        unit(2.0, 5, 2.0).squared_error(2.1)
+        unit().squared_error(2.1)
+    with pytest.raises(InputError, match="privunit needs radius or range"):
+        mechanism("privunit", epsilon=1.0, dims=4)
+    for epsilon in (9e-9, 101.0):
+        with pytest.raises(InputError, match="epsilon of privunit must lie in 1e-08..100"):
+            unit(epsilon)
 
 
 @pytest.mark.parametrize(
@@ -402,21 +316,6 @@ def test_the_error_of_a_row_outside_is_not_known():
 def test_the_ball_comes_from_the_radius_or_else_from_the_range(settings, radius, centre):
     found = mechanism("privunit", epsilon=1.0, dims=4, **settings)
     assert (found.ball.radius, found.ball.centre) == (radius, centre)
-
-
-def test_without_radius_and_range_there_is_no_ball():
-    with pytest.raises(InputError, match="privunit needs radius or range"):
-        mechanism("privunit", epsilon=1.0, dims=4)
-
-
-@pytest.mark.parametrize("epsilon", [9e-9, 101.0])
-def test_budgets_out_of_reach_are_refused(epsilon):
-    with pytest.raises(InputError, match="epsilon of privunit must lie in 1e-08..100"):
-        mechanism("privunit", epsilon=epsilon, dims=4, radius=1.0)
-
-
-def test_repr_names_the_ball():
-    assert repr(unit()) == "PrivUnitMechanism(privunit, epsilon=2, 5 values in the ball of radius 2 around 0)"
 
 
 @pytest.mark.statistical

@@ -58,24 +58,18 @@ def test_it_answers_and_decodes_as_here(other):
     assert (sent.error, sent.said, sent.left) == (None, b"", ())
 
 
-def test_nothing_of_the_packages_own_is_left_behind(other):
-    assert other.left_behind(ROWS, 3) == other.left_behind(1 - ROWS, 3)
-
-
 def test_what_fails_there_is_told(other):
     assert other.randomize(ROWS[:, :2], 3).error == "InputError"
     with pytest.raises(SeparateError, match="MessageError"):
         other.decode(b"nothing")
+    assert other.left_behind(ROWS, 3) == other.left_behind(1 - ROWS, 3)
 
 
-def test_what_it_says_and_what_leaves_it_is_taken_down(saying):
+def test_what_it_says_and_what_leaves_it_and_what_a_class_remembers_is_seen(saying):
     sent = saying.randomize(ROWS, 3)
     assert sent.error is None
     assert {b"printed", b"written", b"logged"} <= set(sent.said.split())
     assert sent.left == ("opens a file to write",)
-
-
-def test_what_a_class_remembers_is_seen(saying):
     one, other = saying.left_behind(ROWS, 3), saying.left_behind(2 * ROWS, 3)
     assert [name for name in one if one[name] != other[name]] == ["last of the class Saying"]
 

@@ -1,9 +1,6 @@
 """Sketches of rows: the hash, lengths, odd values, what is refused, and what privunit makes of them."""
 
-from __future__ import annotations
-
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +14,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.privunit import Sketch
 from graphveil.mechanisms.rows import PublicRange
+from tests.mechanisms.support import same_answers
 from tests.together import together
 
 UNIT = PublicRange(0.0, 1.0)
@@ -49,21 +47,11 @@ def by_hand(inputs, size, seed):
     return places, signs
 
 
-def plan_options(**more):
-    return {"inputs": 5, "range": (0, 1), **more}
-
-
-# The hash
-
-
 def test_places_and_signs_are_those_of_printed_outputs():
     found = sketch()
     # The two highest bits of E2…, 6E…, 06…, F8… and 1B…; the lowest bits of …AF, …F4, …4F, …EC and …9B.
     assert found.places.tolist() == [3, 1, 0, 3, 0]
     assert found.signs.tolist() == [-1, 1, -1, 1, -1]
-
-
-def test_the_numbers_that_are_hashed_to_are_those_of_splitmix64():
     assert [int(each) for each in sketch()._hashes] == OUTPUTS
 
 
@@ -76,24 +64,17 @@ def test_places_and_signs_follow_the_formula(inputs, size, seed):
     assert (found.places.tolist(), found.signs.tolist()) == (places, signs)
 
 
-def test_another_seed_hashes_to_other_places():
-    assert sketch(200, 20, 0).places.tolist() != sketch(200, 20, 1).places.tolist()
-
-
-# Rows
-
-
-def test_a_row_becomes_signed_sums_over_their_length():
+@pytest.mark.parametrize(
+    ("centre", "row", "sums"),
+    [
+        (0.0, [0.5, 1.0, 0.25, 1.0, 0.0], [-0.25, 1.0, 0.0, 0.5]),
+        (0.5, [0.5, 1.0, 0.25, 1.0, 0.5], [0.25, 0.5, 0.0, 0.5]),
+    ],
+)
+def test_a_row_becomes_signed_sums_of_differences_to_the_centre_over_their_length(centre, row, sums):
     # Values 0 and 3 fall on 3 (-, +), 1 on 1 (+), 2 and 4 on 0 (-, -); nothing falls on 2.
-    found = sketch().of(np.array([[0.5, 1.0, 0.25, 1.0, 0.0]]))
-    expected = np.array([-0.25, 1.0, 0.0, 0.5])
-    np.testing.assert_allclose(found, [expected / math.sqrt(1.3125)], rtol=1e-15)
-
-
-def test_sums_are_of_differences_to_the_centre():
-    found = sketch(centre=0.5).of(np.array([[0.5, 1.0, 0.25, 1.0, 0.5]]))
-    expected = np.array([0.25, 0.5, 0.0, 0.5])
-    np.testing.assert_allclose(found, [expected / math.sqrt(0.5625)], rtol=1e-15)
+    expected = np.array(sums) / np.linalg.norm(sums)
+    np.testing.assert_allclose(sketch(centre=centre).of(np.array([row])), [expected], rtol=1e-15)
 
 
 @pytest.mark.parametrize("centre", [0.0, 0.5, 1.0])
@@ -115,27 +96,23 @@ def test_every_row_has_length_one_or_is_zero(inputs, size, seed):
     np.testing.assert_allclose(lengths[~zero], 1.0, rtol=1e-14)
 
 
-def test_values_that_cancel_leave_zero():
+def test_values_that_cancel_leave_zero_and_rows_are_not_changed():
     # Values 0 and 3 fall on one number with opposite signs.
     assert sketch().of(np.array([[0.7, 0, 0, 0.7, 0]])).tolist() == [[0.0] * 4]
+    rows = np.array([[0.5, math.nan, 2.0, 0.0, 1.0]])
+    before = rows.copy()
+    sketch().of(rows)
+    np.testing.assert_array_equal(rows, before)
 
 
 @together(
     ("odd", "counts_as"),
-    [
-        (math.nan, 0.25),
-        (math.inf, 1.0),
-        (-math.inf, 0.0),
-        (1e308, 1.0),
-        (-1e308, 0.0),
-        (1.5, 1.0),
-        (-0.1, 0.0),
-    ],
+    [(math.nan, 0.25), *((high, 1.0) for high in (math.inf, 1e308, 1.5))]
+    + [(low, 0.0) for low in (-math.inf, -1e308, -0.1)],
 )
 def test_what_lies_outside_counts_as_an_end_and_what_is_no_number_as_the_centre(odd, counts_as):
-    found = sketch(centre=0.25)
     rows = np.array([[odd, 0.5, 0.75, 0.1, 0.2], [counts_as, 0.5, 0.75, 0.1, 0.2]])
-    first, second = found.of(rows)
+    first, second = sketch(centre=0.25).of(rows)
     assert first.tolist() == second.tolist()
 
 
@@ -153,13 +130,6 @@ def test_nothing_overflows_however_wide_the_range_is(public):
     assert found[1].tolist() == [0.0, 0.0]
 
 
-def test_rows_are_not_changed():
-    rows = np.array([[0.5, math.nan, 2.0, 0.0, 1.0]])
-    before = rows.copy()
-    sketch().of(rows)
-    np.testing.assert_array_equal(rows, before)
-
-
 @pytest.mark.parametrize("size", [3, 11, 12])
 def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
     random = np.random.default_rng(size)
@@ -172,26 +142,17 @@ def test_lifted_weights_give_the_sums_of_the_sketch_but_for_the_length(size):
     assert (ratios > 0).all()
 
 
-# What is refused
-
-
 @together(
     ("options", "words"),
     [
         ({"inputs": 3}, "a sketch must have at most 3 numbers, got dims = 4"),
-        ({"inputs": 0}, "inputs must be"),
-        ({"inputs": 2.5}, "inputs must be"),
+        *(({"inputs": wrong}, "inputs must be") for wrong in (0, 2.5)),
         ({"inputs": (1 << 20) + 1}, "inputs must be an integer from 1 to 1048576"),
-        ({"inputs": 5, "hash_seed": -1}, "hash_seed must be"),
-        ({"inputs": 5, "hash_seed": 1 << 53}, "hash_seed must be"),
-        ({"inputs": 5, "hash_seed": 0.5}, "hash_seed must be"),
-        ({"inputs": 5, "centre": 2.0}, "centre must be"),
-        ({"inputs": 5, "centre": -0.1}, "centre must be"),
-        ({"inputs": 5, "centre": math.nan}, "centre must be"),
+        *(({"inputs": 5, "hash_seed": wrong}, "hash_seed must be") for wrong in (-1, 1 << 53, 0.5)),
+        *(({"inputs": 5, "centre": wrong}, "centre must be") for wrong in (2.0, -0.1, math.nan)),
         ({"inputs": 5, "radius": 1.0}, "a sketch needs the public range, and its radius is 1"),
         ({"inputs": 5, "range": None}, "a sketch needs the public range"),
-        ({"hash_seed": 1}, "give inputs too, or leave them out"),
-        ({"centre": 0.5}, "give inputs too, or leave them out"),
+        *((alone, "give inputs too, or leave them out") for alone in ({"hash_seed": 1}, {"centre": 0.5})),
     ],
 )
 def test_bad_options_are_refused_with_what_was_expected(options, words):
@@ -207,30 +168,18 @@ def test_the_centre_is_zero_where_the_range_has_it_and_else_the_low_end():
     assert centres == [0.0, 0.0, 2.0, -3.0]
 
 
-# Within the mechanism
-
-
 def hashed(epsilon=2.0, **more):
-    return mechanism("privunit", epsilon=epsilon, dims=4, **plan_options(**more))
+    return mechanism("privunit", **{"epsilon": epsilon, "dims": 4, "inputs": 5, "range": (0, 1), **more})
 
 
-def test_epsilon_is_that_of_the_numbers_that_are_reported():
+def test_what_is_hashed_otherwise_has_another_fingerprint_and_the_same_epsilon():
+    for change in ({"hash_seed": 1}, {"centre": 0.5}, {"range": (0, 2)}, {"inputs": 6}):
+        assert hashed(**change).fingerprint != hashed().fingerprint, change
+    for centre in (0, np.int64(0), np.float32(0), None):
+        assert hashed(centre=centre).fingerprint == hashed(centre=0.0).fingerprint, centre
     alone = mechanism("privunit", epsilon=2.0, dims=4, radius=1.0)
-    assert (hashed().epsilon, hashed().cap) == (alone.epsilon, alone.cap)
-
-
-@pytest.mark.parametrize("change", [{"hash_seed": 1}, {"centre": 0.5}, {"range": (0, 2)}, {"inputs": 6}])
-def test_what_is_hashed_otherwise_has_another_fingerprint(change):
-    assert hashed(**{**plan_options(), **change}).fingerprint != hashed().fingerprint
-
-
-@pytest.mark.parametrize("centre", [0, np.int64(0), np.float32(0), None])
-def test_one_centre_has_one_fingerprint_however_it_is_written(centre):
-    assert hashed(centre=centre).fingerprint == hashed(centre=0.0).fingerprint
-
-
-def test_epsilon_does_not_depend_on_the_seed():
-    assert {hashed(hash_seed=seed).epsilon for seed in range(5)} == {hashed().epsilon}
+    for seed in range(5):
+        assert (hashed(hash_seed=seed).epsilon, hashed().cap) == (alone.epsilon, alone.cap)
 
 
 @pytest.mark.statistical
@@ -247,51 +196,27 @@ def test_estimates_are_those_of_the_sketch_on_average():
     assert (np.abs(estimates.mean(axis=0) - expected) < norm.isf(1e-6 / 8) * errors).all()
 
 
-def test_a_blind_answer_does_not_look_at_the_row():
-    blind = hashed().blind()
-    rows = np.random.default_rng(0).random((50, 5))
-    first, second = (blind.randomize(each, SeededBits(2)) for each in (rows, rows[::-1]))
-    assert first.codes.tolist() == second.codes.tolist()
-    assert blind.epsilon == 0
-
-
-def test_sparse_rows_answer_like_dense_ones_and_explicit_zeros_like_none():
-    rows = np.array([[0, 1, 0, 0.5, 0], [0, 0, 0, 0, 0], [1, 0, 0, 0, 0.25]])
-    explicit = csr_array((rows.ravel(), np.tile(np.arange(5), 3), np.arange(0, 16, 5)), shape=rows.shape)
-    assert explicit.nnz == 15
-    found = hashed(hash_seed=9)
-    reports = [
-        found.randomize(each, SeededBits(4)).codes.tolist() for each in (rows, csr_array(rows), explicit)
-    ]
-    assert reports[0] == reports[1] == reports[2]
-
-
-def test_many_users_answer_as_they_do_in_blocks():
-    """Rows of 2^17 values go two at a time: nothing depends on where a block ends."""
-    inputs = 1 << 17
-    wide = mechanism("privunit", epsilon=2.0, dims=3, range=(0, 1), inputs=inputs, hash_seed=1)
-    rows = csr_array(([1.0, 1.0, 1.0], ([0, 1, 4], [5, 77, inputs - 1])), shape=(5, inputs))
-    assert wide.randomize(rows, SeededBits(0)).codes.shape == (15,)
-
-
-def test_rows_of_another_length_are_refused():
-    with pytest.raises(InputError, match="rows must be users x 5 values"):
-        hashed().randomize(np.zeros((2, 4)), SeededBits(0))
-
-
-def test_values_outside_the_range_are_counted():
-    rows = np.array([[0, 1, 0, 0, 0], [0, 2, 0, 0, 0], [0, math.nan, 0, 0, 0]])
-    assert hashed().altered(rows) == 2
-
-
-def test_the_extremes_are_told_apart_as_well_as_any():
-    """Their sketches are opposite where the centre is the middle."""
+def test_a_blind_answer_does_not_look_and_extremes_are_told_apart_as_well_as_any():
+    blind, rows = hashed().blind(), np.random.default_rng(0).random((50, 5))
+    assert blind.epsilon == 0 and same_answers(blind, rows, rows[::-1])
+    # Their sketches are opposite where the centre is the middle.
     found = hashed(centre=0.5)
     first, second = found.sketch.of(np.stack(found.extremes()))
     assert first.tolist() == (-second).tolist()
 
 
-def test_a_mechanism_with_another_sketch_is_another_one():
-    found = hashed()
-    other = replace(found, sketch=replace(found.sketch, seed=5))
-    assert other.fingerprint != found.fingerprint
+def test_rows_are_held_and_counted_as_they_are():
+    rows = np.array([[0, 1, 0, 0.5, 0], [0, 0, 0, 0, 0], [1, 0, 0, 0, 0.25]])
+    explicit = csr_array((rows.ravel(), np.tile(np.arange(5), 3), np.arange(0, 16, 5)), shape=rows.shape)
+    assert explicit.nnz == 15
+    for held in (csr_array(rows), explicit):
+        assert same_answers(hashed(hash_seed=9), rows, held)
+    rows = np.array([[0, 1, 0, 0, 0], [0, 2, 0, 0, 0], [0, math.nan, 0, 0, 0]])
+    assert hashed().altered(rows) == 2
+    with pytest.raises(InputError, match="rows must be users x 5 values"):
+        hashed().randomize(np.zeros((2, 4)), SeededBits(0))
+    # Rows of 2^17 values go two at a time: nothing depends on where a block ends.
+    inputs = 1 << 17
+    wide = mechanism("privunit", epsilon=2.0, dims=3, range=(0, 1), inputs=inputs, hash_seed=1)
+    rows = csr_array(([1.0, 1.0, 1.0], ([0, 1, 4], [5, 77, inputs - 1])), shape=(5, inputs))
+    assert wide.randomize(rows, SeededBits(0)).codes.shape == (15,)

@@ -1,7 +1,5 @@
 """Dendrograms of a few users, written out: their number, their likelihoods, and what a step must leave as it is."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations
@@ -71,19 +69,19 @@ def scores(trees, linked, counted):
     return np.array([float(log_likelihood(tree, linked, counted)) for tree in trees])
 
 
-@pytest.mark.parametrize(("users", "count"), [(1, 1), (2, 1), (3, 3), (4, 15), (5, 105)])
-def test_there_are_as_many_dendrograms_as_rooted_binary_trees(users, count):
-    trees = dendrograms(users)
-    assert len({shape(tree) for tree in trees}) == len(trees) == count
+def test_there_are_as_many_dendrograms_as_rooted_binary_trees_and_steps_lead_everywhere():
+    for users, count in enumerate((1, 1, 3, 15, 105), 1):
+        trees = dendrograms(users)
+        assert len({shape(tree) for tree in trees}) == len(trees) == count
+    matrix = proposals(dendrograms(4))
+    assert np.array_equal(matrix, matrix.T)
+    assert (np.linalg.matrix_power(matrix + np.eye(15), 15) > 0).all()
 
 
-def test_every_pair_belongs_to_one_inner_node():
+def test_every_pair_belongs_to_one_inner_node_with_its_likeliest_probability():
     for tree in dendrograms(4):
         pairs = [pair for node in inner_nodes(tree) for pair in between(node)]
         assert sorted(pairs) == sorted(EVERYTHING)
-
-
-def test_the_likelihood_is_that_of_the_likeliest_probabilities():
     tree, linked = ((0, 1), (2, 3)), frozenset({(0, 1), (0, 2)})
     # One of four pairs between the two halves, the one of the first half, none of the second.
     assert float(log_likelihood(tree, linked, EVERYTHING)) == pytest.approx(
@@ -91,29 +89,17 @@ def test_the_likelihood_is_that_of_the_likeliest_probabilities():
     )
 
 
-def test_steps_lead_everywhere_and_back_as_likely():
-    matrix = proposals(dendrograms(4))
-    assert np.array_equal(matrix, matrix.T)
-    assert (np.linalg.matrix_power(matrix + np.eye(15), 15) > 0).all()
-
-
 def test_a_private_step_on_what_a_public_step_accepts_has_the_distribution_that_is_claimed():
-    trees = dendrograms(4)
-    public = scores(trees, frozenset({(0, 1), (1, 2)}), EVERYTHING)
-    private = 3 * scores(trees, frozenset({(2, 3)}), EVERYTHING)
-    wanted = np.exp(public + private)
-    assert np.allclose(
-        stationary(accepted(proposals(trees), public, private)), wanted / wanted.sum(), atol=1e-12
-    )
-
-
-def test_taking_turns_as_printed_ends_in_neither_distribution():
+    """Taking turns, as printed, ends in neither distribution."""
     trees, matrix = dendrograms(4), proposals(dendrograms(4))
     public = scores(trees, frozenset({(0, 1), (1, 2)}), EVERYTHING)
     private = 3 * scores(trees, frozenset({(2, 3)}), EVERYTHING)
-    found = stationary(accepted(matrix, public) @ accepted(matrix, private))
-    for wanted in (np.exp(public), np.exp(private), np.exp(public + private)):
-        assert np.abs(found - wanted / wanted.sum()).max() > 0.01
+    wanted = np.exp(public + private)
+    found = stationary(accepted(matrix, public, private))
+    assert np.allclose(found, wanted / wanted.sum(), atol=1e-12)
+    printed = stationary(accepted(matrix, public) @ accepted(matrix, private))
+    for other in (np.exp(public), np.exp(private), wanted):
+        assert np.abs(printed - other / other.sum()).max() > 0.01
 
 
 def revealed(weight):
@@ -135,39 +121,27 @@ def revealed(weight):
 
 
 def test_with_twice_the_sensitivity_a_dendrogram_reveals_no_more_than_its_budget():
+    """With the sensitivity once, as printed, it reveals more."""
     sensitivity = math.log(4) + 3 * math.log(4 / 3)
     assert 0.5 < revealed(1.0 / (2 * sensitivity)) <= 1.0
-
-
-def test_with_the_sensitivity_once_as_printed_it_reveals_more():
-    sensitivity = math.log(4) + 3 * math.log(4 / 3)
     assert revealed(1.0 / sensitivity) > 1.08
 
 
-@pytest.mark.parametrize(("count", "most"), [(0, 0), (0, 1), (1, 1), (2, 5)])
-def test_noisy_counts_are_all_that_is_possible(count, most):
-    chances = noisy_chances(count, most, Fraction(1, 3))
-    assert len(chances) == most + 1 and sum(chances) == 1
+def test_noisy_counts_and_sets_of_a_region_have_all_the_probability():
+    for count, most in ((0, 0), (0, 1), (1, 1), (2, 5)):
+        chances = noisy_chances(count, most, Fraction(1, 3))
+        assert len(chances) == most + 1 and sum(chances) == 1
+    numbers = noisy_chances(2, 6, Fraction(1, 2))
+    sets = [frozenset(named) for size in range(7) for named in combinations(sorted(EVERYTHING), size)]
+    assert sum(set_chance(EVERYTHING, named, numbers) for named in sets) == 1
 
 
-def test_sets_of_a_region_have_all_the_probability():
-    region, numbers = EVERYTHING, noisy_chances(2, 6, Fraction(1, 2))
-    sets = [frozenset(named) for size in range(7) for named in combinations(sorted(region), size)]
-    assert sum(set_chance(region, named, numbers) for named in sets) == 1
-
-
-def test_what_may_be_drawn_has_all_the_probability():
+def test_what_may_be_drawn_has_all_the_probability_and_nothing_else():
+    """Public pairs and pairs of others are never drawn."""
     sketches = Sketches(4, frozenset({0, 1, 3}), frozenset({(0, 1)}), 0.3, Fraction(1, 2), (0.0, 0.0))
     assert sum(sketches.chances(frozenset({(0, 3)}))) == 1
     assert sum(sketches.published(frozenset({(0, 3)}), sorted(EVERYTHING))) == 1
-
-
-def test_public_pairs_and_pairs_of_others_are_never_drawn():
-    sketches = Sketches(4, frozenset({0, 1, 3}), frozenset({(0, 1)}), 0.3, Fraction(1, 2), (0.0, 0.0))
     assert sketches.domain == {(0, 3), (1, 3)}
     assert sketches.published(frozenset(), [(0, 1), (2, 3)])[1:] == [0, 0, 0]
-
-
-def test_too_many_users_are_refused():
     with pytest.raises(InputError, match="6 users have too many dendrograms"):
         Sketches(6, frozenset(), frozenset(), 0.0, Fraction(1, 2), (0.0, 0.0))

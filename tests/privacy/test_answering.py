@@ -1,16 +1,20 @@
 """What users do with a plan: what fits is charged, then drawn; what does not fit costs nobody anything."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 
-from graphveil import BudgetError, InputError, Ledger, Plan, SeededBits, answer
+from graphveil import BudgetError, InputError, Ledger, Plan, SeededBits, answer, load
+from graphveil.audit.reports import CountedBits
 from graphveil.channels.sampling import SystemBits
 from graphveil.errors import ClaimError, ClippedWarning, PrivacyError
 from graphveil.mechanisms import NeighbourLists
 from graphveil.privacy import Nobody
-from graphveil.privacy.answering import look_over
+from graphveil.privacy.answering import Recorder, look_over
+from tests import people
+from tests.together import together
 
 FEATURES = Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1))
 LABELS = Plan(mechanism="krr", epsilon=1.0, classes=3)
@@ -18,6 +22,9 @@ LINKS = Plan(mechanism="link-rr", epsilon=1.0, dims=4, users=(2, 0))
 CURATED = Plan(mechanism="lapgraph", epsilon=1.0, dims=4)
 NORMS = Plan(mechanism="piecewise", epsilon=1.0, dims=1, range=(0, 5), of="norm")
 PRINTED = Plan(mechanism="ppm-printed", epsilon=1.0, dims=3, range=(0, 1), levels=2)
+TWO_LEVELS = [1, 2], np.zeros((2, 3))
+CLASS = Plan(**people.CLASS)
+HELD = np.random.default_rng(0).random((3, 3))
 LISTS = NeighbourLists(np.arange(4), np.array([0, 1, 3, 5, 6]), np.array([1, 0, 2, 1, 3, 2], dtype=np.int32))
 
 
@@ -33,56 +40,52 @@ class WatchfulWords(SeededBits):
         return super().take(count)
 
 
-def test_answers_are_the_mechanism_s_reports():
+def test_answers_are_the_mechanism_s_reports_and_norms_are_computed_before():
     rows = np.eye(3)
     reports = answer(FEATURES, rows, Ledger(3, 1.0), SeededBits(1))
     assert reports == FEATURES.build().randomize(rows, SeededBits(1))
-
-
-def test_a_plan_is_booked_before_the_first_word_is_drawn():
     ledger = Ledger(2, 1.0)
+    reports = answer(NORMS, [[3.0, 4.0], [0.0, 1.0]], ledger, SeededBits(1))
+    assert reports == NORMS.build().randomize([[5.0], [1.0]], SeededBits(1))
+    assert [charge.of for charge in ledger.charges] == ["norm"]
+    assert ledger.total("features").epsilon == 1.0
+    seeing, blind = (answer(LABELS, [0, 1], Ledger(2, 1.0), SeededBits(0), blind=b) for b in (False, True))
+    assert seeing == blind
+
+
+def test_a_plan_is_booked_before_the_first_word_is_drawn_and_none_is_for_an_overdraft():
+    ledger = Ledger(2, 1.5)
     random_bits = WatchfulWords(ledger)
     answer(LABELS, [0, 1], ledger, random_bits)
     assert random_bits.booked and set(random_bits.booked) == {1}
-
-
-def test_nothing_is_drawn_for_an_overdraft():
-    ledger = Ledger(2, 0.5)
     random_bits = WatchfulWords(ledger)
     with pytest.raises(BudgetError):
         answer(LABELS, [0, 1], ledger, random_bits)
-    assert random_bits.booked == [] and ledger.charges == ()
+    assert random_bits.booked == [] and len(ledger.charges) == 1
 
 
-@pytest.mark.parametrize(
-    ("plan", "rows"),
+AS_MANY = r"the plan asks \d users, and \d rows were given"
+IN_THREE = CLASS.model_copy(update={"users": (2, 0, 1)})
+
+
+@together(
+    ("plan", "rows", "words"),
     [
-        (FEATURES, np.zeros((2, 3))),
-        (FEATURES, np.zeros((4, 3))),
-        (LABELS, [0, 1]),
-        (LABELS.model_copy(update={"users": (0, 2)}), [0, 1, 2]),
-        (NORMS, np.zeros((2, 3))),
+        (FEATURES, np.zeros((2, 3)), AS_MANY),
+        (FEATURES, np.zeros((4, 3)), AS_MANY),
+        (FEATURES, np.zeros((3, 2)), None),
+        (LABELS, [0, 1], AS_MANY),
+        (LABELS.model_copy(update={"users": (0, 2)}), [0, 1, 2], AS_MANY),
+        (LABELS.model_copy(update={"users": (0, 3)}), [0, 1], r"users must lie in 0\.\.2, .* asks user 3"),
+        (NORMS, np.zeros((2, 3)), AS_MANY),
+        *((IN_THREE, rows, None) for rows in map(np.zeros, [(2, 3), (4, 3), (3, 2), 3])),
     ],
 )
-def test_as_many_rows_as_users_are_asked_or_nobody_is_charged(plan, rows):
+def test_as_many_rows_as_users_are_asked_or_nobody_is_charged(plan, rows, words):
     ledger = Ledger(3, 1.0)
-    with pytest.raises(InputError, match=r"the plan asks \d users, and \d rows were given"):
+    with pytest.raises(InputError, match=words):
         answer(plan, rows, ledger, SeededBits(0))
     assert ledger.spent.tolist() == [0.0] * 3 and ledger.charges == ()
-
-
-def test_rows_of_another_length_cost_nobody_anything():
-    ledger = Ledger(3, 1.0)
-    with pytest.raises(InputError):
-        answer(FEATURES, np.zeros((3, 2)), ledger, SeededBits(0))
-    assert ledger.charges == ()
-
-
-def test_a_user_who_is_not_in_the_ledger_costs_nobody_anything():
-    ledger = Ledger(3, 1.0)
-    with pytest.raises(InputError, match=r"users must lie in 0\.\.2, the plan asks user 3"):
-        answer(LABELS.model_copy(update={"users": (0, 3)}), [0, 1], ledger, SeededBits(0))
-    assert ledger.charges == ()
 
 
 def test_lists_of_neighbours_must_be_those_of_the_users_asked():
@@ -105,118 +108,78 @@ def test_any_value_is_answered_in_silence_and_charged(value):
     assert ledger.spent.tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("words", [None, SystemBits()])
-@pytest.mark.parametrize("unsound", [False, True])
+@together(
+    ("words", "unsound"),
+    [(None, False), (None, True), (SystemBits(), False), (SystemBits(), True), (SeededBits(0), False)],
+)
 def test_a_mechanism_that_does_not_keep_its_claim_is_refused_without_a_seed(words, unsound):
     ledger = Ledger(2, 9.0)
-    with pytest.raises(ClaimError, match="ppm-printed does not keep the privacy that it claims"):
-        answer(PRINTED, ([1, 2], np.zeros((2, 3))), ledger, words, unsound=unsound)
+    with pytest.raises(ClaimError, match="ppm-printed does not keep the privacy that it claims") as error:
+        answer(PRINTED, TWO_LEVELS, ledger, words, unsound=unsound)
     assert ledger.charges == ()
-
-
-def test_a_seed_alone_does_not_make_it_answered():
-    with pytest.raises(ClaimError, match="unsound=True"):
-        answer(PRINTED, ([1, 2], np.zeros((2, 3))), Ledger(2, 9.0), SeededBits(0))
+    assert not isinstance(words, SeededBits) or "unsound=True" in str(error.value)
 
 
 def test_a_simulation_that_asks_for_it_may_study_it():
     ledger = Ledger(2, 9.0)
-    assert answer(PRINTED, ([1, 2], np.zeros((2, 3))), ledger, SeededBits(0), unsound=True).users == 2
+    assert answer(PRINTED, TWO_LEVELS, ledger, SeededBits(0), unsound=True).users == 2
     assert len(ledger.charges) == 1
 
 
-def test_the_control_is_charged_alike_and_knows_no_feature():
-    ledgers = Ledger(3, 1.0), Ledger(3, 1.0)
+@pytest.mark.parametrize(("plan", "users"), [(FEATURES, 3), (CLASS, 4)])
+def test_the_control_is_charged_alike_and_knows_no_feature(plan, users):
+    ledgers = Ledger(users, 1.0), Ledger(users, 1.0)
     one, other = (
-        answer(FEATURES, rows, ledger, SeededBits(0), blind=True)
-        for rows, ledger in zip((np.eye(3), 1 - np.eye(3)), ledgers, strict=True)
+        answer(plan, rows, ledger, SeededBits(0), blind=True)
+        for rows, ledger in zip((HELD, 1 - HELD), ledgers, strict=True)
     )
     assert one == other
     assert ledgers[0].charges == ledgers[1].charges
-    assert ledgers[0].spent.tolist() == [1.0] * 3
+    assert ledgers[0].spent.sum() == 3.0 and ledgers[0].total("features").epsilon == 1.0
 
 
-def test_the_control_answers_labels_as_everybody():
-    seeing, blind = (answer(LABELS, [0, 1], Ledger(2, 1.0), SeededBits(0), blind=b) for b in (False, True))
-    assert seeing == blind
-
-
-def test_norms_are_computed_before_they_are_reported_and_booked_as_such():
-    ledger = Ledger(2, 1.0)
-    reports = answer(NORMS, [[3.0, 4.0], [0.0, 1.0]], ledger, SeededBits(1))
-    assert reports == NORMS.build().randomize([[5.0], [1.0]], SeededBits(1))
-    assert [charge.of for charge in ledger.charges] == ["norm"]
-    assert ledger.total("features").epsilon == 1.0
-
-
-@pytest.mark.parametrize(
+@together(
     ("plan", "rows", "count"),
     [
         (FEATURES, [[0.0, 1.0, 2.0], [0.0, 0.0, 1.0], [-1.0, 5.0, 0.0]], 2),
+        (FEATURES, np.eye(3), 0),
         (LABELS, [0, -1, 2, 3], 2),
         (NORMS, [[3.0, 4.0], [6.0, 8.0]], 1),
+        (CLASS, [HELD[0], [0.5, 4.0, 0.5], HELD[2]], 1),
     ],
 )
 def test_the_owner_is_told_how_many_do_not_fit(plan, rows, count):
-    with pytest.warns(ClippedWarning, match=f"^{count} rows do not fit.*tell nobody"):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         assert look_over(plan, np.array(rows)) == count
-
-
-def test_the_owner_of_what_fits_is_told_nothing():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert look_over(FEATURES, np.eye(3)) == 0
-
-
-def test_nobody_answers_nothing():
-    with pytest.raises(PrivacyError, match="nobody has declared a budget, so nobody answers"):
-        Nobody().report(LABELS)
+    assert [one.category for one in told] == [ClippedWarning] * (count > 0)
+    for one in told:
+        assert re.search(f"^{count} rows do not fit.*tell nobody", str(one.message))
 
 
 # A curator's mechanism
 
 
-def test_no_user_answers_a_curator_s_mechanism_and_nobody_is_charged():
+def test_no_user_answers_a_curator_s_mechanism_and_a_curator_s_charges_everybody():
     ledger = Ledger(4, 1.0)
     with pytest.raises(PrivacyError, match="lapgraph is a curator's mechanism"):
         answer(CURATED, LISTS, ledger)
     assert ledger.charges == ()
-
-
-def test_a_curator_publishes_and_everybody_is_charged():
-    ledger = Ledger(4, 1.0)
+    with pytest.raises(InputError, match="lapgraph is a curator's mechanism: ask 'all' users"):
+        Plan(mechanism="lapgraph", epsilon=1.0, dims=4, users=(0, 1, 2, 3))
+    with pytest.raises(PrivacyError, match="nobody has declared a budget, so nobody answers"):
+        Nobody().report(LABELS)
+    ledger = Ledger(4, 1.5)
     reports = answer(CURATED, LISTS, ledger, SeededBits(1), curator=True)
     assert reports == CURATED.build().randomize(LISTS, SeededBits(1))
-    assert ledger.remaining.tolist() == [0.0] * 4 and ledger.charges[0].users == 4
-
-
-def test_a_curator_s_second_graph_is_an_overdraft():
-    ledger = Ledger(4, 1.5)
-    answer(CURATED, LISTS, ledger, curator=True)
+    assert ledger.remaining.tolist() == [0.5] * 4 and ledger.charges[0].users == 4
+    # A second graph is an overdraft.
     with pytest.raises(BudgetError):
         answer(CURATED, LISTS, ledger, curator=True)
 
 
-def test_a_curator_asks_everybody():
-    with pytest.raises(InputError, match="lapgraph is a curator's mechanism: ask 'all' users"):
-        Plan(mechanism="lapgraph", epsilon=1.0, dims=4, users=(0, 1, 2, 3))
-
-
 # The class that a public model gives
 
-CLASS = Plan(
-    mechanism="krr",
-    of="class",
-    epsilon=1.0,
-    classes=2,
-    dims=3,
-    range=(0, 1),
-    users=(2, 0, 3),
-    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
-    lists=[[2, 0], [1, 2], [0, 1]],
-    offsets=[[0, 1], [0, -4], [9, 0]],
-)
-HELD = np.random.default_rng(0).random((3, 3))
 HOSTILE = {
     "zeros": np.zeros((3, 3)),
     "NaN": np.full((3, 3), np.nan),
@@ -239,18 +202,14 @@ def test_a_class_is_computed_from_the_rows_and_answered_by_the_channel():
     assert reports.codes.tolist() == krr.randomize(own.argmax(axis=1), SeededBits(1)).codes.tolist()
     assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
     assert [(charge.of, charge.subject) for charge in ledger.charges] == [("class", "features")]
+    # A second class is an overdraft.
+    with pytest.raises(BudgetError):
+        answer(CLASS.part([3]), HELD[:1], ledger)
 
 
 @pytest.mark.parametrize("rows", HOSTILE.values(), ids=HOSTILE)
 def test_any_row_answers_like_any_other_with_as_many_words(rows):
-    class Counted(SeededBits):
-        taken = 0
-
-        def take(self, count):
-            self.taken += count
-            return super().take(count)
-
-    random_bits, ledger = Counted(0), Ledger(4, 1.0)
+    random_bits, ledger = CountedBits(0), Ledger(4, 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         reports = answer(CLASS, rows, ledger, random_bits)
@@ -259,49 +218,27 @@ def test_any_row_answers_like_any_other_with_as_many_words(rows):
     assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
 
 
-def test_the_control_of_a_class_is_charged_alike_and_knows_no_feature():
-    ledgers = Ledger(4, 1.0), Ledger(4, 1.0)
-    one, other = (
-        answer(CLASS, rows, ledger, SeededBits(0), blind=True)
-        for rows, ledger in zip((HELD, 1 - HELD), ledgers, strict=True)
-    )
-    assert one == other and ledgers[0].charges == ledgers[1].charges
-    assert ledgers[0].total("features").epsilon == 1.0
-
-
-@pytest.mark.parametrize("rows", [np.zeros((2, 3)), np.zeros((4, 3)), np.zeros((3, 2)), np.zeros(3)])
-def test_rows_that_do_not_fit_a_class_cost_nobody_anything(rows):
-    ledger = Ledger(4, 1.0)
-    with pytest.raises(InputError):
-        answer(CLASS, rows, ledger, SeededBits(0))
-    assert ledger.charges == ()
-
-
-def test_a_second_class_is_an_overdraft():
-    ledger = Ledger(4, 1.0)
-    answer(CLASS, HELD, ledger)
-    with pytest.raises(BudgetError):
-        answer(CLASS.part([3]), HELD[:1], ledger)
-
-
-def test_the_owner_of_a_class_is_told_what_does_not_fit():
-    rows = HELD.copy()
-    rows[1, 1] = 4.0
-    with pytest.warns(ClippedWarning, match="^1 rows do not fit.*tell nobody"):
-        assert look_over(CLASS, rows) == 1
-
-
 def test_forty_thousand_users_answer_in_seconds():
     users, chance = 40_000, np.random.default_rng(0)
-    lists = np.argsort(chance.random((users, 9)), axis=1)[:, :5]
-    model = {"kind": "linear", "weights": chance.integers(-99, 99, (9, 200)), "bias": [0] * 9}
-    more = {
-        "users": tuple(range(users)),
-        "classes": 5,
-        "lists": lists,
-        "offsets": None,
-        "model": model,
-        "dims": 200,
-    }
+    more = {"users": tuple(range(users)), "classes": 5, "dims": 200, "offsets": None}
+    more["lists"] = np.argsort(chance.random((users, 9)), axis=1)[:, :5]
+    more["model"] = {"kind": "linear", "weights": chance.integers(-99, 99, (9, 200)), "bias": [0] * 9}
     plan, rows = CLASS.model_copy(update=more), chance.random((users, 200), dtype=np.float32)
     assert answer(plan, rows, Ledger(users, 1.0), SeededBits(0)).users == users
+
+
+# Users who are overheard answer as they would anyway
+
+
+def test_listening_changes_no_answer_and_no_budget():
+    _, users = load("town", seed=0)
+    asked = Plan(mechanism="multibit", epsilon=1.0, dims=64, range=(0, 1))
+    plain, listening = users.declare(3.0, seed=3), Recorder(users.declare(3.0, seed=3))
+    assert listening.report(asked) == plain.report(asked)
+    listening.report(Plan(mechanism="krr", epsilon=1.0, classes=4))
+    listening.report(NORMS)
+    assert [plan.subject for plan, _ in listening.heard] == ["features", "label", "features"]
+    assert listening.answers == [reports for _, reports in listening.heard]
+    with pytest.raises(BudgetError):
+        listening.report(asked)
+    assert len(listening.heard) == 3

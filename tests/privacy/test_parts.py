@@ -5,18 +5,12 @@ import pytest
 
 from graphveil import InputError, Ledger, MessageError, Plan, Reports, SeededBits, answer
 from graphveil.privacy import join_parts
+from tests.people import CLASS
+from tests.together import together
 
 ROWS = np.random.default_rng(1).random((5, 3))
 PLAN = Plan(
-    mechanism="krr",
-    epsilon=3.0,
-    of="class",
-    classes=2,
-    dims=3,
-    range=(0, 1),
-    users=(4, 0, 3, 1),
-    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
-    lists=[[2, 0], [1, 2], [0, 1], [2, 1]],
+    **{**CLASS, "epsilon": 3.0, "users": (4, 0, 3, 1), "lists": [*CLASS["lists"], [2, 1]], "offsets": None}
 )
 
 
@@ -38,35 +32,23 @@ def test_devices_answer_one_by_one_and_their_reports_are_put_together():
     whole.check()
 
 
-def test_whoever_is_missing_is_silent():
+def test_whoever_is_missing_is_silent_and_dimensions_are_kept():
     some, alone = PLAN.part([3, 4]), PLAN.part([1])
     whole = join_parts(PLAN, [(some, reported(some, 1)), (alone, reported(alone, 2))])
     assert whole.answered.tolist() == [True, False, True, True]
     assert whole.codes.tolist() == [*reported(some, 1).codes.tolist()[::-1], int(reported(alone, 2).codes[0])]
     assert whole.estimate().shape == (4, 2)
-
-
-def test_parts_of_a_plan_for_values_keep_their_dimensions():
     plan = Plan(mechanism="multibit", epsilon=1.0, dims=3, range=(0, 1), sampled=2, users=(2, 0))
     first, second = plan.part([0]), plan.part([2])
     whole = join_parts(plan, [(first, reported(first, 1)), (second, reported(second, 2))])
     assert Reports.join([reported(second, 2), reported(first, 1)]) == whole
 
 
-def test_nobody_answers_twice():
-    part = PLAN.part([3])
-    with pytest.raises(MessageError, match="a user has answered two parts"):
-        join_parts(PLAN, [(part, reported(part)), (PLAN.part([1, 3]), reported(PLAN.part([1, 3])))])
-
-
-@pytest.mark.parametrize(
+@together(
     ("change", "words"),
     [
         ({"epsilon": 2.0}, "a part asks something else than the whole plan"),
-        (
-            {"model": {**PLAN.model.as_dict(), "bias": [1, 0, 0]}},
-            "a part asks something else than the whole plan",
-        ),
+        ({"model": {**CLASS["model"], "bias": [1, 0, 0]}}, "a part asks something else than the whole plan"),
         ({"lists": [[0, 2]]}, "a part has other lists than the whole plan has for its users"),
         ({"offsets": [[0, 2]]}, "a part has other offsets than the whole plan has for its users"),
         ({"users": (2,)}, "a part asks users whom the whole plan does not ask"),
@@ -78,7 +60,7 @@ def test_a_part_asks_what_the_whole_asks(change, words):
         join_parts(PLAN, [(other, reported(other))])
 
 
-def test_reports_must_answer_the_part_that_they_come_with():
+def test_reports_must_answer_the_part_that_they_come_with_and_nobody_answers_twice():
     one, other = PLAN.part([4]), PLAN.part([0])
     with pytest.raises(MessageError, match="do not answer the part"):
         join_parts(PLAN, [(one, reported(other))])
@@ -86,3 +68,6 @@ def test_reports_must_answer_the_part_that_they_come_with():
         join_parts(PLAN, [])
     with pytest.raises(InputError, match="this one asks 'all'"):
         join_parts(Plan(mechanism="krr", epsilon=1.0, classes=2), [])
+    part = PLAN.part([3])
+    with pytest.raises(MessageError, match="a user has answered two parts"):
+        join_parts(PLAN, [(part, reported(part)), (PLAN.part([1, 3]), reported(PLAN.part([1, 3])))])

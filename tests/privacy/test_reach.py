@@ -19,18 +19,8 @@ HIDDEN = {
 
 
 def of_class(model, lists, **fields):
-    return Plan(
-        mechanism="krr",
-        epsilon=1.0,
-        of="class",
-        dims=4,
-        range=(0, 1),
-        users=(0,),
-        classes=len(lists),
-        model=model,
-        lists=[lists],
-        **fields,
-    )
+    asked = {"mechanism": "krr", "epsilon": 1.0, "of": "class", "dims": 4, "range": (0, 1), "users": (0,)}
+    return Plan(**asked, classes=len(lists), model=model, lists=[lists], **fields)
 
 
 PLANS = [
@@ -77,19 +67,15 @@ def test_what_is_in_reach_changes_the_chance_of_some_report(plan):
         )
 
 
-def test_norms_sketches_and_items_reach_everything():
-    norm = Plan(mechanism="laplace", epsilon=1.0, of="norm", dims=1, range=(0, 2))
-    sketch = Plan(mechanism="privunit", epsilon=2.0, dims=2, range=(0, 1), options={"inputs": 4})
-    item = Plan(mechanism="item", epsilon=1.0, dims=4, options={"length": 2})
-    assert all(attributes_in_reach(plan, 4).all() for plan in (norm, sketch, item))
-
-
-def test_labels_levels_and_links_are_no_attributes():
-    label = Plan(mechanism="krr", epsilon=1.0, classes=3)
-    level = Plan(mechanism="esw", epsilon=1.0, levels=3)
-    links = Plan(mechanism="link-rr", epsilon=1.0, dims=9)
-    assert not any(attributes_in_reach(plan, 4).any() for plan in (label, level, links))
-
-
-def test_a_plan_of_other_dimensions_than_agreed_reaches_everything():
+def test_norms_sketches_and_items_reach_everything_labels_levels_and_links_nothing():
+    for everything, plan in (
+        (True, Plan(mechanism="laplace", epsilon=1.0, of="norm", dims=1, range=(0, 2))),
+        (True, Plan(mechanism="privunit", epsilon=2.0, dims=2, range=(0, 1), options={"inputs": 4})),
+        (True, Plan(mechanism="item", epsilon=1.0, dims=4, options={"length": 2})),
+        (False, Plan(mechanism="krr", epsilon=1.0, classes=3)),
+        (False, Plan(mechanism="esw", epsilon=1.0, levels=3)),
+        (False, Plan(mechanism="link-rr", epsilon=1.0, dims=9)),
+    ):
+        assert attributes_in_reach(plan, 4).tolist() == [everything] * 4, plan
+    # So does a plan of other dimensions than agreed.
     assert attributes_in_reach(PLANS[2][0], 5).all()
