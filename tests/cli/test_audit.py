@@ -14,7 +14,6 @@ from graphveil.cli import status
 from graphveil.mechanisms import names
 from graphveil.privacy.plan import Plan
 from tests import interrupting
-from tests.cli.support import not_refused
 from tests.fixtures import started
 
 # The command has the name of its module and hides it.
@@ -112,8 +111,8 @@ def test_a_mechanism_in_a_file_is_audited(audits):
     assert json.loads(out)["name"] == "mine"
 
 
-def test_settings_reach_the_audit(instant):
-    assert status(["audit", "multibit", "--epsilon", "2.5", "--dims", "30", "--sampled", "4", "--full"]) == 0
+def test_settings_reach_the_audit(instant, call):
+    call("audit multibit --epsilon 2.5 --dims 30 --sampled 4 --full")
     (subject, settings), *_ = instant
     assert subject == "multibit"
     assert (settings["epsilon"], settings["dims"], settings["sampled"], settings["quick"]) == (
@@ -125,44 +124,40 @@ def test_settings_reach_the_audit(instant):
     assert settings["random_bits"] is None
 
 
-def test_one_mechanism_is_audited_in_full_and_all_of_them_quickly(instant, capsys):
-    assert status(["audit", "krr"]) == 0
-    assert status(["audit", "--all"]) == 0
+def test_one_mechanism_is_audited_in_full_and_all_of_them_quickly(instant, call):
+    call("audit krr")
+    call("audit --all")
     assert [settings["quick"] for _, settings in instant] == [False] + [True] * len(names())
 
 
-def test_all_is_a_table_with_a_row_for_each(instant, capsys):
-    assert status(["audit", "--all"]) == 0
-    out = capsys.readouterr().out
+def test_all_is_a_table_with_a_row_for_each(instant, call):
+    out = call("audit --all").out
     assert all(name in out for name in names())
 
 
-def test_all_as_json_is_a_list(instant, capsys):
-    assert status(["audit", "--all", "--json"]) == 0
-    assert [found["name"] for found in json.loads(capsys.readouterr().out)] == names()
+def test_all_as_json_is_a_list(instant, call):
+    assert [found["name"] for found in call("audit --all --json").json] == names()
 
 
-def test_all_fails_if_one_does_not_hold(monkeypatch, capsys):
+def test_all_fails_if_one_does_not_hold(monkeypatch, call):
     def audit(subject, **settings):
         leaks = ["it tells everything"] if subject == "krr" else []
         return Audit(subject, StatedPrivacy(1.0), StatedPrivacy(0.99), [], leaks)
 
     monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
-    assert status(["audit", "--all"]) == 1
-    assert "krr: it tells everything" in capsys.readouterr().out
+    assert "krr: it tells everything" in call("audit --all", ends=1).out
 
 
-def test_an_audit_that_ran_out_of_time_exits_with_1_and_does_not_say_that_it_holds(monkeypatch, capsys):
+def test_an_audit_that_ran_out_of_time_exits_with_1_and_does_not_say_that_it_holds(monkeypatch, call):
     late = Step("many users in one call", "its time was over before its end", unfinished=True)
     found = Audit("krr", StatedPrivacy(1.0), StatedPrivacy(0.99), [], [], [late], covers="7 classes")
     monkeypatch.setattr(COMMAND, "audit_mechanism", lambda *_, **__: found)
-    assert status(["audit", "krr"]) == 1
-    out = capsys.readouterr().out
+    out = call("audit krr", ends=1).out
     assert "is not known: the audit ran out of time" in out and "holds." not in out
     assert "Sizes covered\n  • 7 classes" in out
 
 
-def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsys):
+def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, call):
     def audit(subject, **settings):
         if subject == "gaussian":
             return refusing(subject, **settings)
@@ -171,36 +166,35 @@ def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsy
     refusing = COMMAND.audit_mechanism
     monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
     monkeypatch.setattr(COMMAND, "names", lambda: ["krr", "gaussian"])
-    assert status(["audit", "--all", "--epsilon", "20", "--json", "--seed", "1"]) == 0
-    printed = capsys.readouterr()
+    printed = call("audit --all --epsilon 20 --json --seed 1")
     assert [found["name"] for found in json.loads(printed.out)] == ["krr"]
     assert "not audited, gaussian: epsilon must be at most 1" in printed.err
 
 
 MISTAKES = [
-    ([], "name one mechanism, PATH.py:NAME, --plan FILE, or --all"),
-    (["krr", "--plan", "x.json"], "x.json cannot be read"),
-    (["krr", "--collection", "c"], "--collection keeps the full audit of a plan"),
-    (["krr", "--minutes", "0"], "minutes must be a positive finite number, got 0"),
-    (["--plan", "nowhere.json"], "nowhere.json cannot be read"),
-    (["krr", "--all"], "leave out --all or 'krr'"),
-    (["nope"], "no mechanism is named 'nope': choose one of onebit"),
-    (["krr", "--epsilon", "0"], "epsilon must be a positive finite number, got 0"),
-    (["krr", "--epsilon", "nan"], "epsilon must be a positive finite number, got nan"),
-    (["krr", "--epsilon", "much"], "Invalid value for '--epsilon'"),
-    (["krr", "--dims", "5", "--sampled", "2"], "krr has no setting 'sampled'"),
-    (["multibit", "--sampled", "2"], "sampled needs dims"),
-    (["multibit", "--dims", "3", "--sampled", "4"], "sampled must be an integer from 1 to 3"),
-    (["multibit", "--dims", "0"], "dims must be an integer of at least 1"),
-    (["multibit", "--seed", "-1"], "seed"),
-    (["multibit", "--wrong"], "No such option: --wrong"),
-    (["nowhere.py:build"], "there is no file 'nowhere.py'"),
-    (["nowhere.py"], "PATH.py:NAME"),
+    ("", "name one mechanism, PATH.py:NAME, --plan FILE, or --all"),
+    ("krr --plan x.json", "x.json cannot be read"),
+    ("krr --collection c", "--collection keeps the full audit of a plan"),
+    ("krr --minutes 0", "minutes must be a positive finite number, got 0"),
+    ("--plan nowhere.json", "nowhere.json cannot be read"),
+    ("krr --all", "leave out --all or 'krr'"),
+    ("nope", "no mechanism is named 'nope': choose one of onebit"),
+    ("krr --epsilon 0", "epsilon must be a positive finite number, got 0"),
+    ("krr --epsilon nan", "epsilon must be a positive finite number, got nan"),
+    ("krr --epsilon much", "Invalid value for '--epsilon'"),
+    ("krr --dims 5 --sampled 2", "krr has no setting 'sampled'"),
+    ("multibit --sampled 2", "sampled needs dims"),
+    ("multibit --dims 3 --sampled 4", "sampled must be an integer from 1 to 3"),
+    ("multibit --dims 0", "dims must be an integer of at least 1"),
+    ("multibit --seed -1", "seed"),
+    ("multibit --wrong", "No such option: --wrong"),
+    ("nowhere.py:build", "there is no file 'nowhere.py'"),
+    ("nowhere.py", "PATH.py:NAME"),
 ]
 
 
-def test_a_mistake_is_one_line_and_exit_status_2(capsys):
-    assert not_refused([(["audit", *words], said) for words, said in MISTAKES], capsys, printed=False) == []
+def test_a_mistake_is_one_line_and_exit_status_2(refuses):
+    refuses(MISTAKES, "audit", printed=False)
 
 
 def test_a_plan_is_audited(audits):
@@ -218,11 +212,10 @@ def test_a_plan_that_asks_for_a_class_is_audited(audits):
     assert "The claim of krr holds." in printed
 
 
-def test_a_plan_that_cannot_be_served_is_one_line(tmp_path, capsys):
+def test_a_plan_that_cannot_be_served_is_one_line(tmp_path, call):
     path = tmp_path / "plan.json"
     path.write_text('{"mechanism": "krr", "epsilon": -1, "classes": 3}')
-    assert status(["audit", "--plan", str(path)]) == 2
-    assert "the plan cannot be served" in capsys.readouterr().err
+    assert "the plan cannot be served" in call(f"audit --plan {path}", ends=2).err
 
 
 def test_what_is_not_covered_comes_last_for_the_packages_own(audits):
@@ -244,11 +237,10 @@ def test_what_is_not_covered_comes_first_for_code_from_outside(audits):
         ("def build(epsilon):\n    return 3", "build", "must build a Mechanism, it returns int"),
     ],
 )
-def test_a_mistake_in_a_file_is_one_line_and_exit_status_2(tmp_path, text, name, words, capsys):
+def test_a_mistake_in_a_file_is_one_line_and_exit_status_2(tmp_path, text, name, words, call):
     path = tmp_path / "mine.py"
     path.write_text(text)
-    assert status(["audit", f"{path}:{name}"]) == 2
-    err = capsys.readouterr().err
+    err = call(f"audit {path}:{name}", ends=2).err
     assert words in err
     assert len(err.splitlines()) == 1
 

@@ -5,7 +5,6 @@ import pytest
 from typer.testing import CliRunner
 
 from graphveil import InputError
-from graphveil.cli import status
 from graphveil.cli.listings import data_app
 from graphveil.graphs import DATASETS
 from tests.cli.support import without_example
@@ -88,14 +87,12 @@ def test_every_command_has_help_with_an_example(capsys):
     assert without_example([f"data {command}" for command in ["list", "info", "get"]], capsys) == []
 
 
-def test_without_a_command_the_help_is_shown(capsys):
-    assert status(["data"]) == 0
-    assert "List all graphs" in capsys.readouterr().out
+def test_without_a_command_the_help_is_shown(call):
+    assert "List all graphs" in call("data").out
 
 
-def test_a_mistake_is_one_line_and_status_2(folder, capsys):
-    assert status(["data", "get", "nobody"]) == 2
-    shown = capsys.readouterr()
+def test_a_mistake_is_one_line_and_status_2(folder, call):
+    shown = call("data get nobody", ends=2)
     assert (shown.out, shown.err.count("\n")) == ("", 1)
     assert shown.err.startswith("Error: no dataset is named 'nobody'")
 

@@ -4,7 +4,6 @@ import pytest
 
 from graphveil.audit import audit
 from graphveil.audit.examine import Audit, StatedPrivacy
-from graphveil.cli import status
 from graphveil.experiments import demo as demo_module
 from graphveil.experiments.runner import Runner
 
@@ -30,11 +29,10 @@ def audits_of(*real, leaks=()):
     return look
 
 
-def test_demo_prints_a_table_and_writes_a_report(small, tmp_path, capsys, monkeypatch):
+def test_demo_prints_a_table_and_writes_a_report(small, tmp_path, call, monkeypatch):
     monkeypatch.setattr(demo_module, "audit", audits_of(("multibit", 2.0)))
     out = tmp_path / "report.html"
-    assert status(["demo", "--out", str(out), "--runs", "2", "--jobs", "1"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = call(f"demo --out {out} --runs 2 --jobs 1").words
     for words in ("ε = 2", "ε = 8", "structure", "without privacy", "The audit: 4 of 4 claims of ε hold"):
         assert words in printed
     assert "\\n" not in printed and "control the same with blinded answers" in printed
@@ -45,7 +43,7 @@ def test_demo_prints_a_table_and_writes_a_report(small, tmp_path, capsys, monkey
     assert "<summary>2 (exact, rounded up)</summary>1.99999999999819" in html
 
 
-def test_an_interrupt_shows_what_was_computed(small, tmp_path, capsys, monkeypatch):
+def test_an_interrupt_shows_what_was_computed(small, tmp_path, call, monkeypatch):
     original = Runner.run
     calls = []
 
@@ -57,14 +55,13 @@ def test_an_interrupt_shows_what_was_computed(small, tmp_path, capsys, monkeypat
 
     monkeypatch.setattr(Runner, "run", interrupted)
     out = tmp_path / "report.html"
-    assert status(["demo", "--out", str(out), "--runs", "1", "--jobs", "1"]) == 130
-    printed = capsys.readouterr()
+    printed = call(f"demo --out {out} --runs 1 --jobs 1", ends=130)
     assert "ε = 2" in printed.out
     assert "Interrupted" in printed.err
     assert out.exists()
 
 
-def test_an_interrupt_inside_an_experiment_ends_the_demo_with_its_runs(small, tmp_path, capsys, monkeypatch):
+def test_an_interrupt_inside_an_experiment_ends_the_demo_with_its_runs(small, tmp_path, call, monkeypatch):
     original = Runner.run
 
     def interrupted(*given):
@@ -72,19 +69,16 @@ def test_an_interrupt_inside_an_experiment_ends_the_demo_with_its_runs(small, tm
 
     monkeypatch.setattr(Runner, "run", interrupted)
     out = tmp_path / "report.html"
-    assert status(["demo", "--out", str(out), "--runs", "1", "--jobs", "1"]) == 130
-    printed = capsys.readouterr()
+    printed = call(f"demo --out {out} --runs 1 --jobs 1", ends=130)
     assert "ε = 2" in printed.out and "ε = 8" not in printed.out
     assert "is what was computed until then" in printed.err
 
 
-def test_a_claim_that_does_not_hold_fails_the_demo(small, tmp_path, capsys, monkeypatch):
+def test_a_claim_that_does_not_hold_fails_the_demo(small, tmp_path, call, monkeypatch):
     monkeypatch.setattr(demo_module, "audit", audits_of(leaks=["everything"]))
     monkeypatch.setattr(demo_module, "EPSILONS", (2.0,))
-    assert status(["demo", "--out", str(tmp_path / "report.html"), "--runs", "1", "--jobs", "1"]) == 1
-    assert "does not hold" in capsys.readouterr().err
+    assert "does not hold" in call(f"demo --out {tmp_path / 'report.html'} --runs 1 --jobs 1", ends=1).err
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path, capsys):
-    assert status(["demo", "--out", str(tmp_path / "nowhere" / "report.html")]) == 2
-    assert "is not a folder" in capsys.readouterr().err
+def test_a_folder_that_is_not_there_is_refused(tmp_path, call):
+    assert "is not a folder" in call(f"demo --out {tmp_path / 'nowhere' / 'report.html'}", ends=2).err

@@ -4,11 +4,9 @@ import importlib
 
 import pytest
 
-from graphveil.cli import status
-
 ANEW = "nothing was written, and the same command begins anew"
 GOES_ON = "every finished run is kept, and the same command goes on from there"
-ON_TOWN = ["--data", "town", "--epsilon", "1"]
+ON_TOWN = "--data town --epsilon 1"
 # What is interrupted, in which command, and what is said.
 CASES = [
     (
@@ -43,7 +41,7 @@ CASES = [
     ("interrupted", "words", "told"), CASES, ids=[" ".join(case[1][:2]) for case in CASES]
 )
 def test_an_interrupt_says_what_was_kept_and_how_to_go_on(
-    interrupted, words, told, monkeypatch, own_folder, capsys
+    interrupted, words, told, monkeypatch, own_folder, call
 ):
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -51,7 +49,6 @@ def test_an_interrupt_says_what_was_kept_and_how_to_go_on(
     module, _, name = interrupted.rpartition(".")
     # Commands have the names of their modules and hide them.
     monkeypatch.setattr(importlib.import_module(f"graphveil.{module}"), name, stop)
-    assert status(words) == 130
-    printed = capsys.readouterr()
+    printed = call(words, ends=130)
     assert printed.err.strip().splitlines()[-1] == f"Interrupted: {told}."
     assert printed.out == ""

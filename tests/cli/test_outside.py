@@ -6,10 +6,8 @@ import json
 import pytest
 
 from graphveil.audit.examine import Audit, StatedPrivacy
-from graphveil.cli import status
 from graphveil.cli.options import default_file
 from graphveil.experiments import Experiment
-from tests.cli.support import not_refused
 from tests.packages import install
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -47,12 +45,11 @@ def folder(own_folder, python_file):
     return own_folder
 
 
-RUN = ["run", "mine.py:Mine", "--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2", "--no-control"]
+RUN = "run mine.py:Mine --data mine.py:few --epsilon 2 --set epochs=2 --no-control"
 
 
-def test_all_four_can_be_named_and_the_author_s_claim_is_told(capsys):
-    assert status([*RUN, "--runs", "1", "--mechanism", "mine.py:build", "--backbone", "mine.py:Own"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+def test_all_four_can_be_named_and_the_author_s_claim_is_told(call):
+    printed = call(RUN, "--runs 1 --mechanism mine.py:build --backbone mine.py:Own").words
     assert "mine.py:Mine, mine.py:build, ε = 2" in printed
     assert (
         "What mine.py:build claims is its author's word, not the library's: `graphveil audit mine.py:build` checks it."
@@ -60,12 +57,11 @@ def test_all_four_can_be_named_and_the_author_s_claim_is_told(capsys):
     )
 
 
-def test_nothing_is_told_of_the_library_s_own_mechanisms(capsys):
-    assert status([*RUN, "--runs", "1"]) == 0
-    assert "author" not in capsys.readouterr().out
+def test_nothing_is_told_of_the_library_s_own_mechanisms(call):
+    assert "author" not in call(RUN, "--runs 1").out
 
 
-def test_the_audit_that_a_result_names_can_be_run(capsys, monkeypatch):
+def test_the_audit_that_a_result_names_can_be_run(call, monkeypatch):
     def audit(subject, **settings):
         found.append(subject)
         return Audit("mine", StatedPrivacy(1.0), StatedPrivacy(1.0), [], [])
@@ -73,38 +69,22 @@ def test_the_audit_that_a_result_names_can_be_run(capsys, monkeypatch):
     found = []
     # The command has the name of its module and hides it.
     monkeypatch.setattr(importlib.import_module("graphveil.cli.audit"), "audit_mechanism", audit)
-    assert status(["audit", "mine.py:build", "--quick", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["holds"] is True
+    assert call("audit mine.py:build --quick --json").json["holds"] is True
     assert [candidate(epsilon=2.0, dims=3, range=(0, 1)).claim.epsilon for candidate in found] == [2.0]
 
 
-def test_several_processes_change_no_number(capsys):
+def test_several_processes_change_no_number(call):
     scores = []
     for jobs in ("1", "2"):
-        assert status([*RUN, "--runs", "2", "--jobs", jobs, "--json"]) == 0
-        scores.append(json.loads(capsys.readouterr().out)["runs"])
+        scores.append(call(RUN, f"--runs 2 --jobs {jobs} --json").json["runs"])
     assert scores[0] == scores[1]
 
 
-def test_a_search_writes_a_file_that_the_run_takes(capsys, folder):
+def test_a_search_writes_a_file_that_the_run_takes(call, folder):
     searched = ["--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2"]
-    assert status(["tune", "mine.py:Mine", *searched, "--runs", "1"]) == 0
+    call("tune mine.py:Mine", searched, "--runs 1")
     assert (folder / "Mine-few-eps2.toml").exists()
-    assert (
-        status(
-            [
-                "run",
-                "mine.py:Mine",
-                *searched,
-                "--runs",
-                "1",
-                "--no-control",
-                "--settings",
-                "Mine-few-eps2.toml",
-            ]
-        )
-        == 0
-    )
+    call("run mine.py:Mine", searched, "--runs 1 --no-control --settings Mine-few-eps2.toml")
 
 
 def test_the_file_of_a_search_has_no_path_in_its_name():
@@ -114,21 +94,18 @@ def test_the_file_of_a_search_has_no_path_in_its_name():
     assert str(default_file(spec)) == "Mine-town-eps2-build-Own.toml"
 
 
-def test_an_embedding_is_written(capsys):
+def test_an_embedding_is_written(call):
     words = ["--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2", "--out", "mine.npz", "--json"]
-    assert status(["embed", "mine.py:Mine", *words]) == 0
-    assert json.loads(capsys.readouterr().out)["shape"] == [300, 16]
+    assert call("embed mine.py:Mine", words).json["shape"] == [300, 16]
 
 
-def test_a_method_is_shown_with_its_settings(capsys):
-    assert status(["methods", "mine.py:Mine", "--settings"]) == 0
-    printed = capsys.readouterr().out
+def test_a_method_is_shown_with_its_settings(call):
+    printed = call("methods mine.py:Mine --settings").out
     assert "of one's own" in printed and "--set for mine.py:Mine" in printed and "ldpge" not in printed
 
 
-def test_a_mechanism_is_shown(capsys):
-    assert status(["mechanisms", "mine.py:build", "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)["mechanisms"]
+def test_a_mechanism_is_shown(call):
+    (told,) = call("mechanisms mine.py:build --json").json["mechanisms"]
     assert told == {
         "name": "mine.py:build",
         "subject": "features",
@@ -137,9 +114,8 @@ def test_a_mechanism_is_shown(capsys):
     }
 
 
-def test_a_graph_is_described(capsys):
-    assert status(["data", "info", "mine.py:few", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["users"] == 300
+def test_a_graph_is_described(call):
+    assert call("data info mine.py:few --json").json["users"] == 300
 
 
 PLACES = {
@@ -162,53 +138,52 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_mistake_is_told_in_one_line(place, folder, capsys):
+def test_a_mistake_is_told_in_one_line(place, folder, refuses):
     (folder / "broken.py").write_text("1 / 0\n")
     (folder / "exits.py").write_text("raise SystemExit(7)\n")
     (folder / "wrong.py").write_text("def Mine(:\n")
     calls = [([word.format(name) for word in PLACES[place]], said) for name, said in MISTAKES]
-    assert not_refused(calls, capsys) == []
+    refuses(calls)
 
 
-def test_a_method_without_a_name_is_a_mistake(capsys):
-    assert status(["run", "mine.py:Nameless", "--data", "town", "--epsilon", "1"]) == 2
-    assert "mine.py:Nameless has no name" in capsys.readouterr().err
+def test_a_method_without_a_name_is_a_mistake(call):
+    assert "mine.py:Nameless has no name" in call("run mine.py:Nameless --data town --epsilon 1", ends=2).err
 
 
-def test_a_backbone_s_wrong_output_is_a_mistake(folder, capsys):
+def test_a_backbone_s_wrong_output_is_a_mistake(folder, call):
     (folder / "layers.py").write_text(
         "import torch\n\nclass Wide(torch.nn.Linear):\n"
         "    def __init__(self, inputs, hidden, outputs):\n        super().__init__(inputs, outputs + 1)\n"
         "    def forward(self, x, edge_index):\n        return super().forward(x)\n"
     )
-    assert status([*RUN, "--runs", "1", "--backbone", "layers.py:Wide"]) == 2
-    assert "layers.py:Wide must return floats of shape" in capsys.readouterr().err
+    assert (
+        "layers.py:Wide must return floats of shape"
+        in call(RUN, "--runs 1 --backbone layers.py:Wide", ends=2).err
+    )
 
 
 POINTS = {"graphveil.methods": {"theirs": "Mine"}, "graphveil.mechanisms": {"bits": "build"}}
 
 
-def test_what_packages_offer_is_listed_and_run(folder, monkeypatch, capsys):
+def test_what_packages_offer_is_listed_and_run(folder, monkeypatch, call):
     install(folder, monkeypatch, POINTS, CODE)
-    assert status(["methods", "--json"]) == 0
-    assert "theirs" in [each["name"] for each in json.loads(capsys.readouterr().out)["methods"]]
-    assert status(["mechanisms", "--json"]) == 0
-    assert "bits" in [each["name"] for each in json.loads(capsys.readouterr().out)["mechanisms"]]
+    assert "theirs" in [each["name"] for each in call("methods --json").json["methods"]]
+    assert "bits" in [each["name"] for each in call("mechanisms --json").json["mechanisms"]]
     words = ["--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2", "--runs", "1", "--no-control"]
-    assert status(["run", "theirs", "--mechanism", "bits", *words]) == 0
-    assert "`graphveil audit bits`" in " ".join(capsys.readouterr().out.split())
+    assert "`graphveil audit bits`" in call("run theirs --mechanism bits", words).words
 
 
 @pytest.mark.parametrize("command", ["methods", "mechanisms"])
-def test_a_broken_package_is_warned_of_beside_the_list(command, folder, monkeypatch, capsys):
+def test_a_broken_package_is_warned_of_beside_the_list(command, folder, monkeypatch, call):
     install(folder, monkeypatch, POINTS, "1 / 0\n")
-    assert status([command, "--json"]) == 0
-    told = capsys.readouterr()
+    told = call(f"{command} --json")
     assert json.loads(told.out)[command]
     assert told.err.startswith("Warning: the ") and "the package of-a-test 1.5 cannot be loaded" in told.err
 
 
-def test_a_broken_package_that_is_asked_for_is_a_mistake(folder, monkeypatch, capsys):
+def test_a_broken_package_that_is_asked_for_is_a_mistake(folder, monkeypatch, call):
     install(folder, monkeypatch, POINTS, "1 / 0\n")
-    assert status(["run", "theirs", "--data", "town", "--epsilon", "1"]) == 2
-    assert "the package of-a-test 1.5 cannot be loaded: ZeroDivisionError" in capsys.readouterr().err
+    assert (
+        "the package of-a-test 1.5 cannot be loaded: ZeroDivisionError"
+        in call("run theirs --data town --epsilon 1", ends=2).err
+    )
