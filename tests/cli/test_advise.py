@@ -1,11 +1,7 @@
-def test_it_shows_every_level(call):
+def test_every_level_is_shown_and_json_is_one_object(call):
     out = call("advise levels --data town --epsilon 0.5 --levels 3").out
-    assert "without it and" in out and "hidden up to ε" in out
-    for budget in ("0.5", "1", "2"):
-        assert budget in out
-
-
-def test_json_is_one_object(call):
+    for said in ("without it and", "hidden up to ε", "0.5", "1", "2"):
+        assert said in out
     told = call("advise levels --data town --epsilon 1 --budgets 1,3 --json").json
     assert [each["budget"] for each in told["levels"]] == [1.0, 3.0]
     assert told["level_epsilon"] > 0
@@ -19,10 +15,6 @@ NO_LEVELS = [
 ]
 
 
-def test_what_makes_no_sense_is_refused(refuses):
-    refuses(NO_LEVELS, "advise levels --data town --epsilon 1")
-
-
 SMALL = "--data town --set data.users=400 --set data.labelled=0.5 --set data.validated=0.25"
 FAST = "--set epochs=5"
 
@@ -34,8 +26,7 @@ def test_budgets_are_told_with_a_verdict_and_what_two_points_need(call):
 
 def test_budgets_as_json_with_a_panel_and_a_page(call, tmp_path):
     page = tmp_path / "advice.html"
-    more = ["--epsilon", "2", "--panel", "50", "--json", "--out", str(page)]
-    told = call("advise budget", SMALL, FAST, more).json
+    told = call("advise budget", SMALL, FAST, f"--epsilon 2 --panel 50 --json --out {page}").json
     assert told["panel"]["users"] == 50 and [each["epsilon"] for each in told["budgets"]] == [2.0]
     assert set(told["budgets"][0]) >= {"gain", "low", "high", "verdict", "users_needed", "volunteers_needed"}
     assert "<svg" in page.read_text(encoding="utf-8")
@@ -50,8 +41,22 @@ NO_BUDGETS = [
 ]
 
 
-def test_budgets_that_make_no_sense_are_refused(refuses):
+LIARS = "--data town --epsilon 2 --set data.users=200 --set data.degree=8"
+SHORT = f"{LIARS} --set epochs=2 --share 0.1"
+
+
+def test_poisoning_is_a_table_with_what_it_rests_on(call):
+    said = call("advise poisoning", SHORT).words
+    assert "10.0%" in said and "exact, from the alphabet and what is refused" in said
+    assert "Predictions are measured, in 1 run" in said
+    told = call("advise poisoning base", SHORT, "--json").json
+    assert told["lines"][1]["moved"] == [0.1 * told["influences"][0]["most"]]
+
+
+def test_what_makes_no_sense_is_refused(refuses):
+    refuses(NO_LEVELS, "advise levels --data town --epsilon 1")
     refuses(NO_BUDGETS, "advise budget", SMALL)
+    refuses([("--share 2", "share")], "advise poisoning", LIARS)
 
 
 def test_without_a_word_it_lists_what_there_is_advice_on(call):

@@ -1,55 +1,24 @@
 import pytest
 
-from tests.cli.support import without_example
-
 TOWN = "--data town --set data.users=300 --set data.features=8 --runs 2 --set data.neighbourhood=25"
+MODEL = "--data town --set data.users=300 --set data.labelled=0.4 --set epochs=5 --runs 1 --feature-epsilon 4"
 
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-def test_without_a_name_the_attacks_are_listed(call):
-    lines = call("attack").lines
-    assert [line.split()[0] for line in lines] == [
-        "attack",
-        "attribute",
-        "level",
-        "link",
-        "label",
-        "label",
-        "membership",
-    ]
-
-
-def test_the_list_as_json_says_what_is_played(call):
+def test_without_a_name_the_attacks_are_listed_with_what_is_played(call):
+    games = [("attribute", "features"), ("level", "features/level"), ("link", "links"), ("label", "label")]
+    games += [("label", "a method"), ("membership", "a method")]
+    assert [line.split()[0] for line in call("attack").lines] == ["attack", *(name for name, _ in games)]
     listed = call("attack --json").json["attacks"]
-    assert [(each["name"], each["on"]) for each in listed] == [
-        ("attribute", "features"),
-        ("level", "features/level"),
-        ("link", "links"),
-        ("label", "label"),
-        ("label", "a method"),
-        ("membership", "a method"),
-    ]
+    assert [(each["name"], each["on"]) for each in listed] == games
     assert all(each["game"] and each["unit"] for each in listed)
-
-
-def test_help_has_an_example(capsys):
-    assert (
-        without_example(
-            [
-                f"attack {attack} --data town"
-                for attack in ["attribute", "level", "link", "label", "membership"]
-            ],
-            capsys,
-        )
-        == []
-    )
 
 
 def test_levels_as_printed_are_broken_with_status_1(call):
     told = call("attack level", TOWN, "--mechanism ppm-printed --epsilon 0.5", ends=1)
-    assert told.out.splitlines()[2].split()[:4] == ["planted", "secrets", "0.5", "100.0"]
+    assert told.lines[2].split()[:4] == ["planted", "secrets", "0.5", "100.0"]
     assert told.err.lstrip() == (
         "Error: level inference on ppm-printed, town: 100.0% of guesses are right, above the 33.2% that ε = 0.4 allows: the "
         "promise is broken (where it is kept, less than one in a million of campaigns come out like this)\n"
@@ -64,17 +33,9 @@ def test_levels_that_are_sealed_hold(call):
 
 def test_json_is_one_object_and_nothing_else(call):
     found = call("attack attribute", TOWN, "--epsilon 2 --json").json
-    assert {
-        key: found[key] for key in ("attack", "against", "data", "epsilon", "values", "guesses", "figure")
-    } == {
-        "attack": "attribute",
-        "against": "multibit",
-        "data": "town",
-        "epsilon": 2.0,
-        "values": 2,
-        "guesses": 600,
-        "figure": None,
-    }
+    expected = {"attack": "attribute", "against": "multibit", "data": "town", "epsilon": 2.0}
+    expected |= {"values": 2, "guesses": 600, "figure": None}
+    assert {key: found[key] for key in expected} == expected
     assert found["chance"] == 0.5
     assert found["bound"] == pytest.approx(0.8808, abs=1e-4)
     assert found["low"] <= found["mean"] == sum(found["runs"]) / 2 <= found["high"]
@@ -129,30 +90,14 @@ def test_a_mistake_is_one_line_and_status_2(refuses):
 
 
 def test_membership_tells_what_a_model_of_public_labels_gives_away(call):
-    small = [
-        "--data",
-        "town",
-        "--set",
-        "data.users=300",
-        "--set",
-        "data.labelled=0.4",
-        "--set",
-        "epochs=5",
-        "--runs",
-        "1",
-    ]
-    lines = call("attack membership", small, "--feature-epsilon 4 --seen embedding").lines
-    assert lines[2].split()[:2] == ["planted", "secrets"]
-    assert lines[2].split()[-1] == "100.0"
+    lines = call("attack membership", MODEL, "--seen embedding").lines
+    words = lines[2].split()
+    assert (words[:2], words[-1]) == (["planted", "secrets"], "100.0")
     assert lines[4].endswith("no ε promises anything about it")
 
 
 def test_a_model_s_labels_are_guessed_beside_their_bound(call):
-    small = [*("--data", "town", "--set", "data.users=300", "--set", "data.labelled=0.4"), "--runs", "1"]
-    method = [
-        *("--method", "base", "--feature-epsilon", "4", "--set", "epochs=5", "--epsilon", "1", "--json")
-    ]
-    found = call("attack label", small, method).json
+    found = call("attack label", MODEL, "--method base --epsilon 1 --json").json
     assert (found["attack"], found["against"], found["values"], found["guesses"]) == ("label", "base", 4, 60)
     assert found["chance"] == 0.25
     assert found["bound"] == pytest.approx(2.71828 / (2.71828 + 3), abs=1e-4)

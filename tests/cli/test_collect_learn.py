@@ -17,18 +17,13 @@ from tests.collect.small import arrived, enrolled, made, ring
 BASE = "base --epsilon 1 --set epochs=2"
 
 
-def published(folder):
-    """A collection of sixty people, whose first round is published."""
-    enrolled(made(folder, users=60))
-    assert status(f"collect learn {folder} {BASE} --json".split()) == 0
-    return open_collection(folder)
-
-
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory):
     """A collection whose first round was published by one call, and answered by all but one."""
     folder = tmp_path_factory.mktemp("collect") / "survey"
-    collection = published(folder)
+    enrolled(made(folder, users=60))
+    assert status(f"collect learn {folder} {BASE} --json".split()) == 0
+    collection = open_collection(folder)
     arrived(collection, collection.round(1), range(59))
     collection.close(1, force=True)
     return folder

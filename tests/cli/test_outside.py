@@ -1,7 +1,6 @@
 """FILE.py:NAME and installed packages on the command line."""
 
 import importlib
-import json
 
 import pytest
 
@@ -45,19 +44,16 @@ def folder(own_folder, python_file):
     return own_folder
 
 
-RUN = "run mine.py:Mine --data mine.py:few --epsilon 2 --set epochs=2 --no-control"
+FEW = "--data mine.py:few --epsilon 2 --set epochs=2"
+RUN = f"run mine.py:Mine {FEW} --no-control"
 
 
 def test_all_four_can_be_named_and_the_author_s_claim_is_told(call):
     printed = call(RUN, "--runs 1 --mechanism mine.py:build --backbone mine.py:Own").words
     assert "mine.py:Mine, mine.py:build, ε = 2" in printed
-    assert (
-        "What mine.py:build claims is its author's word, not the library's: `graphveil audit mine.py:build` checks it."
-        in printed
-    )
-
-
-def test_nothing_is_told_of_the_library_s_own_mechanisms(call):
+    claim = "What mine.py:build claims is its author's word, not the library's"
+    assert f"{claim}: `graphveil audit mine.py:build` checks it." in printed
+    # Nothing is told of the library's own.
     assert "author" not in call(RUN, "--runs 1").out
 
 
@@ -74,58 +70,35 @@ def test_the_audit_that_a_result_names_can_be_run(call, monkeypatch):
 
 
 def test_several_processes_change_no_number(call):
-    scores = []
-    for jobs in ("1", "2"):
-        scores.append(call(RUN, f"--runs 2 --jobs {jobs} --json").json["runs"])
-    assert scores[0] == scores[1]
+    one, two = (call(RUN, f"--runs 2 --jobs {jobs} --json").json["runs"] for jobs in (1, 2))
+    assert one == two
 
 
 def test_a_search_writes_a_file_that_the_run_takes(call, folder):
-    searched = ["--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2"]
-    call("tune mine.py:Mine", searched, "--runs 1")
+    call("tune mine.py:Mine", FEW, "--runs 1")
     assert (folder / "Mine-few-eps2.toml").exists()
-    call("run mine.py:Mine", searched, "--runs 1 --no-control --settings Mine-few-eps2.toml")
-
-
-def test_the_file_of_a_search_has_no_path_in_its_name():
-    spec = Experiment.of(
-        "mine.py:Mine", "town", epsilon=2.0, mechanism="mine.py:build", backbone="mine.py:Own"
-    )
+    call(RUN, "--runs 1 --settings Mine-few-eps2.toml")
+    everything = {"mechanism": "mine.py:build", "backbone": "mine.py:Own"}
+    spec = Experiment.of("mine.py:Mine", "town", epsilon=2.0, **everything)
     assert str(default_file(spec)) == "Mine-town-eps2-build-Own.toml"
 
 
-def test_an_embedding_is_written(call):
-    words = ["--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2", "--out", "mine.npz", "--json"]
-    assert call("embed mine.py:Mine", words).json["shape"] == [300, 16]
-
-
-def test_a_method_is_shown_with_its_settings(call):
+def test_an_embedding_is_written_and_all_are_described(call):
+    assert call("embed mine.py:Mine", FEW, "--out mine.npz --json").json["shape"] == [300, 16]
     printed = call("methods mine.py:Mine --settings").out
     assert "of one's own" in printed and "--set for mine.py:Mine" in printed and "ldpge" not in printed
-
-
-def test_a_mechanism_is_shown(call):
     (told,) = call("mechanisms mine.py:build --json").json["mechanisms"]
-    assert told == {
-        "name": "mine.py:build",
-        "subject": "features",
-        "trust": "local",
-        "summary": "One bit of every value.",
-    }
-
-
-def test_a_graph_is_described(call):
+    about = {"subject": "features", "trust": "local", "summary": "One bit of every value."}
+    assert told == {"name": "mine.py:build", **about}
     assert call("data info mine.py:few --json").json["users"] == 300
 
 
 PLACES = {
-    "method": ["run", "{}", "--data", "town", "--epsilon", "1"],
-    "mechanism": ["run", "base", "--data", "town", "--epsilon", "1", "--mechanism", "{}"],
-    "backbone": ["run", "base", "--data", "town", "--epsilon", "1", "--backbone", "{}"],
-    "data": ["run", "base", "--epsilon", "1", "--data", "{}"],
+    "method": "run {} --data town --epsilon 1",
+    "mechanism": "run base --data town --epsilon 1 --mechanism {}",
+    "backbone": "run base --data town --epsilon 1 --backbone {}",
+    "data": "run base --epsilon 1 --data {}",
 }
-
-
 MISTAKES = [
     ("nowhere.py:Mine", "there is no file 'nowhere.py'"),
     ("mine.py:Nobody", "mine.py has no 'Nobody': it has "),
@@ -142,24 +115,20 @@ def test_a_mistake_is_told_in_one_line(place, folder, refuses):
     (folder / "broken.py").write_text("1 / 0\n")
     (folder / "exits.py").write_text("raise SystemExit(7)\n")
     (folder / "wrong.py").write_text("def Mine(:\n")
-    calls = [([word.format(name) for word in PLACES[place]], said) for name, said in MISTAKES]
-    refuses(calls)
+    refuses([(PLACES[place].format(name), said) for name, said in MISTAKES])
 
 
-def test_a_method_without_a_name_is_a_mistake(call):
-    assert "mine.py:Nameless has no name" in call("run mine.py:Nameless --data town --epsilon 1", ends=2).err
-
-
-def test_a_backbone_s_wrong_output_is_a_mistake(folder, call):
+def test_a_method_without_a_name_or_a_backbone_s_wrong_output_is_a_mistake(folder, refuses):
     (folder / "layers.py").write_text(
         "import torch\n\nclass Wide(torch.nn.Linear):\n"
         "    def __init__(self, inputs, hidden, outputs):\n        super().__init__(inputs, outputs + 1)\n"
         "    def forward(self, x, edge_index):\n        return super().forward(x)\n"
     )
-    assert (
-        "layers.py:Wide must return floats of shape"
-        in call(RUN, "--runs 1 --backbone layers.py:Wide", ends=2).err
-    )
+    wrong = [
+        ("run mine.py:Nameless --data town --epsilon 1", "mine.py:Nameless has no name"),
+        (f"{RUN} --runs 1 --backbone layers.py:Wide", "layers.py:Wide must return floats of shape"),
+    ]
+    refuses(wrong)
 
 
 POINTS = {"graphveil.methods": {"theirs": "Mine"}, "graphveil.mechanisms": {"bits": "build"}}
@@ -169,21 +138,17 @@ def test_what_packages_offer_is_listed_and_run(folder, monkeypatch, call):
     install(folder, monkeypatch, POINTS, CODE)
     assert "theirs" in [each["name"] for each in call("methods --json").json["methods"]]
     assert "bits" in [each["name"] for each in call("mechanisms --json").json["mechanisms"]]
-    words = ["--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2", "--runs", "1", "--no-control"]
-    assert "`graphveil audit bits`" in call("run theirs --mechanism bits", words).words
+    assert "`graphveil audit bits`" in call("run theirs --mechanism bits", FEW, "--runs 1 --no-control").words
 
 
-@pytest.mark.parametrize("command", ["methods", "mechanisms"])
-def test_a_broken_package_is_warned_of_beside_the_list(command, folder, monkeypatch, call):
+def test_a_broken_package_is_warned_of_beside_the_list_and_a_mistake_where_it_is_asked_for(
+    folder, monkeypatch, call
+):
     install(folder, monkeypatch, POINTS, "1 / 0\n")
-    told = call(f"{command} --json")
-    assert json.loads(told.out)[command]
-    assert told.err.startswith("Warning: the ") and "the package of-a-test 1.5 cannot be loaded" in told.err
-
-
-def test_a_broken_package_that_is_asked_for_is_a_mistake(folder, monkeypatch, call):
-    install(folder, monkeypatch, POINTS, "1 / 0\n")
-    assert (
-        "the package of-a-test 1.5 cannot be loaded: ZeroDivisionError"
-        in call("run theirs --data town --epsilon 1", ends=2).err
-    )
+    broken = "the package of-a-test 1.5 cannot be loaded"
+    for command in ("methods", "mechanisms"):
+        told = call(f"{command} --json")
+        assert told.json[command]
+        assert told.err.startswith("Warning: the ") and broken in told.err
+    said = f"{broken}: ZeroDivisionError"
+    assert said in call("run theirs --data town --epsilon 1", ends=2).err

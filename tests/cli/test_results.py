@@ -1,5 +1,4 @@
 import io
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -21,19 +20,21 @@ def store(own_folder):
     return store
 
 
-def listed(call, *arguments):
-    """The numbers that are listed."""
-    lines = call("results", arguments).lines
-    return [int(line.split()[0]) for line in lines[1:]]
+@pytest.fixture
+def numbers(store):
+    """The numbers of what is kept."""
+    return lambda: sorted(kept.number for kept in store.results())
 
 
-def kept_numbers(store):
-    return sorted(kept.number for kept in store.results())
+@pytest.fixture
+def listed(call):
+    """Calls the command, and gives the numbers that are listed."""
+    return lambda *words: [int(line.split()[0]) for line in call("results", *words).lines[1:]]
 
 
 def test_the_last_result_of_each_experiment_is_listed_with_its_numbers(call):
     printed = call("results")
-    head, *rows = printed.out.splitlines()
+    head, *rows = printed.lines
     assert head.split()[:2] == ["no.", "graph"]
     assert [row.split()[0] for row in rows] == ["1", "3", "4"]
     assert "50.5" in rows[0] and "44.1 to 56.9" in rows[0] and "+0.0" in rows[0]
@@ -77,28 +78,40 @@ def test_the_selected_results_are_written_to_a_file(suffix, call, tmp_path):
     call(f"report x{suffix} --no-energy", ends=0 if suffix == ".json" else 2)
 
 
-def test_deleting_shows_what_goes_and_asks(call, monkeypatch, store):
+def test_deleting_shows_what_goes_and_asks(call, monkeypatch, numbers):
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     told = call("results --epsilon 4 --delete")
     assert told.out == ""
     assert "multibit" in told.err and "Delete 1 result?" in told.err and "Nothing was deleted." in told.err
-    assert kept_numbers(store) == [1, 2, 3, 4]
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    said = "nobody is there to answer, so nothing was deleted: give --yes too"
+    assert said in call("results 1 --delete", ends=2).err
+
+    class Interrupted:
+        def readline(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", Interrupted())
+    call("results 1 --delete", ends=130)
+    assert numbers() == [1, 2, 3, 4]
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert call("results --epsilon 4 --delete").out == "Deleted 1 result; finished runs stay.\n"
-    assert kept_numbers(store) == [1, 2, 3]
+    assert numbers() == [1, 2, 3]
 
 
-def test_deleting_needs_no_answer_where_yes_is_given(call, store):
+def test_deleting_needs_no_answer_where_yes_is_given(call, store, numbers):
+    said = "No result fits: nothing was deleted.\n"
+    assert call("results --method lpgnn --delete --yes").out == said
+    assert numbers() == [1, 2, 3, 4]
+    said = "Not deleted: 1 earlier result of the same experiments (--earlier).\n"
+    assert call("results --epsilon 2 --delete --yes").err == said
+    assert numbers() == [1, 2, 4]
     assert call("results 1 2 --delete --yes --json").json == {"deleted": [1, 2]}
-    assert kept_numbers(store) == [3, 4]
-
-
-def test_deleting_the_last_result_says_that_earlier_ones_stay(call, store):
-    assert (
-        call("results --epsilon 2 --delete --yes").err
-        == "Not deleted: 1 earlier result of the same experiments (--earlier).\n"
-    )
-    assert kept_numbers(store) == [1, 2, 4]
+    assert numbers() == [4]
+    # One that is computed again has a new number.
+    call("results 4 --delete --yes")
+    store.add(result(4.0, score=0.4))
+    assert numbers() == [5]
 
 
 def test_results_of_the_same_experiment_are_told_apart_by_what_computed_them(call, store, monkeypatch):
@@ -109,42 +122,13 @@ def test_results_of_the_same_experiment_are_told_apart_by_what_computed_them(cal
     assert "source" not in call("results 4").lines[0]
 
 
-def test_a_disk_without_room_for_what_is_printed_is_told_in_one_line(store):
+def test_a_disk_without_room_for_what_is_printed_is_told_in_one_line():
+    command = [sys.executable, "-m", "graphveil", "results", "--json"]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "graphveil", "results", "--json"],
-            check=False,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        done = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith("Error: there is no room for what was to be written")
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_where_nobody_can_answer_nothing_is_deleted(call, monkeypatch, store):
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert (
-        "nobody is there to answer, so nothing was deleted: give --yes too"
-        in call("results 1 --delete", ends=2).err
-    )
-    assert kept_numbers(store) == [1, 2, 3, 4]
-
-
-def test_an_interrupted_question_deletes_nothing(call, monkeypatch, store):
-    class Interrupted:
-        def readline(self):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("sys.stdin", Interrupted())
-    call("results 1 --delete", ends=130)
-    assert kept_numbers(store) == [1, 2, 3, 4]
-
-
-def test_deleting_what_is_not_there_says_so(call, store):
-    assert call("results --method lpgnn --delete --yes").out == "No result fits: nothing was deleted.\n"
-    assert kept_numbers(store) == [1, 2, 3, 4]
 
 
 MISTAKES = [
@@ -174,21 +158,21 @@ def test_a_mistake_exits_with_2_and_one_line_and_changes_nothing(refuses, store)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("words", "said"),
     [
-        (["--method", "lpgnn"], "No result fits: no result has the method lpgnn: there are base."),
-        (["--epsilon", "2", "1"], "No result fits: none has all of this at once."),
+        ("--method lpgnn", "no result has the method lpgnn: there are base."),
+        ("--epsilon 2 1", "none has all of this at once."),
     ],
 )
-def test_where_nothing_fits_it_is_told_why(arguments, words, call):
-    printed = call("results", arguments)
-    assert (printed.out, printed.err.strip()) == ("", words)
+def test_where_nothing_fits_it_is_told_why(words, said, call):
+    printed = call("results", words)
+    assert (printed.out, printed.err.strip()) == ("", f"No result fits: {said}")
 
 
 def test_an_empty_store_says_what_to_do(call, monkeypatch, tmp_path):
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "other"))
     printed = call("results --json")
-    assert json.loads(printed.out) == {"results": []}
+    assert printed.json == {"results": []}
     assert "No run has left a result" in printed.err
     assert not (tmp_path / "other").exists()
 
@@ -196,15 +180,5 @@ def test_an_empty_store_says_what_to_do(call, monkeypatch, tmp_path):
 def test_damaged_records_are_told_and_hide_no_other(call, store):
     damage(store, "[1]")
     printed = call("results")
-    assert len(printed.out.splitlines()) == 4
+    assert len(printed.lines) == 4
     assert "1 of 5 records is damaged and skipped" in printed.err
-
-
-def test_a_deleted_result_comes_back_with_a_new_number(store, call):
-    call("results 4 --delete --yes")
-    store.add(result(4.0, score=0.4))
-    assert kept_numbers(store) == [1, 2, 3, 5]
-
-
-def test_help_shows_an_example(call):
-    assert "Example: graphveil results --data cora --sort gain" in call("results --help").out

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from graphveil.experiments import runner as runner_module
@@ -234,6 +232,6 @@ def test_an_interrupt_stops_all_processes(tmp_path):
     def two_are_kept():
         return len(select(tmp_path / "cache" / RESULTS, "SELECT id FROM units", ())[0]) >= 2
 
-    ended = interrupted_when(two_are_kept, "sweep long.toml --jobs 2 --runs 20".split())
+    ended = interrupted_when(two_are_kept, ["sweep", "long.toml", "--jobs", "2", "--runs", "20"])
     assert ended.status == 130
     assert "Interrupted: 0 of 2 cells" in ended.err and "Traceback" not in ended.err

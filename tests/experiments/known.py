@@ -1,7 +1,8 @@
-"""Papers and sweeps that come with graphveil, read once: to read one is to check every experiment in it."""
+"""Papers and sweeps that come with graphveil, read once, as to read one is to check every experiment in it; and results made up."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 from graphveil.experiments import papers as source
 from graphveil.experiments import runner
 from graphveil.experiments.papers import Paper
-from graphveil.experiments.study import find_sweep
+from graphveil.experiments.result import Result
+from graphveil.experiments.study import find_sweep, read_sweep
+from graphveil.experiments.unit import UnitResult
+from graphveil.privacy.record import Privacy
 
 papers = cache(source.papers)
 sweep_of = cache(find_sweep)
@@ -36,3 +40,27 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(runner, "compute_unit", compute_unit)
     return seen
+
+
+def unit_of(part, run, score, **more):
+    """A unit that took no time and cost nothing, unless more is said."""
+    seconds = dict.fromkeys(("report", "denoise", "train", "total"), 0.0)
+    return replace(UnitResult(part, run, score, "", Privacy(), seconds, 1.0), **more)
+
+
+def result_of(experiment, **scores):
+    """A result with the scores of its parts, one a run."""
+    units = [unit_of(part, run, score) for part, each in scores.items() for run, score in enumerate(each)]
+    return Result.from_units(experiment, tuple(units))
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Writes a sweep to a file of its own, and reads it."""
+
+    def written(text, name="own"):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(text)
+        return read_sweep(file)
+
+    return written
