@@ -79,9 +79,6 @@ def test_people_can_be_invited_again_and_new_ones_later(folder, collection, tmp_
     before = dict(csv.reader(call(f"collect invite {folder}").lines))
     after = dict(csv.reader(call(f"collect invite {folder} --again c").lines))
     assert set(after) == {"id", "c"} and after["c"] != before["c"]
-    enrolled(collection)
-    assert set(dict(csv.reader(call(f"collect invite {folder} --again c").lines))) == {"id", "c"}
-    assert collection.roster().enrolled.all()
     (tmp_path / "later.csv").write_text("source,target\na,g\ng,h\n")
     lines = call(f"collect invite {folder} --graph later.csv --labels labels.csv").lines
     assert [line.split(",")[0] for line in lines] == ["id", "g", "h"]
@@ -89,6 +86,9 @@ def test_people_can_be_invited_again_and_new_ones_later(folder, collection, tmp_
 
 def test_status_close_export_and_forget(folder, collection, call):
     enrolled(collection)
+    # Somebody who is enrolled can be invited again.
+    assert set(dict(csv.reader(call(f"collect invite {folder} --again c").lines))) == {"id", "c"}
+    assert collection.roster().enrolled.all()
     arrived(collection, collection.publish(PLAN, later()), [0, 1, 2, 4])
     assert "has 4 answers, and is read from 6 on" in call(f"collect close {folder} 1", ends=2).err
     assert call(f"collect close {folder} 1 --force").out == "Round 1 is closed: 4 of 6 answered.\n"

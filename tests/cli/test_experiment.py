@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 
+import pytest
 import typer
 from typer.testing import CliRunner
 
 from graphveil.cli.options import default_file, with_options
+from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.methods.terms import RECORDS, record_fields
-from tests.refusals import check_refused
+from tests.together import together
 
 # One value of each option of the records that is not the default.
 TOLD = {
@@ -78,13 +80,15 @@ def test_settings_and_range_are_read(tmp_path):
     assert (experiment.runs, experiment.control) == (7, False)
 
 
-def test_what_cannot_be_read_is_refused():
-    wrong = [
-        ("--set lr", "--set takes KEY=VALUE"),
-        ("--range 1", "--range takes LOW,HIGH"),
-        ("--budgets a,b", "--budgets takes numbers"),
-    ]
-    check_refused(lambda words: experiment_of_words("base", "--data", "town", *words.split()), wrong)
+WRONG = [("--set lr", "--set takes KEY=VALUE"), ("--range 1", "--range takes LOW,HIGH")]
+WRONG += [("--budgets a,b", "--budgets takes numbers")]
+
+
+@together(("words", "said"), WRONG)
+def test_what_cannot_be_read_is_refused(words, said):
+    with pytest.raises(InputError) as refused:
+        experiment_of_words("base", "--data", "town", *words.split())
+    assert refused.value.as_written.startswith(said)
 
 
 def test_help_has_a_panel_for_each_group(call):
