@@ -6,12 +6,14 @@ from itertools import product
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.measures import MEASURES, Measure, Reading, find_measure
-from graphveil.experiments.papers import choose_cells, find_paper, read_paper
+from graphveil.experiments import papers as source
+from graphveil.experiments.measures import MEASURES, SCORE, Measure, Reading, find_measure
+from graphveil.experiments.paper_result import comparison_sentence
+from graphveil.experiments.papers import FigureInput, choose_cells, find_paper, read_paper
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import Runner, RunOptions, run_studies
 from graphveil.experiments.study import MOST_ENTRIES, QUICK_EPOCHS, QUICK_STEPS
-from graphveil.experiments.study_result import StudyResult, printed_row
+from graphveil.experiments.study_result import CellResult, StudyResult, printed_row
 from graphveil.graphs.datasets import DATASETS
 from graphveil.statistics import Summary, bootstrap
 from tests.experiments.known import paper_of, papers, result_of, unit_of
@@ -689,3 +691,39 @@ NO_FIGURES = [
 
 def test_a_figure_that_makes_no_sense_is_refused(written):
     check_refused(lambda *change: written(changed(FIGURE, change)), NO_FIGURES)
+
+
+# Papers on one page: what the headline says of printed scores.
+
+
+def outcomes(*intervals):
+    """Cells whose printed score is compared with our intervals, which are given around it, in points."""
+    tables = paper_of("upgnet").tables
+    cells = [cell for table in tables for cell in table.cells if cell.measure.name == SCORE and cell.printed]
+    for cell, (low, high) in zip(cells, intervals, strict=False):
+        middle = cell.printed / 100
+        ours = Summary(middle, middle + low / 100, middle + high / 100)
+        yield CellResult(cell, reading=Reading({"method": ours}))
+
+
+def test_printed_scores_within_our_intervals_are_counted():
+    found = list(outcomes((-1, 1), (0.04, 1), (0.06, 1), (-1, -0.06)))
+    assert comparison_sentence(found) == "2 of 4 printed scores lie within the 95% intervals of our means."
+    # Nothing is said where nothing compares.
+    (outcome,) = outcomes((-1, 1))
+    assert comparison_sentence([]) == comparison_sentence([CellResult(outcome.cell)]) == ""
+
+
+# Computed figures come from a copy of the project, and an installed package says so.
+
+
+def test_a_figure_is_computed_by_its_file(monkeypatch, tmp_path):
+    figure = source.compute_figure("worst-variance", FigureInput(quick=True))
+    assert figure.panels and figure.findings
+    # A file without a figure is not offered.
+    with pytest.raises(InputError, match="expected-error, walk-distance, worst-variance"):
+        source.compute_figure("exact", FigureInput())
+    monkeypatch.setattr(source, "REPRODUCE", tmp_path / "reproduce")
+    source.check_computation("worst-variance", "")
+    with pytest.raises(InputError, match="run this in a copy of the project"):
+        source.compute_figure("worst-variance", FigureInput(quick=True))
