@@ -40,17 +40,9 @@ def instant(monkeypatch):
     return asked
 
 
-CLASS_PLAN = Plan(
-    mechanism="krr",
-    of="class",
-    epsilon=2.0,
-    classes=2,
-    dims=3,
-    range=(0, 1),
-    users=(3, 0),
-    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
-    lists=[[2, 0], [1, 2]],
-)
+MODEL = {"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]}
+ASKED = {"of": "class", "classes": 2, "dims": 3, "range": (0, 1), "users": (3, 0), "lists": [[2, 0], [1, 2]]}
+CLASS_PLAN = Plan(mechanism="krr", epsilon=2.0, model=MODEL, **ASKED)
 
 
 def audited_once(audit):
