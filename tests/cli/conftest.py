@@ -8,7 +8,7 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore, store
-from tests.experiments.known import counted  # noqa: F401 - a fixture
+from tests.experiments.known import counted, forget_measures  # noqa: F401 - fixtures
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ NO_LEVELS = [
     ("--level-distribution mine.txt", "no distribution of levels"),
 ]
 
-
 SMALL = "--data town --set data.users=400 --set data.labelled=0.5 --set data.validated=0.25"
 FAST = "--set epochs=5"
 
@@ -39,7 +38,6 @@ NO_BUDGETS = [
     ("--panel 5000", "panel must be an integer of at most 200"),
     ("--set nothing=1", "nothing"),
 ]
-
 
 LIARS = "--data town --epsilon 2 --set data.users=200 --set data.degree=8"
 SHORT = f"{LIARS} --set epochs=2 --share 0.1"

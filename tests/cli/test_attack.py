@@ -3,7 +3,6 @@ import pytest
 TOWN = "--data town --set data.users=300 --set data.features=8 --runs 2 --set data.neighbourhood=25"
 MODEL = "--data town --set data.users=300 --set data.labelled=0.4 --set epochs=5 --runs 1 --feature-epsilon 4"
 
-
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 

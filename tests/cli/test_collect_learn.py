@@ -1,7 +1,5 @@
 """graphveil collect learn: waiting is no error, mistakes are, and a result is a folder with a card."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -11,7 +11,6 @@ SMALL = f"--set epochs=3 {town()}"
 PLAIN = f"embed base --data town --epsilon 2 {SMALL}"
 EMBED = f"{PLAIN} --out town.npz"
 
-
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 

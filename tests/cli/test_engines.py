@@ -15,7 +15,6 @@ from tests.test_extras import hidden_run
 BASE = f"--data town --epsilon 2 --set epochs=2 {town()}"
 RUN = f"run base {BASE}"
 
-
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 

@@ -1,7 +1,5 @@
 """The options of an experiment, and what they make."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import fields
 

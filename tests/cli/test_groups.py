@@ -1,7 +1,5 @@
 """Groups of options: taken one by one, in their place, and put together again."""
 
-from __future__ import annotations
-
 import inspect
 from contextlib import suppress
 from dataclasses import dataclass

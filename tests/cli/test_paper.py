@@ -98,9 +98,8 @@ LIKEWISE = ["theirs", "ours", "likewise", "ours"]
     ],
 )
 def test_a_table_says_what_stands_around_its_numbers(spread, head, words, call, paper):
-    paper.write_text(
-        PAPER.replace('note = "a note"\n', f'note = "a note"\nspread = "{spread}"\n' if spread else "")
-    )
+    line = f'spread = "{spread}"\n' if spread else ""
+    paper.write_text(PAPER.replace('note = "a note"\n', f'note = "a note"\n{line}'))
     lines = call("paper small --data town").lines
     assert lines[3].split() == ["row", "column", *head, "control", "structure", "note"]
     assert lines[4].count(" ± ") == (1 if spread else 0)

@@ -35,10 +35,8 @@ def test_a_run_prints_a_table_and_a_verdict(call):
 
 def test_a_run_that_learns_norms_too_says_how_well_and_what_that_cost(call):
     printed = call(RUN, "--norm-epsilon 1.5 --norm-bound 4").words
-    assert re.search(
-        r"norm: mean absolute error [\d.]+ \(-?[\d.]+ to [\d.]+\), control [\d.]+, constant guess [\d.]+",
-        printed,
-    )
+    error = r"norm: mean absolute error [\d.]+ \(-?[\d.]+ to [\d.]+\), control [\d.]+, constant guess [\d.]+"
+    assert re.search(error, printed)
     assert "features at ε = 3.5, 1.5 of it for norms (norms of training and validation users)" in printed
     printed = call(RUN, "--runs 1 --norm-epsilon 1.5 --no-control").words
     assert re.search(r"norm: mean absolute error [\d.]+, constant guess [\d.]+", printed)
@@ -185,11 +183,8 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_the_same_command_goes_o
     ended = interrupted_when(one_is_kept, f"{RUN} --runs 500 --jobs 2".split())
     assert ended.status == 130
     assert "base, multibit, ε = 2" in ended.out
-    assert re.search(
-        r"Interrupted: \d+ of 1500 runs, control and structure counted too, are finished and kept; "
-        r"the same command goes on from there\.",
-        ended.err,
-    )
+    kept = r"Interrupted: \d+ of 1500 runs, control and structure counted too, are finished and kept"
+    assert re.search(rf"{kept}; the same command goes on from there\.", ended.err)
     assert [record.interrupted for record in ResultStore(own_cache / RESULTS).results()] == [True]
     assert "Traceback" not in ended.err
     ((kept,),) = select(own_cache / RESULTS, "SELECT count(*) FROM units WHERE seed = '0'", ())
@@ -230,9 +225,7 @@ def test_silent_users_are_told_and_charged(call):
     printed = call(RUN, silent).words
     assert "of 400 users who were asked answered, and all were charged" in printed
     assert "Users were asked to report features" in printed
-
-
-def test_everybody_answers_unless_something_else_is_said(call):
+    # Everybody answers unless something else is said.
     fields = call(RUN, "--runs 1 --no-control --json").json
     assert fields["answered"] == {"asked": 400, "answered": 400}
     assert "silent" not in fields["privacy"]
@@ -263,25 +256,18 @@ def test_the_json_of_a_run_with_volunteers_says_who_gave_what(call):
     assert fields["privacy"]["panel"] is None and "unasked" not in fields
 
 
-def volunteers_in(file, **more):
-    random = np.random.default_rng(0)
-    arrays = {"edges": random.integers(0, 80, (200, 2)), "y": np.arange(80) % 2, "range": [0, 1]}
-    np.savez(file, **arrays, panel=np.arange(80) < 10, **more)
-    return str(file)
-
-
 def test_volunteers_of_a_file_are_taken_and_no_others_are_drawn(call, tmp_path):
-    file = volunteers_in(tmp_path / "club.npz", x=np.random.default_rng(1).random((80, 4)))
-    run = f"run {VOLUNTEERING} --data {file} --epsilon 2 --runs 1"
+    random = np.random.default_rng(0)
+    arrays = {"edges": random.integers(0, 80, (200, 2)), "y": np.arange(80) % 2, "panel": np.arange(80) < 10}
+    club, bare = tmp_path / "club.npz", tmp_path / "bare.npz"
+    np.savez(club, **arrays, x=random.random((80, 4)), range=[0, 1])
+    np.savez(bare, **arrays, range=[0, 1])
+    run = f"run {VOLUNTEERING} --data {club} --epsilon 2 --runs 1"
     fields = call(run, "--json").json
     assert fields["privacy"]["panel"] == {"users": 10, "raw": True} and fields["unasked"]
     assert "has 10 volunteers of its own" in call(run, "--panel 5", ends=2).said
-    assert call(f"run structure --data {file} --runs 1 --json").json["privacy"]["panel"] is None
-
-
-def test_volunteers_of_a_file_without_features_are_refused(call, tmp_path):
-    file = volunteers_in(tmp_path / "club.npz")
-    assert "volunteers could give" in call(f"run structure --data {file}", ends=2).err
+    assert call(f"run structure --data {club} --runs 1 --json").json["privacy"]["panel"] is None
+    assert "volunteers could give" in call(f"run structure --data {bare}", ends=2).err
 
 
 @pytest.mark.parametrize("mechanism", ["link-rr", "dprr", "blink", "lapgraph", "privhrg", "edgerr"])
@@ -293,9 +279,8 @@ def test_every_mechanism_for_links_gives_a_graph_to_learn_from(mechanism, call):
 
 
 def test_a_curator_is_named_where_one_is_needed(call):
-    printed = call(
-        LINKS.replace("nonprivate", "base"), "--epsilon 1 --link-mechanism lapgraph --no-control"
-    ).words
+    base = LINKS.replace("nonprivate", "base")
+    printed = call(base, "--epsilon 1 --link-mechanism lapgraph --no-control").words
     assert "the curator who adds the noise must be trusted" in printed
 
 

@@ -1,7 +1,5 @@
 """graphveil statement: a page from plans or from a collection, and exit statuses."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import pytest

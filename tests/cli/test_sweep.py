@@ -1,14 +1,13 @@
 import pytest
 
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments.measures import MEASURES
 from graphveil.experiments.store import RESULTS, select
-from graphveil.plugins import is_reference
+from tests.experiments.known import axis, choices
 from tests.interrupting import interrupted_when
 
 TOWN = "data.users = 200\ndata.features = 16\ndata.telling = 4\ndata.labelled = 0.2\ndata.validated = 0.2\n"
 BASE = f'title = "small [one]"\n[base]\nmethod = "base"\ndata = "town"\nruns = 2\n[base.settings]\nepochs = 2\n{TOWN}'
-AXIS = '[[axes]]\nfield = "epsilon"\nvalues = [1, 4]\n'
+AXIS = axis("epsilon", [1, 4])
 
 
 @pytest.fixture(autouse=True)
@@ -61,12 +60,9 @@ STOPPED = Measure("stopped", NUMBER, apart=stop)
 
 
 @pytest.fixture
-def own_measures(tmp_path):
-    """A file with measures; what it brought is forgotten afterwards."""
+def own_measures(tmp_path, forget_measures):
+    """A file with measures."""
     (tmp_path / "own.py").write_text(OWN)
-    yield
-    for name in [name for name in MEASURES if is_reference(name)]:
-        MEASURES.forget(name)
 
 
 def test_a_measure_takes_the_place_of_the_score_and_runs_what_it_needs(call, kept, tmp_path, own_measures):
@@ -88,12 +84,9 @@ def test_a_measure_that_learns_nothing_keeps_nothing(call, tmp_path, own_measure
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_measure_that_no_experiment_has_is_told(call, own_measures):
+def test_a_measure_that_no_experiment_has_or_that_is_interrupted_is_told(call, own_measures):
     told = call("sweep small.toml --measure own.py:NOTHING", ends=2)
     assert "no experiment of small has the measure own.py:NOTHING: take another" in told.err
-
-
-def test_an_interrupted_measure_says_that_it_is_computed_anew(call, own_measures):
     told = call("sweep small.toml --measure own.py:STOPPED", ends=130)
     assert "Interrupted: 1 of 2 cells are finished and computed anew by the same command." in told.err
     assert told.out.splitlines()[2].split() == ["1", "0.5"] and "figure" not in told.out
@@ -121,15 +114,7 @@ def test_json_is_one_object(call):
     assert (fields["figure"], fields["interrupted"]) == ("x.svg", False)
 
 
-GRAPHS = """[[axes]]
-label = "graph"
-[[axes.choices]]
-label = "a town"
-set = { data = "town" }
-[[axes.choices]]
-label = "listeners"
-set = { data = "lastfm" }
-"""
+GRAPHS = choices("graph", {"a town": '{ data = "town" }', "listeners": '{ data = "lastfm" }'})
 
 
 @pytest.fixture
@@ -161,7 +146,7 @@ def test_a_sweep_none_of_whose_graphs_is_here_is_refused(refuses, monkeypatch):
 
 
 def test_slow_cells_are_one_run_unless_all_are_asked_for(call, tmp_path):
-    choice = '[[axes]]\nlabel = "by"\n[[axes.choices]]\nlabel = "1B"\nset = { mechanism = "onebit" }\nslow = ["town"]\n'
+    choice = choices("by", {"1B": '{ mechanism = "onebit" }\nslow = ["town"]'})
     (tmp_path / "slow.toml").write_text(BASE + AXIS + choice)
     told = "onebit on town: one run of at most 100 epochs, as every user answers every value; --all takes all runs."
     assert told in call("sweep slow.toml").lines

@@ -12,7 +12,6 @@ from tests.interrupting import interrupted_when
 TUNE = f"tune base --data town --epsilon 2 --runs 1 {town()}"
 QUICK = f"{TUNE} --trials 3 --set epochs=2"
 
-
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 

@@ -1,7 +1,5 @@
 """Papers and sweeps that come with graphveil, read once, as to read one is to check every experiment in it; and results made up."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -9,10 +7,12 @@ import pytest
 
 from graphveil.experiments import papers as source
 from graphveil.experiments import runner
+from graphveil.experiments.measures import MEASURES
 from graphveil.experiments.papers import Paper
 from graphveil.experiments.result import Result
 from graphveil.experiments.study import find_sweep, read_sweep
 from graphveil.experiments.unit import UnitResult
+from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
 
 papers = cache(source.papers)
@@ -24,6 +24,25 @@ def paper_of(name: str) -> Paper:
     """The paper of NAME, or NAME/TABLE or NAME/FIGURE."""
     first, _, part = name.partition("/")
     return _whole(first).part(part) if part else _whole(first)
+
+
+def axis(field, values, more=""):
+    """An axis as files of sweeps have it."""
+    return f'[[axes]]\nfield = "{field}"\nvalues = {values}\n{more}'
+
+
+def choices(label, fields):
+    """An axis of choices by their labels, as files of sweeps have it: the fields that each sets, and lines besides."""
+    named = [f'[[axes.choices]]\nlabel = "{name}"\nset = {each}\n' for name, each in fields.items()]
+    return f'[[axes]]\nlabel = "{label}"\n' + "".join(named)
+
+
+@pytest.fixture
+def forget_measures():
+    """What files of measures bring is forgotten afterwards."""
+    yield
+    for name in [name for name in MEASURES if is_reference(name)]:
+        MEASURES.forget(name)
 
 
 @pytest.fixture

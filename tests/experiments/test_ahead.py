@@ -119,7 +119,6 @@ def test_an_interrupt_keeps_what_was_computed_before_its_turn(tmp_path, monkeypa
 
 # A unit that somebody else computes
 
-
 BASE = Experiment.of("base", "town", epsilon=2.0, settings={"epochs": 2, "data.users": 200})
 
 

@@ -1,7 +1,5 @@
 """Campaigns as tables, figures and pages, and attacks on what methods learn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -68,7 +66,6 @@ def test_attack_control_chance_and_bound_are_named_and_drawn_the_same_again(tmp_
 
 
 TOWN = {"users": 400, "features": 8, "neighbourhood": 25, "labelled": 0.4, "validated": 0.2}
-
 
 UNFIT = [
     ("level", "multibit", "multibit asks nobody for a privacy level"),

@@ -1,7 +1,5 @@
 """Charts as tables, as JSON, and as pictures."""
 
-from __future__ import annotations
-
 import re
 
 from graphveil.experiments.figure import FREE, Chart, ChartPanel, Series, epsilon_chart, line_style

@@ -1,7 +1,5 @@
 """The demonstration's table, figure and sentence, from results that are made up."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Drawings of runs and of what mechanisms answer."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 

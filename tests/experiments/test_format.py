@@ -26,7 +26,6 @@ from graphveil.statistics import Summary
 WHOLE = Summary(0.5, 0.45, 0.56)
 SINGLE = Summary(0.5, None, None)
 
-
 INTERVALS = [
     (PERCENT, WHOLE, "50.0 [45.0, 56.0]"),
     (PERCENT, SINGLE, "50.0"),

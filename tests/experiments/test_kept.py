@@ -12,7 +12,6 @@ from graphveil.methods.base import Base
 
 TINY = {"epochs": 2, "data.users": 200, "data.labelled": 0.2}
 
-
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 

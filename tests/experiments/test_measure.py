@@ -16,7 +16,6 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.runner import RunOptions, run_experiment, run_study
 from graphveil.experiments.study import Cell, Study
 from graphveil.number_format import NUMBER
-from graphveil.plugins import is_reference
 from graphveil.settings import peak_megabytes
 from graphveil.statistics import Summary
 from tests.experiments.known import unit_of
@@ -131,13 +130,9 @@ OTHER = 5
 
 
 @pytest.fixture
-def file(tmp_path):
-    """A file with a measure; what it brought is forgotten afterwards."""
-    path = tmp_path / "mine.py"
-    path.write_text(OUTSIDE)
-    yield path
-    for name in [name for name in MEASURES if is_reference(name)]:
-        MEASURES.forget(name)
+def file(python_file, forget_measures):
+    """A file with a measure."""
+    return python_file(OUTSIDE)
 
 
 def test_a_measure_of_a_file_reads_a_result(file):

@@ -3,11 +3,10 @@
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.measures import MEASURES, Reading
+from graphveil.experiments.measures import Reading
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import RunOptions, run_study
 from graphveil.experiments.study_result import StudyResult
-from graphveil.plugins import is_reference
 from graphveil.statistics import Summary
 from tests.experiments.known import sweep_of, unit_of
 from tests.experiments.test_sweep import AXES, SMALL
@@ -31,13 +30,11 @@ REFUSED = Measure("refused", NUMBER, apart=refuse)
 
 
 @pytest.fixture
-def written(tmp_path, monkeypatch, sweep):
-    """A sweep with some lines at its top; what a file beside it brought is forgotten afterwards."""
+def written(tmp_path, monkeypatch, sweep, forget_measures):
+    """A sweep with some lines at its top, and a file of measures beside it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
-    yield lambda *lines: sweep("\n".join(lines) + SMALL + AXES, "small")
-    for name in [name for name in MEASURES if is_reference(name)]:
-        MEASURES.forget(name)
+    return lambda *lines: sweep("\n".join(lines) + SMALL + AXES, "small")
 
 
 def computed(sweep, parts=("method", "control", "structure")):

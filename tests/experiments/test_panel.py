@@ -1,7 +1,5 @@
 """Runs with volunteers: who sees their rows, what is told of them, and what is kept."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments import papers as source
-from graphveil.experiments.measures import MEASURES, SCORE, Measure, Reading, find_measure
+from graphveil.experiments.measures import SCORE, Measure, Reading, find_measure
 from graphveil.experiments.paper_result import comparison_sentence
 from graphveil.experiments.papers import FigureInput, choose_cells, find_paper, read_paper
 from graphveil.experiments.result import Result
@@ -16,7 +16,7 @@ from graphveil.experiments.study import MOST_ENTRIES, QUICK_EPOCHS, QUICK_STEPS
 from graphveil.experiments.study_result import CellResult, StudyResult, printed_row
 from graphveil.graphs.datasets import DATASETS
 from graphveil.statistics import Summary, bootstrap
-from tests.experiments.known import paper_of, papers, result_of, unit_of
+from tests.experiments.known import axis, choices, paper_of, papers, result_of, unit_of
 from tests.refusals import check_refused
 
 # Of 48, 50 and 52: the ends of the interval are the 25th lowest and highest of 1000 means, which have 7 possible values.
@@ -90,14 +90,11 @@ LONGEST = Measure("longest", SECONDS, lambda result: Reading())
 """
 
 
-def test_a_table_may_name_a_measure_of_a_file(tmp_path, written):
-    code = tmp_path / "mine.py"
-    code.write_text(MEASURE)
-    try:
-        (table,) = written(changed(SMALL, ('slow = ["ε = 2"]', f'measure = "{code}:LONGEST"'))).tables
-        assert {one.measure.unit.name for one in table.cells} == {"seconds"}
-    finally:
-        MEASURES.forget(f"{code}:LONGEST")
+@pytest.mark.usefixtures("forget_measures")
+def test_a_table_may_name_a_measure_of_a_file(python_file, written):
+    measure = f'measure = "{python_file(MEASURE)}:LONGEST"'
+    (table,) = written(changed(SMALL, ('slow = ["ε = 2"]', measure))).tables
+    assert {one.measure.unit.name for one in table.cells} == {"seconds"}
 
 
 def test_every_cell_of_every_paper_can_be_run():
@@ -212,16 +209,9 @@ def test_togl_has_its_printed_numbers():
 
 def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone():
     paper = paper_of("togl")
-    printed = {
-        "split": 0.5,
-        "analysis": "sma",
-        "analysis_hops": 3,
-        "rho": 0.5,
-        "pool": "top",
-        "m_from": "total",
-    }
+    printed = {"split": 0.5, "analysis": "sma", "analysis_hops": 3, "rho": 0.5, "pool": "top"}
     printed |= {"learn_from": "second", "columns": "unbiased", "hops": 0, "hidden": 64, "activation": "relu"}
-    printed |= {"dropout": 0.1, "weight_decay": 0.001, "epochs": 300}
+    printed |= {"m_from": "total", "dropout": 0.1, "weight_decay": 0.001, "epochs": 300}
     for name, row, other in (
         ("table15", "TOGL", {}),
         ("table16", "TOGL*", {"hops": 3}),
@@ -335,6 +325,9 @@ def test_what_is_not_here_is_skipped_and_what_is_slow_is_short(monkeypatch, tmp_
     short = cell(here, rows[0], "facebook")
     assert (short.experiment.runs, short.experiment.resolved_settings.epochs) == (1, 100)
     assert short.remark.startswith("one run of at most 100 epochs")
+    # It says so beside its number.
+    (outcome,) = with_scores(replace(table, cells=(short,)), 0.5).outcomes
+    assert outcome.note == short.remark
 
 
 def test_slow_is_what_has_more_than_20_million_answers():
@@ -344,13 +337,6 @@ def test_slow_is_what_has_more_than_20_million_answers():
         entries = (known.users or 0) * (known.features or 0) if known else 0
         many = one.experiment.budgets.mechanism in every and entries > MOST_ENTRIES
         assert one.slow == (one.experiment.resolved_method.can.asks and many), one.labels
-
-
-def test_a_short_run_says_so_beside_its_number():
-    table = only("ppgnn/table3")
-    short = cell(table, "ε = 1, 1B", "facebook").prepare("", everything=False, quick=False)
-    (outcome,) = with_scores(replace(table, cells=(short,)), 0.5).outcomes
-    assert outcome.note == short.remark
 
 
 def test_a_small_paper(written):
@@ -386,10 +372,8 @@ def with_scores(table, *scores):
 )
 def test_ours_stands_in_the_form_of_theirs_beside_its_t_interval(spread, likewise, written):
     title, printed = 'title = "Table I"', 'printed = [50.0, "-"]'
-    text = changed(
-        SMALL, (title, f'{title}\nspread = "{spread}"'), (printed, f'{printed}\nspreads = [2.5, "-"]')
-    )
-    (table,) = written(text).tables
+    spreads = (printed, f'{printed}\nspreads = [2.5, "-"]')
+    (table,) = written(changed(SMALL, (title, f'{title}\nspread = "{spread}"'), spreads)).tables
     assert table.spread == spread
     found = with_scores(table, 0.48, 0.5, 0.52)
     # ± 4.303·2/√3
@@ -607,22 +591,9 @@ at = [4, "three hops"]
 over = [4, "plain"]
 theirs = "about 5"
 """
-SWEEP = """
-title = "over budgets"
-[base]
-data = "town"
-[[axes]]
-field = "epsilon"
-values = [1, 2, 4]
-[[axes]]
-label = "way"
-[[axes.choices]]
-label = "plain"
-set = { method = "base" }
-[[axes.choices]]
-label = "three hops"
-set = { method = "lpgnn", settings.hops = 3 }
-"""
+HOPS = '{ method = "lpgnn", settings.hops = 3 }'
+SWEEP = 'title = "over budgets"\n[base]\ndata = "town"\n' + axis("epsilon", [1, 2, 4])
+SWEEP += choices("way", {"plain": '{ method = "base" }', "three hops": HOPS})
 
 
 @pytest.fixture
@@ -677,7 +648,6 @@ source = "Somebody"
 title = "Fig. 1"
 computed = "expected-error"
 """
-
 
 NO_FIGURES = [
     ('"expected-error"', '"nothing"', "one: no computed figure is named 'nothing'"),

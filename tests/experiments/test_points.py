@@ -4,25 +4,10 @@ import pytest
 
 from graphveil.experiments.papers import PrintedPoint
 from graphveil.experiments.study_result import StudyResult
-from tests.experiments.known import result_of
+from tests.experiments.known import axis, choices, result_of
 
-SWEEP = """
-title = "over budgets"
-[base]
-data = "town"
-runs = 2
-[[axes]]
-field = "epsilon"
-values = [1, 4]
-[[axes]]
-label = "way"
-[[axes.choices]]
-label = "plain"
-set = { method = "base" }
-[[axes.choices]]
-label = "hops"
-set = { method = "lpgnn" }
-"""
+SWEEP = 'title = "over budgets"\n[base]\ndata = "town"\nruns = 2\n' + axis("epsilon", [1, 4])
+SWEEP += choices("way", {"plain": '{ method = "base" }', "hops": '{ method = "lpgnn" }'})
 
 
 @pytest.fixture

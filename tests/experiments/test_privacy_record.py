@@ -28,22 +28,23 @@ def asked(epsilon, number=1):
     return Round(subject="features", round=number, mechanism="piecewise", users=9, epsilon=epsilon)
 
 
-def test_a_link_s_budget_is_told_apart_from_the_total():
+def test_budgets_of_links_norms_and_rounds_are_told_apart():
     said = Privacy(features=cost(1.0), labels=cost(2.0), links=cost(8.0), total=cost(3.0)).sentence
     assert "features at ε = 1 and labels at ε = 2, in all ε = 3" in said
     assert "every link costs ε = 8" in said and "11" not in said
+    # What norms cost is told with who reported them.
+    said = Privacy(features=cost(3.0, norm=1.0), total=cost(3.0)).sentence
+    whose = "1 of it for norms (norms of training and validation users)"
+    assert said.startswith(f"Users reported features at ε = 3, {whose}")
+    # Rounds can be seen.
+    said = Privacy(features=cost(4.0), total=cost(4.0), rounds=[asked(1.0), asked(3.0, 2)]).sentence
+    assert "features at ε = 4 in 2 rounds (1, 3)" in said
 
 
 def test_energies_of_private_links_are_not_drawn():
-    record = SimpleNamespace(
-        method="solitude",
-        data="town",
-        epsilon=1.0,
-        mechanism="multibit",
-        seed=0,
-        experiment=Experiment("solitude", "town"),
-        privacy=SimpleNamespace(links=None),
-    )
+    about = {"method": "solitude", "data": "town", "epsilon": 1.0, "mechanism": "multibit", "seed": 0}
+    privacy = SimpleNamespace(links=None)
+    record = SimpleNamespace(**about, experiment=Experiment("solitude", "town"), privacy=privacy)
     assert experiment_of(record) is not None
     record.privacy.links = cost(4.0)
     assert experiment_of(record) is None
@@ -55,24 +56,12 @@ def test_where_some_were_not_asked_nobody_says_every_user():
     assert "partial" not in everybody.to_dict() and some.to_dict()["partial"]
 
 
-def test_what_norms_cost_is_told_with_who_reported_them():
-    said = Privacy(features=cost(3.0, norm=1.0), total=cost(3.0)).sentence
-    assert said.startswith(
-        "Users reported features at ε = 3, 1 of it for norms (norms of training and validation users)"
-    )
-
-
 def test_a_method_that_reads_raw_features_claims_nothing():
     privacy = Privacy(labels=cost(1.0), raw=["features"], trust="none")
     assert privacy.sentence.startswith("Everybody's raw features were read: this claims no privacy.")
     assert "Besides, users reported labels at ε = 1" in privacy.sentence
     assert "no trust" not in privacy.sentence
     assert privacy.cell == "none: features are read"
-
-
-def test_rounds_can_be_seen():
-    privacy = Privacy(features=cost(4.0), total=cost(4.0), rounds=[asked(1.0), asked(3.0, 2)])
-    assert "features at ε = 4 in 2 rounds (1, 3)" in privacy.sentence
 
 
 def test_a_mechanism_that_does_not_keep_its_claim_is_not_said_to_need_no_trust():
@@ -166,17 +155,13 @@ def test_classes_of_different_users_cost_what_one_of_them_spends_and_are_told_as
     assert privacy.cell == "features ε = 2; local"
 
 
-def test_values_of_some_users_and_classes_of_others_are_alternatives():
+def test_values_of_some_users_and_classes_of_others_are_alternatives_and_of_the_same_add_up():
+    class_of = "the class that a public model gives to the own row"
     privacy = charged(values(2.0, users=(0, 1)), class_plan((2, 3), epsilon=2.0))
-    assert privacy.sentence.startswith(
-        "Users reported features or the class that a public model gives to the own row at ε = 2;"
-    )
-
-
-def test_values_and_classes_of_the_same_users_add_up():
+    assert privacy.sentence.startswith(f"Users reported features or {class_of} at ε = 2;")
     privacy = charged(values(1.0), class_plan((2, 3), epsilon=2.0))
     assert privacy.features.epsilon == privacy.total.epsilon == 3.0
-    assert "features and the class that a public model gives to the own row at ε = 3" in privacy.sentence
+    assert f"features and {class_of} at ε = 3" in privacy.sentence
 
 
 def test_rounds_of_different_users_are_no_rounds_of_anybody():

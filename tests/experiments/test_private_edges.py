@@ -1,7 +1,5 @@
 """Runs in which some links are private and others public: what the server knows, what is asked, and what is kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -6,28 +6,11 @@ from graphveil.errors import InputError
 from graphveil.experiments import Experiment
 from graphveil.experiments.study import find_sweep, missing_graph, shorten
 from graphveil.experiments.study_result import StudyResult
+from tests.experiments.known import axis, choices
 
-SLOW = """
-title = "slow"
-[base]
-method = "base"
-runs = 2
-[[axes]]
-field = "epsilon"
-values = [1, 2, 4]
-[[axes]]
-label = "by"
-[[axes.choices]]
-label = "1B"
-set = { mechanism = "onebit" }
-slow = ["town"]
-[[axes.choices]]
-label = "MB"
-set = { mechanism = "multibit" }
-[[axes]]
-field = "data"
-values = ["lastfm", "town"]
-"""
+ONE_BIT = '{ mechanism = "onebit" }\nslow = ["town"]'
+SLOW = 'title = "slow"\n[base]\nmethod = "base"\nruns = 2\n' + axis("epsilon", [1, 2, 4])
+SLOW += choices("by", {"1B": ONE_BIT, "MB": '{ mechanism = "multibit" }'}) + axis("data", ["lastfm", "town"])
 
 
 @pytest.fixture

@@ -31,7 +31,6 @@ SEVERAL = [
     kept(4, "lpgnn", epsilon=4.0, gain=-0.2, mean=0.6, time=None, mechanism="onebit", task="link"),
 ]
 
-
 SELECTED = [
     ({}, [1, 2, 3, 4]),
     ({"method": ("lpgnn",)}, [2, 4]),

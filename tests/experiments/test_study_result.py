@@ -1,7 +1,5 @@
 """Results of studies: kinds of one's own, and panels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -14,7 +14,7 @@ from graphveil.experiments.runner import RunOptions, run_study, unit_count
 from graphveil.experiments.study import FOLDER, MOST_ENTRIES
 from graphveil.experiments.study_result import StudyResult
 from graphveil.graphs.datasets import DATASETS
-from tests.experiments.known import sweep_of
+from tests.experiments.known import axis, choices, sweep_of
 from tests.refusals import check_refused
 
 SMALL = """
@@ -31,15 +31,7 @@ data.telling = 4
 data.labelled = 0.2
 data.validated = 0.2
 """
-AXES = """
-[[axes]]
-field = "epsilon"
-values = [1, 4]
-[[axes]]
-field = "settings.lr"
-values = [0.01, 0.1]
-label = "rate"
-"""
+AXES = axis("epsilon", [1, 4]) + axis("settings.lr", [0.01, 0.1], 'label = "rate"\n')
 
 # One run without a control, where what is run does not matter.
 ONCE = SMALL.replace("runs = 2", "runs = 1")
@@ -156,26 +148,19 @@ def test_togl_s_budgets_have_six_mechanisms_on_six_graphs():
 
 
 def test_togl_as_printed_is_trained_within_what_its_appendix_searches():
-    failed = []
-    for name in packaged(FOLDER):
-        for spec in specs_of(name) if name.startswith("togl-") and name != "togl-pool" else ():
-            settings = spec.resolved_settings
-            searched = settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
-            if not searched or (settings.activation, settings.epochs) != ("relu", 300):
-                failed.append((name, spec.data, settings))
-    assert not failed, "\n".join(map(str, failed))
+    names = [name for name in packaged(FOLDER) if name.startswith("togl-") and name != "togl-pool"]
+    for settings in (spec.resolved_settings for name in names for spec in specs_of(name)):
+        assert settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
+        assert (settings.activation, settings.epochs) == ("relu", 300)
 
 
 def test_slow_is_what_has_more_than_20_million_answers():
-    failed = []
+    every = ("onebit", "laplace", "gaussian", "analytic-gaussian")
     for name, cell in [(each, cell) for each in packaged(FOLDER) for cell in sweep_of(each).cells]:
         known = DATASETS.get(cell.experiment.data)
         entries = (known.users or 0) * (known.features or 0) if known else 0
-        every = cell.experiment.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
-        many = cell.experiment.resolved_method.can.asks and every and entries > MOST_ENTRIES
-        if cell.slow != many:
-            failed.append((name, cell.place, cell.slow))
-    assert not failed, "\n".join(map(str, failed))
+        many = cell.experiment.budgets.mechanism in every and entries > MOST_ENTRIES
+        assert cell.slow == (cell.experiment.resolved_method.can.asks and many), (name, cell.place)
 
 
 def test_choices_compare_methods_that_have_other_settings():
@@ -240,19 +225,8 @@ def test_means_have_the_spread_that_the_document_draws():
     assert {name: sweep_of(name).spread for name in BOOTSTRAPPED} == dict.fromkeys(BOOTSTRAPPED, "bootstrap")
 
 
-CHOICES = """
-[[axes]]
-field = "epsilon"
-values = [1, 4]
-[[axes]]
-label = "way"
-[[axes.choices]]
-label = "plain"
-set = { method = "base" }
-[[axes.choices]]
-label = "three hops"
-set = { method = "lpgnn", settings.hops = 3 }
-"""
+HOPS = '{ method = "lpgnn", settings.hops = 3 }'
+CHOICES = axis("epsilon", [1, 4]) + choices("way", {"plain": '{ method = "base" }', "three hops": HOPS})
 
 
 def test_an_axis_of_choices_sets_several_fields(sweep, tmp_path):
@@ -360,7 +334,7 @@ BAD_FILES = [
     (SMALL + AXES + AXES, "needs one to three axes, got 4"),
     (SMALL.replace('data = "town"', "") + AXES, "needs data"),
     (SMALL + AXES.replace("settings.lr", "gamma"), "gamma is for users who choose a privacy level"),
-    (SMALL + AXES + '[[axes]]\nfield = "epsilon"\nvalues = [2]\n', "two axes of epsilon"),
+    (SMALL + AXES + axis("epsilon", [2]), "two axes of epsilon"),
     ("also = [1]\n" + SMALL + AXES, "also must be a list of names"),
     ('spread = "range"\n' + SMALL + AXES, "spread must be one of bootstrap, sd, got 'range'"),
 ]
@@ -401,12 +375,7 @@ def test_what_is_measured_besides_has_a_table_of_its_own(sweep):
     assert some[0] == "0.5" and float(some[1]) > 0
 
 
-THIRD = """
-[[axes]]
-field = "mechanism"
-values = ["multibit", "piecewise"]
-label = "by"
-"""
+THIRD = axis("mechanism", ["multibit", "piecewise"], 'label = "by"\n')
 
 
 def test_a_third_axis_gives_panels_each_with_the_results_of_its_own_cells(sweep, tmp_path):
@@ -426,33 +395,11 @@ def test_a_third_axis_gives_panels_each_with_the_results_of_its_own_cells(sweep,
     assert "by = multibit" in drawn and "by = piecewise" in drawn
 
 
-FLAT = """
-[[axes]]
-field = "epsilon"
-values = [1, 4]
-[[axes]]
-label = "method"
-[[axes.choices]]
-label = "base"
-set = { method = "base" }
-slow = ["town"]
-[[axes.choices]]
-label = "raw"
-set = { method = "nonprivate", epsilon = "none" }
-"""
-GRAPHS = """
-[[axes]]
-label = "graph"
-[[axes.choices]]
-label = "a town"
-set = { data = "town" }
-[[axes.choices]]
-label = "cora"
-set = { data = "cora" }
-[[axes.choices]]
-label = "lastfm"
-set = { data = "lastfm" }
-"""
+BASE = '{ method = "base" }\nslow = ["town"]'
+RAW = '{ method = "nonprivate", epsilon = "none" }'
+FLAT = axis("epsilon", [1, 4]) + choices("method", {"base": BASE, "raw": RAW})
+NAMES = {"a town": "town", "cora": "cora", "lastfm": "lastfm"}
+GRAPHS = choices("graph", {label: f'{{ data = "{name}" }}' for label, name in NAMES.items()})
 
 
 def test_a_line_that_has_no_such_field_as_x_is_flat_and_computed_once(sweep, tmp_path, counted):
@@ -524,7 +471,7 @@ def test_means_stand_with_the_document_s_spread_too(sweep, tmp_path):
 
 
 def test_more_than_three_panels_stand_in_rows(sweep, tmp_path):
-    third = '[[axes]]\nfield = "settings.hidden"\nvalues = [2, 3, 4, 5]\n'
+    third = axis("settings.hidden", [2, 3, 4, 5])
     ran(sweep(ALONE + AXES + third), tmp_path).chart.write(tmp_path / "rows.svg")
     drawn = (tmp_path / "rows.svg").read_text()
     assert all(f"hidden = {size}" in drawn for size in (2, 3, 4, 5))

@@ -145,22 +145,17 @@ def test_any_version_is_reused_and_it_is_said_how_many_of_which(store, monkeypat
     assert said.endswith("source eeeeeeeeeeee).")
 
 
-def test_this_version_s_unit_goes_before_another_s(store, monkeypatch):
-    store.add_unit(SPEC, unit(score=0.5))
-    run_by(monkeypatch, "f" * 64)
-    store.add_unit(SPEC, unit(score=0.6))
-    monkeypatch.undo()
-    found = again(store, any_version=True)
-    assert found.find_units(SPEC, ["method"]) == [unit(score=0.5)]
-    assert found.sentences() == []
-
-
-def test_of_other_versions_the_latest_counts(store, monkeypatch):
+def test_this_version_s_unit_goes_before_another_s_of_which_the_latest_counts(store, monkeypatch):
+    store.add_unit(SPEC, unit(score=0.4))
     for source, score in (("a", 0.5), ("c", 0.6), ("b", 0.7)):
         run_by(monkeypatch, source)
         store.add_unit(SPEC, unit(score=score))
     run_by(monkeypatch, "d")
     assert again(store, any_version=True).find_units(SPEC, ["method"]) == [unit(score=0.7)]
+    monkeypatch.undo()
+    found = again(store, any_version=True)
+    assert found.find_units(SPEC, ["method"]) == [unit(score=0.4)]
+    assert found.sentences() == []
 
 
 def fields(**change):
@@ -199,14 +194,6 @@ def test_a_damaged_unit_is_told_once_and_skipped(two, text):
     assert looking.sentences() == ["1 kept record cannot be read and was skipped."]
 
 
-def test_a_damaged_unit_is_replaced_by_the_next_one(store):
-    store.add_unit(SPEC, unit())
-    changed(store, "UPDATE units SET unit = '{'")
-    store.add_unit(SPEC, unit())
-    assert again(store).find_units(SPEC, ["method"]) == [unit()]
-    assert again(store).sentences() == []
-
-
 def test_where_this_version_s_is_damaged_another_s_is_reused_if_it_may_be(store, monkeypatch):
     store.add_unit(SPEC, unit(score=0.5))
     run_by(monkeypatch, "f" * 64)
@@ -225,7 +212,7 @@ def test_a_unit_that_was_kept_before_there_was_anything_besides_is_read(store):
     assert store.find_units(SPEC, ["method"]) == [unit()]
 
 
-def test_a_fresh_store_finds_only_what_it_has_added(store):
+def test_a_fresh_store_finds_only_what_it_has_added_and_a_damaged_unit_is_replaced(store):
     store.add_unit(SPEC, unit())
     changed(store, "UPDATE units SET unit = '{'")
     fresh = again(store, fresh=True)
@@ -233,6 +220,9 @@ def test_a_fresh_store_finds_only_what_it_has_added(store):
     assert fresh.sentences() == []
     fresh.add_unit(SPEC, unit(run=1))
     assert fresh.find_units(SPEC, ["method"]) == [unit(run=1)]
+    store.add_unit(SPEC, unit())
+    assert again(store).find_units(SPEC, ["method"]) == [unit(), unit(run=1)]
+    assert again(store).sentences() == []
 
 
 def test_nothing_is_computed_that_could_not_be_kept_and_the_tolerant_stop_too(store, monkeypatch):

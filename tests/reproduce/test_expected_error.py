@@ -1,7 +1,5 @@
 """Fig. 10 of HeteroRR: its lines, and the sentences that follow from its numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from graphveil.experiments.papers import FigureInput

@@ -1,7 +1,5 @@
 """Fig. 11 of HeteroRR: what is published, which lines there are, and what is left out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

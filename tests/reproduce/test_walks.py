@@ -1,7 +1,5 @@
 """Random walks of two graphs: how far they are apart, by hand and by dense powers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
