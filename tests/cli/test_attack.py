@@ -22,9 +22,7 @@ def test_levels_as_printed_are_broken_with_status_1(call):
         "Error: level inference on ppm-printed, town: 100.0% of guesses are right, above the 33.2% that ε = 0.4 allows: the "
         "promise is broken (where it is kept, less than one in a million of campaigns come out like this)\n"
     )
-
-
-def test_levels_that_are_sealed_hold(call):
+    # Levels that are sealed hold.
     out = call("attack level", TOWN, "--epsilon 0.5").out
     assert "not above the 87.8% that ε = 3.0" in out
     assert "The bound is about the level of one user" in out

@@ -57,6 +57,9 @@ def test_settings_of_a_file_are_used(tmp_path, call):
     (tmp_path / "my.toml").write_text("hidden = 5\n")
     call(EMBED, "--settings my.toml")
     assert gv.read_embedding(tmp_path / "town.npz").shape == (200, 5)
+    # So is what was learned of several labels.
+    call(EMBED.replace("--data town", "--data town-labels"))
+    assert gv.read_embedding(tmp_path / "town.npz").shape == (200, 16)
 
 
 MISTAKES = [
@@ -83,8 +86,3 @@ def test_a_file_that_needs_pyarrow_is_refused_without_it(monkeypatch, call):
     command = importlib.import_module("graphveil.cli.one_run")
     monkeypatch.setattr(command, "embed_experiment", lambda *_, **__: pytest.fail("computed first"))
     assert "needs pyarrow" in call(PLAIN, "--out town.parquet", ends=2).err
-
-
-def test_what_was_learned_of_several_labels_is_written_too(tmp_path, call):
-    call(EMBED.replace("--data town", "--data town-labels"))
-    assert gv.read_embedding(tmp_path / "town.npz").shape == (200, 16)

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
 from graphveil.experiments.store import RESULTS, select
 from tests.cli.support import town
@@ -58,19 +57,14 @@ def test_finished_runs_are_kept_and_resumed(call, monkeypatch, own_cache):
     assert "Reused 3 finished runs; --fresh computes anew." in printed.err
 
 
-def test_fresh_runs_are_computed_anew(call, monkeypatch):
-    call(ONCE)
-    monkeypatch.setattr(
-        "graphveil.experiments.runner.compute_unit", lambda *_: (_ for _ in ()).throw(InputError("ran"))
-    )
-    assert "Error: ran" in call(ONCE, "--fresh", ends=2).err
-
-
-def test_more_runs_go_on_from_those_that_are_there(call):
+def test_more_runs_go_on_from_those_that_are_there_and_fresh_ones_are_computed_anew(call, counted):
     (first,) = call(ONCE).json["runs"]
     printed = call(ONCE, "--runs 2")
     assert printed.json["runs"][0] == first
     assert "Reused 1 finished run;" in printed.err
+    counted["units"].clear()
+    call(ONCE, "--fresh")
+    assert counted["units"] == [("method", 0)]
 
 
 @pytest.fixture

@@ -154,15 +154,13 @@ def test_what_is_said_to_be_spent_is_what_the_ledger_says(name, options):
     assert f"Reports are simulated with seed {spec.seed}" in found.statement
 
 
-def test_private_links_and_labels_are_neither_counted_nor_said_to_be_public():
+def test_private_links_and_labels_and_raw_features_are_said_to_be_what_they_are():
     found = embed_experiment(experiment_of("solitude", link_epsilon=6.0))
     assert found.edges is None
     assert "every link costs ε = 6" in found.statement and "rest on known labels" in found.statement
     found = embed_experiment(experiment_of("lpgnn", label_epsilon=1.0))
     assert "labels at ε = 1" in found.statement and "known labels" not in found.statement
-
-
-def test_raw_features_claim_no_privacy():
+    # Raw features claim no privacy.
     found = embed_experiment(experiment_of("nonprivate"))
     assert found.statement.endswith("raw features were read: this claims no privacy.")
     assert (found.privacy.total, found.epsilon, found.mechanism) == (None, None, None)
@@ -170,15 +168,13 @@ def test_raw_features_claim_no_privacy():
     assert "claims no privacy" in labels and "Besides, users reported labels at ε = 1" in labels
 
 
-def test_a_method_that_needs_no_labels_embeds_a_graph_without_any(means):
-    graph, users = unlabelled()
-    found = gv.embed("means", graph, users, epsilon=1.0)
+def test_a_method_that_needs_no_labels_embeds_a_graph_without_any_and_what_cannot_be_is_refused(
+    means, monkeypatch
+):
+    found = gv.embed("means", *unlabelled(), epsilon=1.0)
     assert found.shape == (40, 8) and found.data == "unlabelled"
     assert found.privacy.features == Cost(epsilon=1.0)
     assert "rest on links besides" in found.statement
-
-
-def test_what_a_method_cannot_embed_is_refused(means, monkeypatch):
     with pytest.raises(InputError, match="base needs train users with a label"):
         gv.embed("base", *unlabelled(), epsilon=1.0)
     # Nobody can be asked for more than was declared.

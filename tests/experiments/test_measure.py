@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.measures import (
-    MEASURES,
-    Measure,
-    Reading,
-    find_measure,
-)
+from graphveil.experiments.measures import MEASURES, Measure, Reading, find_measure
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import RunOptions, run_experiment, run_study
 from graphveil.experiments.study import Cell, Study

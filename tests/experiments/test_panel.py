@@ -173,7 +173,7 @@ def test_only_runs_with_volunteers_have_a_part_without_asking(tmp_path):
     assert parts_of(Experiment.of(METHOD, str(tmp_path / "none.npz"), epsilon=4.0)) == three
 
 
-def test_a_result_with_volunteers_is_kept_and_read_back(tmp_path):
+def test_a_result_with_volunteers_is_kept_and_read_back_and_an_embedding_tells_of_them(tmp_path):
     file = tmp_path / "results.sqlite"
     spec = experiment_of(runs=2)
     result = run_experiment(spec, RunOptions(file=file, fresh=True))
@@ -184,23 +184,20 @@ def test_a_result_with_volunteers_is_kept_and_read_back(tmp_path):
     ResultStore(file).add(result)
     (record,) = ResultStore(file).results()
     assert record.experiment.volunteers.panel == 20
-    assert record.privacy.panel.users == 20 and record.privacy.volunteers == 20
+    assert record.privacy.panel.users == record.privacy.volunteers == 20
     assert record.unasked.mean == fields["unasked"]["mean"]
     assert record.gain_over_unasked.mean == gain["mean"]
     again = run_experiment(spec, RunOptions(file=file))
     assert again.scores("unasked") == result.scores("unasked")
+    embedding = gv.embed(METHOD, "town", epsilon=4.0, panel=20, data_options=SMALL)
+    assert embedding.statement.startswith("20 volunteers gave their raw features; everybody else reported")
+    assert embedding.privacy.panel == PanelGiven(users=20)
 
 
 def test_another_number_of_volunteers_is_another_unit_but_not_for_structure():
     some, others = experiment_of(), experiment_of(panel=21)
     assert all(some.key(part, 0) != others.key(part, 0) for part in ("method", "control", "unasked"))
     assert some.key("structure", 0) == others.key("structure", 0)
-
-
-def test_an_embedding_tells_of_volunteers():
-    embedding = gv.embed(METHOD, "town", epsilon=4.0, panel=20, data_options=SMALL)
-    assert embedding.statement.startswith("20 volunteers gave their raw features; everybody else reported")
-    assert embedding.privacy.panel == PanelGiven(users=20)
 
 
 def test_a_changed_panel_of_a_file_is_another_input(tmp_path):

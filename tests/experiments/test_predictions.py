@@ -83,11 +83,6 @@ def test_several_labels_are_predicted_each_by_itself():
         _ = found.probability
 
 
-def test_who_is_in_no_part_is_told():
-    graph = path_graph(np.array([0, 1, 1, 0, -1]), 1)
-    assert parts_of_split(graph).tolist() == ["train", "train", "validation", "test", "none"]
-
-
 def test_ids_stand_beside_numbers():
     random = np.random.default_rng(0)
     names = [f"u{number}" for number in range(60)]
@@ -95,6 +90,9 @@ def test_ids_stand_beside_numbers():
     graph, users = gv.from_arrays(edges, rows, labels, range=(0, 1), ids=names)
     found = gv.predict("base", graph, users, epsilon=1.0, settings={"epochs": 2})
     columns = found.columns()
+    # Who is in no part is told.
+    graph = path_graph(np.array([0, 1, 1, 0, -1]), 1)
+    assert parts_of_split(graph).tolist() == ["train", "train", "validation", "test", "none"]
     assert list(columns)[:5] == ["user", "id", "part", "class", "probability"]
     assert columns["id"].tolist() == names
 

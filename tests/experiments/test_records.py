@@ -128,12 +128,9 @@ def test_an_interrupted_result_counts_only_where_no_other_is_there(store):
     found = kept(store, result(score=0.5), result(score=0.6, interrupted=True), result(2.0, interrupted=True))
     assert [(record.runs[0], record.interrupted) for record in found] == [(0.5, False), (0.5, True)]
     assert kept(store, result(2.0))[1].interrupted is False
-
-
-def test_without_a_spec_only_equal_results_are_one():
+    # Without a spec only equal results are one.
     fields = result().to_dict()
-    other = {**fields, "runs": [0.1, 0.2]}
-    read = [Result.model_validate(each) for each in (fields, fields, other)]
+    read = [Result.model_validate(each) for each in (fields, fields, {**fields, "runs": [0.1, 0.2]})]
     assert len(latest(read)) == 2
 
 

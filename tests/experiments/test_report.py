@@ -172,17 +172,13 @@ def test_a_budget_that_cannot_be_asked_is_named_and_the_others_are_shown(monkeyp
     assert "laplace reports every value" in text
 
 
-def test_without_energy_nothing_is_loaded(monkeypatch):
+def test_without_energy_nothing_is_loaded_and_names_are_shown_as_they_are(monkeypatch):
     monkeypatch.setattr(smoothing, "load", lambda *_, **__: pytest.fail("loaded"))
     text, _ = text_of(report_html([record()], energy=False))
     assert "energy" not in text
-
-
-def test_names_are_shown_as_they_are():
     results = [record(epsilon, method="<b>$x$</b>", spec=None, data="$a_$.npz") for epsilon in (1.0, 2.0)]
     html = report_html(results, energy=False)
-    assert "<b>" not in html
-    assert "&lt;b&gt;$x$" in html
+    assert "<b>" not in html and "&lt;b&gt;$x$" in html
 
 
 def test_the_energy_is_that_of_the_reports_of_a_run():
