@@ -14,7 +14,6 @@ from graphveil.cli import status
 from graphveil.mechanisms import names
 from graphveil.privacy.plan import Plan
 from tests import interrupting
-from tests.cli.support import not_refused
 from tests.fixtures import started
 
 # The command has the name of its module and hides it.
@@ -41,17 +40,9 @@ def instant(monkeypatch):
     return asked
 
 
-CLASS_PLAN = Plan(
-    mechanism="krr",
-    of="class",
-    epsilon=2.0,
-    classes=2,
-    dims=3,
-    range=(0, 1),
-    users=(3, 0),
-    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
-    lists=[[2, 0], [1, 2]],
-)
+MODEL = {"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]}
+ASKED = {"of": "class", "classes": 2, "dims": 3, "range": (0, 1), "users": (3, 0), "lists": [[2, 0], [1, 2]]}
+CLASS_PLAN = Plan(mechanism="krr", epsilon=2.0, model=MODEL, **ASKED)
 
 
 def audited_once(audit):
@@ -73,96 +64,72 @@ def audits(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audited")
     (folder / "mine.py").write_text(GOOD)
     (folder / "plan.json").write_text(CLASS_PLAN.to_json())
-    subjects = {
-        "multibit": ["multibit"],
-        "mine": [f"{folder / 'mine.py'}:build"],
-        "plan": ["--plan", str(folder / "plan.json")],
-    }
+    mine, plan = f"{folder / 'mine.py'}:build", f"--plan {folder / 'plan.json'}"
     said = {}
-    for name, subject in subjects.items():
+    for name, subject in (("multibit", "multibit"), ("mine", mine), ("plan", plan)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(COMMAND, "audit_mechanism", audited_once(COMMAND.audit_mechanism))
-            for form in ("json", "words"):
+            for form, more in (("json", "--json"), ("words", "")):
                 out, err = io.StringIO(), io.StringIO()
-                more = ["--json"] if form == "json" else []
                 with redirect_stdout(out), redirect_stderr(err):
-                    ended = status(["audit", *subject, "--quick", "--seed", "1", *more])
-                said[name, form] = ended, out.getvalue(), err.getvalue()
+                    assert status(f"audit {subject} --quick --seed 1 {more}".split()) == 0
+                said[name, form] = out.getvalue(), err.getvalue()
     return said
 
 
 def test_a_claim_that_holds_exits_with_0_and_says_so(audits):
-    ended, out, _ = audits["multibit", "words"]
-    assert ended == 0
+    out, _ = audits["multibit", "words"]
     assert "The claim of multibit holds." in out
     assert "0.99999999999909" in out
 
 
 def test_json_is_one_object_and_nothing_else(audits):
-    ended, out, err = audits["multibit", "json"]
-    assert ended == 0
+    out, err = audits["multibit", "json"]
     assert json.loads(out)["holds"] is True
     assert len(out.splitlines()) == 1
     assert "multibit: exact epsilon of the tables" in err
+    assert json.loads(audits["mine", "json"][0])["name"] == "mine"
 
 
-def test_a_mechanism_in_a_file_is_audited(audits):
-    ended, out, _ = audits["mine", "json"]
-    assert ended == 0
-    assert json.loads(out)["name"] == "mine"
-
-
-def test_settings_reach_the_audit(instant):
-    assert status(["audit", "multibit", "--epsilon", "2.5", "--dims", "30", "--sampled", "4", "--full"]) == 0
+def test_settings_reach_the_audit(instant, call):
+    call("audit multibit --epsilon 2.5 --dims 30 --sampled 4 --full")
     (subject, settings), *_ = instant
     assert subject == "multibit"
-    assert (settings["epsilon"], settings["dims"], settings["sampled"], settings["quick"]) == (
-        2.5,
-        30,
-        4,
-        False,
-    )
-    assert settings["random_bits"] is None
+    asked = {"epsilon": 2.5, "dims": 30, "sampled": 4, "quick": False, "random_bits": None}
+    assert {name: settings[name] for name in asked} == asked
 
 
-def test_one_mechanism_is_audited_in_full_and_all_of_them_quickly(instant, capsys):
-    assert status(["audit", "krr"]) == 0
-    assert status(["audit", "--all"]) == 0
+def test_one_mechanism_is_audited_in_full_and_all_of_them_quickly(instant, call):
+    call("audit krr")
+    call("audit --all")
     assert [settings["quick"] for _, settings in instant] == [False] + [True] * len(names())
 
 
-def test_all_is_a_table_with_a_row_for_each(instant, capsys):
-    assert status(["audit", "--all"]) == 0
-    out = capsys.readouterr().out
+def test_all_is_a_table_with_a_row_for_each_or_a_list(instant, call):
+    out = call("audit --all").out
     assert all(name in out for name in names())
+    assert [found["name"] for found in call("audit --all --json").json] == names()
 
 
-def test_all_as_json_is_a_list(instant, capsys):
-    assert status(["audit", "--all", "--json"]) == 0
-    assert [found["name"] for found in json.loads(capsys.readouterr().out)] == names()
-
-
-def test_all_fails_if_one_does_not_hold(monkeypatch, capsys):
+def test_all_fails_if_one_does_not_hold(monkeypatch, call):
     def audit(subject, **settings):
         leaks = ["it tells everything"] if subject == "krr" else []
         return Audit(subject, StatedPrivacy(1.0), StatedPrivacy(0.99), [], leaks)
 
     monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
-    assert status(["audit", "--all"]) == 1
-    assert "krr: it tells everything" in capsys.readouterr().out
+    assert "krr: it tells everything" in call("audit --all", ends=1).out
 
 
-def test_an_audit_that_ran_out_of_time_exits_with_1_and_does_not_say_that_it_holds(monkeypatch, capsys):
+def test_an_audit_that_ran_out_of_time_exits_with_1_and_does_not_say_that_it_holds(monkeypatch, call):
     late = Step("many users in one call", "its time was over before its end", unfinished=True)
     found = Audit("krr", StatedPrivacy(1.0), StatedPrivacy(0.99), [], [], [late], covers="7 classes")
     monkeypatch.setattr(COMMAND, "audit_mechanism", lambda *_, **__: found)
-    assert status(["audit", "krr"]) == 1
-    out = capsys.readouterr().out
+    out = call("audit krr", ends=1).out
     assert "is not known: the audit ran out of time" in out and "holds." not in out
     assert "Sizes covered\n  • 7 classes" in out
 
 
-def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsys):
+def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, call):
     def audit(subject, **settings):
         if subject == "gaussian":
             return refusing(subject, **settings)
@@ -171,91 +138,72 @@ def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsy
     refusing = COMMAND.audit_mechanism
     monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
     monkeypatch.setattr(COMMAND, "names", lambda: ["krr", "gaussian"])
-    assert status(["audit", "--all", "--epsilon", "20", "--json", "--seed", "1"]) == 0
-    printed = capsys.readouterr()
+    printed = call("audit --all --epsilon 20 --json --seed 1")
     assert [found["name"] for found in json.loads(printed.out)] == ["krr"]
     assert "not audited, gaussian: epsilon must be at most 1" in printed.err
 
 
 MISTAKES = [
-    ([], "name one mechanism, PATH.py:NAME, --plan FILE, or --all"),
-    (["krr", "--plan", "x.json"], "x.json cannot be read"),
-    (["krr", "--collection", "c"], "--collection keeps the full audit of a plan"),
-    (["krr", "--minutes", "0"], "minutes must be a positive finite number, got 0"),
-    (["--plan", "nowhere.json"], "nowhere.json cannot be read"),
-    (["krr", "--all"], "leave out --all or 'krr'"),
-    (["nope"], "no mechanism is named 'nope': choose one of onebit"),
-    (["krr", "--epsilon", "0"], "epsilon must be a positive finite number, got 0"),
-    (["krr", "--epsilon", "nan"], "epsilon must be a positive finite number, got nan"),
-    (["krr", "--epsilon", "much"], "Invalid value for '--epsilon'"),
-    (["krr", "--dims", "5", "--sampled", "2"], "krr has no setting 'sampled'"),
-    (["multibit", "--sampled", "2"], "sampled needs dims"),
-    (["multibit", "--dims", "3", "--sampled", "4"], "sampled must be an integer from 1 to 3"),
-    (["multibit", "--dims", "0"], "dims must be an integer of at least 1"),
-    (["multibit", "--seed", "-1"], "seed"),
-    (["multibit", "--wrong"], "No such option: --wrong"),
-    (["nowhere.py:build"], "there is no file 'nowhere.py'"),
-    (["nowhere.py"], "PATH.py:NAME"),
+    ("", "name one mechanism, PATH.py:NAME, --plan FILE, or --all"),
+    ("krr --plan x.json", "x.json cannot be read"),
+    ("krr --collection c", "--collection keeps the full audit of a plan"),
+    ("krr --minutes 0", "minutes must be a positive finite number, got 0"),
+    ("--plan nowhere.json", "nowhere.json cannot be read"),
+    ("krr --all", "leave out --all or 'krr'"),
+    ("nope", "no mechanism is named 'nope': choose one of onebit"),
+    ("krr --epsilon 0", "epsilon must be a positive finite number, got 0"),
+    ("krr --epsilon nan", "epsilon must be a positive finite number, got nan"),
+    ("krr --epsilon much", "Invalid value for '--epsilon'"),
+    ("krr --dims 5 --sampled 2", "krr has no setting 'sampled'"),
+    ("multibit --sampled 2", "sampled needs dims"),
+    ("multibit --dims 3 --sampled 4", "sampled must be an integer from 1 to 3"),
+    ("multibit --dims 0", "dims must be an integer of at least 1"),
+    ("multibit --seed -1", "seed"),
+    ("multibit --wrong", "No such option: --wrong"),
+    ("nowhere.py:build", "there is no file 'nowhere.py'"),
+    ("nowhere.py", "PATH.py:NAME"),
 ]
 
 
-def test_a_mistake_is_one_line_and_exit_status_2(capsys):
-    assert not_refused([(["audit", *words], said) for words, said in MISTAKES], capsys, printed=False) == []
-
-
-def test_a_plan_is_audited(audits):
-    ended, out, _ = audits["plan", "json"]
-    found = json.loads(out)
-    assert ended == 0
-    assert (found["name"], found["claimed"]["epsilon"], found["finite"]) == ("krr", 2.0, True)
-    assert found["not_covered"]
+def test_a_mistake_is_one_line_and_exit_status_2(refuses):
+    refuses(MISTAKES, "audit", printed=False)
 
 
 def test_a_plan_that_asks_for_a_class_is_audited(audits):
-    ended, printed, _ = audits["plan", "words"]
-    assert ended == 0
+    found = json.loads(audits["plan", "json"][0])
+    assert (found["name"], found["claimed"]["epsilon"], found["finite"]) == ("krr", 2.0, True)
+    assert found["not_covered"]
+    printed, _ = audits["plan", "words"]
     assert "✓ the class that a public model gives" in printed
     assert "The claim of krr holds." in printed
 
 
-def test_a_plan_that_cannot_be_served_is_one_line(tmp_path, capsys):
-    path = tmp_path / "plan.json"
-    path.write_text('{"mechanism": "krr", "epsilon": -1, "classes": 3}')
-    assert status(["audit", "--plan", str(path)]) == 2
-    assert "the plan cannot be served" in capsys.readouterr().err
-
-
-def test_what_is_not_covered_comes_last_for_the_packages_own(audits):
-    protects, _, covered = audits["multibit", "words"][1].partition("Not covered")
+def test_what_is_not_covered_comes_last_for_the_packages_own_and_first_for_code_from_outside(audits):
+    protects, _, covered = audits["multibit", "words"][0].partition("Not covered")
     assert "It protects" in protects and "The claim of multibit holds. Its tables are proved" in covered
-
-
-def test_what_is_not_covered_comes_first_for_code_from_outside(audits):
-    first, second, *_, last = audits["mine", "words"][1].splitlines()
+    first, second, *_, last = audits["mine", "words"][0].splitlines()
     assert first == "Not covered" and "evidence and not proof" in second
     assert last == "No fault was found in mine. That is evidence that its claim holds, not proof."
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "words"),
-    [
-        ("def build(:", "build", "cannot be imported: SyntaxError"),
-        (GOOD, "nope", "has no 'nope': it has build"),
-        ("def build(epsilon):\n    return 3", "build", "must build a Mechanism, it returns int"),
-    ],
-)
-def test_a_mistake_in_a_file_is_one_line_and_exit_status_2(tmp_path, text, name, words, capsys):
-    path = tmp_path / "mine.py"
-    path.write_text(text)
-    assert status(["audit", f"{path}:{name}"]) == 2
-    err = capsys.readouterr().err
-    assert words in err
-    assert len(err.splitlines()) == 1
+FILES = [
+    ("def build(:", "build", "cannot be imported: SyntaxError"),
+    (GOOD, "nope", "has no 'nope': it has build"),
+    ("def build(epsilon):\n    return 3", "build", "must build a Mechanism, it returns int"),
+]
+
+
+def test_a_mistake_in_a_file_is_one_line_and_exit_status_2(tmp_path, refuses):
+    for place, (text, name, words) in enumerate(FILES):
+        path = tmp_path / f"mine{place}.py"
+        path.write_text(text)
+        refuses([(f"audit {path}:{name}", words)])
+    (tmp_path / "plan.json").write_text('{"mechanism": "krr", "epsilon": -1, "classes": 3}')
+    refuses([(f"audit --plan {tmp_path / 'plan.json'}", "the plan cannot be served")])
 
 
 def test_an_interrupt_exits_with_130_and_no_traceback():
-    words = ["audit", "privunit"]
-    with started(interrupting.COMMAND, *words, stdin=None, stderr=subprocess.PIPE) as process:
+    with started(interrupting.COMMAND, "audit", "privunit", stdin=None, stderr=subprocess.PIPE) as process:
         line = process.stderr.readline()
         assert line.startswith("privunit: ")
         time.sleep(0.5)

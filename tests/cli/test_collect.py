@@ -1,44 +1,27 @@
 """The commands of a collection, from its first invitation on."""
 
 import csv
-import json
 
 import pytest
 from pyarrow import parquet
 
-from graphveil.cli import status
 from graphveil.collect.schema import ROSTER
 from graphveil.collect.storage import open_collection
 from graphveil.privacy.invitation import Invitation
 from graphveil.scale import open_shards
-from tests.cli.support import not_refused, without_example
 from tests.collect.small import PLAN, arrived, enrolled, later
-
-COMMANDS = [
-    "init",
-    "invite",
-    "serve",
-    "status",
-    "close",
-    "export",
-    "forget",
-    "learn",
-    "rotate",
-    "operator",
-    "demo",
-]
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, call):
     """A collection of six people, made by the command."""
     monkeypatch.chdir(tmp_path)
     names = "abcdef"
     links = [f"{one},{other}" for one, other in zip(names, names[1:] + names[0], strict=True)]
     (tmp_path / "links.csv").write_text("\n".join(["source,target", *links]))
     (tmp_path / "labels.csv").write_text("id,label\na,cat\nb,dog\nc,cat\nd,dog\ne,cat\nf,dog\n")
-    words = "init survey --graph links.csv --labels labels.csv --purpose why --epsilon 2 --dims 8 --range 0,1"
-    assert status(["collect", *words.split()]) == 0
+    terms = "--purpose why --epsilon 2 --dims 8 --range 0,1"
+    call("collect init survey --graph links.csv --labels labels.csv", terms)
     return tmp_path / "survey"
 
 
@@ -47,10 +30,6 @@ def collection(folder):
     opened = open_collection(folder)
     yield opened
     opened.database.close()
-
-
-def test_help_has_an_example(capsys):
-    assert without_example([f"collect {command}" for command in COMMANDS], capsys) == []
 
 
 def test_init_makes_a_collection_of_the_people_in_a_table(collection):
@@ -79,57 +58,44 @@ MISTAKES = [
 ]
 
 
-def test_a_mistake_is_told_in_a_sentence(folder, capsys):
-    assert not_refused([(["collect", *words.split()], said) for words, said in MISTAKES], capsys) == []
+def test_a_mistake_is_told_in_a_sentence(folder, refuses):
+    refuses(MISTAKES, "collect")
 
 
-def test_invite_gives_everybody_a_token_that_pins_the_key(folder, collection, capsys):
-    assert status(["collect", "invite", str(folder), "--out", "tokens.csv"]) == 0
+def invited():
+    """The people in a file of tokens, and the keys that these pin."""
     with open("tokens.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["id"] for row in rows] == list("abcdef")
-    assert {Invitation.read(row["token"]).key for row in rows} == {collection.key.public}
-    assert status(["collect", "invite", str(folder), "--out", "tokens.csv"]) == 2
-    assert "name another file" in capsys.readouterr().err
+    return [row["id"] for row in rows], {Invitation.read(row["token"]).key for row in rows}
 
 
-def test_invite_again_voids_the_old_token(folder, capsys):
-    status(["collect", "invite", str(folder)])
-    before = dict(csv.reader(capsys.readouterr().out.splitlines()))
-    assert status(["collect", "invite", str(folder), "--again", "c"]) == 0
-    after = dict(csv.reader(capsys.readouterr().out.splitlines()))
+def test_invite_gives_everybody_a_token_that_pins_the_key(folder, collection, call):
+    call(f"collect invite {folder} --out tokens.csv")
+    assert invited() == (list("abcdef"), {collection.key.public})
+    assert "name another file" in call(f"collect invite {folder} --out tokens.csv", ends=2).err
+
+
+def test_people_can_be_invited_again_and_new_ones_later(folder, collection, tmp_path, call):
+    before = dict(csv.reader(call(f"collect invite {folder}").lines))
+    after = dict(csv.reader(call(f"collect invite {folder} --again c").lines))
     assert set(after) == {"id", "c"} and after["c"] != before["c"]
-
-
-def test_somebody_who_is_enrolled_can_be_invited_again(folder, collection, capsys):
-    enrolled(collection)
-    assert status(["collect", "invite", str(folder), "--again", "c"]) == 0
-    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == ["id", "c"]
-    assert collection.roster().enrolled.all()
-
-
-def test_invite_with_a_later_graph_invites_the_new_people(folder, tmp_path, capsys):
-    status(["collect", "invite", str(folder)])
-    capsys.readouterr()
     (tmp_path / "later.csv").write_text("source,target\na,g\ng,h\n")
-    words = ["--graph", "later.csv", "--labels", "labels.csv"]
-    assert status(["collect", "invite", str(folder), *words]) == 0
-    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == ["id", "g", "h"]
+    lines = call(f"collect invite {folder} --graph later.csv --labels labels.csv").lines
+    assert [line.split(",")[0] for line in lines] == ["id", "g", "h"]
 
 
-def test_status_close_export_and_forget(folder, collection, capsys):
+def test_status_close_export_and_forget(folder, collection, call):
     enrolled(collection)
+    # Somebody who is enrolled can be invited again.
+    assert set(dict(csv.reader(call(f"collect invite {folder} --again c").lines))) == {"id", "c"}
+    assert collection.roster().enrolled.all()
     arrived(collection, collection.publish(PLAN, later()), [0, 1, 2, 4])
-    assert status(["collect", "close", str(folder), "1"]) == 2
-    assert "has 4 answers, and is read from 6 on" in capsys.readouterr().err
-    assert status(["collect", "close", str(folder), "1", "--force"]) == 0
-    assert capsys.readouterr().out == "Round 1 is closed: 4 of 6 answered.\n"
-    assert status(["collect", "status", str(folder), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    assert "has 4 answers, and is read from 6 on" in call(f"collect close {folder} 1", ends=2).err
+    assert call(f"collect close {folder} 1 --force").out == "Round 1 is closed: 4 of 6 answered.\n"
+    told = call(f"collect status {folder} --json").json
     assert (told["enrolled"], told["reports"], told["rounds"][0]["closed"]) == (6, 4, True)
-    assert status(["collect", "status", str(folder)]) == 0
-    assert "multibit" in capsys.readouterr().out
-    assert status(["collect", "export", str(folder), "--out", "tables"]) == 0
+    assert "multibit" in call(f"collect status {folder}").out
+    call(f"collect export {folder} --out tables")
     reports = parquet.read_table("tables/reports.parquet").to_pydict()
     roster = collection.roster()
     assert reports["node"] == [0, 1, 2, 4]
@@ -138,59 +104,40 @@ def test_status_close_export_and_forget(folder, collection, capsys):
     pairs = list(zip(links["source"], links["target"], strict=True))
     assert pairs == [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)]
     assert "external" not in parquet.read_table("tables/roster.parquet").column_names
-    assert status(["collect", "export", str(folder), "--out", "shards", "--shards", "2"]) == 0
-    assert "6 people in 2 partitions" in capsys.readouterr().out
+    assert "6 people in 2 partitions" in call(f"collect export {folder} --out shards --shards 2").out
     assert open_shards("shards").reports(PLAN).answered == 4
-    assert status(["collect", "export", str(folder), "--out", "shards", "--shards", "2"]) == 2
-    assert "name a new folder" in capsys.readouterr().err
-    assert status(["collect", "forget", str(folder), "b"]) == 0
-    assert "reports deleted: 1;" in capsys.readouterr().out
+    assert "name a new folder" in call(f"collect export {folder} --out shards --shards 2", ends=2).err
+    assert "reports deleted: 1;" in call(f"collect forget {folder} b").out
 
 
-def test_a_purpose_is_shown_as_it_is_written(tmp_path, folder, monkeypatch, capsys):
-    words = ["init", "marked", "--graph", "links.csv", "--purpose", "[/red] who [bold]", "--epsilon", "1"]
-    assert status(["collect", *words]) == 0
-    assert status(["collect", "status", "marked"]) == 0
-    assert "[/red] who [bold]" in capsys.readouterr().out
+def test_a_purpose_is_shown_as_it_is_written(folder, call):
+    call("collect init marked --graph links.csv --purpose '[/red] who [bold]' --epsilon 1")
+    assert "[/red] who [bold]" in call("collect status marked").out
 
 
-def test_a_token_of_an_operator_is_printed_once_and_can_be_taken_back(folder, collection, capsys):
-    assert status(["collect", "operator", "survey", "ada"]) == 0
-    said = capsys.readouterr()
+def test_a_token_of_an_operator_is_printed_once_and_can_be_taken_back(folder, collection, call):
+    said = call("collect operator survey ada")
     assert len(said.out.split()) == 1 and "only copy" in said.err
-    assert status(["collect", "operator", "survey", "ada"]) == 2
-    assert "--revoke" in capsys.readouterr().err
-    assert status(["collect", "operator", "survey", "ada", "--revoke"]) == 0
-    assert "works no more" in capsys.readouterr().err
+    assert "--revoke" in call("collect operator survey ada", ends=2).err
+    assert "works no more" in call("collect operator survey ada --revoke").err
 
 
-def test_rotate_names_the_new_key_and_what_to_keep(folder, collection, capsys):
+def test_rotate_names_the_new_key_which_tokens_hold_from_then_on_and_what_to_keep(folder, collection, call):
     before = collection.key.public.hex()
-    capsys.readouterr()
-    assert status(["collect", "rotate", "survey"]) == 0
-    told = capsys.readouterr().out
+    told = call("collect rotate survey").out
     assert f"Change 1 of the key: questions are now signed by {collection.key.public.hex()}" in told
     assert "survey/key-1 and survey/successions.json" in told and before not in told
-    assert status(["collect", "status", "survey", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = call("collect status survey --json").json
     assert shown["rotations"] == 1 and shown["key"] == collection.key.public.hex()
     assert not (folder / "key").exists()
+    call("collect invite survey --out tokens.csv")
+    assert invited()[1] == {collection.key.public}
 
 
-def test_status_and_rotate_say_who_has_no_credential_of_their_own(folder, collection, capsys):
+def test_status_and_rotate_say_who_has_no_credential_of_their_own(folder, collection, call):
     enrolled(collection)
     with collection.database.writing() as connection:
         connection.execute(ROSTER.update().where(ROSTER.c.external.in_(["b", "d"])).values(derived=True))
-    assert status(["collect", "status", "survey"]) == 0
-    assert "2 devices have a credential of an earlier graphveil" in capsys.readouterr().out
-    assert status(["collect", "rotate", "survey"]) == 0
-    told = capsys.readouterr().out
+    assert "2 devices have a credential of an earlier graphveil" in call("collect status survey").out
+    told = call("collect rotate survey").out
     assert "2 devices had not registered" in told and "--again ID`: b, d." in told
-
-
-def test_tokens_that_are_made_after_a_rotation_hold_the_new_key(folder, collection):
-    assert status(["collect", "rotate", "survey"]) == 0
-    assert status(["collect", "invite", "survey", "--out", "tokens.csv"]) == 0
-    with open("tokens.csv", newline="") as file:
-        (key,) = {Invitation.read(row["token"]).key for row in csv.DictReader(file)}
-    assert key == collection.key.public

@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import inspect
 import io
 import json
 import logging
@@ -16,7 +15,7 @@ from rich.table import Table
 
 import graphveil.cli
 from graphveil import Plan
-from graphveil.cli import main, status
+from graphveil.cli import main
 from graphveil.cli.console import Console, Description, quote, say
 from graphveil.client import Response
 from graphveil.collect.problems import problem_response
@@ -28,29 +27,14 @@ from graphveil.privacy import SignedQuestion
 from graphveil.privacy.envelope import PREFIX
 from tests.client.support import INVITATION, PRIVATE, ROW, Server, asked, fast_folder, values
 from tests.hostile_words import FORGED, HOSTILE, obeyed
+from tests.together import together
 
 COMMAND = importlib.import_module("graphveil.cli.answer")
 URL = "http://localhost:8000"
 
 
-def everything(test):
-    """A test that is tried with all of the words, and names those with which it fails."""
-
-    def with_all(**given):
-        failed = {}
-        for name, words in HOSTILE.items():
-            try:
-                test(words=words, **given)
-            except Exception as error:  # noqa: BLE001 -- whatever it is, it is told with its words
-                failed[name] = repr(error)
-            if "capsys" in given:
-                given["capsys"].readouterr()
-        assert failed == {}
-
-    others = [each for name, each in inspect.signature(test).parameters.items() if name != "words"]
-    with_all.__signature__ = inspect.Signature(others)
-    with_all.__name__, with_all.__doc__ = test.__name__, test.__doc__
-    return with_all
+# A test that is tried with all of the words.
+everything = together("words", HOSTILE.values(), HOSTILE)
 
 
 @everything
@@ -116,7 +100,7 @@ class Hostile(Server):
 
 
 @everything
-def test_a_collector_cannot_hide_or_forge_what_an_owner_is_told(words, monkeypatch, capsys):
+def test_a_collector_cannot_hide_or_forge_what_an_owner_is_told(words, monkeypatch, call):
     with fast_folder() as name:
         folder = Path(name)
         server = Hostile(offer={"purpose": words}, expires=int(time.time()) + 1000)
@@ -124,11 +108,10 @@ def test_a_collector_cannot_hide_or_forge_what_an_owner_is_told(words, monkeypat
         monkeypatch.setattr(COMMAND, "Http", lambda url: server)
         monkeypatch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
         (folder / "me.json").write_text(json.dumps(ROW))
-        given = ["--row", str(folder / "me.json"), "--token", INVITATION.token(), "--yes"]
-        assert status(["answer", "--server", URL, *given]) == 2
-    shown = capsys.readouterr()
+        given = f"--row {folder / 'me.json'} --token {INVITATION.token()} --yes"
+        shown = call(f"answer --server {URL}", given, ends=2)
     assert obeyed(shown.out + shown.err, but="\n") == []
-    lines = shown.out.splitlines()
+    lines = shown.lines
     assert lines[-1].startswith("Spent in this collection: ε = 1; left of the cap: 3;")
     # The field's name, and what the collector says of the answer: a line each, and the sum.
     assert len(lines) == 3 and lines[0].startswith("Refused (damaged): ")
@@ -160,7 +143,7 @@ def test_errors_problems_pages_and_logs_show_what_stands_in_them(words):
 
 
 @everything
-def test_files_and_arguments_of_such_names_are_shown(words, tmp_path, capsys):
+def test_files_and_arguments_of_such_names_are_shown(words, tmp_path, tried):
     name = words.replace("/", "")
     for command in (
         ["statement", str(tmp_path / f"{name}.json"), "--html", "a.html"],
@@ -169,8 +152,7 @@ def test_files_and_arguments_of_such_names_are_shown(words, tmp_path, capsys):
         ["collect", "status", str(tmp_path / name)],
         ["results", "--tag", name],
     ):
-        status(command)
-        shown = capsys.readouterr()
+        shown = tried(command)
         assert obeyed(shown.out + shown.err, but="\n") == [], command
 
 
@@ -191,11 +173,8 @@ def test_nothing_else_of_the_command_line_prints():
     for file in folder.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call):
-                name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
-                of = getattr(getattr(node.func, "value", None), "id", "")
-                if name in ("echo", "secho", "echo_via_pager") or (
-                    name == "print" and (isinstance(node.func, ast.Name) or of == "rich")
-                ):
+                called = ast.unparse(node.func)
+                if called in ("print", "rich.print") or called.endswith(("echo", "echo_via_pager")):
                     printing.add(file.name)
             if isinstance(node, ast.ImportFrom) and node.module == "rich.console":
                 printing.add(file.name)

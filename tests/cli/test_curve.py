@@ -1,16 +1,10 @@
-import json
-
 import pytest
 
-from graphveil.cli import status
 from graphveil.cli.studies import budget_study
 from graphveil.experiments.experiment import Experiment
+from tests.cli.support import town
 
-SMALL = [
-    *("--set", "epochs=3", "--set", "data.users=200", "--set", "data.features=8"),
-    *("--set", "data.telling=4", "--set", "data.labelled=0.2", "--set", "data.validated=0.2"),
-]
-CURVE = ["run", "base", "--data", "town", "--epsilon", "0.5,2", "--runs", "2", *SMALL]
+CURVE = f"run base --data town --epsilon 0.5,2 --runs 2 --set epochs=3 {town(features=8)}"
 
 
 @pytest.fixture(scope="module")
@@ -24,52 +18,36 @@ def own_cache(monkeypatch, folder):
     monkeypatch.chdir(folder)
 
 
-def test_several_budgets_are_a_table_and_a_curve(capsys, folder):
-    assert status(CURVE) == 0
-    printed = capsys.readouterr().out
-    lines = printed.splitlines()
+def test_several_budgets_are_a_table_and_a_curve(call, folder):
+    told = call(CURVE)
+    lines = told.lines
     assert lines[0] == "base on town, multibit: accuracy, with 95% intervals"
     for title in ("ε", "base", "control", "structure", "gain over the control", "gain over structure"):
         assert title in lines[1]
     assert [line.split()[0] for line in lines[2:4]] == ["0.5", "2"]
-    assert "features at ε = 0.5 add" in printed and "features at ε = 2 add" in printed
+    assert "features at ε = 0.5 add" in told.out and "features at ε = 2 add" in told.out
     assert lines[-1] == "The curve is in base-town-eps0.5_2.svg."
     assert (folder / "base-town-eps0.5_2.svg").read_text().startswith("<svg")
 
 
-def test_each_budget_has_the_numbers_of_a_run_of_its_own(capsys, monkeypatch, folder):
-    assert status([*CURVE, "--json", "--out", "own.png"]) == 0
-    whole = json.loads(capsys.readouterr().out)
+def test_each_budget_has_the_numbers_of_a_run_of_its_own(call, monkeypatch, folder):
+    whole = call(CURVE, "--json --out own.png").json
     assert whole["figure"] == "own.png" and (folder / "own.png").stat().st_size > 1000
     # A run of one of the budgets finds what was computed for the curve.
     monkeypatch.setattr("graphveil.experiments.runner.compute_unit", lambda *_: pytest.fail("ran again"))
-    single = CURVE[:5] + ["2"] + CURVE[6:]
-    assert status([*single, "--json"]) == 0
-    alone = json.loads(capsys.readouterr().out)
+    alone = call(CURVE, "--epsilon 2 --json").json
     (cell,) = [cell for cell in whole["cells"] if cell["at"] == {"epsilon": 2.0}]
     for name in ("runs", "mean", "control", "structure", "gain", "privacy", "verdict"):
         assert cell[name] == alone[name]
 
 
-def test_without_controls_there_is_no_gain(capsys):
-    assert status([*CURVE, "--no-control"]) == 0
-    head = capsys.readouterr().out.splitlines()[1]
-    assert head.split() == ["ε", "base"]
+def test_without_controls_there_is_no_gain(call):
+    assert call(CURVE, "--no-control").lines[1].split() == ["ε", "base"]
 
 
 def test_the_sweep_has_all_that_the_experiment_has():
-    spec = Experiment.of(
-        "lpgnn",
-        "town",
-        runs=3,
-        seed=7,
-        mechanism="piecewise",
-        label_epsilon=2.0,
-        participation=0.7,
-        settings={"hops": 4, "data.users": 300},
-        data_options={"seed": 1},
-        control=False,
-        device="cpu",
-    )
+    options = {"mechanism": "piecewise", "label_epsilon": 2.0, "participation": 0.7, "device": "cpu"}
+    options |= {"settings": {"hops": 4, "data.users": 300}, "data_options": {"seed": 1}}
+    spec = Experiment.of("lpgnn", "town", runs=3, seed=7, control=False, **options)
     cells = budget_study(spec, (0.5, 2.0)).cells
     assert [cell.experiment for cell in cells] == [spec.having(epsilon=0.5), spec.having(epsilon=2.0)]

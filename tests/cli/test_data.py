@@ -1,19 +1,12 @@
-import json
-
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from graphveil import InputError
-from graphveil.cli import status
-from graphveil.cli.listings import data_app
 from graphveil.graphs import DATASETS
-from tests.cli.support import without_example
 
 EDGES = np.array([[0, 1], [1, 2]])
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
@@ -23,92 +16,64 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*words):
-    return CliRunner().invoke(data_app, list(words), catch_exceptions=False)
+@pytest.fixture
+def rows(call):
+    """Calls the command: the words of each line by their first."""
+    return lambda words: {line.split()[0]: line.split() for line in call("data", words).lines if line.strip()}
 
 
-def lines(output):
-    return {line.split()[0]: line.split() for line in output.splitlines() if line.strip()}
-
-
-def test_the_list_names_sizes_range_and_place(folder):
-    rows = lines(run("list").stdout)
-    assert rows["cora"] == ["cora", "2,708", "5,278", "1,433", "7", "0..1", "data", "folder"]
-    assert rows["town"][-1] == "embedded"
-    assert rows["reddit"][-4:] == ["give", "one", "not", "here"]
-    assert rows["mine"] == ["mine", "3", "2", "5", "2", "0..7", "data", "folder"]
-    assert rows["lastfm-graph-only"][3:6] == ["0", "18", "-"]
-
-
-def test_the_list_fits_a_narrow_terminal(folder, monkeypatch):
+def test_the_list_names_sizes_range_and_place(rows, monkeypatch):
+    listed = rows("list")
+    assert listed["cora"] == ["cora", "2,708", "5,278", "1,433", "7", "0..1", "data", "folder"]
+    assert listed["town"][-1] == "embedded"
+    assert listed["reddit"][-4:] == ["give", "one", "not", "here"]
+    assert listed["mine"] == ["mine", "3", "2", "5", "2", "0..7", "data", "folder"]
+    assert listed["lastfm-graph-only"][3:6] == ["0", "18", "-"]
+    # It fits a narrow terminal.
     monkeypatch.setenv("COLUMNS", "80")
-    assert lines(run("list").stdout)["amazon-computers"][1] == "13,752"
+    assert rows("list")["amazon-computers"][1] == "13,752"
 
 
-def test_the_list_as_json_is_one_object(folder):
-    graphs = {graph["name"]: graph for graph in json.loads(run("list", "--json").stdout)["graphs"]}
+def test_the_list_as_json_is_one_object(call):
+    graphs = {graph["name"]: graph for graph in call("data list --json").json["graphs"]}
     assert set(graphs) == {*DATASETS, "mine"}
-    assert (graphs["mine"]["range"], graphs["cora"]["where"], graphs["actor"]["edges"]) == (
-        [0, 7],
-        "data folder",
-        None,
-    )
+    assert (graphs["mine"]["range"], graphs["cora"]["where"]) == ([0, 7], "data folder")
+    assert graphs["actor"]["edges"] is None
 
 
-def test_info_says_what_a_graph_holds_and_where_it_is(folder):
-    output = run("info", "cora").stdout
-    rows = lines(output)
-    assert rows["users"] == ["users", "2,708"]
-    assert rows["values"] == ["values", "0", "or", "1"]
-    assert str(folder / "cora.npz") in output.replace("\n", "")
+def test_info_says_what_a_graph_holds_and_where_it_is(folder, rows, call):
+    told = rows("info cora")
+    assert told["users"] == ["users", "2,708"]
+    assert told["values"] == ["values", "0", "or", "1"]
+    assert str(folder / "cora.npz") in call("data info cora").out.replace("\n", "")
+    assert call(f"data info {folder / 'mine.npz'} --json").json["users"] == 3
 
 
-def test_info_of_a_path(folder):
-    assert json.loads(run("info", str(folder / "mine.npz"), "--json").stdout)["users"] == 3
-
-
-def test_get_prints_where_the_file_is(folder):
-    assert run("get", "cora").stdout.strip() == str(folder / "cora.npz")
-
-
-def test_get_again_downloads_although_it_is_here(folder):
+def test_get_prints_where_the_file_is_and_downloads_again_although_it_is_here(folder, call, refuses):
+    assert call("data get cora").out.strip() == str(folder / "cora.npz")
     np.savez(folder / "squirrel-filtered.npz", edges=EDGES, y=[0, 1, 0])
-    assert run("get", "squirrel-filtered").exit_code == 0
-    with pytest.raises(InputError, match="squirrel-filtered cannot be downloaded"):
-        run("get", "squirrel-filtered", "--again")
+    call("data get squirrel-filtered")
+    wrong = [
+        ("get squirrel-filtered --again", "squirrel-filtered cannot be downloaded"),
+        ("get nobody", "Error: no dataset is named 'nobody'"),
+        ("info nobody", "is named 'nobody'"),
+    ]
+    refuses(wrong, "data", printed=False)
 
 
-@pytest.mark.parametrize("command", ["info", "get"])
-def test_an_unknown_name_is_an_input_error(folder, command):
-    with pytest.raises(InputError, match="is named 'nobody'"):
-        run(command, "nobody")
+def test_without_a_command_the_help_is_shown(call):
+    assert "List all graphs" in call("data").out
 
 
-def test_every_command_has_help_with_an_example(capsys):
-    assert without_example([f"data {command}" for command in ["list", "info", "get"]], capsys) == []
+def test_info_says_that_users_have_several_labels(call):
+    assert "any number of labels a user" in call("data info town-labels").words
+    assert "any number" not in call("data info town").words
+    assert call("data info ppi --json").json["several_labels"] is True
 
 
-def test_without_a_command_the_help_is_shown(capsys):
-    assert status(["data"]) == 0
-    assert "List all graphs" in capsys.readouterr().out
-
-
-def test_a_mistake_is_one_line_and_status_2(folder, capsys):
-    assert status(["data", "get", "nobody"]) == 2
-    shown = capsys.readouterr()
-    assert (shown.out, shown.err.count("\n")) == ("", 1)
-    assert shown.err.startswith("Error: no dataset is named 'nobody'")
-
-
-def test_info_says_that_users_have_several_labels(folder):
-    assert "any number of labels a user" in run("info", "town-labels").stdout
-    assert "any number" not in run("info", "town").stdout
-    assert json.loads(run("info", "ppi", "--json").stdout)["several_labels"] is True
-
-
-def test_a_graph_with_volunteers_says_so(folder):
+def test_a_graph_with_volunteers_says_so(folder, rows, call):
     np.savez(folder / "club.npz", edges=EDGES, x=np.zeros((3, 5)), range=[0, 1], panel=[True, False, True])
-    assert lines(run("list").stdout)["club"][-4:] == ["data", "folder,", "2", "volunteers"]
-    assert "2 users, whose raw features the server may know" in run("info", "club").stdout
-    assert json.loads(run("info", "club", "--json").stdout)["volunteers"] == 2
-    assert json.loads(run("info", "mine", "--json").stdout)["volunteers"] == 0
+    assert rows("list")["club"][-4:] == ["data", "folder,", "2", "volunteers"]
+    assert "2 users, whose raw features the server may know" in call("data info club").words
+    volunteers = [call(f"data info {name} --json").json["volunteers"] for name in ("club", "mine")]
+    assert volunteers == [2, 0]

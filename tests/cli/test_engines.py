@@ -7,19 +7,13 @@ import time
 
 import pytest
 
-from graphveil.cli import status
 from graphveil.experiments.store import RESULTS, select
-from tests.cli.support import not_refused, tried
+from tests.cli.support import town
 from tests.interrupting import interrupted_when
 from tests.test_extras import hidden_run
 
-SMALL = [
-    *("--set", "epochs=2", "--set", "data.users=200", "--set", "data.features=16"),
-    *("--set", "data.telling=4", "--set", "data.labelled=0.2", "--set", "data.validated=0.2"),
-]
-BASE = ["--data", "town", "--epsilon", "2", *SMALL]
-RUN = ["run", "base", *BASE]
-
+BASE = f"--data town --epsilon 2 --set epochs=2 {town()}"
+RUN = f"run base {BASE}"
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -28,8 +22,8 @@ def test_an_interrupt_ends_ray_and_keeps_what_is_finished(own_folder):
     def one_is_kept():
         return select(own_folder / "cache" / RESULTS, "SELECT id FROM units", ()) != [[]]
 
-    endless = ["--runs", "5000", "--no-control", "--engine", "ray", "--jobs", "2"]
-    ended = interrupted_when(one_is_kept, [*RUN, *endless])
+    endless = f"{RUN} --runs 5000 --no-control --engine ray --jobs 2"
+    ended = interrupted_when(one_is_kept, endless.split())
     assert ended.status == 130
     assert re.search(
         r"Interrupted: \d+ of 5000 runs, .*, are finished and kept; the same command goes on", ended.err
@@ -52,45 +46,38 @@ def left_of(session):
         time.sleep(0.2)
 
 
-@pytest.mark.parametrize("command", [RUN, ["tune", "base", *BASE, "--out", "x.toml"]])
-def test_a_wrong_address_is_one_sentence(command, capsys):
+@pytest.mark.parametrize("command", [RUN, f"tune base {BASE} --out x.toml"])
+def test_a_wrong_address_is_one_sentence(command, call):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    assert status([*command, "--engine", f"ray://127.0.0.1:{port}"]) == 2
-    err = capsys.readouterr().err.strip()
+    err = call(command, f"--engine ray://127.0.0.1:{port}", ends=2).err.strip()
     assert err.startswith(f"Error: no Ray can be reached at 127.0.0.1:{port} (Connection refused): start one")
     assert "or give --engine ray" in err and len(err.splitlines()) == 1
 
 
 NO_ENGINES = [
-    (
-        [*RUN, "--engine", "dask"],
-        "--engine must be local, ray, ray://HOST:PORT or ray://auto, got 'dask'",
-    ),
-    ([*RUN, "--engine", "ray://head"], "ray://head is no address: give ray://HOST:PORT"),
-    ([*RUN, "--engine", "ray", "--jobs", "0"], "--jobs must be an integer of at least 1, got 0"),
-    (["sweep", "ppgnn-hops", "--engine", "ray", "--workers", "2"], "leave --workers out"),
-    (["paper", "ppgnn", "--engine", "ray", "--workers", "2"], "leave --workers out"),
-    (["tune", "base", *BASE, "--engine", "ray", "--workers", "2"], "leave --workers out"),
-    ([*RUN, "--workers", "0", "--engine", "ray"], "--workers must be an integer of at least 1, got 0"),
+    (f"{RUN} --engine dask", "--engine must be local, ray, ray://HOST:PORT or ray://auto, got 'dask'"),
+    (f"{RUN} --engine ray://head", "ray://head is no address: give ray://HOST:PORT"),
+    (f"{RUN} --engine ray --jobs 0", "--jobs must be an integer of at least 1, got 0"),
+    ("sweep ppgnn-hops --engine ray --workers 2", "leave --workers out"),
+    ("paper ppgnn --engine ray --workers 2", "leave --workers out"),
+    (f"tune base {BASE} --engine ray --workers 2", "leave --workers out"),
+    (f"{RUN} --workers 0 --engine ray", "--workers must be an integer of at least 1, got 0"),
 ]
 
 
-def test_what_is_no_engine_is_refused_before_anything_is_computed(capsys):
-    assert not_refused(NO_ENGINES, capsys) == []
+def test_what_is_no_engine_is_refused_before_anything_is_computed(refuses):
+    refuses(NO_ENGINES)
 
 
 def test_without_ray_one_sentence_names_the_extra(own_folder):
-    code = f"from graphveil.cli import main\nmain({[*RUN, '--engine', 'ray']!r})"
+    code = f"from graphveil.cli import main\nmain({f'{RUN} --engine ray'.split()!r})"
     done = hidden_run({"ray"}, code, folder=own_folder)
     assert done.returncode == 2 and done.stdout == ""
     last = done.stderr.strip().splitlines()[-1]
     assert last == "Error: this needs ray, which is not installed: pip install 'graphveil[ray]'"
 
 
-def test_help_has_the_engine_and_an_example(capsys):
-    helps = {
-        command: " ".join(tried([command, "--help"], capsys)[1].split())
-        for command in ["run", "sweep", "paper", "tune"]
-    }
+def test_help_has_the_engine_and_an_example(call):
+    helps = {command: call(f"{command} --help").words for command in ("run", "sweep", "paper", "tune")}
     assert [command for command, said in helps.items() if "--engine ray://" not in said] == []

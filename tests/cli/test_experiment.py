@@ -1,7 +1,5 @@
 """The options of an experiment, and what they make."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import fields
 
@@ -9,11 +7,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from graphveil.cli import status
-from graphveil.cli.options import with_options
+from graphveil.cli.options import default_file, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.methods.terms import RECORDS, record_fields
+from tests.together import together
 
 # One value of each option of the records that is not the default.
 TOLD = {
@@ -73,28 +71,39 @@ def test_every_field_is_an_option_of_a_command_that_takes_an_experiment():
 def test_settings_and_range_are_read(tmp_path):
     file = tmp_path / "base.json"
     file.write_text('{"epochs": 5, "lr": 0.5}')
-    words = ["--set", "lr=0.1", "--settings", str(file), "--range", "-1,2", "--runs", "7", "--no-control"]
-    experiment = experiment_of_words("base", "--data", "town", *words)
+    words = f"base --data town --set lr=0.1 --settings {file} --range -1,2 --runs 7 --no-control"
+    experiment = experiment_of_words(*words.split())
     assert experiment.settings == {"epochs": 5, "lr": 0.1}
     assert experiment.data_options == {"range": (-1.0, 2.0)}
     assert (experiment.runs, experiment.control) == (7, False)
 
 
-@pytest.mark.parametrize("wrong", [["--set", "lr"], ["--range", "1"]])
-def test_what_cannot_be_read_is_refused(wrong):
-    with pytest.raises(InputError, match="takes (KEY=VALUE|LOW,HIGH)"):
-        experiment_of_words("base", "--data", "town", *wrong)
+WRONG = [("--set lr", "--set takes KEY=VALUE"), ("--range 1", "--range takes LOW,HIGH")]
+WRONG += [("--budgets a,b", "--budgets takes numbers")]
 
 
-def test_budgets_that_are_no_numbers_are_refused():
+@together(("words", "said"), WRONG)
+def test_what_cannot_be_read_is_refused(words, said):
     with pytest.raises(InputError) as refused:
-        experiment_of_words("base", "--data", "town", "--budgets", "a,b")
-    assert refused.value.as_written.startswith("--budgets takes numbers")
+        experiment_of_words("base", "--data", "town", *words.split())
+    assert refused.value.as_written.startswith(said)
 
 
-def test_help_has_a_panel_for_each_group(capsys):
-    assert status(["run", "--help"]) == 0
-    printed = capsys.readouterr().out
+def test_help_has_a_panel_for_each_group(call):
+    printed = call("run --help").out
     for title in ("Budgets and mechanisms", "Privacy levels", "Who answers", "Computing"):
         assert title in printed
     assert "Example: graphveil run base" in printed
+
+
+def test_searches_that_differ_in_levels_budgets_or_gamma_write_files_of_their_own():
+    options = [{}, {"levels": 3}, {"levels": 4}, {"budgets": (1.0, 2.0)}, {"budgets": (1.0, 3.0)}]
+    options += [{"gamma": 0.2}, {"level_distribution": "strict"}, {"norm_epsilon": 1.0}]
+    files = [str(default_file(Experiment.of("ppgnn", "town", epsilon=1.0, **each))) for each in options]
+    assert len(set(files)) == len(options)
+    assert files[0] == "ppgnn-town-eps1.toml"
+
+
+def test_a_curve_is_called_after_all_its_budgets_and_what_else_is_not_as_usual():
+    spec = Experiment.of("lpgnn", "folder/my.npz", epsilon=0.5, mechanism="piecewise", label_epsilon=2.0)
+    assert str(default_file(spec, ".svg", (0.5, 1.0, 4.0))) == "lpgnn-my-eps0.5_1_4-piecewise-labels2.svg"

@@ -1,7 +1,5 @@
 """Groups of options: taken one by one, in their place, and put together again."""
 
-from __future__ import annotations
-
 import inspect
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from typer.testing import CliRunner
 from graphveil.cli.options import NUMBERS, CommandGroup, Options, Page, Pairs, with_options
 from graphveil.errors import InputError
 from graphveil.methods.terms import option
+from tests.together import together
 
 
 @dataclass(frozen=True)
@@ -28,28 +27,20 @@ def visit(*, first: Annotated[str, typer.Argument()], place: Place, last: int = 
     typer.echo(f"{first} {place} {last}")
 
 
-@pytest.fixture
-def app():
-    made = typer.Typer(add_completion=False)
-    made.command()(visit)
-    return made
+def invoke(function, *words):
+    """A command of a function alone, called with words."""
+    app = typer.Typer(add_completion=False)
+    app.command()(function)
+    return CliRunner().invoke(app, words)
 
 
-def test_the_options_of_a_group_stand_in_its_place():
+def test_the_options_of_a_group_stand_in_its_place_and_come_together():
     assert list(inspect.signature(visit).parameters) == ["first", "street", "number", "last"]
-
-
-def test_a_command_gets_the_group(app):
-    result = CliRunner().invoke(app, ["Ada", "--road", "Long Lane", "--last", "4"])
-    assert result.stdout == "Ada Place(street='Long Lane', number=1) 4\n"
-
-
-def test_what_a_group_needs_is_asked_for(app):
-    assert CliRunner().invoke(app, ["Ada"]).exit_code == 2
-
-
-def test_the_command_keeps_its_name_and_help():
     assert (visit.__name__, visit.__doc__) == ("visit", "Go there.")
+    told = invoke(visit, "Ada", "--road", "Long Lane", "--last", "4").stdout
+    assert told == "Ada Place(street='Long Lane', number=1) 4\n"
+    # What a group needs is asked for.
+    assert invoke(visit, "Ada").exit_code == 2
 
 
 def test_a_parameter_of_the_command_stands_in_for_a_field_of_the_same_name():
@@ -57,9 +48,7 @@ def test_a_parameter_of_the_command_stands_in_for_a_field_of_the_same_name():
     def go(*, place: Place, number: str = "one") -> None:
         typer.echo(f"{place} {number}")
 
-    made = typer.Typer(add_completion=False)
-    made.command()(go)
-    told = CliRunner().invoke(made, ["--road", "Long Lane", "--number", "1,2"]).stdout
+    told = invoke(go, "--road", "Long Lane", "--number", "1,2").stdout
     assert told == "Place(street='Long Lane', number=1) 1,2\n"
 
 
@@ -72,10 +61,8 @@ def test_a_command_says_which_options_of_a_group_it_takes():
         typer.echo(f"{place}")
 
     assert list(inspect.signature(go).parameters) == ["number"]
-    made = typer.Typer(add_completion=False)
-    made.command()(go)
-    assert CliRunner().invoke(made, []).exit_code == 2
-    assert CliRunner().invoke(made, ["--number", "7"]).stdout == "Place(street='Here', number=7)\n"
+    assert invoke(go).exit_code == 2
+    assert invoke(go, "--number", "7").stdout == "Place(street='Here', number=7)\n"
 
 
 @pytest.fixture
@@ -99,27 +86,23 @@ def shown():
 
 def test_options_reach_a_command_as_values(shown, capsys, tmp_path):
     shown("show")
-    shown(
-        "show", "--numbers", "0.5", "--set", "lr=0.1", "--set", "sizes=[1, 2,]", "--map", f"{tmp_path}/x.html"
-    )
+    words = f"show --numbers 0.5 --set lr=0.1 --map {tmp_path}/x.html"
+    shown(*words.split(), "--set", "sizes=[1, 2,]")
     told = capsys.readouterr().out.splitlines()
     assert told == ["(1.0, 2.0) {} None", f"(0.5,) {{'lr': 0.1, 'sizes': [1, 2]}} {tmp_path}/x.html"]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--numbers", "1,x"), "--numbers takes numbers with commas between them"),
-        (("--map", "x.svg"), "x.svg has the unsupported format .svg: use .html with --map"),
-        (
-            ("--map", "nowhere/x.html"),
-            "nowhere is not a folder: name a file in an existing folder with --map",
-        ),
-    ],
-)
+WRONG = [
+    ("--numbers 1,x", "--numbers takes numbers with commas between them"),
+    ("--map x.svg", "x.svg has the unsupported format .svg: use .html with --map"),
+    ("--map nowhere/x.html", "nowhere is not a folder: name a file in an existing folder with --map"),
+]
+
+
+@together(("words", "said"), WRONG)
 def test_an_option_that_cannot_be_read_is_refused_by_its_name(shown, words, said):
     with pytest.raises(InputError) as refused:
-        shown("show", *words)
+        shown("show", *words.split())
     assert said in refused.value.as_written
 
 

@@ -2,6 +2,7 @@ import pytest
 
 from graphveil.cli.options import parse_settings
 from graphveil.errors import InputError
+from tests.together import together
 
 LISTS = [
     ("[0.5,0.5]", [0.5, 0.5]),
@@ -19,9 +20,10 @@ def test_lists_are_read_as_they_are_written():
     assert read == {text: {"mechanism.shares": value} for text, value in LISTS}
 
 
-@pytest.mark.parametrize(
-    "text", ["[", "[1", "[1,2", "[1 2]", "[1]]", "[1] x", "[a=b]", "[1,,2]", "[nan]", "['a]", "[" * 5000]
-)
+NO_LISTS = ["[", "[1", "[1,2", "[1 2]", "[1]]", "[1] x", "[a=b]", "[1,,2]", "[nan]", "['a]", "[" * 5000]
+
+
+@together("text", NO_LISTS)
 def test_what_is_no_list_is_refused_with_the_key_and_an_example(text):
     with pytest.raises(InputError) as refused:
         parse_settings([f"sizes={text}"])

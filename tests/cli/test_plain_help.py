@@ -7,7 +7,6 @@ from typer import rich_utils
 
 from graphveil.cli import app
 from graphveil.cli.console import plain_help
-from tests.cli.support import tried
 
 
 def all_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -21,14 +20,18 @@ def words(text: str) -> str:
     return re.sub(r"[\s│╭╮╰╯─]+", "", text)
 
 
-def test_help_says_all_that_is_written(capsys, monkeypatch):
+def test_help_says_all_that_is_written_and_shows_an_example(tried, monkeypatch):
     monkeypatch.setattr(rich_utils, "MAX_WIDTH", 400)
     missing, seen = [], 0
     for path, command in all_commands(typer.main.get_command(app)):
-        ended, out, _ = tried([*path, "--help"], capsys)
-        said, seen = words(out), seen + 1
+        told = tried([*path, "--help"])
+        said, seen = words(told.out), seen + 1
         written = [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]
-        missing += [(path, ended, text) for text in written if ended or (text and words(text) not in said)]
+        if not getattr(command, "commands", None):
+            written.append(f"Example: graphveil {' '.join(path)} ")
+        missing += [
+            (path, told.ended, text) for text in written if told.ended or (text and words(text) not in said)
+        ]
     assert missing == [] and seen > 40
 
 

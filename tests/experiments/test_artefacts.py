@@ -6,9 +6,11 @@ import json
 import numpy as np
 import pytest
 
+from graphveil import files
 from graphveil.errors import InputError
 from graphveil.experiments import artefacts
 from graphveil.experiments.artefacts import check_predictions_file, write_artefact
+from graphveil.files import write_whole
 from tests.refusals import check_refused
 
 COLUMNS = {
@@ -35,13 +37,8 @@ def test_a_parquet_file_has_the_record_inside_too(tmp_path):
     reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
     write_artefact(tmp_path / "town.parquet", COLUMNS, ABOUT, record=True)
     table = reader.ParquetFile(tmp_path / "town.parquet").read()
-    assert table.to_pylist()[0] == {
-        "user": 0,
-        "id": "ada",
-        "part": "train",
-        "class": 1,
-        "probability": 0.75,
-    }
+    first = {"user": 0, "id": "ada", "part": "train", "class": 1, "probability": 0.75}
+    assert table.to_pylist()[0] == first
     assert json.loads(table.schema.metadata[b"graphveil"]) == ABOUT
     assert json.loads((tmp_path / "town.parquet.json").read_text()) == ABOUT
 
@@ -54,6 +51,19 @@ def test_no_table_is_there_without_its_record(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="no room"):
         write_artefact(tmp_path / "town.csv", COLUMNS, ABOUT, record=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    file = tmp_path / "x.csv"
+    file.write_text("before")
+    monkeypatch.setattr(files.os, "replace", refuse)
+    with pytest.raises(InputError, match="cannot be written .*No space left on device"):
+        write_whole(file, b"after")
+    assert file.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):

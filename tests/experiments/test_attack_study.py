@@ -1,7 +1,5 @@
 """Campaigns as tables, figures and pages, and attacks on what methods learn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -52,42 +50,22 @@ def test_a_page_has_headline_figure_and_a_row_for_each_budget():
     assert "<title>link inference on link-rr, town</title>" in page
     assert '<p class="headline">No promise is broken at ε = 0.5, 2 and 8;' in page
     assert page.index("<svg ") < page.index("<table>") and page.count("<td>planted secrets</td>") == 3
-
-
-def test_a_row_says_what_was_found_beside_control_chance_and_bound():
+    # A row says what was found beside control, chance and bound.
     report = CampaignReport(replace(CAMPAIGN, points=(point(2.0, 80),)))
-    assert report.sections[0].table.rows == (
-        ("planted secrets", "2", "80.0", "70.8 to 87.3", "50.0", "50.0", "88.1"),
-    )
+    (row,) = report.sections[0].table.rows
+    assert row == ("planted secrets", "2", "80.0", "70.8 to 87.3", "50.0", "50.0", "88.1")
 
 
-POINTS = tuple(
-    AttackPoint(epsilon, (Played(Stakes(2, epsilon), Tally(60, 100), Tally(50, 100)),))
-    for epsilon in (0.5, 2.0, 8.0)
-)
-THREE_BUDGETS = Campaign(ATTACKS.find("link"), "link-rr", "town", 0, POINTS)
-
-
-def test_attack_control_chance_and_bound_are_named(tmp_path):
-    file = tmp_path / "link.svg"
-    CampaignReport(THREE_BUDGETS).write(file)
-    drawn = file.read_text()
+def test_attack_control_chance_and_bound_are_named_and_drawn_the_same_again(tmp_path):
+    for name in ("a.svg", "b.svg"):
+        CampaignReport(CAMPAIGN).write(tmp_path / name)
+    drawn = (tmp_path / "a.svg").read_text()
     for label in ("attack on link-rr", "the control", "the bound", "chance", "link inference on town"):
         assert f">{label}</text>" in drawn
-
-
-def test_the_same_campaign_is_the_same_figure(tmp_path):
-    for name in ("a.svg", "b.svg"):
-        CampaignReport(THREE_BUDGETS).write(tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert (tmp_path / "b.svg").read_text() == drawn
 
 
 TOWN = {"users": 400, "features": 8, "neighbourhood": 25, "labelled": 0.4, "validated": 0.2}
-
-
-def test_an_attack_has_a_mechanism_of_its_own():
-    assert MechanismTarget.of("level", "town").against == "ppm"
-
 
 UNFIT = [
     ("level", "multibit", "multibit asks nobody for a privacy level"),
@@ -99,17 +77,14 @@ UNFIT = [
 
 
 def test_what_does_not_fit_is_refused():
+    assert MechanismTarget.of("level", "town").against == "ppm"
     check_refused(lambda attack, name: MechanismTarget.of(attack, "town", name), UNFIT)
-
-
-def test_reports_without_a_budget_are_refused():
     with pytest.raises(InputError, match="needs their budget"):
         MechanismTarget.of("label", "town").check(None)
-
-
-def test_options_of_the_loader_that_it_does_not_have_are_refused():
     with pytest.raises(InputError, match="town has no option 'frogs'"):
         MechanismTarget.of("label", "town", data_options={"frogs": 3}).play(1.0, 0)
+    with pytest.raises(InputError, match="seen takes scores or embedding, got 'thoughts'"):
+        MethodTarget.of("membership", Experiment.of("base", "town", epsilon=4.0), "thoughts")
 
 
 def test_a_run_is_repeated_by_its_seed():
@@ -127,8 +102,3 @@ def test_a_method_is_attacked_by_what_it_learned_from_planted_labels():
     assert played.planted.guesses == played.control.guesses == 40
     assert played.natural["training or test user"].control is not None
     assert target.play(2.0, 1) == played
-
-
-def test_what_is_seen_must_be_there():
-    with pytest.raises(InputError, match="seen takes scores or embedding, got 'thoughts'"):
-        MethodTarget.of("membership", Experiment.of("base", "town", epsilon=4.0), "thoughts")

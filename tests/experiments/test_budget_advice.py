@@ -1,6 +1,7 @@
 """Advice on a budget: from public numbers alone, never from the graph's own lines, and right where it was measured."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.advice import WORTH, BudgetLine, advise_budget, may_surprise
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import Users, load
+from graphveil.methods.veil_advice import VolunteerRows
 
 SMALL = {"data.users": 400, "data.labelled": 0.5, "data.validated": 0.25, "data.nearby": 0.3}
 FAST = {"epochs": 5}
@@ -38,9 +40,8 @@ def test_private_rows_and_test_labels_change_nothing(given, advice):
     random = np.random.default_rng(0)
     rows, labels = users.raw.features, users.raw.labels.copy()
     labels[graph.test] = (labels[graph.test] + 1) % graph.class_count
-    others = Users(
-        random.integers(0, 2, rows.shape).astype(rows.dtype), labels, neighbours=users.raw.neighbours
-    )
+    rows = random.integers(0, 2, rows.shape).astype(rows.dtype)
+    others = Users(rows, labels, neighbours=users.raw.neighbours)
     again = advise_budget(spec(), (1.0, 4.0), given=(graph, others))
     assert again.to_dict() == advice.to_dict()
 
@@ -81,13 +82,8 @@ def test_a_graph_that_was_measured_is_left_out_of_its_own_curve(given, advice):
 
 
 def test_a_verdict_follows_from_gain_and_interval():
-    cases = [
-        (0.2, -0.3, 2.0, "no"),
-        (0.2, -0.3, 3.0, "open"),
-        (2.5, 0.1, 5, "yes"),
-        (2.5, -0.1, 5, "open"),
-        (1, 0, 2, "open"),
-    ]
+    cases = [(0.2, -0.3, 2.0, "no"), (0.2, -0.3, 3.0, "open"), (2.5, 0.1, 5, "yes"), (2.5, -0.1, 5, "open")]
+    cases.append((1, 0, 2, "open"))
     lines = [BudgetLine(4.0, gain, low, high) for gain, low, high, _ in cases]
     assert [line.collect for line in lines] == [collect for *_, collect in cases]
     refused = [line.verdict == "do not collect: asking nobody is as good" for line in lines]
@@ -115,19 +111,73 @@ def test_needed_users_are_the_fewest_that_the_curve_gives_two_points(advice):
             assert advice.model.predict(here.with_users(times * 0.95)).gain < WORTH
 
 
-def test_no_budget_is_refused(given):
+def test_no_budget_and_weights_from_a_file_are_refused(given, tmp_path):
     with pytest.raises(InputError, match="no budget is given"):
         advise_budget(spec(), (), given=given)
-
-
-def test_weights_from_a_file_are_refused(given, tmp_path):
     file = tmp_path / "weights.npz"
-    graph = given[0]
-    np.savez(
-        file, weights=np.zeros((graph.class_count, graph.feature_count)), bias=np.zeros(graph.class_count)
-    )
-    public = Experiment.of(
-        "veil", "town", epsilon=4.0, settings={**SMALL, **FAST, "teach": "public", "weights": str(file)}
-    )
+    classes, features = given[0].class_count, given[0].feature_count
+    np.savez(file, weights=np.zeros((classes, features)), bias=np.zeros(classes))
+    public = spec().having(settings={**SMALL, **FAST, "teach": "public", "weights": str(file)})
     with pytest.raises(InputError, match="cannot use weights"):
         advise_budget(public, (4.0,), given=given)
+
+
+# As a page
+
+
+def test_a_page_stands_alone_and_has_table_and_chart(advice):
+    text = advice.page()
+    assert text.startswith("<!doctype html>") and text.count("<svg") == 1 and text.count("<table>") == 1
+    assert not re.search(r'(src|href)="(?!#)', text)
+    assert "do not collect" in text or "collect:" in text or "open:" in text
+
+
+def test_the_chart_has_the_budgets_that_were_asked_for_over_ten_times_fewer_and_more_users(advice):
+    (panel,) = advice.chart().panels
+    assert {"ε = 1", "ε = 4"} <= {series.label for series in panel.series}
+    assert (panel.x[0], panel.x[-1]) == (40.0, 4000.0)
+    at_hand = {series.label: series.at(400.0) for series in panel.series}
+    for line in advice.lines:
+        assert at_hand[f"ε = {line.epsilon:g}"].mean == line.gain
+
+
+def test_the_table_has_a_line_a_budget_and_sentences_say_what_is_only_stored(advice):
+    table = advice.sections[0].table
+    assert [row[0] for row in table.rows] == ["1", "4"]
+    assert all(len(row) == len(table.head) for row in table.rows)
+    said = " ".join(advice.grounds())
+    assert "400 users" in said and "Nobody was asked" in said and "stored fact" in said
+    assert "volunteers gave" not in said
+
+
+def test_what_two_points_need_is_said_or_that_it_is_too_much(advice):
+    lines = (BudgetLine(1.0, 0.1, -1, 2, None, None), BudgetLine(4.0, 1.0, -1, 3, 12_000, 120))
+    told = dataclasses.replace(advice, lines=lines).sections[0].table.rows
+    assert told[0][4:6] == ("> 10 times", "> 200")
+    assert told[1][4:6] == ("12,000", "120")
+
+
+def test_budgets_of_one_verdict_share_a_sentence(advice):
+    lines = tuple(BudgetLine(epsilon, 0.1, -1, 2, None, None) for epsilon in (1.0, 2.0))
+    said = dataclasses.replace(advice, lines=lines).headline
+    assert said == "on town, at ε = 1, 2 do not collect: asking nobody is as good"
+
+
+def test_the_chart_is_over_volunteers_where_there_are_some(advice, with_panel):
+    assert "fewer volunteers" in with_panel.page() and "fewer users" in advice.page()
+    assert with_panel.sections[0].table.rows[0][4] == "-"
+
+
+def test_volunteers_who_are_there_are_enough_at_the_most(advice):
+    lines = (BudgetLine(4.0, 3.0, 1, 5, 400, 50), BudgetLine(8.0, 3.0, 1, 5, 400, 60))
+    told = dataclasses.replace(advice, lines=lines, volunteers=50).sections[0].table.rows
+    assert [row[5] for row in told] == ["≤ 50", "60"]
+    said = dataclasses.replace(advice, volunteers=1, nats=0.5).grounds()
+    assert said[1].startswith("1 volunteer gave their raw rows")
+
+
+def test_a_page_that_rests_on_volunteers_rows_says_so_at_its_end(advice):
+    assert "follows from public numbers." in advice.page()
+    view = dataclasses.replace(advice.view, volunteers=VolunteerRows(np.zeros((2, 4)), np.array([0, 1]), 0.5))
+    text = dataclasses.replace(advice, volunteers=2, nats=0.5, view=view).page()
+    assert re.search("follows from public numbers and volunteers(&#x27;|'|&#39;) rows.", text)

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from graphveil.errors import InputError
 from graphveil.experiments.comparison import compare
 from graphveil.experiments.result import StoredResult
 from tests.refusals import check_refused
@@ -29,6 +28,10 @@ def test_a_difference_has_its_mean_and_interval():
     assert pair.difference.low == pytest.approx(0.1 - half, abs=1e-9)
     assert pair.difference.high == pytest.approx(0.1 + half, abs=1e-9)
     assert pair.seeds == (0, 1, 2, 3)
+    # Two results are one comparison without correction.
+    assert pair.corrected is None
+    assert "p after Holm" not in comparison.table().head
+    assert not any("Holm" in sentence for sentence in comparison.sentences)
 
 
 def test_p_of_two_pairs_is_that_of_a_cauchy_variable():
@@ -53,13 +56,6 @@ def test_seeds_are_paired_by_what_they_are_and_not_by_their_place():
     assert pair.seeds == (6, 7)
     assert pair.difference.mean == pytest.approx(0.0, abs=1e-12)
     assert pair.notes == ("1 (base) and 2 (base): 2 seeds that only one of them has are left out.",)
-
-
-def test_two_results_are_one_comparison_without_correction():
-    comparison = compare([kept(1, [0.5, 0.6]), kept(2, [0.4, 0.6])])
-    assert comparison.pairs[0].corrected is None
-    assert "p after Holm" not in comparison.table().head
-    assert not any("Holm" in sentence for sentence in comparison.sentences)
 
 
 def test_more_results_are_compared_each_with_each_and_corrected_in_words():
@@ -115,15 +111,9 @@ NO_PAIRS = [
     ({"task": "link"}, "pair results of one task"),
     ({"metric": "f1"}, "pair results of one metric"),
     ({"data_digest": "e"}, "town changed between 1 .* and 2 .*: run the older one again"),
-    (
-        {"spec": {"data_options": {"split": "few"}}},
-        "only results of the same graph with the same split",
-    ),
+    ({"spec": {"data_options": {"split": "few"}}}, "only results of the same graph with the same split"),
     ({"spec": {"settings": {"data.split": "few"}}}, 'with no options and .* with {"split": "few"}'),
-    (
-        {"seed": 2},
-        "has the seeds 0, 1 and .* the seeds 2, 3: a pair needs at least 2 seeds that both have",
-    ),
+    ({"seed": 2}, "has the seeds 0, 1 and .* the seeds 2, 3: a pair needs at least 2 seeds that both have"),
     ({"seed": 1}, "a pair needs at least 2 seeds"),
     ({"interrupted": True}, "was interrupted and does not say its seeds"),
 ]
@@ -134,24 +124,21 @@ def test_what_cannot_be_paired_is_refused_with_a_sentence():
         return compare([kept(1, [0.5, 0.6]), kept(2, [0.4, 0.6], **fields)])
 
     check_refused(compared, [(fields, re.compile(words)) for fields, words in NO_PAIRS])
-
-
-def test_options_are_the_same_wherever_they_were_given():
+    one = kept(1, [0.5, 0.6])
+    check_refused(compare, [([one], "at least 2 results, got 1"), ([one, one], "result 1 is named twice")])
+    # Options are the same wherever they were given.
     first = kept(1, [0.5, 0.6], spec={"data_options": {"users": 200}})
     second = kept(2, [0.5, 0.7], spec={"settings": {"data.users": 200, "epochs": 3}})
     assert len(compare([first, second]).pairs) == 1
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
+def test_what_is_not_sure_about_a_pair_is_told():
+    for fields, words in (
         ({"data_digest": ""}, "nobody knows whether town was the same"),
         ({"version": "2"}, "1 (base) was computed by graphveil 1, 2 (base) by graphveil 2"),
-    ],
-)
-def test_what_is_not_sure_about_a_pair_is_told(fields, words):
-    comparison = compare([kept(1, [0.5, 0.6]), kept(2, [0.4, 0.6], **fields)])
-    assert any(words in sentence for sentence in comparison.sentences)
+    ):
+        comparison = compare([kept(1, [0.5, 0.6]), kept(2, [0.4, 0.6], **fields)])
+        assert any(words in sentence for sentence in comparison.sentences)
 
 
 def test_what_is_not_sure_about_several_pairs_is_told_once():
@@ -173,10 +160,3 @@ def test_what_is_not_sure_about_some_pairs_names_them():
     assert compare(results).sentences[-1] == (
         "1 (base) and 3 (base), 2 (base) and 3 (base): 1 seed that only one of them has is left out."
     )
-
-
-def test_one_result_and_the_same_one_twice_are_refused():
-    with pytest.raises(InputError, match="at least 2 results, got 1"):
-        compare([kept(1, [0.5, 0.6])])
-    with pytest.raises(InputError, match="result 1 is named twice"):
-        compare([kept(1, [0.5, 0.6]), kept(1, [0.5, 0.6])])

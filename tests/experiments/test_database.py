@@ -45,10 +45,25 @@ def file(tmp_path):
     return tmp_path / "results.sqlite"
 
 
+def wrote(file, names, count):
+    """Other processes write so many rows each, at once."""
+    writers = [start(file, name, count) for name in names]
+    for writer in writers:
+        go(writer)
+    for writer in writers:
+        writer.communicate(timeout=120)
+    assert [writer.returncode for writer in writers] == [0] * len(writers)
+
+
 def start(file, name, count):
-    """Another process that writes."""
+    """Another process that writes once it is told to."""
     command = [sys.executable, "-c", WRITER, str(file), name, str(count)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def go(writer):
+    writer.stdin.write("\n")
+    writer.stdin.flush()
 
 
 @pytest.fixture
@@ -84,53 +99,34 @@ def changed(file, *statements):
             connection.execute(statement)
 
 
-def test_what_was_added_comes_back(file):
-    insert(file, ADD, ("a", "1"))
-    insert(file, ADD, ("b", "2"))
-    assert select(file, ALL, ()) == [[("a", "1"), ("b", "2")]]
-
-
-def test_every_parameter_has_its_own_answer(file):
-    insert(file, ADD, ("a", "1"))
-    assert select(file, "SELECT result FROM results WHERE source = ?", ("a",), ("b",)) == [[("1",)], []]
-
-
-def test_reading_makes_no_file(file):
+def test_what_was_added_comes_back_and_reading_makes_no_file(file):
     assert select(file, ALL, ()) == [[]]
     assert not file.exists()
-
-
-def test_an_empty_file_is_one_without_rows(file):
+    # An empty file is one without rows.
     file.touch()
     assert select(file, ALL, ()) == [[]]
     insert(file, ADD, ("a", "1"))
-    assert select(file, ALL, ()) == [[("a", "1")]]
+    insert(file, ADD, ("b", "2"))
+    assert select(file, ALL, ()) == [[("a", "1"), ("b", "2")]]
+    # Every parameter has its own answer.
+    assert select(file, "SELECT result FROM results WHERE source = ?", ("a",), ("c",)) == [[("1",)], []]
 
 
 def test_the_log_is_written_ahead_and_to_the_disk_with_every_commit(file):
     with database._writing(file) as connection:
-        modes = [
-            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
-        ]
-    assert modes == ["wal", 2]
+        for name, mode in (("journal_mode", "wal"), ("synchronous", 2)):
+            assert connection.execute(f"PRAGMA {name}").fetchone()[0] == mode
 
 
 def test_several_processes_write_at_once_and_lose_nothing(file):
-    writers = [start(file, name, 40) for name in "abcd"]
-    for writer in writers:
-        writer.stdin.write("\n")
-        writer.stdin.flush()
-    for writer in writers:
-        writer.communicate(timeout=120)
-    assert [writer.returncode for writer in writers] == [0] * 4
+    wrote(file, "abcd", 40)
     (rows,) = select(file, ALL, ())
     assert sorted(rows) == sorted((name, str(number)) for name in "abcd" for number in range(40))
 
 
 def test_what_a_killed_process_has_kept_is_there(file):
     with start(file, "a", 10**6) as writer:
-        writer.stdin.write("\n")
-        writer.stdin.flush()
+        go(writer)
         for _ in range(25):
             last = int(writer.stdout.readline())
         writer.send_signal(signal.SIGKILL)
@@ -145,30 +141,26 @@ def test_what_a_killed_process_has_kept_is_there(file):
     assert select(file, ALL, ())[0][-1] == ("b", "next")
 
 
-def test_a_newer_layout_is_refused(file):
+def newer(file):
     insert(file, ADD, ("a", "1"))
     changed(file, f"PRAGMA user_version = {LAYOUT + 1}")
-    for use in (lambda: select(file, ALL, ()), lambda: insert(file, ADD, ("b", "2"))):
-        with pytest.raises(
-            StoreError, match=r"written by a newer graphveil \(layout 3, this one knows 2\): update"
-        ):
-            use()
 
 
-def test_a_database_of_something_else_is_refused_and_left_as_it_is(file):
-    changed(file, "CREATE TABLE animals (name TEXT)")
+OTHERS = {
+    r"written by a newer graphveil \(layout 3, this one knows 2\): update": newer,
+    "is a database of something else: move it away": lambda file: changed(
+        file, "CREATE TABLE animals (name TEXT)"
+    ),
+    "is no database: move it away": lambda file: file.write_text('{"key": "a line of JSON"}\n' * 100),
+}
+
+
+@pytest.mark.parametrize("words", OTHERS)
+def test_what_is_no_file_of_ours_is_refused_and_left_as_it_is(words, file):
+    OTHERS[words](file)
     before = file.read_bytes()
     for use in (lambda: select(file, ALL, ()), lambda: insert(file, ADD, ("b", "2"))):
-        with pytest.raises(StoreError, match="is a database of something else: move it away"):
-            use()
-    assert file.read_bytes() == before
-
-
-def test_what_is_no_database_is_refused_and_left_as_it_is(file):
-    file.write_text('{"key": "a line of JSON"}\n' * 100)
-    before = file.read_bytes()
-    for use in (lambda: select(file, ALL, ()), lambda: insert(file, ADD, ("b", "2"))):
-        with pytest.raises(StoreError, match="is no database: move it away"):
+        with pytest.raises(StoreError, match=words):
             use()
     assert file.read_bytes() == before
 
@@ -203,9 +195,8 @@ def test_a_file_that_may_only_be_read_is_refused_before_anything_is_computed(fil
     insert(file, ADD, ("a", "1"))
     connect = database._connect
     monkeypatch.setattr(database, "_connect", lambda file, _: connect(file, "ro"))
-    with pytest.raises(
-        StoreError, match=r"cannot be read or written \(attempt to write a readonly database\)"
-    ):
+    said = r"cannot be read or written \(attempt to write a readonly database\)"
+    with pytest.raises(StoreError, match=said):
         check_writable(file)
 
 
@@ -303,44 +294,29 @@ def old_file(file):
     return file
 
 
-def version(file):
-    with closing(sqlite3.connect(file)) as connection:
-        return connection.execute("PRAGMA user_version").fetchone()[0]
-
-
 def test_an_old_file_is_read_and_not_changed_by_that(old_file):
     before = old_file.read_bytes()
     assert select(old_file, ALL, ()) == [[("a", "1"), ("a", "1")]]
+    # What it cannot have is not there.
+    assert select(old_file, "SELECT name FROM tags", (), since=2) == [[]]
     assert old_file.read_bytes() == before
 
 
-def test_what_an_old_file_cannot_have_is_not_there(old_file):
-    assert select(old_file, "SELECT name FROM tags", (), since=2) == [[]]
-
-
-def test_an_old_file_is_brought_up_to_date_by_the_first_who_writes(old_file):
+def test_an_old_file_is_brought_up_to_date_by_the_first_who_writes(old_file, tmp_path):
     insert(old_file, ADD, ("b", "2"))
-    assert version(old_file) == LAYOUT
+    with closing(sqlite3.connect(old_file)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == LAYOUT
     assert select(old_file, ALL, ()) == [[("a", "1"), ("a", "1"), ("b", "2")]]
     assert select(old_file, "SELECT trial FROM trials", ()) == [[("t",)]]
-
-
-def test_an_old_and_a_new_file_have_the_same_tables_in_the_end(old_file, tmp_path):
+    # It has the same tables as a new one.
     new = tmp_path / "new.sqlite"
-    check_writable(old_file)
     check_writable(new)
     columns = "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c ORDER BY 1, 2"
     assert select(old_file, columns, ()) == select(new, columns, ())
 
 
 def test_several_processes_bring_an_old_file_up_to_date_at_once(old_file):
-    writers = [start(old_file, name, 5) for name in "bcd"]
-    for writer in writers:
-        writer.stdin.write("\n")
-        writer.stdin.flush()
-    for writer in writers:
-        writer.communicate(timeout=120)
-    assert [writer.returncode for writer in writers] == [0] * 3
+    wrote(old_file, "bcd", 5)
     assert len(select(old_file, ALL, ())[0]) == 2 + 15
 
 

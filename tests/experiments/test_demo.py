@@ -1,7 +1,5 @@
 """The demonstration's table, figure and sentence, from results that are made up."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -10,22 +8,15 @@ from graphveil.audit import audit
 from graphveil.experiments.demo import HEAD, SMALL, Demo
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.result import Result
-from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Privacy
+from tests.experiments.known import result_of
 
-SECONDS = {"report": 0.0, "denoise": 0.0, "train": 0.0}
 NOTHING = "No budget here clearly buys anything over asking nobody"
 
 
 def result(name, epsilon, **scores):
-    """A result with the scores of its parts, one a run."""
-    units = tuple(
-        UnitResult(part, run, score, "", Privacy(), SECONDS, 1.0)
-        for part, each in scores.items()
-        for run, score in enumerate(each)
-    )
     options = {} if epsilon is None else {"epsilon": epsilon, "mechanism": "multibit"}
-    return Result.from_units(Experiment.of(name, "town", runs=2, **options), units)
+    return result_of(Experiment.of(name, "town", runs=2, **options), **scores)
 
 
 @pytest.fixture
@@ -49,20 +40,11 @@ def made_up():
 
 
 def test_the_table_has_a_line_a_method_and_budget_the_largest_first(demo):
-    table = demo.rows()
-    assert [row[:2] for row in table] == [
-        ("none", "nonprivate"),
-        ("ε = 4", "veil"),
-        ("ε = 4", "base"),
-        ("ε = 1", "veil"),
-        ("ε = 1", "base"),
-        ("-", "structure"),
-    ]
-    assert all(len(row) == len(HEAD) for row in table)
-
-
-def test_gains_over_structure_are_paired_with_its_runs(demo):
     by_line = {row[:2]: dict(zip(HEAD, row, strict=True)) for row in demo.rows()}
+    private = [(f"ε = {epsilon}", name) for epsilon in (4, 1) for name in ("veil", "base")]
+    assert list(by_line) == [("none", "nonprivate"), *private, ("-", "structure")]
+    assert len(demo.rows()) == len(by_line)
+    # Gains over structure are paired with its runs.
     assert by_line["ε = 4", "veil"]["over structure"] == "+20.0 ± 0.0"
     assert by_line["ε = 4", "base"]["over structure"] == "-5.0 ± 0.0"
     assert by_line["ε = 4", "base"]["gain"].startswith("+6.0")
@@ -72,6 +54,10 @@ def test_the_headline_is_about_the_smallest_budget_that_clearly_bought_something
     assert demo.headline() == (
         "One randomized report from each user (ε = 4) lets the server tell the kind of 91.0 in 100 users, instead of 71.0 when it asks nobody."
     )
+    assert Demo(demo.veil[:1], demo.base).headline().startswith(NOTHING)
+    assert Demo(demo.veil[:1], demo.base).difference() == ""
+    one_run = result("veil", 4.0, method=[0.9], structure=[0.7])
+    assert Demo((one_run,)).headline().startswith(NOTHING)
 
 
 def test_the_difference_has_its_interval_and_what_base_gives(demo):
@@ -80,9 +66,7 @@ def test_the_difference_has_its_interval_and_what_base_gives(demo):
         "That is +20.0 ± 0.0 points (mean and 95% interval of 2 runs), with the method veil;"
     )
     assert said.endswith("(base), it is 66.0, less than asking nobody.")
-
-
-def test_the_difference_does_not_say_less_where_base_has_more(demo):
+    # It does not say less where base has more.
     better = result("base", 4.0, method=[0.80, 0.82], control=[0.6, 0.6])
     said = Demo(demo.veil, (better,), demo.plain).difference()
     assert "less than" not in said
@@ -104,21 +88,10 @@ def test_who_was_asked_what_is_read_off_the_privacy_record(demo):
     unit = replace(unit, privacy=Privacy.model_validate({"rounds": rounds}))
     told = Result.from_units(last.experiment, (unit, *others))
     table = replace(demo, veil=(first, told)).asked_rows()
-    assert [row[:2] for row in table] == [
-        ("veil", "1,000"),
-        ("veil", "3,000"),
-        ("structure", "nobody"),
-        ("nonprivate", "everybody"),
-    ]
+    asked = [("veil", "1,000"), ("veil", "3,000"), ("structure", "nobody"), ("nonprivate", "everybody")]
+    assert [row[:2] for row in table] == asked
     assert "interests" in table[0][2] and "public model" in table[1][2]
     assert table[1][3] == "3.9"
-
-
-def test_the_headline_says_where_nothing_was_bought(demo):
-    assert Demo(demo.veil[:1], demo.base).headline().startswith(NOTHING)
-    assert Demo(demo.veil[:1], demo.base).difference() == ""
-    one_run = result("veil", 4.0, method=[0.9], structure=[0.7])
-    assert Demo((one_run,)).headline().startswith(NOTHING)
 
 
 def test_the_exact_budget_of_veil_needs_the_audits_of_both_its_questions(demo):

@@ -1,7 +1,5 @@
 """Drawings of runs and of what mechanisms answer."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 
@@ -28,16 +26,10 @@ from graphveil.experiments.runner import run_experiment
 from graphveil.experiments.unit import RunUnit, learn_unit
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
+from tests.refusals import check_refused
 
-TOWN = {
-    "users": 240,
-    "features": 8,
-    "telling": 4,
-    "labelled": 0.2,
-    "validated": 0.2,
-    "neighbourhood": 20,
-    "degree": 8,
-}
+TOWN = {"users": 240, "features": 8, "telling": 4, "labelled": 0.2, "validated": 0.2}
+TOWN |= {"neighbourhood": 20, "degree": 8}
 SPEC = Experiment.of("base", "town", epsilon=4.0, runs=1, settings={"epochs": 4}, data_options=TOWN)
 
 
@@ -46,10 +38,14 @@ def learned():
     return learn_unit(RunUnit(SPEC))
 
 
+def texts(drawing):
+    return re.findall(r"<text[^>]*>(.*?)</text>", drawing.svg())
+
+
 @pytest.mark.parametrize("kind", RUN_FIGURES)
 def test_every_kind_is_drawn_and_says_which_run_it_is(kind, learned, monkeypatch):
     monkeypatch.setattr(drawings, "MOST_ON_MAP", 40)
-    said = re.findall(r"<text[^>]*>(.*?)</text>", RUN_FIGURES[kind](*learned).svg())
+    said = texts(RUN_FIGURES[kind](*learned))
     assert any(text.startswith("base on town, ε = 4") for text in said)
 
 
@@ -58,12 +54,9 @@ def test_a_result_draws_every_kind_into_a_file(tmp_path):
     for kind in ("score", "classes"):
         result.plot(tmp_path / f"{kind}.svg", kind)
         assert "base on town" in (tmp_path / f"{kind}.svg").read_text()
-    with pytest.raises(
-        InputError, match="no figure of a result is named 'pie': choose one of confusion, .*, score"
-    ):
-        result.plot(tmp_path / "pie.svg", "pie")
-    with pytest.raises(InputError, match="has the unsupported format"):
-        result.plot(tmp_path / "classes.jpg", "classes")
+    pie = re.compile("no figure of a result is named 'pie': choose one of confusion, .*, score")
+    wrong = [("pie.svg", "pie", pie), ("classes.jpg", "classes", "has the unsupported format")]
+    check_refused(lambda name, kind: result.plot(tmp_path / name, kind), wrong)
 
 
 def test_a_curve_has_every_epoch_and_ends_in_what_was_taken(learned):
@@ -80,6 +73,9 @@ def test_who_is_taken_for_another_is_counted(learned):
     wrong = int((outcome.scores.argmax(axis=1) != ready.users.raw.labels).sum())
     svg = RUN_FIGURES["graph"](ready, outcome).svg()
     assert f">predicted, {wrong} of 240 wrong</text>" in svg
+    # Rows of the confusion are test users.
+    counts = ready.users.confusion(np.asarray(outcome.scores.argmax(axis=1), dtype=np.int64), ready.graph)
+    assert counts.sum() == ready.graph.test.sum()
 
 
 def test_a_method_without_a_curve_says_so(learned):
@@ -91,48 +87,14 @@ def test_a_method_without_a_curve_says_so(learned):
         RUN_FIGURES["map"](ready, bare)
 
 
-def test_the_command_writes_the_figure(tmp_path, capsys):
-    file = tmp_path / "town.svg"
-    sets = [part for key, value in TOWN.items() for part in ("--set", f"data.{key}={value}")]
-    given = [
-        "plot",
-        "base",
-        "--data",
-        "town",
-        "--epsilon",
-        "4",
-        "--set",
-        "epochs=2",
-        *sets,
-        "--out",
-        str(file),
-    ]
-    assert status(given) == 0
-    assert file.read_text(encoding="utf-8").startswith("<svg")
-    assert capsys.readouterr().out == f"The figure is in {file}.\n"
-
-
-def test_the_command_refuses_a_kind_that_is_none(tmp_path, capsys):
-    given = [
-        "plot",
-        "base",
-        "--data",
-        "town",
-        "--epsilon",
-        "4",
-        "--kind",
-        "pie",
-        "--out",
-        str(tmp_path / "x.svg"),
-    ]
-    assert status(given) == 2
+def test_the_command_writes_the_figure_and_refuses_a_kind_that_is_none(tmp_path, capsys):
+    sets = " ".join(f"--set data.{key}={value}" for key, value in TOWN.items())
+    plot = f"plot base --data town --epsilon 4 --set epochs=2 {sets} --out {tmp_path / 'town.svg'}"
+    assert status(plot.split()) == 0
+    assert (tmp_path / "town.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert capsys.readouterr().out == f"The figure is in {tmp_path / 'town.svg'}.\n"
+    assert status([*plot.split(), "--kind", "pie"]) == 2
     assert "kind must be one of confusion, classes" in capsys.readouterr().err
-
-
-def test_rows_of_the_confusion_are_test_users(learned):
-    ready, outcome = learned
-    counts = ready.users.confusion(np.asarray(outcome.scores.argmax(axis=1), dtype=np.int64), ready.graph)
-    assert counts.sum() == ready.graph.test.sum()
 
 
 def test_a_map_of_an_embedding_without_known_classes_says_so(learned, monkeypatch):
@@ -157,21 +119,12 @@ def confusion(counts):
     return texts(confusion_figure(counted(confusion=np.asarray(counts)), OUTCOME))
 
 
-def texts(drawing):
-    return re.findall(r"<text[^>]*>(.*?)</text>", drawing.svg())
-
-
 def test_cells_have_percent_of_their_row():
     said = confusion([[3, 1], [0, 8]])
     assert {"75", "25", "0", "100", "0 (4)", "1 (8)"} <= set(said)
     assert "base on town, ε = 4: percent of each class" in said
-
-
-def test_a_class_that_nobody_has_is_drawn_without_a_warning():
+    # A class that nobody has is drawn without a warning, and many classes have shades alone.
     assert confusion([[0, 0], [0, 1]]).count("0") == 4
-
-
-def test_many_classes_have_shades_alone():
     assert "100" not in confusion(np.eye(20, dtype=np.int64))
 
 
@@ -179,9 +132,6 @@ def test_each_class_has_a_line_and_what_it_is_about():
     scores = [ClassScore(0, 4, 2, 1), ClassScore(1, 3, 0, 0)]
     said = texts(class_figure(counted(per_class=scores), OUTCOME))
     assert {"0 (4)", "1 (3)", "precision", "recall", "F1"} <= set(said)
-
-
-def test_no_classes_are_refused():
     with pytest.raises(InputError, match="no classes"):
         class_figure(counted(per_class=()), OUTCOME)
 
@@ -197,23 +147,17 @@ def test_a_group_stays_within_a_circle_of_friends():
     graph = two_cliques()
     for seed in range(4):
         assert close_group(graph, 5, seed).tolist() in ([0, 1, 2, 3, 4], [5, 6, 7, 8, 9])
-
-
-def test_a_group_is_no_larger_than_the_graph():
-    assert close_group(two_cliques(), 99, 0).tolist() == list(range(10))
+    # It is no larger than the graph.
+    assert close_group(graph, 99, 0).tolist() == list(range(10))
 
 
 def test_friends_stand_nearer_to_each_other_than_to_others():
     graph = two_cliques()
     places = spring_layout(graph.pairs().T, 10, 0)
+    assert np.array_equal(spring_layout(graph.pairs().T, 10, 0), places)
     middle = places.reshape(2, 5, 2).mean(axis=1)
     within = np.linalg.norm(places.reshape(2, 5, 2) - middle[:, None], axis=2).max()
     assert within < np.linalg.norm(middle[0] - middle[1])
-
-
-def test_places_follow_from_the_seed():
-    pairs = two_cliques().pairs().T
-    assert np.array_equal(spring_layout(pairs, 10, 1), spring_layout(pairs, 10, 1))
 
 
 def test_a_map_keeps_groups_apart():
@@ -244,16 +188,10 @@ def test_many_outputs_are_counted_in_intervals_that_hold_all_answers():
 
 
 def test_it_says_what_was_held():
-    said = re.findall(r"<text[^>]*>(.*?)</text>", mechanism_drawing("piecewise", 2.0).svg())
+    said = texts(mechanism_drawing("piecewise", 2.0))
     assert {"held: -1", "held: 0", "held: 1", "piecewise at ε = 2: what one answer can be"} <= set(said)
-
-
-def test_a_mechanism_without_a_table_is_refused():
     with pytest.raises(InputError, match="no finite table"):
         mechanism_drawing("privunit", 1.0)
-
-
-def test_an_unknown_name_is_refused():
     with pytest.raises(GraphveilError, match="nothing-such"):
         mechanism_drawing("nothing-such")
 

@@ -1,6 +1,7 @@
 """Embeddings: what they hold, what they cost, and the files they are kept in."""
 
 import json
+import re
 from importlib.util import find_spec
 
 import numpy as np
@@ -66,54 +67,47 @@ def unlabelled():
 
 def test_an_embedding_says_where_it_comes_from(embedding):
     assert embedding.shape == (200, 16) and embedding.values.dtype == np.float32
-    assert (embedding.method, embedding.data, embedding.task, embedding.seed) == ("base", "town", "node", 3)
-    assert (embedding.epsilon, embedding.mechanism, embedding.backbone) == (2.0, "multibit", "gcn")
-    assert (embedding.version, embedding.users, embedding.reduced_from) == (gv.__version__, 200, None)
-    assert embedding.settings["epochs"] == 3 and embedding.settings["lr"] == 0.01
-    assert embedding.settings["data.users"] == 200
+    about = {
+        "method": "base",
+        "data": "town",
+        "task": "node",
+        "seed": 3,
+        "epsilon": 2.0,
+        "mechanism": "multibit",
+    }
+    about |= {"backbone": "gcn", "version": gv.__version__, "users": 200, "reduced_from": None}
+    assert {name: getattr(embedding, name) for name in about} == about
+    settings = {"epochs": 3, "lr": 0.01, "data.users": 200}
+    assert settings.items() <= embedding.settings.items()
     assert embedding.edges == gv.load("town", **SMALL)[0].edge_count
 
 
 @SUFFIXES
-def test_a_file_brings_all_of_it_back(embedding, suffix, tmp_path):
-    file = tmp_path / f"town{suffix}"
-    embedding.save(file)
-    again = gv.read_embedding(file)
-    assert np.array_equal(again.values, embedding.values) and again.values.dtype == np.float32
-    assert again.about() == embedding.about()
-    assert [found.name for found in tmp_path.iterdir()] == [file.name]
-
-
-@SUFFIXES
-def test_the_same_seed_gives_the_same_file(embedding, suffix, tmp_path):
+def test_a_file_brings_all_of_it_back_and_is_the_same_for_the_same_seed(embedding, suffix, tmp_path):
     first, second = (tmp_path / f"{name}{suffix}" for name in "ab")
     embedding.save(first)
+    again = gv.read_embedding(first)
+    assert np.array_equal(again.values, embedding.values) and again.values.dtype == np.float32
+    assert again.about() == embedding.about()
+    assert [found.name for found in tmp_path.iterdir()] == [first.name]
     embed_experiment(SPEC).save(second)
     assert first.read_bytes() == second.read_bytes()
 
 
 def test_another_seed_gives_another_embedding(embedding):
-    assert not np.array_equal(
-        embed_experiment(experiment_of("base", seed=4)).values,
-        embed_experiment(experiment_of("base", seed=3)).values,
-    )
-    assert np.array_equal(embed_experiment(experiment_of("base", seed=3)).values, embedding.values)
+    third, fourth = (embed_experiment(experiment_of("base", seed=seed)).values for seed in (3, 4))
+    assert np.array_equal(third, embedding.values) and not np.array_equal(third, fourth)
 
 
-def test_a_parquet_file_reads_as_a_table(embedding, tmp_path):
-    reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
-    embedding.save(tmp_path / "town.parquet")
-    table = reader.ParquetFile(tmp_path / "town.parquet").read()
-    assert table.column_names == ["user", *(f"e{place}" for place in range(16))]
-    assert table["user"].to_pylist() == list(range(200))
-    assert json.loads(table.schema.metadata[b"graphveil"])["statement"] == embedding.statement
-
-
-def test_rows_of_a_parquet_file_belong_to_their_users_in_any_order(embedding, tmp_path):
+def test_a_parquet_file_reads_as_a_table_whose_rows_stand_in_any_order(embedding, tmp_path):
     reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
     file = tmp_path / "town.parquet"
     embedding.save(file)
-    reader.write_table(reader.ParquetFile(file).read().sort_by([("user", "descending")]), file)
+    table = reader.ParquetFile(file).read()
+    assert table.column_names == ["user", *(f"e{place}" for place in range(16))]
+    assert table["user"].to_pylist() == list(range(200))
+    assert json.loads(table.schema.metadata[b"graphveil"])["statement"] == embedding.statement
+    reader.write_table(table.sort_by([("user", "descending")]), file)
     assert np.array_equal(read_embedding(file).values, embedding.values)
 
 
@@ -160,18 +154,13 @@ def test_what_is_said_to_be_spent_is_what_the_ledger_says(name, options):
     assert f"Reports are simulated with seed {spec.seed}" in found.statement
 
 
-def test_private_links_are_neither_counted_nor_said_to_be_public():
+def test_private_links_and_labels_and_raw_features_are_said_to_be_what_they_are():
     found = embed_experiment(experiment_of("solitude", link_epsilon=6.0))
     assert found.edges is None
     assert "every link costs ε = 6" in found.statement and "rest on known labels" in found.statement
-
-
-def test_private_labels_are_not_said_to_be_public():
     found = embed_experiment(experiment_of("lpgnn", label_epsilon=1.0))
     assert "labels at ε = 1" in found.statement and "known labels" not in found.statement
-
-
-def test_raw_features_claim_no_privacy():
+    # Raw features claim no privacy.
     found = embed_experiment(experiment_of("nonprivate"))
     assert found.statement.endswith("raw features were read: this claims no privacy.")
     assert (found.privacy.total, found.epsilon, found.mechanism) == (None, None, None)
@@ -179,26 +168,19 @@ def test_raw_features_claim_no_privacy():
     assert "claims no privacy" in labels and "Besides, users reported labels at ε = 1" in labels
 
 
-def test_a_method_that_needs_no_labels_embeds_a_graph_without_any(means):
-    graph, users = unlabelled()
-    found = gv.embed("means", graph, users, epsilon=1.0)
+def test_a_method_that_needs_no_labels_embeds_a_graph_without_any_and_what_cannot_be_is_refused(
+    means, monkeypatch
+):
+    found = gv.embed("means", *unlabelled(), epsilon=1.0)
     assert found.shape == (40, 8) and found.data == "unlabelled"
     assert found.privacy.features == Cost(epsilon=1.0)
     assert "rest on links besides" in found.statement
-
-
-def test_a_method_that_needs_labels_says_so():
     with pytest.raises(InputError, match="base needs train users with a label"):
         gv.embed("base", *unlabelled(), epsilon=1.0)
-
-
-def test_nobody_can_be_asked_for_more_than_was_declared(means, monkeypatch):
+    # Nobody can be asked for more than was declared.
     monkeypatch.setattr(means, "times", 2)
     with pytest.raises(BudgetError):
         gv.embed("means", *unlabelled(), epsilon=1.0)
-
-
-def test_rows_that_are_not_one_a_user_are_refused(means, monkeypatch):
     monkeypatch.setattr(means, "embed", lambda job: np.zeros((3, 2), dtype=np.float32))
     with pytest.raises(InputError, match="one row a user, 40, got shape"):
         gv.embed("means", *unlabelled(), epsilon=1.0)
@@ -210,58 +192,40 @@ def test_fewer_columns_are_the_truncated_svd_of_all(embedding):
     assert (reduced.shape, reduced.reduced_from) == ((200, 4), 16)
     assert np.allclose(np.abs(reduced.values), np.abs(left[:, :4] * singular[:4]), atol=1e-4)
     assert reduced.privacy == embedding.privacy
-
-
-def test_all_columns_keep_all_products():
+    # All columns keep all products.
     values = np.random.default_rng(0).normal(size=(30, 50)).astype(np.float32)
-    reduced = reduce_columns(values, 30)
-    assert np.allclose(reduced @ reduced.T, values @ values.T, atol=1e-3)
+    whole = reduce_columns(values, 30)
+    assert np.allclose(whole @ whole.T, values @ values.T, atol=1e-3)
 
 
-def test_dims_below_one_are_refused():
-    words = "dims must be an integer of at least 1"
-    cases = [(dims, words) for dims in (0, -1, True, 1.5)]
-    check_refused(lambda dims: embed_experiment(SPEC, dims=dims), cases)
-
-
-def test_more_dims_than_there_are_columns_are_refused():
-    with pytest.raises(InputError, match="200 x 16 numbers cannot be reduced to 17 dims: give at most 16"):
-        embed_experiment(SPEC, dims=17)
-
-
-def test_what_one_run_has_not_is_refused():
-    cases = [(name, f"leave {name} out") for name in ("runs", "control")]
-    check_refused(lambda name: gv.embed("base", "town", epsilon=1.0, **{name: 1}), cases)
-
-
-def test_a_graph_without_its_users_is_refused():
-    with pytest.raises(InputError, match="give a graph together with its users"):
-        gv.embed("base", unlabelled()[0], epsilon=1.0)
+def test_options_without_meaning_are_refused():
+    wrong = [(dims, "dims must be an integer of at least 1") for dims in (0, -1, True, 1.5)]
+    wrong.append((17, "200 x 16 numbers cannot be reduced to 17 dims: give at most 16"))
+    check_refused(lambda dims: embed_experiment(SPEC, dims=dims), wrong)
+    wrong = [("town", {name: 1}, f"leave {name} out") for name in ("runs", "control")]
+    wrong.append((unlabelled()[0], {}, "give a graph together with its users"))
+    check_refused(lambda data, more: gv.embed("base", data, epsilon=1.0, **more), wrong)
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(embedding, tmp_path, monkeypatch):
     file = tmp_path / "town.npz"
+
+    def failing(error):
+        def cut_off(stream, **_):
+            stream.write(b"half")
+            raise error
+
+        monkeypatch.setattr(artefacts.np, "savez", cut_off)
+
     embedding.save(file)
     before = file.read_bytes()
-
-    def cut_off(stream, **_):
-        stream.write(b"half")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(artefacts.np, "savez", cut_off)
+    failing(KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         embedding.save(file)
-    assert [found.name for found in tmp_path.iterdir()] == ["town.npz"] and file.read_bytes() == before
-
-
-def test_a_full_disk_is_said_in_a_sentence(embedding, tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(artefacts.np, "savez", full)
+    failing(OSError(28, "No space left on device"))
     with pytest.raises(InputError, match=r"cannot be written \(No space left on device\)"):
-        embedding.save(tmp_path / "town.npz")
-    assert list(tmp_path.iterdir()) == []
+        embedding.save(file)
+    assert [found.name for found in tmp_path.iterdir()] == ["town.npz"] and file.read_bytes() == before
 
 
 def test_a_file_that_cannot_be_written_is_refused(embedding, tmp_path):
@@ -285,34 +249,22 @@ def test_a_file_that_is_none_is_refused(suffix, tmp_path):
     check_refused(read, [(content, words) for content in contents])
 
 
-def test_another_archive_is_refused(tmp_path):
-    file = tmp_path / "odd.npz"
-    np.savez(file, edges=[[0, 1]])
-    with pytest.raises(InputError, match="holds no embedding"):
-        read_embedding(file)
-    with pytest.raises(InputError, match="is not there"):
-        read_embedding(tmp_path / "none.npz")
-
-
-def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
-    np.savez_compressed(
-        tmp_path / "odd.npz", values=np.zeros((1 << 20, 24), np.float32), about=np.array("{}")
-    )
-    assert (tmp_path / "odd.npz").stat().st_size < 200_000
-    with pytest.raises(
-        InputError, match=r"asks for 0.101 GB of memory, more than the 0.0671 GB .* `graphveil embed`"
-    ):
-        read_embedding(tmp_path / "odd.npz")
-
-
-def test_another_table_is_refused(tmp_path):
+def test_another_archive_or_table_is_refused(tmp_path):
+    np.savez(tmp_path / "odd.npz", edges=[[0, 1]])
+    wide = {"values": np.zeros((1 << 20, 24), np.float32), "about": np.array("{}")}
+    np.savez_compressed(tmp_path / "wide.npz", **wide)
+    assert (tmp_path / "wide.npz").stat().st_size < 200_000
+    wrong = [("odd.npz", "holds no embedding"), ("none.npz", "is not there")]
+    # What unpacks to far more than its size.
+    much = "asks for 0.101 GB of memory, more than the 0.0671 GB .* `graphveil embed`"
+    wrong.append(("wide.npz", re.compile(much)))
+    check_refused(lambda name: read_embedding(tmp_path / name), wrong)
     arrow = pytest.importorskip("pyarrow", reason="needs pyarrow: graphveil[parquet]")
     from pyarrow import parquet
 
-    file = tmp_path / "odd.parquet"
-    parquet.write_table(arrow.table({"user": [0, 1], "e0": [0.5, 1.5]}), file)
+    parquet.write_table(arrow.table({"user": [0, 1], "e0": [0.5, 1.5]}), tmp_path / "odd.parquet")
     with pytest.raises(InputError, match="column 'e0' must be float32, got float64"):
-        read_embedding(file)
+        read_embedding(tmp_path / "odd.parquet")
 
 
 def test_a_damaged_description_is_refused(embedding, tmp_path):
@@ -320,9 +272,5 @@ def test_a_damaged_description_is_refused(embedding, tmp_path):
         write_artefact(tmp_path / "town.npz", {"values": embedding.values}, {**embedding.about(), **change})
         return read_embedding(tmp_path / "town.npz")
 
-    cases = [
-        ({"users": 7}, "one row a user, 7"),
-        ({"seed": "x"}, "seed: "),
-        ({"privacy": None}, "privacy: "),
-    ]
+    cases = [({"users": 7}, "one row a user, 7"), ({"seed": "x"}, "seed: "), ({"privacy": None}, "privacy: ")]
     check_refused(read, cases)

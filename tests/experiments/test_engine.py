@@ -1,10 +1,10 @@
-import subprocess
-import sys
+import re
 
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.engine import HERE, Engine
+from graphveil.experiments.engine import HERE, Engine, check_address, host_and_port
+from tests.fixtures import printed_by
 from tests.refusals import check_refused
 
 
@@ -25,18 +25,12 @@ NO_ENGINE = "engine must be local, ray, ray://HOST:PORT or ray://auto, got"
 def test_another_engine_is_refused():
     cases = [(written, NO_ENGINE) for written in ("", "Ray", "dask", "ray:", "local://auto", "ray//auto")]
     check_refused(Engine.of, cases)
-
-
-def test_only_ray_has_an_address():
-    with pytest.raises(
-        InputError, match="engine must be local, ray, ray://HOST:PORT or ray://auto, got .local://auto"
-    ):
-        Engine("local", "auto")
-
-
-def test_workers_are_counted():
+    # Only Ray has an address; workers are counted, and checkpoints are each so many epochs.
+    check_refused(Engine, [("local", "auto", f"{NO_ENGINE} 'local://auto'")])
     cases = [(workers, "workers must be an integer of at least 1") for workers in (0, -1, 1.5, True, "2")]
     check_refused(lambda workers: Engine("ray", workers=workers), cases)
+    cases = [(epochs, "checkpoint_every must be") for epochs in (0, -1, 2.5)]
+    check_refused(lambda epochs: Engine(workers=2, checkpoint_every=epochs), cases)
 
 
 def test_workers_share_one_run_and_nothing_that_has_many():
@@ -47,22 +41,43 @@ def test_workers_share_one_run_and_nothing_that_has_many():
     Engine.of("ray").check_units("a sweep")
 
 
-def test_checkpoints_are_each_so_many_epochs():
-    cases = [(epochs, "checkpoint_every must be") for epochs in (0, -1, 2.5)]
-    check_refused(lambda epochs: Engine(workers=2, checkpoint_every=epochs), cases)
-
-
 def test_units_are_computed_in_this_process_where_nothing_else_is_asked_for():
     found = [HERE.inside(None), HERE.inside(1), HERE.inside(2), Engine("ray").inside(1)]
     assert found == [True, True, False, False]
-
-
-def test_no_more_processes_are_started_than_there_is_to_do():
+    # No more processes are started than there is to do.
     with HERE.pool(3, 1) as pool:
         assert pool.count == 1
 
 
 def test_naming_ray_imports_nothing_of_it():
     code = "import sys; from graphveil.experiments.engine import Engine; Engine.of('ray://auto'); print('ray' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert printed_by(code).strip() == "False"
+
+
+def test_an_address_is_a_host_with_a_port():
+    places = {
+        "10.0.0.7:6379": ("10.0.0.7", 6379),
+        "head.example:65535": ("head.example", 65535),
+        "[fe80::1]:1": ("fe80::1", 1),
+        "auto": None,
+    }
+    for address in places:
+        check_address(address)
+    assert {address: host_and_port(address) for address in places} == places
+
+
+def test_anything_else_is_refused_with_an_example():
+    addresses = (
+        "",
+        "head",
+        "head:",
+        ":6379",
+        "head:0",
+        "head:65536",
+        "head:six",
+        "a b:1",
+        "head:1/x",
+        "AUTO",
+    )
+    words = re.compile("is no address: give ray://HOST:PORT .* ray://127.0.0.1:6379")
+    check_refused(check_address, [(address, words) for address in addresses])

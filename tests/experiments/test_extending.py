@@ -1,7 +1,5 @@
 """What CONTRIBUTING promises of extensions: an option is one field, a measure and a task are one class each, from outside."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import pytest

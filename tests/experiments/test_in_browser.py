@@ -1,7 +1,5 @@
 """Pages in a real browser: on a phone and on a desk, by day and by night, nothing is fetched, said or cut off."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -12,17 +12,13 @@ from graphveil.methods.base import Base
 
 TINY = {"epochs": 2, "data.users": 200, "data.labelled": 0.2}
 
-
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def graph(seed=0):
     random = np.random.default_rng(seed)
-    return gv.from_arrays(
-        random.integers(0, 60, (120, 2)), random.random((60, 8)), np.arange(60) % 2, range=(0, 1)
-    )
+    edges, rows = random.integers(0, 60, (120, 2)), random.random((60, 8))
+    return gv.from_arrays(edges, rows, np.arange(60) % 2, range=(0, 1))
 
 
 def kept():
@@ -64,21 +60,15 @@ def test_a_method_that_is_an_object_is_not_kept():
         gv.run(Mine(), *graph(), epsilon=1.0, keep=True)
 
 
-def test_a_sweep_over_a_given_graph_is_kept_cell_by_cell():
-    found = gv.sweep(
-        "base", *graph(), over={"epsilon": [1.0, 4.0]}, control=False, settings={"epochs": 2}, runs=2
-    )
+def test_a_sweep_over_a_given_graph_is_kept_cell_by_cell_unless_it_is_not_to_be():
+    options = {"control": False, "settings": {"epochs": 2}, "runs": 2}
+    found = gv.sweep("base", *graph(), over={"epsilon": [1.0]}, keep=False, **options)
+    assert found.at(1.0) is not None and not results_file().exists()
+    found = gv.sweep("base", *graph(), over={"epsilon": [1.0, 4.0]}, **options)
     assert len(found.at(4.0).scores()) == 2
     assert len(kept()) == 2
     assert found.tables[0].texts[0][0] == "1"
-
-
-def test_a_sweep_that_is_not_to_be_kept_leaves_nothing():
-    found = gv.sweep("base", "town", over={"epsilon": [1.0]}, control=False, settings=TINY, keep=False)
-    assert found.at(1.0) is not None and not results_file().exists()
-
-
-def test_a_sweep_that_comes_along_takes_no_graph_of_one_s_own():
+    # One that comes along takes no graph of one's own.
     with pytest.raises(InputError, match="give over="):
         gv.sweep("ppgnn-hops", *graph())
 

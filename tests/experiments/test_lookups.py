@@ -19,12 +19,27 @@ def small():
     return Experiment.of("base", "town", epsilon=1.0, settings={"epochs": 1, "data.users": 200})
 
 
-def test_a_unit_looks_its_method_up_once(monkeypatch):
-    asked, find = [], METHODS.find
-    spec = small()
-    monkeypatch.setattr(METHODS, "find", lambda name: asked.append(name) or find(name))
+@pytest.fixture
+def asked(monkeypatch):
+    """The names of methods that are looked up from the first call on."""
+    found, find = [], METHODS.find
+
+    def begin():
+        monkeypatch.setattr(METHODS, "find", lambda name: found.append(name) or find(name))
+        return found
+
+    return begin
+
+
+def test_a_unit_looks_its_method_up_once_and_so_does_a_whole_run(asked):
+    spec, whole = small(), small()
+    names = asked()
     run_unit(RunUnit(spec))
-    assert asked == ["base"]
+    assert names == ["base"]
+    names.clear()
+    result = run_experiment(whole)
+    assert len(names) <= len(result.units)
+    assert names.count("base") == 1
 
 
 def test_another_process_gets_the_fields_alone():
@@ -40,9 +55,8 @@ def test_reading_an_experiment_back_runs_no_code(tmp_path):
     file.write_text("raise SystemExit('this file was run')\n")
     stored = {"method": f"{file}:Mine", "data": f"{file}:few", "budgets": {"mechanism": f"{file}:Noise"}}
     assert TypeAdapter(Experiment).validate_python(stored).method == f"{file}:Mine"
-    assert Experiment(f"{file}:Mine", "town") == TypeAdapter(Experiment).validate_python(
-        {"method": f"{file}:Mine", "data": "town"}
-    )
+    plain = TypeAdapter(Experiment).validate_python({"method": f"{file}:Mine", "data": "town"})
+    assert Experiment(f"{file}:Mine", "town") == plain
     with pytest.raises(InputError, match="this file was run"):
         Experiment.of(f"{file}:Mine", "town")
 
@@ -87,12 +101,3 @@ def test_a_small_run_touches_few_of_our_files(tmp_path, capsys):
     with capsys.disabled():
         print(f"\n{count} files of ours run in a small experiment")
     assert count <= MOST_FILES
-
-
-def test_a_whole_run_looks_no_method_up_more_than_once_a_unit(monkeypatch):
-    asked, find = [], METHODS.find
-    experiment = small()
-    monkeypatch.setattr(METHODS, "find", lambda name: asked.append(name) or find(name))
-    result = run_experiment(experiment)
-    assert len(asked) <= len(result.units)
-    assert asked.count("base") == 1

@@ -5,40 +5,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.measures import (
-    MEASURES,
-    Measure,
-    Reading,
-    find_measure,
-)
+from graphveil.experiments.measures import MEASURES, Measure, Reading, find_measure
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import RunOptions, run_experiment, run_study
 from graphveil.experiments.study import Cell, Study
-from graphveil.experiments.unit import UnitResult
 from graphveil.number_format import NUMBER
-from graphveil.plugins import is_reference
-from graphveil.privacy.record import Privacy
 from graphveil.settings import peak_megabytes
 from graphveil.statistics import Summary
+from tests.experiments.known import unit_of
 from tests.packages import install
 from tests.refusals import check_refused
 
-TOWN = {
-    "data.users": 200,
-    "data.features": 16,
-    "data.telling": 4,
-    "data.labelled": 0.2,
-    "data.validated": 0.2,
-}
+TOWN = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+TOWN = {f"data.{name}": value for name, value in TOWN.items()}
 SMALL = Experiment.of("base", "town", epsilon=8.0, runs=2, settings={"epochs": 5, **TOWN})
 RAW = Experiment.of("nonprivate", "town", runs=1, settings={"epochs": 5, **TOWN})
 
 
 def unit(part, run, score, seconds=1.0, peak=100.0):
     stages = {"report": seconds / 2, "denoise": 0.0, "train": seconds / 2, "total": 99.0}
-    return UnitResult(part, run, score, "", Privacy(), stages, peak)
+    return unit_of(part, run, score, seconds=stages, peak_mb=peak)
 
 
 RESULT = Result.from_units(
@@ -58,24 +45,9 @@ def means(name, result=RESULT):
 
 
 def test_the_measures_are_these_and_each_reads_or_measures_apart():
-    assert list(MEASURES) == [
-        "score",
-        "spread",
-        "seconds",
-        "peak_mb",
-        "norm_error",
-        "class_bias",
-        "degree_bias",
-        "jaccard",
-        "degree_correlation",
-        "attack",
-        "attack-balanced",
-        "users",
-        "links",
-        "features",
-        "classes",
-        "degree",
-    ]
+    names = "score spread seconds peak_mb norm_error class_bias degree_bias jaccard degree_correlation"
+    names += " attack attack-balanced users links features classes degree"
+    assert list(MEASURES) == names.split()
     for name, measure in MEASURES.items():
         assert measure.name == name
         assert (measure.read is None) != (measure.apart is None)
@@ -98,17 +70,9 @@ def test_what_was_measured_besides():
         replace(unit("control", 0, 0.5), also={"norm_error": 0.4, "norm_constant": 0.3}),
     ]
     found = find_measure("norm_error").read(Result.from_units(SMALL, also))
-    assert {part: NUMBER.interval(one) for part, one in found.parts.items()} == {
-        "method": "0.2",
-        "control": "0.4",
-    }
+    told = {part: NUMBER.interval(one) for part, one in found.parts.items()}
+    assert told == {"method": "0.2", "control": "0.4"}
     assert found.note == "one guess for everybody 0.3"
-
-
-def test_attributes_at_random_have_the_mean_correlation():
-    found = find_measure("degree_correlation").apart(SMALL)
-    assert 0 < found.parts["method"].mean < 0.3
-    assert found.note == "attributes at random"
 
 
 def test_an_attack_on_reports_stands_beside_its_control_and_no_privacy():
@@ -119,19 +83,14 @@ def test_an_attack_on_reports_stands_beside_its_control_and_no_privacy():
     assert "always the commonest value" in accuracy.note
     assert balanced.note.endswith("50 is nothing learned")
     assert abs(balanced.parts["control"].mean - 0.5) < 0.05
-
-
-def test_an_attack_without_privacy_needs_no_control():
+    # Without privacy it needs no control.
     found = find_measure("attack:3").apart(RAW)
     assert set(found.parts) == {"method"}
     assert found.note.startswith("always the commonest value")
-
-
-def test_what_cannot_be_measured_says_why():
-    wrong = Experiment.of("base", "town", epsilon=-1.0)
-    for name in ("attack", "degree_correlation"):
-        with pytest.raises(InputError, match="epsilon"):
-            find_measure(name).of(wrong)
+    # Attributes at random have the mean correlation.
+    found = find_measure("degree_correlation").apart(SMALL)
+    assert 0 < found.parts["method"].mean < 0.3
+    assert found.note == "attributes at random"
 
 
 def test_unknown_measures_are_refused():
@@ -142,12 +101,14 @@ def test_unknown_measures_are_refused():
         ("attack:x", "attack: takes the number of an attribute, like attack:5, got 'attack:x'"),
     ]
     check_refused(find_measure, unknown)
-
-
-def test_a_measure_has_one_of_read_and_apart():
-    for given in ({}, {"read": Reading, "apart": Reading}):
-        with pytest.raises(InputError, match="the measure 'mine' must have one of read and apart"):
-            Measure("mine", NUMBER, **given)
+    wrong = Experiment.of("base", "town", epsilon=-1.0)
+    names = [(name, "epsilon") for name in ("attack", "degree_correlation")]
+    check_refused(lambda name: find_measure(name).of(wrong), names)
+    said = "the measure 'mine' must have one of read and apart"
+    check_refused(
+        lambda given: Measure("mine", NUMBER, **given),
+        [({}, said), ({"read": Reading, "apart": Reading}, said)],
+    )
 
 
 OUTSIDE = """
@@ -164,26 +125,17 @@ OTHER = 5
 
 
 @pytest.fixture
-def file(tmp_path):
-    """A file with a measure; what it brought is forgotten afterwards."""
-    path = tmp_path / "mine.py"
-    path.write_text(OUTSIDE)
-    yield path
-    for name in [name for name in MEASURES if is_reference(name)]:
-        MEASURES.forget(name)
+def file(python_file, forget_measures):
+    """A file with a measure."""
+    return python_file(OUTSIDE)
 
 
 def test_a_measure_of_a_file_reads_a_result(file):
     measure = find_measure(f"{file}:WORST")
     assert measure.name == f"{file}:WORST"
     assert measure.read(RESULT) == Reading({"method": Summary(0.5, None, None)}, "the worst run")
-
-
-def test_what_is_no_measure_in_a_file_is_refused(file):
-    with pytest.raises(
-        InputError, match=r"mine\.py:OTHER must be a Measure of experiments.measures, got a int"
-    ):
-        find_measure(f"{file}:OTHER")
+    said = "mine.py:OTHER must be a Measure of experiments.measures, got a int"
+    check_refused(find_measure, [(f"{file}:OTHER", said)])
 
 
 def test_a_measure_of_an_installed_package_is_found_by_its_name(tmp_path, monkeypatch):

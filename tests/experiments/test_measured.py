@@ -3,16 +3,12 @@
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.measures import MEASURES, Reading
+from graphveil.experiments.measures import Reading
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import RunOptions, run_study
-from graphveil.experiments.study import read_sweep
 from graphveil.experiments.study_result import StudyResult
-from graphveil.experiments.unit import UnitResult
-from graphveil.plugins import is_reference
-from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
-from tests.experiments.known import sweep_of
+from tests.experiments.known import sweep_of, unit_of
 from tests.experiments.test_sweep import AXES, SMALL
 from tests.refusals import check_refused
 
@@ -34,19 +30,11 @@ REFUSED = Measure("refused", NUMBER, apart=refuse)
 
 
 @pytest.fixture
-def written(tmp_path, monkeypatch):
-    """A sweep with some lines at its top; what a file beside it brought is forgotten afterwards."""
+def written(tmp_path, monkeypatch, sweep, forget_measures):
+    """A sweep with some lines at its top, and a file of measures beside it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
-
-    def write(*lines, axes=AXES):
-        file = tmp_path / "small.toml"
-        file.write_text("\n".join(lines) + SMALL + axes)
-        return read_sweep(file)
-
-    yield write
-    for name in [name for name in MEASURES if is_reference(name)]:
-        MEASURES.forget(name)
+    return lambda *lines: sweep("\n".join(lines) + SMALL + AXES, "small")
 
 
 def computed(sweep, parts=("method", "control", "structure")):
@@ -55,12 +43,12 @@ def computed(sweep, parts=("method", "control", "structure")):
     for cell in sweep.cells:
         epsilon = cell.experiment.budgets.epsilon
         seconds = {"report": epsilon / 2, "denoise": 0.0, "train": epsilon / 2, "total": 99.0}
-        units = tuple(
-            UnitResult(part, run, epsilon / 10 + run / 100, "", Privacy(), seconds, 100.0 + run)
+        units = [
+            unit_of(part, run, epsilon / 10 + run / 100, seconds=seconds, peak_mb=100.0 + run)
             for part in parts
             for run in range(2)
-        )
-        found.append(Result.from_units(cell.experiment, units))
+        ]
+        found.append(Result.from_units(cell.experiment, tuple(units)))
     return StudyResult.of(sweep, found)
 
 
@@ -79,15 +67,10 @@ def test_the_value_is_the_score_unless_a_measure_is_named(written):
     assert result.finished[0, 0].parts["control"].mean == pytest.approx(0.105)
 
 
-def test_seconds_have_their_unit_in_table_figure_and_json_and_neither_control_nor_structure(
-    written, tmp_path
-):
+def test_seconds_have_their_unit_everywhere_and_neither_control_nor_structure(written, tmp_path):
     result = computed(written('measure = "seconds"'))
     assert head(result) == ["ε", "rate = 0.01", "rate = 0.1"]
-    assert rows(result) == [
-        ["1", "1.0 [1.0, 1.0] s", "1.0 [1.0, 1.0] s"],
-        ["4", "4.0 [4.0, 4.0] s", "4.0 [4.0, 4.0] s"],
-    ]
+    assert rows(result) == [["1", *["1.0 [1.0, 1.0] s"] * 2], ["4", *["4.0 [4.0, 4.0] s"] * 2]]
     told = result.to_dict()
     assert (told["measure"], told["unit"]) == ("seconds", "seconds")
     assert told["cells"][0]["measured"] == {"method": {"mean": 1.0, "low": 1.0, "high": 1.0}}
@@ -95,9 +78,7 @@ def test_seconds_have_their_unit_in_table_figure_and_json_and_neither_control_no
     drawn = (tmp_path / "small.svg").read_text()
     assert "time of one run (s)" in drawn
     assert "its control" not in drawn and "accuracy" not in drawn
-
-
-def test_a_measure_of_two_parts_has_a_control_and_no_structure(written):
+    # One of two parts has a control and no structure.
     result = computed(written('measure = "spread"'), ("method", "control"))
     assert head(result) == ["ε", "rate = 0.01", "control", "rate = 0.1", "control"]
 
@@ -114,11 +95,15 @@ def test_a_measure_that_does_its_own_fills_the_same_table(written):
     assert rows(result) == [["1", "2", "2"], ["4", "8", "8"]]
     assert result.sections[0].notes == ("twice",)
     assert result.metric == "own.py:DOUBLE"
-
-
-def test_what_is_not_finished_is_missing(written):
+    # What is not finished is missing.
     done = [Reading({"method": Summary(1.0, None, None)}), None, None, None]
-    assert rows(StudyResult.of(written('measure = "own.py:DOUBLE"'), done))[1] == ["4", "-", "-"]
+    assert rows(StudyResult.of(sweep, done))[1] == ["4", "-", "-"]
+    # Notes that differ stand behind their cells.
+    readings = [Reading({}, "one" if cell.place[0] else "two") for cell in sweep.cells]
+    assert StudyResult.of(sweep, readings).sections[0].notes == (
+        "ε = 1, rate = 0.01; ε = 1, rate = 0.1: two",
+        "ε = 4, rate = 0.01; ε = 4, rate = 0.1: one",
+    )
 
 
 def test_what_could_not_be_measured_is_raised_unless_it_is_to_be_noted(written):
@@ -126,15 +111,6 @@ def test_what_could_not_be_measured_is_raised_unless_it_is_to_be_noted(written):
     with pytest.raises(InputError, match="no graph"):
         run_study(sweep)
     assert run_study(sweep, RunOptions(tolerant=True)).failed[0] == "ε = 1, rate = 0.01: no graph"
-
-
-def test_notes_that_differ_stand_behind_their_cells(written):
-    sweep = written('measure = "own.py:DOUBLE"')
-    readings = [Reading({}, "one" if cell.place[0] else "two") for cell in sweep.cells]
-    assert StudyResult.of(sweep, readings).sections[0].notes == (
-        "ε = 1, rate = 0.01; ε = 1, rate = 0.1: two",
-        "ε = 4, rate = 0.01; ε = 4, rate = 0.1: one",
-    )
 
 
 NO_MEASURES = [
@@ -150,25 +126,20 @@ NO_MEASURES = [
 
 def test_a_measure_that_cannot_be_is_refused_with_file_and_field(written):
     check_refused(lambda lines: written(*lines), NO_MEASURES)
-
-
-def test_a_measure_that_needs_two_runs_refuses_one(written):
-    sweep = written('measure = "spread"')
-    with pytest.raises(
-        InputError, match=r"small\.toml, ε = 1, rate = 0.01: spread needs 2 runs or more, got 1"
-    ):
-        sweep.with_fields({"runs": 1}).prepare()
+    spread = written('measure = "spread"')
+    said = "small.toml, ε = 1, rate = 0.01: spread needs 2 runs or more, got 1"
+    check_refused(lambda runs: spread.with_fields({"runs": runs}).prepare(), [(1, said)])
 
 
 def test_a_measure_can_be_put_in_the_place_of_a_sweep_s_own():
     sweep = sweep_of("ldpge-epsilon")
-    assert (sweep.spread, sweep.with_measure("seconds").spread, sweep.with_measure("score").spread) == (
-        "sd",
-        "",
-        "sd",
-    )
+    assert sweep.spread == sweep.with_measure("score").spread == "sd"
+    assert sweep.with_measure("seconds").spread == ""
     with pytest.raises(InputError, match="silence: attack learns nothing"):
         sweep_of("silence").with_measure("attack")
+    packaged = sweep_of("inference")
+    assert packaged.measure.read is None and packaged.measure.unit.name == "percent"
+    assert packaged.lines == ["mechanism = multibit", "mechanism = piecewise", "mechanism = hds"]
 
 
 def test_a_measure_of_one_s_own_that_fails_is_told(written):
@@ -177,9 +148,3 @@ def test_a_measure_of_one_s_own_that_fails_is_told(written):
         ("EMPTY", "own.py:EMPTY must return a Reading of experiments.measures, got None"),
     ]
     check_refused(lambda name: computed(written(f'measure = "own.py:{name}"')), cases)
-
-
-def test_a_packaged_sweep_measures_an_attack():
-    sweep = sweep_of("inference")
-    assert sweep.measure.read is None and sweep.measure.unit.name == "percent"
-    assert sweep.lines == ["mechanism = multibit", "mechanism = piecewise", "mechanism = hds"]

@@ -11,7 +11,6 @@ from graphveil.experiments import runner as runner_module
 from graphveil.experiments.experiment import extension_digests
 from graphveil.experiments.report import report_html
 from graphveil.experiments.runner import RunOptions, StudyWatcher
-from graphveil.experiments.study import read_sweep
 from graphveil.experiments.tuning import SearchSpace, TuningTrial, add_trial, find_trials
 from graphveil.methods.base import Base
 
@@ -36,23 +35,14 @@ EPOCHS = {"epochs": 3}
 
 
 @pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_text(CODE)
-    return path
+def file(python_file):
+    return python_file(CODE)
 
 
 def whole(file, **options):
     """All four from the file."""
-    return Experiment.of(
-        f"{file}:Mine",
-        f"{file}:few",
-        epsilon=2.0,
-        mechanism=f"{file}:build",
-        backbone=f"{file}:Own",
-        settings=EPOCHS,
-        **options,
-    )
+    names = {"mechanism": f"{file}:build", "backbone": f"{file}:Own"}
+    return Experiment.of(f"{file}:Mine", f"{file}:few", epsilon=2.0, settings=EPOCHS, **names, **options)
 
 
 def inside():
@@ -68,17 +58,14 @@ def test_numbers_are_those_of_the_same_things_inside(file):
         assert theirs.scores(part) == ours.scores(part)
 
 
-def test_processes_of_their_own_load_the_same_file_and_change_no_number(file):
+def test_processes_of_their_own_load_the_same_file_and_refuse_one_that_changes_meanwhile(file):
     spec = whole(file, runs=2, control=False)
-    assert run_experiment(spec, RunOptions(jobs=2, keep=False)).scores() == run_experiment(spec).scores()
-
-
-def test_a_file_that_changes_meanwhile_is_refused_by_processes(file):
-    spec = whole(file, runs=2, control=False)
+    jobs = RunOptions(jobs=2, keep=False)
+    assert run_experiment(spec, jobs).scores() == run_experiment(spec).scores()
     spec.check()
     file.write_text(CODE + "\n")
     with pytest.raises(InputError, match="was changed while an experiment was running"):
-        run_experiment(spec, RunOptions(jobs=2, keep=False))
+        run_experiment(spec, jobs)
 
 
 def test_kept_runs_are_found_as_long_as_the_file_is_the_same(file, tmp_path, monkeypatch):
@@ -93,9 +80,8 @@ def test_kept_runs_are_found_as_long_as_the_file_is_the_same(file, tmp_path, mon
 def test_a_file_that_changes_meanwhile_changes_nothing_and_is_not_what_runs_are_kept_under(file, tmp_path):
     store = ResultStore(tmp_path / "runs.jsonl")
     spec = whole(file, runs=2, control=False)
-    wrong = CODE.replace(
-        "class Mine(Base):", "class Mine(Base):\n    def learn(self, job):\n        return None\n"
-    )
+    mine = "class Mine(Base):"
+    wrong = CODE.replace(mine, f"{mine}\n    def learn(self, job):\n        return None\n")
     watcher = StudyWatcher()
     watcher.add = lambda *_: file.write_text(wrong)
     result = run_experiment(spec, RunOptions(file=store.file), watcher)
@@ -121,13 +107,10 @@ def test_what_the_structure_gives_depends_on_the_data_alone(file):
     assert key() == before == Experiment.of("base", "town", epsilon=1.0).key("structure", 0)
 
 
-def test_keys_of_the_library_s_own_name_nothing_from_outside():
+def test_every_field_from_outside_is_part_of_the_key_and_nothing_else(file):
+    assert set(extension_digests(whole(file))) == {"method", "mechanism", "backbone"}
     assert extension_digests(inside()) == {}
     assert "outside" not in Experiment.of("base", "town", epsilon=2.0).key("method", 0)
-
-
-def test_every_field_from_outside_is_part_of_the_key(file):
-    assert set(extension_digests(whole(file))) == {"method", "mechanism", "backbone"}
 
 
 def test_trials_of_a_search_are_kept_by_the_file_s_content(file, tmp_path):
@@ -146,12 +129,8 @@ def test_trials_of_a_search_are_kept_by_the_file_s_content(file, tmp_path):
 def test_the_record_says_whose_the_claim_is(file):
     told = run_experiment(whole(file, control=False)).to_dict()["privacy"]
     assert told["outside"] == [f"{file}:build"]
-    assert (
-        "outside"
-        not in run_experiment(Experiment.of("base", f"{file}:few", epsilon=2.0, settings=EPOCHS)).to_dict()[
-            "privacy"
-        ]
-    )
+    ours = run_experiment(Experiment.of("base", f"{file}:few", epsilon=2.0, settings=EPOCHS))
+    assert "outside" not in ours.to_dict()["privacy"]
 
 
 def test_a_mechanism_that_a_method_s_file_registers_is_its_author_s_too(file):
@@ -165,16 +144,13 @@ def test_a_mechanism_that_a_method_s_file_registers_is_its_author_s_too(file):
     assert result.to_dict()["privacy"]["outside"] == [f"{file}:bits-of-a-test"]
 
 
-def test_a_sweep_may_name_files(file, tmp_path):
-    sweep = tmp_path / "sweep.toml"
-    sweep.write_text(
+def test_a_sweep_may_name_files(file, sweep):
+    asked = sweep(
         f'[base]\nmethod = "{file}:Mine"\ndata = "town"\nepsilon = 1.0\n'
         f'[[axes]]\nfield = "mechanism"\nvalues = ["multibit", "{file}:build"]\n'
     )
-    assert [cell.experiment.budgets.mechanism for cell in read_sweep(sweep).cells] == [
-        "multibit",
-        f"{file}:build",
-    ]
+    names = [cell.experiment.budgets.mechanism for cell in asked.cells]
+    assert names == ["multibit", f"{file}:build"]
 
 
 class Own(Base):
@@ -188,7 +164,7 @@ def test_a_method_may_be_given_as_an_object(method):
     assert result.scores() == same.scores() and result.method == "own-of-a-test"
 
 
-def test_an_object_runs_in_this_process_alone(tmp_path):
+def test_an_object_runs_in_this_process_alone():
     for options in ({"jobs": 2}, {"keep": True}):
         with pytest.raises(InputError, match="runs in this process alone"):
             gv.run(Own(), "town", epsilon=2.0, **options)
@@ -202,8 +178,7 @@ def test_no_embedding_of_classes_comes_from_a_module_without_a_known_hidden_laye
         "    def forward(self, x, edge_index):\n        return super().forward(x)\n"
     )
     options = {"epsilon": 2.0, "backbone": f"{layers}:Flat", "settings": EPOCHS}
-    with pytest.raises(
-        InputError, match="base has no embedding for the task node: .* or gcn for .*layers.py:Flat"
-    ):
+    said = "base has no embedding for the task node: .* or gcn for .*layers.py:Flat"
+    with pytest.raises(InputError, match=said):
         gv.embed("base", f"{file}:few", **options)
     assert gv.embed("base", f"{file}:few", task="link", **options).shape == (300, 64)

@@ -1,21 +1,22 @@
 """Papers: their files, their printed numbers and their cells."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.measures import MEASURES, Measure, Reading, find_measure
-from graphveil.experiments.papers import choose_cells, find_paper, read_paper
+from graphveil.experiments import papers as source
+from graphveil.experiments.measures import SCORE, Measure, Reading, find_measure
+from graphveil.experiments.paper_result import comparison_sentence
+from graphveil.experiments.papers import FigureInput, choose_cells, find_paper, read_paper
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import Runner, RunOptions, run_studies
 from graphveil.experiments.study import MOST_ENTRIES, QUICK_EPOCHS, QUICK_STEPS
-from graphveil.experiments.study_result import StudyResult, printed_row
-from graphveil.experiments.unit import UnitResult
+from graphveil.experiments.study_result import CellResult, StudyResult, printed_row
 from graphveil.graphs.datasets import DATASETS
-from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary, bootstrap
-from tests.experiments.known import paper_of, papers
+from tests.experiments.known import axis, choices, paper_of, papers, result_of, unit_of
 from tests.refusals import check_refused
 
 # Of 48, 50 and 52: the ends of the interval are the 25th lowest and highest of 1000 means, which have 7 possible values.
@@ -57,6 +58,31 @@ def cell(table, row, column):
     return next(cell for cell in table.cells if cell.labels == (row, column))
 
 
+def only(name):
+    """The only table of a part of a paper."""
+    (table,) = paper_of(name).tables
+    return table
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a paper to a file of its own, and reads it."""
+
+    def read(text):
+        (tmp_path / "own.toml").write_text(text)
+        return read_paper(tmp_path / "own.toml")
+
+    return read
+
+
+def changed(text, *changes):
+    """A text after changes of what has to be there."""
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
 MEASURE = """
 from graphveil.experiments.measures import Measure, Reading
 from graphveil.number_format import SECONDS
@@ -64,15 +90,11 @@ LONGEST = Measure("longest", SECONDS, lambda result: Reading())
 """
 
 
-def test_a_table_may_name_a_measure_of_a_file(tmp_path):
-    code, file = tmp_path / "mine.py", tmp_path / "own.toml"
-    code.write_text(MEASURE)
-    file.write_text(SMALL.replace('slow = ["ε = 2"]', f'measure = "{code}:LONGEST"'))
-    try:
-        (table,) = read_paper(file).tables
-        assert {one.measure.unit.name for one in table.cells} == {"seconds"}
-    finally:
-        MEASURES.forget(f"{code}:LONGEST")
+@pytest.mark.usefixtures("forget_measures")
+def test_a_table_may_name_a_measure_of_a_file(python_file, written):
+    measure = f'measure = "{python_file(MEASURE)}:LONGEST"'
+    (table,) = written(changed(SMALL, ('slow = ["ε = 2"]', measure))).tables
+    assert {one.measure.unit.name for one in table.cells} == {"seconds"}
 
 
 def test_every_cell_of_every_paper_can_be_run():
@@ -103,7 +125,7 @@ def test_every_cell_of_every_paper_can_be_run():
 
 
 def test_ppgnn_has_its_printed_numbers():
-    (table,) = paper_of("ppgnn/table3").tables
+    table = only("ppgnn/table3")
     assert len(table.cells) == 3 * 6 * 6
     for row, column, printed, name in (
         ("ε = 0.01, 1B", "cora", 25.9, "onebit"),
@@ -114,37 +136,23 @@ def test_ppgnn_has_its_printed_numbers():
         ("ε = 1, PPM as printed", "wikipedia", 79.8, "ppm-printed"),
     ):
         found = cell(table, row, column)
-        assert (found.printed, found.experiment.budgets.mechanism, found.experiment.data) == (
-            printed,
-            name,
-            column,
-        )
+        assert (found.printed, found.experiment.data) == (printed, column)
+        assert found.experiment.budgets.mechanism == name
         assert found.experiment.has_levels == name.startswith("ppm")
     assert len(cell(table, "ε = 1, PPM", "cora").experiment.level_budgets()) == 6
     slow = {(one.experiment.budgets.mechanism, one.labels[1]) for one in table.cells if one.slow}
-    assert slow == {
-        (name, data)
-        for name in ("onebit", "laplace", "gaussian")
-        for data in ("lastfm", "facebook", "wikipedia")
-    }
+    assert slow == set(product(("onebit", "laplace", "gaussian"), ("lastfm", "facebook", "wikipedia")))
+    attacked = only("ppgnn/fig5").cells
+    assert {one.measure.name for one in attacked} == {"attack", "attack-balanced"}
+    assert {one.experiment.method for one in attacked} == {"nonprivate", "base", "lpgnn", "ppgnn"}
+    levels = {one.experiment.levels.level_distribution for one in attacked}
+    assert levels == {None, "strict", "relaxed", "bimodal"}
+    assert {one.experiment.budgets.epsilon for one in attacked} == {None, 0.01, 0.1, 1.0}
 
 
-def test_ppgnn_s_attack_is_that_on_all_its_methods_and_distributions():
-    (table,) = paper_of("ppgnn/fig5").tables
-    assert {one.measure.name for one in table.cells} == {"attack", "attack-balanced"}
-    assert {one.experiment.method for one in table.cells} == {"nonprivate", "base", "lpgnn", "ppgnn"}
-    assert {one.experiment.levels.level_distribution for one in table.cells} == {
-        None,
-        "strict",
-        "relaxed",
-        "bimodal",
-    }
-    assert {one.experiment.budgets.epsilon for one in table.cells} == {None, 0.01, 0.1, 1.0}
-
-
-def test_ldpge_has_its_numbers_without_privacy():
-    (table,) = paper_of("ldpge/table3-infinity").tables
-    assert {one.labels[0]: (one.printed, one.printed_spread) for one in table.cells} == {
+def test_ldpge_has_its_printed_numbers():
+    without = only("ldpge/table3-infinity").cells
+    assert {one.labels[0]: (one.printed, one.printed_spread) for one in without} == {
         "cora": (93.07, 0.25),
         "citeseer": (94.95, 0.48),
         "pubmed": (97.46, 0.02),
@@ -152,21 +160,9 @@ def test_ldpge_has_its_numbers_without_privacy():
         "facebook": (95.6, 0.07),
         "wikipedia": (98.49, 0.04),
     }
-    assert {
-        (one.experiment.method, one.experiment.task, one.experiment.budgets.epsilon) for one in table.cells
-    } == {("ldpge-raw", "link", None)}
-
-
-def test_ldpge_s_lastfm_has_ten_classes_in_every_table():
-    tables = paper_of("ldpge").tables
-    for table in tables:
-        for one in table.cells:
-            wanted = {"largest_classes": 10} if one.experiment.data == "lastfm" else {}
-            assert one.experiment.loader_options == wanted
-
-
-def test_ldpge_has_its_printed_numbers():
-    (table,) = paper_of("ldpge/table3").tables
+    specs = [one.experiment for one in without]
+    assert {(spec.method, spec.task, spec.budgets.epsilon) for spec in specs} == {("ldpge-raw", "link", None)}
+    table = only("ldpge/table3")
     assert len(table.cells) == 6 * 4 * 4
     for row, column, printed in (
         ("cora, LP", "ε = 1", 75.22),
@@ -177,6 +173,10 @@ def test_ldpge_has_its_printed_numbers():
         assert cell(table, row, column).printed == printed
     assert {one.experiment.task for one in table.cells} == {"link"}
     assert cell(table, "cora, HDS", "ε = 1").experiment.budgets.mechanism == "hds"
+    # LastFM has ten classes in every table.
+    for one in (one for each in paper_of("ldpge").tables for one in each.cells):
+        wanted = {"largest_classes": 10} if one.experiment.data == "lastfm" else {}
+        assert one.experiment.loader_options == wanted
 
 
 def test_togl_has_its_printed_numbers():
@@ -209,23 +209,10 @@ def test_togl_has_its_printed_numbers():
 
 def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone():
     paper = paper_of("togl")
-    printed = {
-        "split": 0.5,
-        "analysis": "sma",
-        "analysis_hops": 3,
-        "rho": 0.5,
-        "pool": "top",
-        "m_from": "total",
-        "learn_from": "second",
-        "columns": "unbiased",
-        "hops": 0,
-        "hidden": 64,
-        "activation": "relu",
-        "dropout": 0.1,
-        "weight_decay": 0.001,
-        "epochs": 300,
-    }
-    for name, row, changed in (
+    printed = {"split": 0.5, "analysis": "sma", "analysis_hops": 3, "rho": 0.5, "pool": "top"}
+    printed |= {"learn_from": "second", "columns": "unbiased", "hops": 0, "hidden": 64, "activation": "relu"}
+    printed |= {"m_from": "total", "dropout": 0.1, "weight_decay": 0.001, "epochs": 300}
+    for name, row, other in (
         ("table15", "TOGL", {}),
         ("table16", "TOGL*", {"hops": 3}),
         ("table17", "FDA", {"analysis": "fda"}),
@@ -235,7 +222,7 @@ def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone()
     ):
         for one in paper.part(name).tables[0].cells:
             if one.labels[0] == row:
-                assert one.experiment.settings == printed | changed
+                assert one.experiment.settings == printed | other
                 assert (one.experiment.method, one.experiment.budgets.mechanism) == ("togl", "piecewise")
     # A note speaks of our own variant just where there is one.
     for table in paper.tables:
@@ -273,34 +260,29 @@ def test_upgnet_s_numbers_differ_by_its_arrows():
     assert "it prints 3.7 where 90.8 - 88.4 is 2.4" in table.note
 
 
-def test_upgnet_has_the_numbers_of_its_table_2():
-    (table,) = paper_of("upgnet/table2").tables
+def printed_by_row(table):
+    rows = dict.fromkeys(one.labels[0] for one in table.cells)
+    return {row: [one.printed for one in table.cells if one.labels[0] == row] for row in rows}
+
+
+def test_upgnet_has_the_numbers_of_its_tables_2_and_4():
+    second, fourth = only("upgnet/table2"), only("upgnet/table4")
     printed = {
         "cora, MBM": [64.5, 77.9, 78.9],
         "citeseer, PM": [53.1, 62.8, 66.1],
         "lastfm, PM*": [68.7, 79.5, 81.9],
         "facebook, MBM*": [84.9, 90.9, 91.4],
     }
-    found = {row: [one.printed for one in table.cells if one.labels[0] == row] for row in printed}
-    assert found == printed
-
-
-def test_upgnet_has_the_numbers_of_its_table_4():
-    (table,) = paper_of("upgnet/table4").tables
-    printed = {
-        row: [one.printed for one in table.cells if one.labels[0] == row]
-        for row in dict.fromkeys(one.labels[0] for one in table.cells)
-    }
-    assert printed == {
+    assert printed.items() <= printed_by_row(second).items()
+    assert printed_by_row(fourth) == {
         "Dropout": [63.4, 52.7, 61.3, 77.6],
         "Group lasso": [57.6, 50.5, 57.1, 78.9],
         "NFR": [71.3, 57.2, 67.1, 84.9],
     }
     # It prints NFR's numbers in Table 2 too.
-    (other,) = paper_of("upgnet/table2").tables
-    for one in table.cells:
+    for one in fourth.cells:
         if one.labels[0] == "NFR":
-            twin = cell(other, f"{one.labels[1]}, MBM*", "ε = 0.01")
+            twin = cell(second, f"{one.labels[1]}, MBM*", "ε = 0.01")
             assert one.printed == twin.printed
             assert one.experiment.resolved_settings == twin.experiment.resolved_settings
 
@@ -320,21 +302,19 @@ def test_upgnet_s_tables_are_nfr_without_hoa_on_a_gcn():
 
 
 def test_togl_is_trained_within_what_its_appendix_searches():
-    tables = paper_of("togl").tables
-    for table in learned(tables):
-        for one in table.cells:
-            settings = one.experiment.resolved_settings
-            assert settings.dropout in (0, 1e-3, 1e-2, 1e-1)
-            assert settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
-            assert settings.lr in (1e-1, 1e-2, 1e-3)
-            assert (settings.activation, settings.hidden, settings.epochs) == ("relu", 64, 300)
+    for one in (one for table in learned(paper_of("togl").tables) for one in table.cells):
+        settings = one.experiment.resolved_settings
+        assert settings.dropout in (0, 1e-3, 1e-2, 1e-1)
+        assert settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
+        assert settings.lr in (1e-1, 1e-2, 1e-3)
+        assert (settings.activation, settings.hidden, settings.epochs) == ("relu", 64, 300)
 
 
 def test_what_is_not_here_is_skipped_and_what_is_slow_is_short(monkeypatch, tmp_path):
     monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
     (tmp_path / "facebook.npz").touch()
-    (table,) = paper_of("ppgnn/table3").tables
+    table = only("ppgnn/table3")
     rows = ("ε = 1, 1B", "ε = 1, MB")
     here, quick = table.prepare(), table.prepare(quick=True)
     assert "put lastfm.npz into the folder" in cell(here, "ε = 1, MB", "lastfm").left_out
@@ -345,35 +325,22 @@ def test_what_is_not_here_is_skipped_and_what_is_slow_is_short(monkeypatch, tmp_
     short = cell(here, rows[0], "facebook")
     assert (short.experiment.runs, short.experiment.resolved_settings.epochs) == (1, 100)
     assert short.remark.startswith("one run of at most 100 epochs")
-
-
-def test_slow_is_what_has_more_than_20_million_answers():
-    for paper in papers():
-        for table in paper.tables:
-            for one in table.cells:
-                known = DATASETS.get(one.experiment.data)
-                entries = (known.users or 0) * (known.features or 0) if known else 0
-                every = one.experiment.budgets.mechanism in (
-                    "onebit",
-                    "laplace",
-                    "gaussian",
-                    "analytic-gaussian",
-                )
-                many = one.experiment.resolved_method.can.asks and every and entries > MOST_ENTRIES
-                assert one.slow == many, (paper.name, table.name, one.labels[0], one.labels[1])
-
-
-def test_a_short_run_says_so_beside_its_number():
-    (table,) = paper_of("ppgnn/table3").tables
-    short = cell(table, "ε = 1, 1B", "facebook").prepare("", everything=False, quick=False)
+    # It says so beside its number.
     (outcome,) = with_scores(replace(table, cells=(short,)), 0.5).outcomes
     assert outcome.note == short.remark
 
 
-def test_a_small_paper(tmp_path):
-    file = tmp_path / "small.toml"
-    file.write_text(SMALL)
-    (table,) = read_paper(file).tables
+def test_slow_is_what_has_more_than_20_million_answers():
+    every = ("onebit", "laplace", "gaussian", "analytic-gaussian")
+    for one in (one for paper in papers() for table in paper.tables for one in table.cells):
+        known = DATASETS.get(one.experiment.data)
+        entries = (known.users or 0) * (known.features or 0) if known else 0
+        many = one.experiment.budgets.mechanism in every and entries > MOST_ENTRIES
+        assert one.slow == (one.experiment.resolved_method.can.asks and many), one.labels
+
+
+def test_a_small_paper(written):
+    (table,) = written(SMALL).tables
     first, second = table.cells
     assert (first.printed, first.slow, second.printed, second.slow) == (50.0, False, None, True)
     assert first.experiment.settings == {"lr": 0.1}
@@ -397,24 +364,16 @@ def rows(result):
 
 def with_scores(table, *scores):
     """Each cell with a result whose runs had these scores."""
-    seconds = {"report": 0.0, "denoise": 0.0, "train": 0.0, "total": 0.0}
-    units = tuple(
-        UnitResult("method", run, score, "", Privacy(), seconds, 1.0) for run, score in enumerate(scores)
-    )
-    return StudyResult.of(table, [Result.from_units(one.experiment, units) for one in table.cells])
+    return StudyResult.of(table, [result_of(one.experiment, method=scores) for one in table.cells])
 
 
 @pytest.mark.parametrize(
     ("spread", "likewise"), [("sd", "50.0 ± 2.0"), ("bootstrap", f"50.0 ± {HALF_BOOTSTRAP:.1f}")]
 )
-def test_ours_stands_in_the_form_of_theirs_beside_its_t_interval(spread, likewise, tmp_path):
-    file = tmp_path / "small.toml"
-    file.write_text(
-        SMALL.replace('title = "Table I"', f'title = "Table I"\nspread = "{spread}"').replace(
-            'printed = [50.0, "-"]', 'printed = [50.0, "-"]\nspreads = [2.5, "-"]'
-        )
-    )
-    (table,) = read_paper(file).tables
+def test_ours_stands_in_the_form_of_theirs_beside_its_t_interval(spread, likewise, written):
+    title, printed = 'title = "Table I"', 'printed = [50.0, "-"]'
+    spreads = (printed, f'{printed}\nspreads = [2.5, "-"]')
+    (table,) = written(changed(SMALL, (title, f'{title}\nspread = "{spread}"'), spreads)).tables
     assert table.spread == spread
     found = with_scores(table, 0.48, 0.5, 0.52)
     # ± 4.303·2/√3
@@ -423,13 +382,9 @@ def test_ours_stands_in_the_form_of_theirs_beside_its_t_interval(spread, likewis
     told = found.to_dict()["cells"][0]
     assert told["printed_spread"] == 2.5
     assert told["spread"] == pytest.approx(float(likewise.split()[-1]) / 100, abs=5e-4)
-
-
-def test_one_run_has_no_spread(tmp_path):
-    file = tmp_path / "small.toml"
-    file.write_text(SMALL.replace('title = "Table I"', 'title = "Table I"\nspread = "sd"'))
-    found = with_scores(read_paper(file).tables[0], 0.5)
-    assert rows(found)[0][:3] == ["50.0", "50.0", "50.0"]
+    # One run has no spread.
+    found = with_scores(table, 0.5)
+    assert rows(found)[0][:3] == ["50.0 ± 2.5", "50.0", "50.0"]
     assert found.to_dict()["cells"][0]["spread"] is None
 
 
@@ -440,7 +395,7 @@ def test_the_documents_spreads_are_what_they_say():
         ("ldpge", "sd", "lastfm, LP", "ε = 1", 6.32),
         ("ldpge", "sd", "wikipedia, HDS", "ε = 5", 0.05),
     ):
-        (table,) = paper_of(f"{name}/table3").tables
+        table = only(f"{name}/table3")
         assert table.spread == spread
         assert all(one.printed_spread is not None for one in table.cells)
         assert cell(table, row, column).printed_spread == printed
@@ -449,43 +404,33 @@ def test_the_documents_spreads_are_what_they_say():
         assert {table.spread for table in paper_of(name).tables} == {""}
 
 
-def test_a_number_is_read_in_the_unit_of_its_measure(tmp_path):
-    file = tmp_path / "small.toml"
-    file.write_text(
-        SMALL.replace('label = "ε = 2"\n', 'label = "ε = 2"\nmeasure = "seconds"\n', 1).replace(
-            'printed = [50.0, "-"]', "printed = [50.0, 500]"
-        )
-    )
-    (table,) = read_paper(file).tables
+SECONDS = ('label = "ε = 2"\n', 'label = "ε = 2"\nmeasure = "seconds"\n')
+
+
+def test_a_number_is_read_in_the_unit_of_its_measure(written):
+    (table,) = written(changed(SMALL, SECONDS, ('printed = [50.0, "-"]', "printed = [50.0, 500]"))).tables
     assert [(one.measure.name, one.printed) for one in table.cells] == [("score", 50.0), ("seconds", 500.0)]
-    units = tuple(
-        UnitResult(
-            part, 0, 0.5, "", Privacy(), {"report": 0.5, "denoise": 0.0, "train": 2.0, "total": 9.0}, 10.0
-        )
-        for part in ("method", "control")
-    )
-    results = [Result.from_units(one.experiment, units) for one in table.cells]
-    found = StudyResult.of(table, results)
-    assert rows(found) == [
-        ["50.0", "50.0", "50.0", "-", ""],
-        ["500.0 s", "2.5 s", "-", "-", ""],
-    ]
+    seconds = {"report": 0.5, "denoise": 0.0, "train": 2.0, "total": 9.0}
+    units = tuple(unit_of(part, 0, 0.5, seconds=seconds) for part in ("method", "control"))
+    found = StudyResult.of(table, [Result.from_units(one.experiment, units) for one in table.cells])
+    assert rows(found) == [["50.0", "50.0", "50.0", "-", ""], ["500.0 s", "2.5 s", "-", "-", ""]]
     told = found.to_dict()["cells"][1]
     assert (told["measure"], told["unit"], told["printed"]) == ("seconds", "seconds", 500.0)
     assert told["measured"] == {"method": {"mean": 2.5, "low": None, "high": None}}
 
 
-MIXED = (
-    SMALL.replace('label = "ε = 2"\n', 'label = "ε = 2"\nmeasure = "seconds"\n', 1)
-    + '[[tables.one.rows]]\nlabel = "J"\nmeasure = "jaccard"\nprinted = [0.78, 2]\n'
-)
+JACCARD = '[[tables.one.rows]]\nlabel = "J"\nmeasure = "jaccard"\nprinted = [0.78, 2]\n'
 
 
-def test_a_row_measures_rather_than_its_column_and_apart_cells_stand_in_their_place(tmp_path, monkeypatch):
-    file = tmp_path / "small.toml"
-    file.write_text(MIXED)
-    (table,) = read_paper(file).tables
-    assert [one.measure.name for one in table.cells] == ["score", "seconds", "jaccard", "jaccard"]
+@pytest.fixture
+def mixed(written):
+    """A table of three measures."""
+    (table,) = written(changed(SMALL, SECONDS) + JACCARD).tables
+    return table
+
+
+def test_a_row_measures_rather_than_its_column_and_apart_cells_stand_in_their_place(mixed, monkeypatch):
+    assert [one.measure.name for one in mixed.cells] == ["score", "seconds", "jaccard", "jaccard"]
 
     def said(measure, experiment):
         if experiment.budgets.epsilon == 2:
@@ -494,25 +439,18 @@ def test_a_row_measures_rather_than_its_column_and_apart_cells_stand_in_their_pl
 
     monkeypatch.setattr(Runner, "run_all", lambda *_, **__: ([None, None], False))
     monkeypatch.setattr(Measure, "of", said)
-    (found,) = run_studies([table], RunOptions(tolerant=True))
-    assert rows(found)[2:] == [
-        ["0.78", "0.5", "-", "-", "said"],
-        ["2", "-", "-", "-", "not run: no"],
-    ]
+    (found,) = run_studies([mixed], RunOptions(tolerant=True))
+    assert rows(found)[2:] == [["0.78", "0.5", "-", "-", "said"], ["2", "-", "-", "-", "not run: no"]]
     assert [outcome.note for outcome in found.outcomes[:2]] == ["not finished", "not finished"]
 
 
-def test_what_comes_after_an_interrupt_is_not_measured(monkeypatch, tmp_path):
-    file = tmp_path / "small.toml"
-    file.write_text(MIXED)
-    (table,) = read_paper(file).tables
-
+def test_what_comes_after_an_interrupt_is_not_measured(monkeypatch, mixed):
     def stop(measure, spec):
         raise KeyboardInterrupt
 
     def measured(interrupted):
         monkeypatch.setattr(Runner, "run_all", lambda *_, **__: ([None, None], interrupted))
-        (found,) = run_studies([table])
+        (found,) = run_studies([mixed])
         return [outcome.note for outcome in found.outcomes], found.interrupted
 
     with monkeypatch.context() as context:
@@ -545,37 +483,24 @@ BAD_FILES = [
     ("epsilon = 2.0", "budget = 2.0", "has no 'budget'"),
     ("epsilon = 2.0", 'epsilon = "2"', "epsilon: Input should be a valid number"),
     ('label = "MB"', "", "needs label, a text"),
-    (
-        'title = "Table I"',
-        'title = "Table I"\nspread = "x"',
-        "spread must be one of bootstrap, sd, got 'x'",
-    ),
+    ("[tables.one.base]", 'spread = "x"\n[tables.one.base]', "spread must be one of bootstrap, sd, got 'x'"),
     ('label = "MB"', 'label = "MB"\nspreads = [1.0, 2.0]', "in a table that says what its spread is"),
 ]
 
 
-def with_changes(file, text):
-    """What reads the paper that a file holds after a change of its text, which has to be there."""
-
-    def read(old, new):
-        assert old in text
-        file.write_text(text.replace(old, new))
-        return read_paper(file)
-
-    return read
-
-
-def test_a_bad_file_is_refused_with_a_sentence(tmp_path):
-    check_refused(with_changes(tmp_path / "bad.toml", SMALL), BAD_FILES)
+def test_a_bad_file_is_refused_with_a_sentence(written):
+    check_refused(lambda *change: written(changed(SMALL, change)), BAD_FILES)
+    twice = SMALL + FIGURE.partition('source = "Somebody"')[2]
+    nothing = 'title = "A paper"\nsource = "Somebody"\n'
+    check_refused(written, [(twice, "has a table and a figure named 'one'"), (nothing, "needs tables")])
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(
-        InputError, match="no paper is named 'nobody': choose one of heterorr, ldpge, ppgnn, togl, upgnet"
-    ):
-        find_paper("nobody")
-    with pytest.raises(InputError, match="ppgnn has no table or figure named 'table9': choose one of table2"):
-        find_paper("ppgnn/table9")
+    unknown = [
+        ("nobody", "no paper is named 'nobody': choose one of heterorr, ldpge, ppgnn, togl, upgnet"),
+        ("ppgnn/table9", "ppgnn has no table or figure named 'table9': choose one of table2"),
+    ]
+    check_refused(find_paper, unknown)
 
 
 def test_heterorr_has_its_computed_figures():
@@ -628,8 +553,7 @@ def test_every_figure_that_is_a_sweep_has_one_of_its_own_that_names_it():
 
 def test_numbers_in_the_text_of_a_document_are_points_of_its_figure():
     points = {"ldpge/fig2": 12, "ppgnn/fig3": 3, "upgnet/fig3": 2, "upgnet/fig5": 2, "togl/fig9": 1}
-    found = {name: [len(figure.points) for figure in paper_of(name).figures] for name in points}
-    assert found == {name: [count] for name, count in points.items()}
+    assert {name: len(paper_of(name).figures[0].points) for name in points} == points
 
 
 def test_graphs_are_counted_as_the_documents_count_them():
@@ -650,8 +574,8 @@ def test_graphs_are_counted_as_the_documents_count_them():
 def test_links_are_drawn_by_few_steps_where_all_is_quick():
     table = paper_of("heterorr/fig13").tables[0]
     assert {one.quick().experiment.settings["link.sweeps"] for one in table.cells} == {QUICK_STEPS}
-    (other,) = paper_of("togl/table14").tables
-    assert all("link.sweeps" not in one.quick().experiment.settings for one in other.cells)
+    other = only("togl/table14").cells
+    assert all("link.sweeps" not in one.quick().experiment.settings for one in other)
 
 
 SWEPT = """
@@ -667,35 +591,20 @@ at = [4, "three hops"]
 over = [4, "plain"]
 theirs = "about 5"
 """
-SWEEP = """
-title = "over budgets"
-[base]
-data = "town"
-[[axes]]
-field = "epsilon"
-values = [1, 2, 4]
-[[axes]]
-label = "way"
-[[axes.choices]]
-label = "plain"
-set = { method = "base" }
-[[axes.choices]]
-label = "three hops"
-set = { method = "lpgnn", settings.hops = 3 }
-"""
+HOPS = '{ method = "lpgnn", settings.hops = 3 }'
+SWEEP = 'title = "over budgets"\n[base]\ndata = "town"\n' + axis("epsilon", [1, 2, 4])
+SWEEP += choices("way", {"plain": '{ method = "base" }', "three hops": HOPS})
 
 
 @pytest.fixture
-def swept(tmp_path):
-    """A paper of one's own whose figure is a sweep beside it."""
+def swept(tmp_path, written):
+    """Reads a paper of one's own, whose figure is a sweep beside it."""
     (tmp_path / "own-sweep.toml").write_text(SWEEP)
-    file = tmp_path / "own.toml"
-    file.write_text(SWEPT)
-    return file
+    return lambda *changes: written(changed(SWEPT, *changes))
 
 
 def test_a_sweep_of_one_s_own_lies_beside_the_paper(swept):
-    paper = read_paper(swept)
+    paper = swept()
     (figure,) = paper.figures
     assert paper.others == {"Fig. 2": "a scheme"}
     assert figure.study.lines == ["plain", "three hops"]
@@ -715,7 +624,7 @@ NO_SWEEPS = [
 
 
 def test_a_figure_that_is_no_sweep_is_refused(swept):
-    check_refused(with_changes(swept, SWEPT), NO_SWEEPS)
+    check_refused(lambda *change: swept(change), NO_SWEEPS)
 
 
 def test_of_sweeps_those_on_a_graph_are_chosen(swept):
@@ -725,7 +634,7 @@ def test_of_sweeps_those_on_a_graph_are_chosen(swept):
     (fig6,) = (figure for figure in figures if figure.name == "fig6")
     assert fig6.on(["facebook"]).study.graphs == ["facebook"]
     # Asked for alone, one of a single graph is on another.
-    (own,) = read_paper(swept).figures
+    (own,) = swept().figures
     assert own.on(["cora"], alone=True).study.graphs == ["cora"]
     assert own.on(["cora"]) is None
     with pytest.raises(InputError, match="upgnet-hops has no graph 'town'"):
@@ -740,34 +649,51 @@ title = "Fig. 1"
 computed = "expected-error"
 """
 
-
 NO_FIGURES = [
     ('"expected-error"', '"nothing"', "one: no computed figure is named 'nothing'"),
     ('title = "Fig. 1"', "", "one needs title, a text"),
-    (
-        'title = "Fig. 1"',
-        'title = "Fig. 1"\ndata = "cora"',
-        "is computed without a graph: leave data out",
-    ),
+    ("[figures.one]", '[figures.one]\ndata = "cora"', "is computed without a graph: leave data out"),
     ('"expected-error"', '"walk-distance"', "walk-distance is computed from a graph: name it as data"),
     ('title = "Fig. 1"', 'title = "Fig. 1"\nseed = 3', "one has no 'seed'"),
     ("[figures.one]", "[figures]", "title must be a table"),
 ]
 
 
-def test_a_figure_that_makes_no_sense_is_refused(tmp_path):
-    check_refused(with_changes(tmp_path / "own.toml", FIGURE), NO_FIGURES)
+def test_a_figure_that_makes_no_sense_is_refused(written):
+    check_refused(lambda *change: written(changed(FIGURE, change)), NO_FIGURES)
 
 
-def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path):
-    file = tmp_path / "own.toml"
-    file.write_text(SMALL + FIGURE.partition('source = "Somebody"')[2])
-    with pytest.raises(InputError, match="has a table and a figure named 'one'"):
-        read_paper(file)
+# Papers on one page: what the headline says of printed scores.
 
 
-def test_a_paper_of_nothing_is_refused(tmp_path):
-    file = tmp_path / "own.toml"
-    file.write_text('title = "A paper"\nsource = "Somebody"\n')
-    with pytest.raises(InputError, match="needs tables"):
-        read_paper(file)
+def outcomes(*intervals):
+    """Cells whose printed score is compared with our intervals, which are given around it, in points."""
+    tables = paper_of("upgnet").tables
+    cells = [cell for table in tables for cell in table.cells if cell.measure.name == SCORE and cell.printed]
+    for cell, (low, high) in zip(cells, intervals, strict=False):
+        middle = cell.printed / 100
+        ours = Summary(middle, middle + low / 100, middle + high / 100)
+        yield CellResult(cell, reading=Reading({"method": ours}))
+
+
+def test_printed_scores_within_our_intervals_are_counted():
+    found = list(outcomes((-1, 1), (0.04, 1), (0.06, 1), (-1, -0.06)))
+    assert comparison_sentence(found) == "2 of 4 printed scores lie within the 95% intervals of our means."
+    # Nothing is said where nothing compares.
+    (outcome,) = outcomes((-1, 1))
+    assert comparison_sentence([]) == comparison_sentence([CellResult(outcome.cell)]) == ""
+
+
+# Computed figures come from a copy of the project, and an installed package says so.
+
+
+def test_a_figure_is_computed_by_its_file(monkeypatch, tmp_path):
+    figure = source.compute_figure("worst-variance", FigureInput(quick=True))
+    assert figure.panels and figure.findings
+    # A file without a figure is not offered.
+    with pytest.raises(InputError, match="expected-error, walk-distance, worst-variance"):
+        source.compute_figure("exact", FigureInput())
+    monkeypatch.setattr(source, "REPRODUCE", tmp_path / "reproduce")
+    source.check_computation("worst-variance", "")
+    with pytest.raises(InputError, match="run this in a copy of the project"):
+        source.compute_figure("worst-variance", FigureInput(quick=True))

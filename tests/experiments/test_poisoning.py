@@ -1,7 +1,5 @@
 """Malicious users: measured runs beside exact bounds."""
 
-from __future__ import annotations
-
 import pytest
 
 from graphveil.experiments.advice import Harm, advise_poisoning

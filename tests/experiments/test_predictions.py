@@ -1,5 +1,7 @@
 """Predictions: what they hold, how sure they are, what they cost, and which run they are of."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from graphveil.experiments.artefacts import calibrated_rows, parts_of_split
 from graphveil.experiments.unit import predicted_classes
 from graphveil.methods.tasks import Outcome
 from graphveil.privacy.record import Cost
+from tests.refusals import check_refused
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Experiment.of("base", "town", epsilon=2.0, seed=3, settings={"epochs": 3}, data_options=SMALL)
@@ -40,14 +43,8 @@ def test_every_user_has_a_class_a_probability_and_a_part(found):
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1, rtol=1e-6)
     assert np.array_equal(found.classes, found.probabilities.argmax(axis=1))
     assert np.array_equal(found.probability, found.probabilities.max(axis=1))
-    assert {part: int((found.parts == part).sum()) for part in ("train", "validation", "test")} == {
-        "train": 40,
-        "validation": 40,
-        "test": 120,
-    }
-
-
-def test_they_say_what_they_cost_and_how_well_they_do(found):
+    assert Counter(found.parts.tolist()) == {"train": 40, "validation": 40, "test": 120}
+    # They say what they cost and how well they do.
     assert found.privacy.features == Cost(epsilon=2.0)
     assert "publish no predictions of real people" in found.statement
     assert (found.seed, found.tested, found.metric) == (3, 120, "accuracy")
@@ -57,9 +54,7 @@ def test_they_say_what_they_cost_and_how_well_they_do(found):
 
 
 def test_they_are_those_of_the_run_with_that_seed(found):
-    spec = Experiment.of(
-        "base", "town", epsilon=2.0, seed=2, runs=2, control=False, settings={"epochs": 3}, data_options=SMALL
-    )
+    spec = SPEC.having(seed=2, runs=2, control=False)
     assert run_experiment(spec).scores()[1] == found.score
     assert np.array_equal(predict_experiment(spec, run=1).probabilities, found.probabilities)
 
@@ -71,9 +66,7 @@ def test_one_temperature_makes_them_as_sure_as_they_are_right():
     rows, told = calibrated_rows(outcome([[np.log(9), 0.0]] * 203), graph, private_labels=False)
     assert rows[-1, 0] == pytest.approx(0.75, abs=0.01)
     assert told.startswith("calibrated by one temperature (") and told.endswith(" on 200 validation users")
-
-
-def test_where_labels_are_private_nothing_is_calibrated():
+    # Where labels are private nothing is calibrated.
     graph = path_graph(np.array([0, 1, 1, 1, 0]), 2)
     rows, told = calibrated_rows(outcome([[np.log(9), 0.0]] * 5), graph, private_labels=True)
     np.testing.assert_allclose(rows, [[0.9, 0.1]] * 5, rtol=1e-6)
@@ -90,33 +83,24 @@ def test_several_labels_are_predicted_each_by_itself():
         _ = found.probability
 
 
-def test_who_is_in_no_part_is_told():
-    graph = path_graph(np.array([0, 1, 1, 0, -1]), 1)
-    assert parts_of_split(graph).tolist() == ["train", "train", "validation", "test", "none"]
-
-
 def test_ids_stand_beside_numbers():
     random = np.random.default_rng(0)
     names = [f"u{number}" for number in range(60)]
-    graph, users = gv.from_arrays(
-        random.integers(0, 60, (120, 2)),
-        random.random((60, 8)),
-        random.integers(0, 2, 60),
-        range=(0, 1),
-        ids=names,
-    )
+    edges, rows, labels = random.integers(0, 60, (120, 2)), random.random((60, 8)), random.integers(0, 2, 60)
+    graph, users = gv.from_arrays(edges, rows, labels, range=(0, 1), ids=names)
     found = gv.predict("base", graph, users, epsilon=1.0, settings={"epochs": 2})
     columns = found.columns()
+    # Who is in no part is told.
+    graph = path_graph(np.array([0, 1, 1, 0, -1]), 1)
+    assert parts_of_split(graph).tolist() == ["train", "train", "validation", "test", "none"]
     assert list(columns)[:5] == ["user", "id", "part", "class", "probability"]
     assert columns["id"].tolist() == names
 
 
-def test_links_are_no_classes():
-    with pytest.raises(InputError, match="predictions are classes, and the task link has none"):
-        gv.predict("base", "town", epsilon=1.0, task="link")
-
-
-@pytest.mark.parametrize("name", ["runs", "control"])
-def test_what_one_run_has_not_is_refused(name):
-    with pytest.raises(InputError, match=f"leave {name} out"):
-        gv.predict("base", "town", epsilon=1.0, **{name: 1})
+def test_what_has_no_meaning_for_predictions_is_refused():
+    wrong = [
+        ({"task": "link"}, "predictions are classes, and the task link has none"),
+        ({"runs": 1}, "leave runs out"),
+        ({"control": 1}, "leave control out"),
+    ]
+    check_refused(lambda more: gv.predict("base", "town", epsilon=1.0, **more), wrong)

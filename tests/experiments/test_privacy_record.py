@@ -1,5 +1,6 @@
 """What is recorded of budgets, how it is told, and what a report may draw of private links."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,15 @@ import pytest
 from graphveil import Ledger, Plan
 from graphveil.experiments.energy import experiment_of
 from graphveil.experiments.experiment import Experiment
-from graphveil.privacy.record import Cost, Privacy, Round, artefact_statement, privacy_record
+from graphveil.privacy.record import (
+    Cost,
+    PanelGiven,
+    Privacy,
+    Round,
+    artefact_statement,
+    number,
+    privacy_record,
+)
 from tests.people import class_plan
 
 
@@ -19,22 +28,23 @@ def asked(epsilon, number=1):
     return Round(subject="features", round=number, mechanism="piecewise", users=9, epsilon=epsilon)
 
 
-def test_a_link_s_budget_is_told_apart_from_the_total():
+def test_budgets_of_links_norms_and_rounds_are_told_apart():
     said = Privacy(features=cost(1.0), labels=cost(2.0), links=cost(8.0), total=cost(3.0)).sentence
     assert "features at ε = 1 and labels at ε = 2, in all ε = 3" in said
     assert "every link costs ε = 8" in said and "11" not in said
+    # What norms cost is told with who reported them.
+    said = Privacy(features=cost(3.0, norm=1.0), total=cost(3.0)).sentence
+    whose = "1 of it for norms (norms of training and validation users)"
+    assert said.startswith(f"Users reported features at ε = 3, {whose}")
+    # Rounds can be seen.
+    said = Privacy(features=cost(4.0), total=cost(4.0), rounds=[asked(1.0), asked(3.0, 2)]).sentence
+    assert "features at ε = 4 in 2 rounds (1, 3)" in said
 
 
 def test_energies_of_private_links_are_not_drawn():
-    record = SimpleNamespace(
-        method="solitude",
-        data="town",
-        epsilon=1.0,
-        mechanism="multibit",
-        seed=0,
-        experiment=Experiment("solitude", "town"),
-        privacy=SimpleNamespace(links=None),
-    )
+    about = {"method": "solitude", "data": "town", "epsilon": 1.0, "mechanism": "multibit", "seed": 0}
+    privacy = SimpleNamespace(links=None)
+    record = SimpleNamespace(**about, experiment=Experiment("solitude", "town"), privacy=privacy)
     assert experiment_of(record) is not None
     record.privacy.links = cost(4.0)
     assert experiment_of(record) is None
@@ -46,24 +56,12 @@ def test_where_some_were_not_asked_nobody_says_every_user():
     assert "partial" not in everybody.to_dict() and some.to_dict()["partial"]
 
 
-def test_what_norms_cost_is_told_with_who_reported_them():
-    said = Privacy(features=cost(3.0, norm=1.0), total=cost(3.0)).sentence
-    assert said.startswith(
-        "Users reported features at ε = 3, 1 of it for norms (norms of training and validation users)"
-    )
-
-
 def test_a_method_that_reads_raw_features_claims_nothing():
     privacy = Privacy(labels=cost(1.0), raw=["features"], trust="none")
     assert privacy.sentence.startswith("Everybody's raw features were read: this claims no privacy.")
     assert "Besides, users reported labels at ε = 1" in privacy.sentence
     assert "no trust" not in privacy.sentence
     assert privacy.cell == "none: features are read"
-
-
-def test_rounds_can_be_seen():
-    privacy = Privacy(features=cost(4.0), total=cost(4.0), rounds=[asked(1.0), asked(3.0, 2)])
-    assert "features at ε = 4 in 2 rounds (1, 3)" in privacy.sentence
 
 
 def test_a_mechanism_that_does_not_keep_its_claim_is_not_said_to_need_no_trust():
@@ -77,8 +75,8 @@ LINKS = Plan(mechanism="link-rr", epsilon=1.0, dims=2)
 CURATED = Plan(mechanism="lapgraph", epsilon=1.0, dims=2)
 
 
-def recorded(*plans, raw=(), **more):
-    ledger = Ledger(2, 9.0)
+def recorded(*plans, raw=(), users=2, **more):
+    ledger = Ledger(users, 9.0)
     for plan in plans:
         ledger.charge(plan)
     return privacy_record(ledger, raw, **more)
@@ -88,14 +86,9 @@ def test_one_plan_of_a_curator_s_makes_all_rest_on_trust():
     told = recorded(FEATURES, CURATED)
     assert told.trust == "curator" and told.cell == "features ε = 1, a link ε = 1; curator"
     assert told.sentence.endswith("; the curator who adds the noise must be trusted.")
-
-
-def test_without_a_curator_the_server_needs_no_trust():
     told = recorded(FEATURES, LINKS)
     assert told.trust == "local" and "the server needs no trust" in told.sentence
-
-
-def test_where_raw_features_are_read_a_curator_is_no_help():
+    # Where raw features are read a curator is no help.
     assert recorded(CURATED, raw=["features"]).trust == "none"
 
 
@@ -113,31 +106,17 @@ def test_where_noise_is_of_floats_epsilon_is_said_to_be_the_ideal_mechanism_s(pl
     assert told.sentence.endswith(f"the server needs no trust.{BOUND}")
 
 
-def test_it_is_said_once_however_often_it_is_asked():
+def test_it_is_said_once_and_wherever_it_matters():
     assert recorded(IDEAL, FEATURES, IDEAL.model_copy(update={"round": 2})).sentence.count(BOUND) == 1
-
-
-def test_finite_mechanisms_have_nothing_ideal_about_them():
-    told = recorded(FEATURES, LINKS)
-    assert told.ideal == [] and "ideal" not in told.sentence and "ideal" not in told.to_dict()
-
-
-def test_json_names_mechanisms_of_floats():
     assert recorded(FEATURES, IDEAL).to_dict()["ideal"] == ["privunit"]
-
-
-def test_two_such_mechanisms_are_named_together():
-    said = Privacy(features=cost(1.0), total=cost(1.0), ideal=["privunit", "mine"]).sentence
-    assert said.endswith(
+    assert BOUND in artefact_statement(recorded(IDEAL), 0, ["the graph"])
+    two = Privacy(features=cost(1.0), total=cost(1.0), ideal=["privunit", "mine"]).sentence
+    assert two.endswith(
         " ε of privunit and mine is the bound of the ideal mechanisms: their noise is made of floating-point numbers."
     )
-
-
-def test_a_statement_about_an_embedding_says_it_too():
-    assert BOUND in artefact_statement(recorded(IDEAL), 0, ["the graph"])
-
-
-def test_where_raw_features_are_read_no_bound_is_told():
+    # Finite mechanisms have nothing ideal about them, and where raw features are read no bound is told.
+    told = recorded(FEATURES, LINKS)
+    assert told.ideal == [] and "ideal" not in told.sentence and "ideal" not in told.to_dict()
     assert "ideal" not in recorded(IDEAL, raw=["features"]).sentence
 
 
@@ -145,6 +124,7 @@ def test_where_raw_features_are_read_no_bound_is_told():
     "privacy",
     [
         Privacy(),
+        recorded(FEATURES, LINKS, devices=True),
         Privacy(features=cost(1.0), ideal=["privunit"]),
         Privacy(features=cost(8.0, per_level=[2.0, 8.0]), level=cost(None), rounds=[asked(8.0)]),
         Privacy(labels=cost(1.0), raw=["features"], trust="none"),
@@ -157,11 +137,7 @@ def test_a_record_survives_json(privacy):
 # The class that a public model gives
 
 
-def charged(*plans, budget=9.0):
-    ledger = Ledger(9, budget)
-    for plan in plans:
-        ledger.charge(plan)
-    return privacy_record(ledger)
+charged = partial(recorded, users=9)
 
 
 def values(epsilon, **more):
@@ -174,24 +150,18 @@ def test_classes_of_different_users_cost_what_one_of_them_spends_and_are_told_as
     assert privacy.sentence == (
         "Users reported the class that a public model gives to the own row at ε = 2; the server needs no trust."
     )
-    assert [(one["of"], one["users"], one["subject"]) for one in privacy.to_dict()["rounds"]] == [
-        ("class", 2, "features"),
-        ("class", 3, "features"),
-    ]
+    asked = [(one["of"], one["users"], one["subject"]) for one in privacy.to_dict()["rounds"]]
+    assert asked == [("class", 2, "features"), ("class", 3, "features")]
     assert privacy.cell == "features ε = 2; local"
 
 
-def test_values_of_some_users_and_classes_of_others_are_alternatives():
+def test_values_of_some_users_and_classes_of_others_are_alternatives_and_of_the_same_add_up():
+    class_of = "the class that a public model gives to the own row"
     privacy = charged(values(2.0, users=(0, 1)), class_plan((2, 3), epsilon=2.0))
-    assert privacy.sentence.startswith(
-        "Users reported features or the class that a public model gives to the own row at ε = 2;"
-    )
-
-
-def test_values_and_classes_of_the_same_users_add_up():
+    assert privacy.sentence.startswith(f"Users reported features or {class_of} at ε = 2;")
     privacy = charged(values(1.0), class_plan((2, 3), epsilon=2.0))
     assert privacy.features.epsilon == privacy.total.epsilon == 3.0
-    assert "features and the class that a public model gives to the own row at ε = 3" in privacy.sentence
+    assert f"features and {class_of} at ε = 3" in privacy.sentence
 
 
 def test_rounds_of_different_users_are_no_rounds_of_anybody():
@@ -214,9 +184,8 @@ def test_where_devices_answer_it_is_said_what_a_link_costs_if_the_server_lies():
         "of people, and at most ε = 2 if it lies about them, because both ends may answer then; beyond that the server needs no trust."
     )
     assert told.cell == "features ε = 1, a link ε = 1 (ε = 2 if the server lies about numbers); local"
-
-
-def test_of_several_questions_about_links_both_ends_may_answer_each():
+    assert told.to_dict()["links_at_most"] == {"epsilon": 2.0, "delta": 0.0}
+    # Of several questions about links both ends may answer each.
     other = LINKS.model_copy(update={"round": 2, "epsilon": 3.0})
     assert recorded(LINKS, other, devices=True).links_at_most.epsilon == 8.0
     assert recorded(LINKS, BOTH_ENDS, devices=True).links_at_most.epsilon == 3.0
@@ -232,12 +201,20 @@ def test_where_lies_change_nothing_nothing_is_said_of_them(plans, devices):
     assert "lies" not in told.sentence + told.cell
 
 
-def test_what_holds_against_a_lying_server_is_in_the_json_and_survives_it():
-    told = recorded(FEATURES, LINKS, devices=True)
-    assert told.to_dict()["links_at_most"] == {"epsilon": 2.0, "delta": 0.0}
-    assert Privacy.model_validate(told.to_dict()) == told
-
-
 def test_volunteers_are_named_beside_a_server_that_may_lie():
     told = Privacy(links=cost(1.0), links_at_most=cost(2.0), panel={"users": 3})
     assert told.sentence.endswith("; beyond that the server needs no trust but the volunteers'.")
+
+
+def test_a_cost_in_words_is_never_below_what_was_spent():
+    words = {
+        "ε = 1": cost(1.0),
+        "ε = infinite": cost(None),
+        "ε = 1, δ = 1e-06": cost(1.0, delta=1e-6),
+        "ε = 2 or 4 by level": cost(4.0, per_level=[2.0, 4.0]),
+        "ε = 3, 1 of it for norms": cost(3.0, norm=1.0),
+    }
+    assert [each.words for each in words.values()] == list(words)
+    assert [number(each) for each in (1.0, 1.0000001, 0.1234561)] == ["1", "1.00001", "0.123457"]
+    assert PanelGiven(users=1).words.startswith("1 volunteer gave")
+    assert PanelGiven(users=2).words.startswith("2 volunteers gave")

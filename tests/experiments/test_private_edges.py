@@ -1,7 +1,5 @@
 """Runs in which some links are private and others public: what the server knows, what is asked, and what is kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,69 +19,77 @@ def experiment_of(method="heterorr", settings=None, **options):
     return Experiment.of(method, "town", data_options=SMALL, settings={**QUICK, **(settings or {})}, **given)
 
 
+def ready_of(share=0.25, part="method", **settings):
+    """A unit with a share of its links private."""
+    return open_unit(RunUnit(experiment_of(settings={"private_edges": share, **settings}), part))
+
+
+def ran(**options):
+    return run_unit(RunUnit(experiment_of(**options)))
+
+
 def codes(pairs):
     return {(int(one), int(two)) for one, two in pairs}
 
 
-def test_the_server_knows_public_links_alone():
-    ready = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25})))
-    known = codes(ready.job.graph.pairs())
-    private = set(ready.job.links.users.tolist())
+def test_the_server_knows_public_links_alone_and_the_plan_lists_them():
+    ready = ready_of(tree_share=0.2)
+    known, private = codes(ready.job.graph.pairs()), set(ready.job.links.users.tolist())
     assert known == {pair for pair in codes(ready.graph.pairs()) if not set(pair) <= private}
-
-
-def test_the_plan_lists_public_links_and_private_users():
-    ready = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25, "tree_share": 0.2})))
     plan = ready.job.questions.links
     assert plan.mechanism == "edgerr" and plan.options["tree_share"] == 0.2
-    assert codes(np.array(plan.options["public"]).reshape(-1, 2)) == codes(ready.job.graph.pairs())
+    assert codes(np.array(plan.options["public"]).reshape(-1, 2)) == known
     # k of 240 users have a quarter of all pairs.
     assert len(plan.options["private_users"]) == 120
 
 
 def test_public_links_stay_in_the_private_graph():
-    ready = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25})))
-    job = begin(ready.method, ready.job)
-    assert codes(ready.job.graph.pairs()) <= codes(job.graph.pairs())
-    assert job.links.numbers["links_public"] == len(ready.job.graph.pairs())
+    heard = []
+    unit = RunUnit(experiment_of(settings={"private_edges": 0.25}))
+    ready = open_unit(unit, lambda what, share: heard.append(what))
+    job, public = begin(ready.method, ready.job), codes(ready.job.graph.pairs())
+    assert public <= codes(job.graph.pairs())
+    assert job.links.numbers["links_public"] == len(public)
     # What is new lies among private users.
     private = set(ready.job.links.users.tolist())
-    assert all(
-        {one, two} <= private for one, two in codes(job.graph.pairs()) - codes(ready.job.graph.pairs())
-    )
+    assert all({one, two} <= private for one, two in codes(job.graph.pairs()) - public)
+    # The walk tells how far it is.
+    assert {"a dendrogram of public links", "a dendrogram of private links"} <= set(heard)
 
 
 @pytest.mark.parametrize("part", ["method", "control", "structure", "edgeless"])
 def test_every_part_runs_on_the_same_public_links(part):
-    spec = experiment_of(settings={"private_edges": 0.25})
-    ready = open_unit(RunUnit(spec, part))
-    assert codes(ready.job.graph.pairs()) == codes(open_unit(RunUnit(spec)).job.graph.pairs())
-    found = run_unit(RunUnit(spec, part))
+    assert codes(ready_of(part=part).job.graph.pairs()) == codes(ready_of().job.graph.pairs())
+    found = run_unit(RunUnit(experiment_of(settings={"private_edges": 0.25}), part))
     assert 0 <= found.score <= 1
-    links = found.privacy.links
-    assert (links is None) == (part == "edgeless")
+    assert (found.privacy.links is None) == (part == "edgeless")
 
 
-def test_without_private_links_only_a_curator_need_not_be_trusted():
-    local = run_unit(RunUnit(experiment_of(link_epsilon=None))).privacy
-    curated = run_unit(RunUnit(experiment_of(settings={"private_edges": 0.25}))).privacy
+def test_a_result_says_whom_to_trust_and_what_no_audit_covers():
+    local = ran(link_epsilon=None).privacy
+    curated = ran(settings={"private_edges": 0.25}).privacy
     assert (local.trust, curated.trust) == ("local", "curator")
     assert curated.links.epsilon == 2.0
+    assert "The walk that finds a dendrogram" in curated.beyond_audit[0]
+    assert [one.exact for one in curated.rounds if one.subject == "links"] == [None]
+    assert "No audit covers this: the walk" in curated.sentence
+    sure = ran(settings={"private_edges": 0.25, "tree_share": 0.0}).privacy
+    assert "beyond_audit" not in sure.to_dict()
 
 
 def test_with_public_links_left_hops_stay_where_nobody_is_asked_for_links():
-    some = open_unit(RunUnit(experiment_of(settings={"private_edges": 0.25}), "edgeless"))
-    none = open_unit(RunUnit(experiment_of(settings={"private_edges": 1.0}), "edgeless"))
-    assert some.job.settings.hops > 0 and none.job.settings.hops == 0
+    some, none = (ready_of(share, "edgeless").job.settings.hops for share in (0.25, 1.0))
+    assert some > 0 and none == 0
 
 
-def test_any_method_takes_some_links_as_private():
-    spec = experiment_of("base", {"link.private_edges": 0.25}, link_mechanism="edgerr")
-    assert run_unit(RunUnit(spec)).also["links_public"] > 0
-
-
-def test_links_are_predicted_with_some_of_them_private():
-    found = run_unit(RunUnit(experiment_of(settings={"private_edges": 0.5}, task="link")))
+def test_any_method_and_task_takes_some_links_as_private():
+    assert (
+        ran(method="base", settings={"link.private_edges": 0.25}, link_mechanism="edgerr").also[
+            "links_public"
+        ]
+        > 0
+    )
+    found = ran(settings={"private_edges": 0.5}, task="link")
     assert 0 <= found.score <= 1 and found.also["links_public"] > 0
 
 
@@ -95,11 +101,7 @@ def test_the_suite_of_a_method_that_names_them_itself_passes_them_on():
 
 
 NO_MEANING = [
-    (
-        {"private_edges": 0.1},
-        {"link_epsilon": None},
-        "private_edges has no meaning where links are public",
-    ),
+    ({"private_edges": 0.1}, {"link_epsilon": None}, "private_edges has no meaning where links are public"),
     ({"tree_share": 0.1}, {"link_mechanism": "lapgraph"}, "tree_share has no meaning for lapgraph"),
     ({"private_edges": 0.1}, {"link_mechanism": "link-rr"}, "private_edges has no meaning for link-rr"),
     ({"private_edges": 0.0}, {}, "private_edges must be a number above 0"),
@@ -123,26 +125,6 @@ def test_other_pairs_in_the_file_are_another_experiment(tmp_path):
     file = tmp_path / "pairs.txt"
     file.write_text("0 1\n")
     spec = experiment_of(settings={"private_edges": str(file)})
-    before = [input_digest(spec, part) for part in ("method", "structure")]
+    before = {part: input_digest(spec, part) for part in ("method", "structure")}
     file.write_text("0 2\n")
-    assert all(
-        input_digest(spec, part) != one for part, one in zip(("method", "structure"), before, strict=True)
-    )
-
-
-def test_the_walk_tells_how_far_it_is():
-    heard = []
-    ready = open_unit(
-        RunUnit(experiment_of(settings={"private_edges": 0.25})), lambda what, share: heard.append(what)
-    )
-    begin(ready.method, ready.job)
-    assert {"a dendrogram of public links", "a dendrogram of private links"} <= set(heard)
-
-
-def test_a_result_says_what_no_audit_covers():
-    told = run_unit(RunUnit(experiment_of(settings={"private_edges": 0.25}))).privacy
-    assert "The walk that finds a dendrogram" in told.beyond_audit[0]
-    assert [one.exact for one in told.rounds if one.subject == "links"] == [None]
-    assert "No audit covers this: the walk" in told.sentence
-    sure = run_unit(RunUnit(experiment_of(settings={"private_edges": 0.25, "tree_share": 0.0}))).privacy
-    assert "beyond_audit" not in sure.to_dict()
+    assert all(input_digest(spec, part) != one for part, one in before.items())

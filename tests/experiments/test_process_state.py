@@ -1,8 +1,5 @@
 """What the library leaves of settings that a whole process shares: everything as it was."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -10,6 +7,7 @@ import graphveil as gv
 from graphveil.experiments.attribute_study import rank_attributes
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import validate_unit
+from tests.fixtures import printed_by
 
 SMALL = {"data_options": {"users": 400}, "settings": {"epochs": 2}}
 TOGL = Experiment.of("togl", "town", epsilon=4.0, runs=1, **SMALL)
@@ -49,21 +47,17 @@ def test_there_are_as_many_threads_as_before(call, two_threads):
     assert torch.get_num_threads() == 2
 
 
-def test_a_method_learns_on_one_thread(two_threads):
+WATCHED = {
+    "run": lambda seen: gv.run("base", "town", epsilon=1.0, runs=1, inside=seen, **SMALL),
+    "embed": lambda seen: gv.embed("base", "town", epsilon=1.0, inside=seen, **SMALL),
+    "rank": lambda seen: rank_attributes(TOGL, watch=seen),
+}
+
+
+@pytest.mark.parametrize("call", WATCHED)
+def test_everything_is_learned_on_one_thread(call, two_threads):
     seen = set()
-    gv.run("base", "town", epsilon=1.0, runs=1, inside=lambda *_: seen.add(torch.get_num_threads()), **SMALL)
-    assert seen == {1}
-
-
-def test_an_embedding_is_learned_on_one_thread(two_threads):
-    seen = set()
-    gv.embed("base", "town", epsilon=1.0, inside=lambda *_: seen.add(torch.get_num_threads()), **SMALL)
-    assert seen == {1}
-
-
-def test_attributes_are_scored_on_one_thread(two_threads):
-    seen = set()
-    rank_attributes(TOGL, watch=lambda _: seen.add(torch.get_num_threads()))
+    WATCHED[call](lambda *_: seen.add(torch.get_num_threads()))
     assert seen == {1}
 
 
@@ -74,8 +68,7 @@ def test_random_numbers_of_torch_go_on_where_they_were():
 
 
 def test_running_and_drawing_leave_matplotlib_as_it_was_and_pyplot_unloaded():
-    done = subprocess.run([sys.executable, "-c", UNTOUCHED], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True False"
+    assert printed_by(UNTOUCHED).strip() == "True False"
 
 
 def test_what_takes_long_to_load_is_loaded_before_seconds_are_counted():
@@ -87,5 +80,4 @@ gv.run("base", "town", epsilon=1.0, runs=1, data_options={"users": 400}, setting
        inside=lambda *_: seen.append({"torch", "graphveil.learn.backbones"} <= set(sys.modules)))
 print(seen[0])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True"
+    assert printed_by(code).strip() == "True"

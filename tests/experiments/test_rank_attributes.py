@@ -52,12 +52,11 @@ def test_a_ranking_can_be_repeated_and_depends_on_the_seed():
     assert np.array_equal(first.scores, again.scores)
     assert np.array_equal(first.scores[1], later.scores[0])
     assert [a.tolist() for a in first.tops] == [b.tolist() for b in again.tops]
-
-
-def test_measures_read_a_ranking():
-    found = rank_attributes(TOWN)
-    assert find_measure("jaccard").apart(TOWN).parts["method"].mean == found.jaccard
-    assert find_measure("degree_correlation").apart(TOWN).parts["method"].mean == found.degree_correlation
+    # Ties of a run are its own.
+    assert tie_seeds(TOWN.having(seed=3), "control") == ((3, 1), (4, 1))
+    # Measures read a ranking.
+    assert find_measure("jaccard").apart(TOWN).parts["method"].mean == first.jaccard
+    assert find_measure("degree_correlation").apart(TOWN).parts["method"].mean == first.degree_correlation
 
 
 def test_raw_features_score_alike_dense_and_sparse():
@@ -73,10 +72,6 @@ def test_raw_features_score_alike_dense_and_sparse():
     assert not np.allclose(scores[0], reported)
 
 
-def test_ties_of_a_run_are_its_own():
-    assert tie_seeds(TOWN.having(seed=3), "control") == ((3, 1), (4, 1))
-
-
 NOT_RANKED = [
     (Experiment.of("base", "town", epsilon=1.0), 5, "base has not: take togl"),
     (TOWN.having(link_epsilon=1.0), 5, "leave link_epsilon out"),
@@ -89,8 +84,5 @@ NOT_RANKED = [
 
 def test_what_cannot_be_ranked_is_refused():
     check_refused(lambda spec, top: rank_attributes(spec, top=top), NOT_RANKED)
-
-
-def test_one_run_has_no_stability():
     with pytest.raises(InputError, match="at least two"):
         _ = rank_attributes(TOWN.having(runs=1)).jaccard

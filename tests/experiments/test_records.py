@@ -44,15 +44,14 @@ def test_a_kept_result_comes_back_with_what_was_run_and_when(store):
     assert not record.interrupted
 
 
-def test_an_interrupted_result_is_kept_and_marked(store):
-    store.add(result(interrupted=True))
-    assert store.results()[0].interrupted
-
-
-def test_results_keep_their_order(store):
+def test_results_keep_their_order_and_an_interrupted_one_is_marked(store):
+    assert store.results() == []
     for epsilon in (3.0, 1.0, 2.0):
-        store.add(result(epsilon))
-    assert [record.epsilon for record in store.results()] == [3.0, 1.0, 2.0]
+        store.add(result(epsilon, interrupted=epsilon == 2.0))
+    found = [(3.0, False), (1.0, False), (2.0, True)]
+    assert [(record.epsilon, record.interrupted) for record in store.results()] == found
+    # The file can be named.
+    assert [record.epsilon for record in read_results([store.file])] == [3.0, 1.0, 2.0]
 
 
 def damage(store, *texts):
@@ -65,23 +64,13 @@ def damage(store, *texts):
 DAMAGED = ["[1]", '{"method": "base"}', "", '{"method": "base", "da', b"\xff\x00", 7, "[" * 10**5]
 
 
-def test_damaged_records_are_skipped_and_take_no_other_with_them(store):
+def test_damaged_records_are_counted_and_skipped_and_take_no_other_with_them(store):
     store.add(result(1.0))
     damage(store, *DAMAGED)
     store.add(result(2.0))
-    assert [record.epsilon for record in store.results()] == [1.0, 2.0]
-
-
-def test_whoever_asks_is_told_once_how_many_are_damaged(store):
-    store.add(result(1.0))
-    damage(store, *DAMAGED)
     told = []
-    store.results(told.append)
-    assert told == [f"{store.file}: 7 of 8 records are damaged and skipped"]
-
-
-def test_a_store_that_is_not_there_is_empty(store):
-    assert store.results() == []
+    assert [record.epsilon for record in store.results(told.append)] == [1.0, 2.0]
+    assert told == [f"{store.file}: 7 of 9 records are damaged and skipped"]
 
 
 def test_what_is_no_result_is_not_taken_for_one(tmp_path):
@@ -97,29 +86,31 @@ def test_what_is_no_result_is_not_taken_for_one(tmp_path):
 
 def test_files_of_one_object_of_several_lines_and_lists_are_read(tmp_path):
     one, two = (json.dumps(result(epsilon).to_dict()) for epsilon in (1.0, 2.0))
-    for name, text in {
-        "one.json": json.dumps(json.loads(one), indent=2),
-        "lines.json": f"{one}\n{two}\n",
-        "list.json": f"[{one}, {two}]",
-    }.items():
-        (tmp_path / name).write_text(text)
-    counts = [len(read_results([tmp_path / name])) for name in ("one.json", "lines.json", "list.json")]
-    assert counts == [1, 2, 2]
+    texts = [
+        json.dumps(json.loads(one), indent=2),
+        f"{one}\n{two}\n",
+        f"[{one}, {two}]",
+        f'{{"results": [{one}, {two}]}}',
+    ]
+    found = []
+    for text in texts:
+        (tmp_path / "x.json").write_text(text)
+        found.append([record.epsilon for record in read_results([tmp_path / "x.json"])])
+    assert found == [[1.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]
 
 
 def test_a_folder_is_read_file_by_file_and_what_is_no_result_is_passed_over(tmp_path):
-    (tmp_path / "b.json").write_text(json.dumps(result(2.0).to_dict()))
-    (tmp_path / "a.jsonl").write_text(json.dumps(result(1.0).to_dict()))
-    (tmp_path / "other.json").write_text('{"name": "something else"}')
-    (tmp_path / "notes.txt").write_text(json.dumps(result(3.0).to_dict()))
-    assert [record.epsilon for record in read_results([tmp_path])] == [1.0, 2.0]
-
-
-def test_a_folder_without_results_and_a_file_that_is_not_there_are_refused(tmp_path):
     with pytest.raises(InputError, match="holds no result"):
         read_results([tmp_path])
     with pytest.raises(InputError, match="is not there"):
         read_results([tmp_path / "nowhere.json"])
+    (tmp_path / "b.json").write_text(json.dumps(result(2.0).to_dict()))
+    (tmp_path / "a.jsonl").write_text(json.dumps(result(1.0).to_dict()))
+    (tmp_path / "other.json").write_text('{"name": "something else"}')
+    (tmp_path / "notes.txt").write_text(json.dumps(result(3.0).to_dict()))
+    told = []
+    assert [record.epsilon for record in read_results([tmp_path], told.append)] == [1.0, 2.0]
+    assert told == []
 
 
 def kept(store, *results):
@@ -137,12 +128,9 @@ def test_an_interrupted_result_counts_only_where_no_other_is_there(store):
     found = kept(store, result(score=0.5), result(score=0.6, interrupted=True), result(2.0, interrupted=True))
     assert [(record.runs[0], record.interrupted) for record in found] == [(0.5, False), (0.5, True)]
     assert kept(store, result(2.0))[1].interrupted is False
-
-
-def test_without_a_spec_only_equal_results_are_one():
+    # Without a spec only equal results are one.
     fields = result().to_dict()
-    other = {**fields, "runs": [0.1, 0.2]}
-    read = [Result.model_validate(each) for each in (fields, fields, other)]
+    read = [Result.model_validate(each) for each in (fields, fields, {**fields, "runs": [0.1, 0.2]})]
     assert len(latest(read)) == 2
 
 
@@ -152,18 +140,8 @@ def test_whoever_asks_is_told_of_each_damaged_line_of_a_file(tmp_path):
     file.write_text(f'{result(1.0).to_json()}\n[1]\n{{"method": "base"}}\n\n{other}\n{{"met\n')
     told = []
     assert len(read_results([file], told.append)) == 1
-    assert [line.split(": skipped")[0].split(", ")[1] for line in told] == [
-        "line 2",
-        "line 3",
-        "line 5",
-        "line 6",
-    ]
+    assert [line.split(": skipped")[0].split(", line ")[1] for line in told] == ["2", "3", "5", "6"]
     assert "method: Input should be a valid string" in told[2]
-
-
-def test_a_file_of_results_can_be_named(store):
-    store.add(result(1.0))
-    assert [record.epsilon for record in read_results([store.file])] == [1.0]
 
 
 def test_a_database_of_something_else_is_refused_by_name_and_passed_over_in_a_folder(store, tmp_path):
@@ -176,14 +154,6 @@ def test_a_database_of_something_else_is_refused_by_name_and_passed_over_in_a_fo
         read_results([other])
 
 
-def test_a_file_of_something_else_in_a_folder_is_not_worth_a_word(tmp_path, store):
-    store.add(result(1.0))
-    (store.file.parent / "other.json").write_text('{"colour": "blue"}')
-    told = []
-    assert len(read_results([store.file.parent], told.append)) == 1
-    assert told == []
-
-
 def test_the_same_result_is_kept_once_and_keeps_its_number_and_tags(store):
     store.add(result(1.0))
     (first,) = store.results()
@@ -193,37 +163,29 @@ def test_the_same_result_is_kept_once_and_keeps_its_number_and_tags(store):
     assert (again.number, again.tags, again.time) == (first.number, ("good",), first.time)
 
 
-@pytest.mark.parametrize("other", [{"score": 0.6}, {"interrupted": True}, {"label_epsilon": 1.0}])
-def test_another_result_is_kept_besides(store, other):
-    store.add(result())
-    store.add(result(**other))
-    assert len(store.results()) == 2
-
-
-def test_the_same_result_of_another_source_is_kept_besides(store, monkeypatch):
-    store.add(result())
+def test_another_result_or_the_same_of_another_source_is_kept_besides(store, monkeypatch):
+    for other in ({}, {"score": 0.6}, {"interrupted": True}, {"label_epsilon": 1.0}):
+        store.add(result(**other))
+    assert len(store.results()) == 4
     monkeypatch.setattr(reuse, "source_digest", lambda: "e" * 64)
     store.add(result())
-    assert len(store.results()) == 2
+    assert len(store.results()) == 5
 
 
-def test_a_result_that_is_computed_again_is_the_last_one_of_its_experiment(store, monkeypatch):
-    for second, score in enumerate((0.5, 0.6, 0.5)):
-        monkeypatch.setattr(reuse, "_now", lambda second=second: f"2026-01-01T00:00:0{second}+00:00")
-        store.add(result(score=score))
-    (last,) = latest(store.results())
-    assert last.runs[0] == 0.5
-
-
-def test_a_clock_that_was_set_back_makes_no_result_an_earlier_one(store, monkeypatch):
-    for year, score in ((2026, 0.5), (2020, 0.6)):
+@pytest.mark.parametrize(
+    ("years", "scores"), [((2026, 2027, 2028), (0.5, 0.6, 0.5)), ((2026, 2020), (0.5, 0.6))]
+)
+def test_what_is_computed_again_is_the_last_of_its_experiment_whatever_the_clock(
+    store, monkeypatch, years, scores
+):
+    for year, score in zip(years, scores, strict=True):
         monkeypatch.setattr(reuse, "_now", lambda year=year: f"{year}-01-01T00:00:00+00:00")
         store.add(result(score=score))
     (last,) = latest(store.results())
-    assert (last.runs[0], last.time) == (0.6, "2020-01-01T00:00:00+00:00")
+    assert last.runs[0] == scores[-1]
 
 
-def test_tags_come_and_go(store):
+def test_tags_come_and_go_and_what_is_deleted_leaves_its_number_to_nobody(store):
     for epsilon in (1.0, 2.0):
         store.add(result(epsilon))
     one, two = (kept.number for kept in store.results())
@@ -231,29 +193,11 @@ def test_tags_come_and_go(store):
     store.tag([one, two], add=["a"])
     store.tag([two], remove=["b"])
     assert [kept.tags for kept in store.results()] == [("a", "b"), ("a",)]
-
-
-def test_what_is_deleted_takes_its_tags_along_and_leaves_its_number_to_nobody(store):
-    for epsilon in (1.0, 2.0):
-        store.add(result(epsilon))
-    one, two = (kept.number for kept in store.results())
-    store.tag([one, two], add=["a"])
     store.delete([two])
     store.tag([two], add=["late"])
     store.add(result(3.0))
-    assert [(kept.number == one, kept.tags) for kept in store.results()] == [(True, ("a",)), (False, ())]
+    assert [(kept.number == one, kept.tags) for kept in store.results()] == [(True, ("a", "b")), (False, ())]
     assert two not in [kept.number for kept in store.results()]
-
-
-def test_a_record_says_which_seeds_its_runs_have(store):
-    store.add(result(seed=7, finished=[1], interrupted=True))
-    assert store.results()[0].seeds == (8,)
-
-
-def test_results_below_a_name_are_read(tmp_path):
-    file = tmp_path / "x.json"
-    file.write_text(json.dumps({"results": [result(1.0).to_dict(), result(2.0).to_dict()]}))
-    assert [record.epsilon for record in read_results([file])] == [1.0, 2.0]
 
 
 def test_a_result_reads_back_as_it_was_printed(store):
@@ -264,6 +208,9 @@ def test_a_result_reads_back_as_it_was_printed(store):
     assert read.table() == fresh.table()
     assert repr(read) == repr(fresh)
     assert replace(read.experiment, machine=fresh.experiment.machine) == fresh.experiment
+    # It says which seeds its runs have.
+    store.add(result(seed=7, finished=[1], interrupted=True))
+    assert store.results()[1].seeds == (8,)
 
 
 def test_what_was_read_gives_the_scores_that_a_file_holds_and_says_what_it_does_not(store):

@@ -36,23 +36,11 @@ def runs(part, *scores):
     return [unit(part, run, score) for run, score in enumerate(scores)]
 
 
-def test_units_of_a_part_come_in_the_order_of_runs():
-    found = result(unit("method", 2, 0.7), unit("control", 0, 0.1), unit("method", 0, 0.5))
+def test_units_and_scores_of_a_part_come_in_the_order_of_runs():
+    found = result(unit("method", 2, 0.75), unit("control", 0, 0.2), unit("method", 0, 0.5))
     assert [(each.part, each.run) for each in found.of("method")] == [("method", 0), ("method", 2)]
-
-
-def test_a_part_that_did_not_run_has_no_units():
-    assert result(unit("method", 0, 0.5)).of("control") == []
-
-
-def test_scores_are_those_of_the_method_unless_another_part_is_named():
-    found = result(unit("method", 1, 0.6), unit("method", 0, 0.5), unit("control", 0, 0.2))
-    assert found.scores() == [0.5, 0.6]
-    assert found.scores("control") == [0.2]
-
-
-def test_the_mean_is_that_of_the_method_s_scores():
-    assert result(*runs("method", 0.5, 0.75), *runs("control", 0.0, 0.0)).mean == 0.625
+    assert found.of("structure") == []
+    assert (found.scores(), found.scores("control"), found.mean) == ([0.5, 0.75], [0.2], 0.625)
 
 
 # Gains
@@ -64,6 +52,11 @@ def test_a_gain_is_the_mean_of_differences_run_by_run(part, name):
     # The differences are 0.25 and 0.375.
     assert found.mean == 0.3125
     assert (found.high - found.low) / 2 == pytest.approx(T_1 * 0.0625)
+    # Runs without their counterpart are left out.
+    units = [*runs("method", 0.5, 0.75, 1.0), unit(part, 1, 0.25), unit(part, 7, 0.9)]
+    found = getattr(result(*units), name)
+    assert (found.mean, found.low, found.high) == (0.5, None, None)
+    assert getattr(result(*runs("method", 0.5), unit(part, 1, 0.2)), name) is None
 
 
 def test_pairs_are_runs_of_the_same_number_in_whatever_order_they_ended():
@@ -72,45 +65,16 @@ def test_pairs_are_runs_of_the_same_number_in_whatever_order_they_ended():
     assert (found.mean, found.low, found.high) == (0.25, 0.25, 0.25)
 
 
-@pytest.mark.parametrize(("part", "name"), [("control", "gain"), ("structure", "gain_over_structure")])
-def test_runs_without_their_counterpart_are_left_out_of_a_gain(part, name):
-    units = [*runs("method", 0.5, 0.75, 1.0), unit(part, 1, 0.25), unit(part, 7, 0.9)]
-    found = getattr(result(*units), name)
-    assert (found.mean, found.low, found.high) == (0.5, None, None)
-
-
-@pytest.mark.parametrize(("part", "name"), [("control", "gain"), ("structure", "gain_over_structure")])
-def test_without_a_run_of_both_there_is_no_gain(part, name):
-    assert getattr(result(*runs("method", 0.5), unit(part, 1, 0.2)), name) is None
-
-
-# The verdict
-
-
-def test_the_verdict_rests_on_both_gains():
-    units = [*runs("method", 0.75, 0.75), *runs("control", 0.5, 0.5), *runs("structure", 0.625, 0.625)]
-    assert result(*units).verdict == (
-        "features at ε = 1 add 25.0 ± 0.0 points over the control; 12.5 ± 0.0 above asking nobody"
+def test_the_verdict_rests_on_the_gains_that_there_are():
+    method, control, structure = (
+        runs(*each) for each in (("method", 0.75, 0.75), ("control", 0.5, 0.5), ("structure", 0.625, 0.625))
     )
-
-
-def test_without_structure_the_verdict_is_about_the_control_alone():
-    found = result(*runs("method", 0.75, 0.75), *runs("control", 0.5, 0.5)).verdict
-    assert found == "features at ε = 1 add 25.0 ± 0.0 points over the control"
-
-
-def test_one_run_gives_no_verdict_and_says_so():
-    found = result(*runs("method", 0.75), *runs("control", 0.5)).verdict
-    assert found.endswith("no verdict from one run")
-
-
-def test_without_a_control_there_is_no_verdict():
-    assert result(*runs("method", 0.75, 0.75), *runs("structure", 0.5, 0.5)).verdict is None
-
-
-def test_without_a_budget_there_is_no_verdict():
-    units = [*runs("method", 0.75, 0.75), *runs("control", 0.5, 0.5)]
-    assert result(*units, method="structure", epsilon=None).verdict is None
+    alone = "features at ε = 1 add 25.0 ± 0.0 points over the control"
+    assert result(*method, *control, *structure).verdict == f"{alone}; 12.5 ± 0.0 above asking nobody"
+    assert result(*method, *control).verdict == alone
+    assert result(method[0], control[0]).verdict.endswith("no verdict from one run")
+    assert result(*method, *structure).verdict is None
+    assert result(*method, *control, method="structure", epsilon=None).verdict is None
 
 
 # As a dictionary
@@ -138,21 +102,19 @@ def test_what_did_not_run_is_null():
 
 def test_an_interrupted_experiment_says_what_is_there():
     units = [*runs("method", 0.5, 0.75, 1.0), *runs("control", 0.25, 0.5)]
-    found = result(*units, interrupted=True, runs=10).to_dict()
-    assert found["runs"] == [0.5, 0.75, 1.0]
-    assert found["control"]["runs"] == [0.25, 0.5]
-    assert found["gain"]["mean"] == 0.25
-    assert found["structure"] is None
+    whole = result(*units, interrupted=True, runs=10)
+    found = whole.to_dict()
+    assert (found["runs"], found["control"]["runs"]) == ([0.5, 0.75, 1.0], [0.25, 0.5])
+    assert found["gain"]["mean"] == 0.25 and found["structure"] is None
+    assert json.loads(whole.to_json()) == found
 
 
 def test_what_was_asked_for_is_told():
     found = result(*runs("method", 0.5), mechanism="piecewise", backbone="sage", seed=7).to_dict()
-    told = ("method", "data", "task", "metric", "epsilon", "mechanism", "backbone", "seed", "version")
-    expected = ["base", "town", "node", "accuracy", 1.0, "piecewise", "sage", 7, "0.1.0"]
-    assert [found[key] for key in told] == expected
-
-
-def test_structure_has_neither_mechanism_nor_backbone():
+    asked = {"method": "base", "data": "town", "task": "node", "metric": "accuracy", "epsilon": 1.0}
+    asked |= {"mechanism": "piecewise", "backbone": "sage", "seed": 7, "version": "0.1.0"}
+    assert {key: found[key] for key in asked} == asked
+    # Structure has neither mechanism nor backbone.
     found = result(*runs("method", 0.5), method="structure", epsilon=None).to_dict()
     assert (found["mechanism"], found["backbone"]) == (None, None)
 
@@ -170,43 +132,26 @@ def test_of_several_runs_the_dearest_privacy_is_told():
     assert result(*units, dearer).to_dict()["privacy"]["features"]["epsilon"] == 3.0
 
 
-def test_seconds_are_those_of_one_run_of_the_method_and_of_everything():
+def test_seconds_and_the_peak_are_those_of_one_run_of_the_method_and_of_everything():
     slower = {"report": 3.0, "denoise": 4.0, "train": 9.0, "total": 16.0}
     units = [unit("method", 0, 0.5), unit("method", 1, 0.5, seconds=slower)]
     control = unit("control", 0, 0.5, seconds=dict.fromkeys(SECONDS, 100.0))
     found = result(*units, control).to_dict()["seconds"]
     assert found == {"report": 2.0, "denoise": 3.0, "train": 6.0, "total": 60.0}
-
-
-def test_the_peak_is_that_of_any_part():
+    # The peak is that of any part.
     units = [unit("method", 0, 0.5, peak=20.0), unit("control", 0, 0.5, peak=30.0)]
     assert result(*units).to_dict()["peak_mb"] == 30.0
 
 
 def test_what_was_measured_besides_is_told_for_method_and_control():
-    units = [
-        *(unit("method", run, 0.5, norm_error=error) for run, error in enumerate([0.25, 0.75])),
-        unit("control", 0, 0.5, norm_error=1.0),
-    ]
-    found = result(*units).to_dict()
-    reach = T_1 * 0.25
-    assert found["also"]["norm_error"] == {
-        "mean": 0.5,
-        "low": pytest.approx(0.5 - reach),
-        "high": pytest.approx(0.5 + reach),
-        "runs": [0.25, 0.75],
-    }
+    units = [unit("method", run, 0.5, norm_error=error) for run, error in enumerate([0.25, 0.75])]
+    found = result(*units, unit("control", 0, 0.5, norm_error=1.0)).to_dict()
+    low, high = (pytest.approx(0.5 + sign * T_1 * 0.25) for sign in (-1, 1))
+    assert found["also"]["norm_error"] == {"mean": 0.5, "low": low, "high": high, "runs": [0.25, 0.75]}
     assert found["control"]["also"]["norm_error"]["runs"] == [1.0]
-
-
-def test_where_nothing_else_was_measured_nothing_is_told_of_it():
+    # Where nothing else was measured nothing is told of it.
     found = result(*runs("method", 0.5), *runs("control", 0.5)).to_dict()
     assert "also" not in found and "also" not in found["control"]
-
-
-def test_json_holds_the_same():
-    found = result(*runs("method", 0.5, 0.75), *runs("control", 0.25, 0.5))
-    assert json.loads(found.to_json()) == found.to_dict()
 
 
 # In Python
@@ -223,9 +168,6 @@ def test_a_result_shows_itself_in_two_lines():
 
 def test_one_run_without_a_control_is_one_line():
     assert repr(result(unit("method", 0, 0.5))) == "Result(base on town, ε = 1: accuracy 50.0 (1 run))"
-
-
-def test_an_interrupted_result_says_so():
     assert "1 run, interrupted)" in repr(result(unit("method", 0, 0.5), interrupted=True))
 
 
@@ -249,18 +191,14 @@ def learned():
     return gv.run("base", graph, users, epsilon=4.0, **options)
 
 
-def test_predictions_of_a_run_are_those_that_it_was_scored_by(learned):
+def test_predictions_and_scores_of_classes_are_those_that_a_run_was_scored_by(learned):
     for run in (0, 1):
         assert learned.predictions(run).score == learned.scores()[run]
-
-
-def test_scores_of_classes_count_the_hits_of_the_score(learned):
     matrix, each = learned.confusion(1), learned.per_class(1)
     assert matrix.sum() == learned.predictions(1).tested
     assert np.trace(matrix) / matrix.sum() == learned.scores()[1]
-    assert [(one.have, one.predicted, one.right) for one in each] == list(
-        zip(matrix.sum(axis=1), matrix.sum(axis=0), np.diag(matrix), strict=True)
-    )
+    counts = zip(matrix.sum(axis=1), matrix.sum(axis=0), np.diag(matrix), strict=True)
+    assert [(one.have, one.predicted, one.right) for one in each] == list(counts)
 
 
 def test_a_run_is_learned_again_once(learned, monkeypatch):
@@ -269,30 +207,22 @@ def test_a_run_is_learned_again_once(learned, monkeypatch):
     learned.confusion(0)
 
 
-def test_a_run_that_comes_to_another_score_is_refused(learned):
+def test_a_run_that_comes_to_another_score_or_is_not_there_is_refused(learned):
     units = [replace(unit, score=0.123) for unit in learned.units]
     other = Result.from_units(learned.experiment, units, given=gv.load("town", **SMALL))
-    with pytest.raises(InputError, match="run 0 comes to another score than it had"):
-        other.predictions()
-    with pytest.raises(InputError, match="run 0 comes to another score than it had"):
-        other.model()
-    assert learned.model(1).seed == 1
-
-
-def test_a_run_that_is_not_there_is_refused(learned):
+    for asked in (other.predictions, other.model):
+        with pytest.raises(InputError, match="run 0 comes to another score than it had"):
+            asked()
     for asked in (learned.predictions, learned.model):
         with pytest.raises(InputError, match="run must be one of 0, 1, got 2"):
             asked(2)
+    assert learned.model(1).seed == 1
 
 
-@pytest.mark.parametrize("suffix", [".svg", ".png"])
-def test_a_result_is_drawn(suffix, tmp_path):
+def test_a_result_is_drawn(tmp_path):
     found = result(*runs("method", 0.5, 0.75), *runs("control", 0.25, 0.25))
-    found.plot(tmp_path / f"town{suffix}")
-    content = (tmp_path / f"town{suffix}").read_bytes()
-    assert content.startswith(b"<svg" if suffix == ".svg" else b"\x89PNG")
-
-
-def test_a_figure_that_nobody_draws_is_refused(tmp_path):
+    for name, start in (("town.svg", b"<svg"), ("town.png", b"\x89PNG")):
+        found.plot(tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)
     with pytest.raises(InputError, match="no figure of a result is named 'pie'"):
-        result(unit("method", 0, 0.5)).plot(tmp_path / "town.svg", kind="pie")
+        found.plot(tmp_path / "town.svg", kind="pie")

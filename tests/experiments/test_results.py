@@ -11,14 +11,8 @@ def kept(number, tags=(), method="base", runs=(0.5, 0.6), **fields):
     return StoredResult.model_validate(told)
 
 
-SCORED = {
-    "epsilon": 2.0,
-    "low": 0.45,
-    "high": 0.65,
-    "control": {"mean": 0.5},
-    "structure": {"mean": 0.4},
-    "gain": {"mean": 0.05, "low": 0.01, "high": 0.09},
-}
+SCORED = {"epsilon": 2.0, "low": 0.45, "high": 0.65, "control": {"mean": 0.5}, "structure": {"mean": 0.4}}
+SCORED["gain"] = {"mean": 0.05, "low": 0.01, "high": 0.09}
 
 
 def column(table, name):
@@ -27,17 +21,9 @@ def column(table, name):
 
 def test_a_row_has_interval_control_structure_and_gain():
     table = results_table([kept(3, **SCORED)])
-    told = {
-        name: column(table, name)[0] for name in ("no.", "mean", "interval", "control", "structure", "gain")
-    }
-    assert told == {
-        "no.": "3",
-        "mean": "55.0",
-        "interval": "45.0 to 65.0",
-        "control": "50.0",
-        "structure": "40.0",
-        "gain": "+5.0 ± 4.0",
-    }
+    told = {"no.": "3", "mean": "55.0", "interval": "45.0 to 65.0", "control": "50.0", "structure": "40.0"}
+    told["gain"] = "+5.0 ± 4.0"
+    assert {name: column(table, name)[0] for name in told} == told
     assert column(table, "date") == ["2026-01-02"]
 
 

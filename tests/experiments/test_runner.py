@@ -35,104 +35,49 @@ def numbers(result):
     return {key: value for key, value in fields.items() if key not in ("seconds", "peak_mb")}
 
 
-def test_a_private_result_comes_with_its_control_and_structure(result):
+def test_a_private_result_comes_with_its_control_and_structure_and_a_paired_gain(result):
     assert parts_of(SPEC) == ["method", "control", "structure"]
-    assert [len(result.scores(part)) for part in ("method", "control", "structure")] == [2, 2, 2]
+    assert [len(result.scores(part)) for part in parts_of(SPEC)] == [2, 2, 2]
+    gaps = np.subtract(result.scores(), result.scores("control"))
+    assert result.gain.mean == pytest.approx(gaps.mean())
 
 
 def test_the_json_has_the_fields_that_others_rely_on(result):
     fields = json.loads(result.to_json())
-    assert list(fields) == [
-        "method",
-        "data",
-        "task",
-        "metric",
-        "epsilon",
-        "mechanism",
-        "backbone",
-        "seed",
-        "version",
-        "runs",
-        "mean",
-        "low",
-        "high",
-        "control",
-        "structure",
-        "gain",
-        "gain_over_structure",
-        "verdict",
-        "answered",
-        "privacy",
-        "seconds",
-        "peak_mb",
-        "also",
-    ]
+    names = "method data task metric epsilon mechanism backbone seed version runs mean low high control structure gain"
+    names += " gain_over_structure verdict answered privacy seconds peak_mb also"
+    assert list(fields) == names.split()
     assert set(fields["also"]) == {"input_share"}
     assert set(fields["control"]) == {"runs", "mean", "low", "high", "also"}
     assert set(fields["structure"]) == {"name", "mean", "low", "high"}
     assert set(fields["gain"]) == {"mean", "low", "high"}
     (asked,) = fields["privacy"].pop("rounds")
     assert 2 * (1 - 1e-9) < asked.pop("exact") <= 2
-    assert asked == {
-        "subject": "features",
-        "round": 1,
-        "mechanism": "multibit",
-        "users": 400,
-        "epsilon": 2.0,
-        "delta": 0.0,
-        "of": "values",
-    }
-    assert fields["privacy"] == {
-        "features": {"epsilon": 2.0, "delta": 0.0},
-        "labels": None,
-        "links": None,
-        "level": None,
-        "total": {"epsilon": 2.0, "delta": 0.0},
-        "raw": [],
-        "sound": True,
-        "trust": "local",
-        "panel": None,
-    }
+    spent = {"epsilon": 2.0, "delta": 0.0}
+    about = {"subject": "features", "round": 1, "mechanism": "multibit", "users": 400, "of": "values"}
+    assert asked == {**about, **spent}
+    nothing = dict.fromkeys(("labels", "links", "level", "panel"))
+    more = {"raw": [], "sound": True, "trust": "local", **nothing}
+    assert fields["privacy"] == {"features": spent, "total": spent, **more}
     assert set(fields["seconds"]) == {"report", "denoise", "train", "total"}
     assert all(0 <= score <= 1 for score in fields["runs"])
 
 
-def test_the_gain_is_paired(result):
-    gaps = np.subtract(result.scores(), result.scores("control"))
-    assert result.gain.mean == pytest.approx(gaps.mean())
-
-
-def test_the_same_call_gives_the_same_numbers(result):
+def test_the_same_call_gives_the_same_numbers_whatever_the_jobs(result):
     assert numbers(run_experiment(SPEC)) == numbers(result)
-
-
-def test_jobs_change_no_number(result):
     assert numbers(run_experiment(SPEC, RunOptions(jobs=2, keep=False))) == numbers(result)
-
-
-def test_run_i_is_the_first_run_of_seed_s_plus_i(result):
+    # Run i is the first run of seed s + i.
     later = run_unit(RunUnit(SPEC.having(seed=1, runs=1)))
     assert later.score == result.scores()[1]
 
 
-def test_without_a_control_there_is_none():
-    fields = json.loads(run_experiment(SPEC.having(control=False, runs=1)).to_json())
-    assert (fields["control"], fields["structure"], fields["gain"], fields["verdict"]) == (
-        None,
-        None,
-        None,
-        None,
-    )
-
-
-def test_what_is_not_private_has_no_control():
-    fields = json.loads(run_experiment(SPEC.having(method="nonprivate", epsilon=None, runs=1)).to_json())
-    assert (fields["control"], fields["gain"], fields["epsilon"], fields["mechanism"]) == (
-        None,
-        None,
-        None,
-        None,
-    )
+def test_without_a_control_or_privacy_there_is_none():
+    for change, missing in (
+        ({"control": False}, ("control", "structure", "gain", "verdict")),
+        ({"method": "nonprivate", "epsilon": None}, ("control", "gain", "epsilon", "mechanism")),
+    ):
+        fields = json.loads(run_experiment(SPEC.having(runs=1, **change)).to_json())
+        assert [fields[name] for name in missing] == [None] * 4
     assert fields["privacy"]["features"] is None
 
 
@@ -148,37 +93,21 @@ def test_a_graph_of_one_s_own_runs(result):
 def test_finished_units_are_kept_and_reused(monkeypatch, result, store):
     monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran again"))
     assert numbers(run_experiment(SPEC, RunOptions(file=store.file))) == numbers(result)
-
-
-def test_another_setting_is_another_experiment(result, store):
     other = SPEC.having(settings={"epochs": 6})
     assert [unit.part for unit in store.find_units(other, parts_of(SPEC))] == ["structure"] * 2
 
 
-def test_an_interrupt_returns_what_there_is(monkeypatch):
-    calls = []
-
-    def interrupted(unit, *rest):
-        calls.append(unit.part)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return compute_unit(unit, *rest)
-
-    monkeypatch.setattr(runner_module, "compute_unit", interrupted)
+def test_an_interrupt_returns_what_there_is_and_is_passed_on_where_there_is_nothing(counted):
+    counted["stop"] = 2
     partial = run_experiment(SPEC)
     assert partial.interrupted
     assert (len(partial.scores()), len(partial.scores("control"))) == (1, 1)
-
-
-def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(runner_module, "compute_unit", interrupted)
+    counted["stop"] = len(counted["units"])
     with pytest.raises(KeyboardInterrupt):
         run_experiment(SPEC)
 
 
+BOUNDS = "norm_bound must be a number from 1e-100 to 1e+100, got"
 NOT_RUN = [
     ({"method": "nobody"}, "no method is named 'nobody'"),
     ({"backbone": "tree"}, "no backbone is named 'tree': choose one of gcn, sage, gat"),
@@ -197,15 +126,7 @@ NOT_RUN = [
     ({"data": "nowhere.npz", "data_options": {}}, "nowhere.npz"),
     ({"norm_epsilon": 0.0}, "epsilon must be a positive finite number, got 0.0"),
     ({"norm_bound": 3.0}, "norm_bound has no meaning without norms: give norm_epsilon too"),
-    (
-        {"norm_epsilon": 1.0, "norm_bound": -1.0},
-        "norm_bound must be a number from 1e-100 to 1e+100, got -1.0",
-    ),
-    (
-        {"norm_epsilon": 1.0, "norm_bound": float("inf")},
-        "norm_bound must be a number from 1e-100 to 1e+100",
-    ),
-    ({"norm_epsilon": 1.0, "norm_bound": 1e300}, "norm_bound must be a number from 1e-100 to 1e+100"),
+    *(({"norm_epsilon": 1.0, "norm_bound": bound}, BOUNDS) for bound in (-1.0, float("inf"), 1e300)),
     ({"norm_epsilon": 1.0, "task": "link"}, "not beside links"),
     ({"norm_epsilon": 1.0, "method": "nonprivate", "epsilon": None}, "nonprivate learns classes alone"),
 ]
@@ -213,9 +134,6 @@ NOT_RUN = [
 
 def test_what_cannot_be_run_is_refused_by_name():
     check_refused(lambda change: run_experiment(SPEC.having(**change)), NOT_RUN)
-
-
-def test_a_graph_without_its_users_is_refused():
     graph, _ = gv.load("town", **SMALL)
     with pytest.raises(InputError, match="give a graph together with its users"):
         gv.run("base", graph, epsilon=1.0)
@@ -240,37 +158,38 @@ def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
         assert "norm_error" not in also
 
 
-def test_data_that_changes_while_it_is_computed_with_is_not_kept(monkeypatch, tmp_path):
-    store, file = ResultStore(tmp_path / "results.sqlite"), tmp_path / "my.npz"
+@pytest.fixture
+def own(tmp_path):
+    """Writes a graph of one's own to a file that an experiment is about; another seed writes another graph."""
+    file = tmp_path / "my.npz"
 
-    def write(seed):
+    def write(seed, users=60):
         random = np.random.default_rng(seed)
-        labels, edges = random.integers(0, 2, 60), random.integers(0, 60, (120, 2))
-        np.savez(file, edges=edges, x=random.random((60, 5)), y=labels, range=(0, 1))
+        labels, edges = random.integers(0, 2, users), random.integers(0, users, (120, 2))
+        np.savez(file, edges=edges, x=random.random((users, 5)), y=labels, range=(0, 1))
+        return Experiment.of("base", str(file), epsilon=1.0, settings=SETTINGS)
+
+    return write
+
+
+def test_data_that_changes_while_it_is_computed_with_is_not_kept(monkeypatch, tmp_path, own):
+    store = ResultStore(tmp_path / "results.sqlite")
 
     def changing(*given):
         unit = compute_unit(*given)
-        write(unit.run + 1)
+        own(unit.run + 1)
         return unit
 
-    write(0)
+    spec = own(0)
     monkeypatch.setattr(runner_module, "compute_unit", changing)
-    spec = Experiment.of("base", str(file), epsilon=1.0, settings=SETTINGS)
     with pytest.raises(InputError, match="was changed while it was computed with"):
         run_experiment(spec, RunOptions(file=store.file, fresh=True))
     assert store.find_units(spec, parts_of(spec)) == []
 
 
-def test_a_file_that_was_changed_is_loaded_again(tmp_path):
-    file = tmp_path / "my.npz"
-    counts = []
+def test_a_file_that_was_changed_is_loaded_again(own):
     for users in (60, 80):
-        random = np.random.default_rng(users)
-        labels, edges = random.integers(0, 2, users), random.integers(0, users, (120, 2))
-        np.savez(file, edges=edges, x=random.random((users, 5)), y=labels, range=(0, 1))
-        unit = run_unit(RunUnit(Experiment.of("base", str(file), epsilon=1.0, settings=SETTINGS)))
-        counts.append(unit.privacy.rounds[0].users)
-    assert counts == [60, 80]
+        assert run_unit(RunUnit(own(users, users))).privacy.rounds[0].users == users
 
 
 def test_norms_decide_the_key_but_not_that_of_structure():

@@ -1,7 +1,10 @@
-import pytest
+import json
+import tomllib
 
-from graphveil.errors import InputError
+from graphveil import __version__
+from graphveil.experiments import Experiment, TuningResult, write_settings
 from graphveil.experiments.experiment_file import read_settings
+from graphveil.experiments.tuning import SearchSpace, TuningTrial
 from tests.refusals import check_refused
 
 WRITTEN = [
@@ -20,12 +23,9 @@ def test_files_by_hand_are_read(tmp_path):
     assert found == [{"lr": 0.1, "patience": None, "data.users": 200}] * len(WRITTEN)
 
 
+TUNED = '[tuned]\nmethod = "upgnet"\n[settings]\nlr = 1'
 WRONG = [
-    (
-        "a.toml",
-        '[tuned]\nmethod = "upgnet"\n[settings]\nlr = 1',
-        "was tuned for upgnet, not for base: tune base",
-    ),
+    ("a.toml", TUNED, "was tuned for upgnet, not for base: tune base"),
     ("a.toml", "lr = ", "is not TOML"),
     ("a.json", "{", "is not JSON"),
     ("a.json", "[1]", "must hold an object of settings"),
@@ -44,10 +44,42 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path):
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
-        read_settings(tmp_path / "nowhere.toml", "base")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_settings(tmp_path, "base")
     (tmp_path / "a.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="is not UTF-8 text"):
-        read_settings(tmp_path / "a.toml", "base")
+    wrong = [("nowhere.toml", "cannot be read"), ("", "cannot be read"), ("a.toml", "is not UTF-8 text")]
+    check_refused(lambda name: read_settings(tmp_path / name, "base"), wrong)
+
+
+# What a search writes.
+
+SPEC = Experiment.of(
+    "base", "town", epsilon=4.0, runs=2, settings={"epochs": 2, "data.users": 200, "patience": None}
+)
+DEFAULTS = {"lr": 0.01, "activation": "selu"}
+BEST = {"lr": 1e-05, "activation": 'a "ü" \\ text'}
+SPACE = SearchSpace({"lr": (1e-05, 0.01), "activation": (BEST["activation"], "selu")}, DEFAULTS)
+DEFAULT_TRIAL = TuningTrial(DEFAULTS, "accuracy", (0.5, 0.6), (1.0, 1.0))
+BEST_TRIAL = TuningTrial(BEST, "accuracy", (0.7, 0.8), (1.0, 1.0))
+
+
+def tuned(*trials, spec=SPEC):
+    return TuningResult(spec, SPACE, tuple(trials), 4)
+
+
+def test_what_is_written_is_read_and_its_header_says_how_it_was_found(tmp_path):
+    file = tmp_path / "best.toml"
+    write_settings(tuned(DEFAULT_TRIAL, BEST_TRIAL), file)
+    assert read_settings(file, "base") == {**SPEC.settings, **BEST}
+    about = {"method": "base", "data": "town", "epsilon": 4.0, "mechanism": "multibit", "backbone": "gcn"}
+    about |= {"seed": 0, "runs": 2, "trials": 2, "metric": "accuracy", "version": __version__}
+    about |= {"validation": 0.75, "validation_of_defaults": 0.55}
+    assert tomllib.loads(file.read_text())["tuned"] == about
+    # What does not apply is left out.
+    write_settings(tuned(BEST_TRIAL, spec=Experiment.of("nonprivate", "town")), file)
+    header = tomllib.loads(file.read_text())["tuned"]
+    assert not {"epsilon", "mechanism", "validation_of_defaults"} & set(header)
+
+
+def test_json_of_a_result_is_json():
+    fields = json.loads(json.dumps(tuned(BEST_TRIAL).to_dict()))
+    assert fields["defaults"]["validation"] is None
+    assert fields["validation"] == {"runs": [0.7, 0.8], "mean": 0.75}

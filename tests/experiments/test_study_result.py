@@ -1,7 +1,5 @@
 """Results of studies: kinds of one's own, and panels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -38,11 +36,10 @@ def kind():
 
 
 def test_a_kind_from_outside_is_run_and_shown(kind):
-    towns = {
-        name: Experiment.of("structure", "town", data_options={"users": users})
-        for name, users in (("small", 200), ("large", 400))
-    }
-    cells = [Cell(town, (name,), measure=find_measure("users")) for name, town in towns.items()]
+    cells = []
+    for name, users in (("small", 200), ("large", 400)):
+        town = Experiment.of("structure", "town", data_options={"users": users})
+        cells.append(Cell(town, (name,), measure=find_measure("users")))
     result = run_study(Study("towns", "Towns", tuple(cells), kind=kind), RunOptions(keep=False))
     assert result.tables[0].texts == [("large", "400"), ("small", "200")]
     assert result.to_dict() == {"ranking": ["large", "small"]}

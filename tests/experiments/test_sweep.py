@@ -7,15 +7,14 @@ import pytest
 
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments import ResultStore, run_experiment
-from graphveil.experiments import runner as runner_module
 from graphveil.experiments.experiment_file import packaged
 from graphveil.experiments.result import Result
 from graphveil.experiments.results import latest
 from graphveil.experiments.runner import RunOptions, run_study, unit_count
-from graphveil.experiments.study import FOLDER, MOST_ENTRIES, read_sweep
+from graphveil.experiments.study import FOLDER, MOST_ENTRIES
 from graphveil.experiments.study_result import StudyResult
 from graphveil.graphs.datasets import DATASETS
-from tests.experiments.known import sweep_of
+from tests.experiments.known import axis, choices, sweep_of
 from tests.refusals import check_refused
 
 SMALL = """
@@ -32,15 +31,7 @@ data.telling = 4
 data.labelled = 0.2
 data.validated = 0.2
 """
-AXES = """
-[[axes]]
-field = "epsilon"
-values = [1, 4]
-[[axes]]
-field = "settings.lr"
-values = [0.01, 0.1]
-label = "rate"
-"""
+AXES = axis("epsilon", [1, 4]) + axis("settings.lr", [0.01, 0.1], 'label = "rate"\n')
 
 # One run without a control, where what is run does not matter.
 ONCE = SMALL.replace("runs = 2", "runs = 1")
@@ -51,10 +42,8 @@ DOCUMENTS = ("ldpge", "ppgnn", "togl", "upgnet")
 
 
 @pytest.fixture
-def small(tmp_path):
-    file = tmp_path / "small.toml"
-    file.write_text(SMALL + AXES)
-    return read_sweep(file)
+def small(sweep):
+    return sweep(SMALL + AXES, "small")
 
 
 def ran(study, tmp_path, **options):
@@ -67,75 +56,32 @@ def titles(study):
     return [panel.study.title for panel in StudyResult.unfinished(study).panels]
 
 
-@pytest.fixture
-def counted(monkeypatch):
-    """The units that are computed; an interrupt comes before the one of that number."""
-    seen = {"units": [], "stop": None}
-    compute = runner_module.compute_unit
-
-    def run_unit(unit, *more):
-        if len(seen["units"]) == seen["stop"]:
-            raise KeyboardInterrupt
-        seen["units"].append((unit.part, unit.run))
-        return compute(unit, *more)
-
-    monkeypatch.setattr(runner_module, "compute_unit", run_unit)
-    return seen
-
-
 @pytest.mark.parametrize("name", packaged(FOLDER))
 def test_every_packaged_sweep_can_be_run(name):
-    sweep = sweep_of(name)
-    cells = sweep.cells
-    sizes = [len(axis.values) for axis in sweep.axes]
-    assert len(cells) == math.prod(sizes)
-    assert sweep.title
-    for cell in cells:
+    asked = sweep_of(name)
+    assert asked.title and len(asked.cells) == math.prod(len(axis.values) for axis in asked.axes)
+    for cell in asked.cells:
         cell.experiment.check()
         assert cell.experiment.runs == (10 if name.startswith(DOCUMENTS) and name != "togl-pool" else 5)
         assert cell.experiment.control
 
 
+PACKAGED = {
+    "heterorr": "edges gamma",
+    "ldpge": "epsilon k-links k",
+    "ppgnn": "backbones distributions epsilon flexprop-gcn flexprop-sage gamma h hops laplace m weights",
+    "togl": "analysis backbones budgets epsilon k links pool rho",
+    "upgnet": "backbones epsilon heterophily-k heterophily hops nfr orders regularizers residual scale tau",
+}
+
+
 def test_the_packaged_sweeps_are_these():
-    assert list(packaged(FOLDER)) == [
-        "heterorr-edges",
-        "heterorr-gamma",
-        "inference",
+    named = {f"{paper}-{name}" for paper, names in PACKAGED.items() for name in names.split()}
+    assert set(packaged(FOLDER)) == named | {"inference", "links", "silence"}
+    assert [name for name in packaged(FOLDER) if name.startswith("ldpge")] == [
         "ldpge-epsilon",
         "ldpge-k-links",
         "ldpge-k",
-        "links",
-        "ppgnn-backbones",
-        "ppgnn-distributions",
-        "ppgnn-epsilon",
-        "ppgnn-flexprop-gcn",
-        "ppgnn-flexprop-sage",
-        "ppgnn-gamma",
-        "ppgnn-h",
-        "ppgnn-hops",
-        "ppgnn-laplace",
-        "ppgnn-m",
-        "ppgnn-weights",
-        "silence",
-        "togl-analysis",
-        "togl-backbones",
-        "togl-budgets",
-        "togl-epsilon",
-        "togl-k",
-        "togl-links",
-        "togl-pool",
-        "togl-rho",
-        "upgnet-backbones",
-        "upgnet-epsilon",
-        "upgnet-heterophily-k",
-        "upgnet-heterophily",
-        "upgnet-hops",
-        "upgnet-nfr",
-        "upgnet-orders",
-        "upgnet-regularizers",
-        "upgnet-residual",
-        "upgnet-scale",
-        "upgnet-tau",
     ]
 
 
@@ -143,108 +89,88 @@ def specs_of(name):
     return [cell.experiment for cell in sweep_of(name).cells]
 
 
-def test_ldpge_s_budgets_have_its_mechanisms_and_raw_features_on_six_graphs():
+def test_ldpge_s_sweeps_have_what_its_figures_have():
     sweep = sweep_of("ldpge-epsilon")
     assert sweep.lines == ["LP", "PM", "MB", "HDS", "raw features, ε = ∞"]
     assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "facebook", "wikipedia"]
     assert (sweep.spread, len(titles(sweep))) == ("sd", 6)
     raw = [spec for spec in specs_of("ldpge-epsilon") if spec.method == "ldpge-raw"]
     assert {spec.budgets.epsilon for spec in raw} == {None} and len(raw) == 6 * 6
-
-
-@pytest.mark.parametrize(("name", "task"), [("ldpge-k", "node"), ("ldpge-k-links", "link")])
-def test_ldpge_s_k_is_that_of_its_figures(name, task):
-    specs = specs_of(name)
-    assert {spec.task for spec in specs} == {task}
-    assert {spec.resolved_settings.k for spec in specs} == {1, 3, 5, 10, 20, 30, 50}
-    assert {spec.budgets.epsilon for spec in specs} == {1.0, 2.0, 3.0}
-
-
-def test_ldpge_s_lastfm_has_its_ten_largest_classes():
-    names = ("ldpge-epsilon", "ldpge-k", "ldpge-k-links")
-    told = {(name, spec.data, str(spec.loader_options)) for name in names for spec in specs_of(name)}
-    ten = str({"largest_classes": 10})
-    assert told == {(name, data, ten if data == "lastfm" else "{}") for name, data, _ in told}
+    for name, task in (("ldpge-k", "node"), ("ldpge-k-links", "link")):
+        specs = specs_of(name)
+        assert {spec.task for spec in specs} == {task}
+        assert {spec.resolved_settings.k for spec in specs} == {1, 3, 5, 10, 20, 30, 50}
+        assert {spec.budgets.epsilon for spec in specs} == {1.0, 2.0, 3.0}
+    # LastFM has its ten largest classes.
+    for spec in (spec for name in ("ldpge-epsilon", "ldpge-k", "ldpge-k-links") for spec in specs_of(name)):
+        assert spec.loader_options == ({"largest_classes": 10} if spec.data == "lastfm" else {})
 
 
 def test_ppgnn_is_compared_on_six_graphs_with_three_backbones():
     specs = specs_of("ppgnn-epsilon")
     assert len({(spec.data, spec.backbone) for spec in specs}) == 18
     assert {spec.method for spec in specs} == {"nonprivate", "base", "lpgnn", "ppgnn"}
-    levels = {len(spec.level_budgets()) for spec in specs if spec.method == "ppgnn"}
-    assert levels == {6}
+    assert {len(spec.level_budgets()) for spec in specs if spec.method == "ppgnn"} == {6}
     # NonPriv has the backbone of the others.
     sizes = {(spec.resolved_settings.hidden, spec.resolved_settings.activation) for spec in specs}
     assert sizes == {(16, "selu")}
 
 
-def test_ppgnn_s_laplace_is_inside_the_personal_mechanism_and_alone():
-    assert {
-        (spec.budgets.mechanism, spec.mechanism_options.get("inner")) for spec in specs_of("ppgnn-laplace")
-    } == {("laplace", None), ("ppm-printed", "laplace"), ("ppm-printed", None), ("ppm", None)}
-
-
-def test_methods_without_levels_are_flat_over_distributions():
+def test_ppgnn_s_other_sweeps_differ_by_what_they_compare_alone():
+    inner = {
+        (each.budgets.mechanism, each.mechanism_options.get("inner")) for each in specs_of("ppgnn-laplace")
+    }
+    assert inner == {("laplace", None), ("ppm-printed", "laplace"), ("ppm-printed", None), ("ppm", None)}
+    # Methods without levels are flat over distributions.
     for spec in specs_of("ppgnn-distributions"):
         assert (spec.levels.level_distribution is None) == (spec.method != "ppgnn")
     assert sweep_of("ppgnn-distributions").lines == ["BASE", "LPGNN", "LPGNN at 32ε", "PPGNN"]
-
-
-@pytest.mark.parametrize(
-    ("name", "backbone"), [("ppgnn-flexprop-sage", "sage"), ("ppgnn-flexprop-gcn", "gcn")]
-)
-def test_kprop_and_flexprop_differ_by_how_they_average_alone(name, backbone):
-    specs = specs_of(name)
-    assert {spec.backbone for spec in specs} == {backbone}
-    assert {(spec.settings["aggregator"], spec.settings.get("weights")) for spec in specs} == {
-        ("kprop", None),
-        ("flexprop", "printed"),
-        ("flexprop", "inverse-variance"),
-    }
+    averages = {("kprop", None), ("flexprop", "printed"), ("flexprop", "inverse-variance")}
+    for backbone in ("sage", "gcn"):
+        specs = specs_of(f"ppgnn-flexprop-{backbone}")
+        assert {spec.backbone for spec in specs} == {backbone}
+        assert {(spec.settings["aggregator"], spec.settings.get("weights")) for spec in specs} == averages
+    assert {spec.mechanism_options["sampled"] for spec in specs_of("ppgnn-m")} == {1, 2, 4, 8, 16}
+    assert sweep_of("ppgnn-m").graphs == ["cora", "lastfm"]
 
 
 def test_togl_s_budgets_have_six_mechanisms_on_six_graphs():
-    sweep = sweep_of("togl-epsilon")
-    names = {cell.experiment.budgets.mechanism for cell in sweep.cells}
+    names = {spec.budgets.mechanism for spec in specs_of("togl-epsilon")}
     assert names == {"piecewise", "multibit", "square-wave", "onebit", "laplace", "analytic-gaussian"}
-    assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook"]
+    six = ["cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook"]
+    assert sweep_of("togl-epsilon").graphs == six
     assert sweep_of("togl-analysis").lines == ["SOTA", "FDA", "SMA"]
+    for name in ("togl-k", "togl-budgets", "togl-rho"):
+        assert sweep_of(name).lines == [f"data = {data}" for data in six]
+    # Over its budget alone it is a part of what is compared.
+    compared = {spec.key("method", 0) for spec in specs_of("togl-epsilon")}
+    assert {spec.key("method", 0) for spec in specs_of("togl-budgets")} < compared
 
 
 def test_togl_as_printed_is_trained_within_what_its_appendix_searches():
-    failed = []
-    for name in packaged(FOLDER):
-        for spec in specs_of(name) if name.startswith("togl-") and name != "togl-pool" else ():
-            settings = spec.resolved_settings
-            searched = settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
-            if not searched or (settings.activation, settings.epochs) != ("relu", 300):
-                failed.append((name, spec.data, settings))
-    assert not failed, "\n".join(map(str, failed))
+    names = [name for name in packaged(FOLDER) if name.startswith("togl-") and name != "togl-pool"]
+    for settings in (spec.resolved_settings for name in names for spec in specs_of(name)):
+        assert settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
+        assert (settings.activation, settings.epochs) == ("relu", 300)
 
 
 def test_slow_is_what_has_more_than_20_million_answers():
-    failed = []
+    every = ("onebit", "laplace", "gaussian", "analytic-gaussian")
     for name, cell in [(each, cell) for each in packaged(FOLDER) for cell in sweep_of(each).cells]:
         known = DATASETS.get(cell.experiment.data)
         entries = (known.users or 0) * (known.features or 0) if known else 0
-        every = cell.experiment.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
-        many = cell.experiment.resolved_method.can.asks and every and entries > MOST_ENTRIES
-        if cell.slow != many:
-            failed.append((name, cell.place, cell.slow))
-    assert not failed, "\n".join(map(str, failed))
+        many = cell.experiment.budgets.mechanism in every and entries > MOST_ENTRIES
+        assert cell.slow == (cell.experiment.resolved_method.can.asks and many), (name, cell.place)
 
 
 def test_choices_compare_methods_that_have_other_settings():
-    sweep = sweep_of("togl-backbones")
-    assert sweep.lines == ["base", "togl"]
-    specs = [cell.experiment for cell in sweep.cells]
+    assert sweep_of("togl-backbones").lines == ["base", "togl"]
+    specs = specs_of("togl-backbones")
     assert [spec.backbone for spec in specs] == ["gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc"] * 2
     assert {(spec.method, spec.settings.get("rho")) for spec in specs} == {("base", None), ("togl", 0.5)}
     assert {spec.settings["hidden"] for spec in specs} == {64}
-    links = [cell.experiment for cell in sweep_of("togl-links").cells]
-    assert {spec.task for spec in links} == {"link"}
-    pool = [cell.experiment.settings["pool"] for cell in sweep_of("togl-pool").cells]
-    assert pool == ["top", 1, 2, 4, 8, 16, 32, "auto"]
+    assert {spec.task for spec in specs_of("togl-links")} == {"link"}
+    assert [spec.settings["pool"] for spec in specs_of("togl-pool")] == ["top", 1, 2, 4, 8, 16, 32, "auto"]
 
 
 def test_upgnet_s_figures_have_the_axes_of_the_document():
@@ -299,51 +225,19 @@ def test_means_have_the_spread_that_the_document_draws():
     assert {name: sweep_of(name).spread for name in BOOTSTRAPPED} == dict.fromkeys(BOOTSTRAPPED, "bootstrap")
 
 
-def test_togl_s_parameters_are_drawn_on_six_graphs():
-    names = ("togl-k", "togl-budgets", "togl-rho")
-    six = [f"data = {data}" for data in ("cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook")]
-    assert {name: sweep_of(name).lines for name in names} == dict.fromkeys(names, six)
+HOPS = '{ method = "lpgnn", settings.hops = 3 }'
+CHOICES = axis("epsilon", [1, 4]) + choices("way", {"plain": '{ method = "base" }', "three hops": HOPS})
 
 
-def test_togl_over_its_budget_is_a_part_of_what_is_compared():
-    compared = {spec.key("method", 0) for spec in specs_of("togl-epsilon")}
-    assert {spec.key("method", 0) for spec in specs_of("togl-budgets")} < compared
-
-
-def test_ppgnn_draws_m_on_two_graphs():
-    assert sweep_of("ppgnn-m").graphs == ["cora", "lastfm"]
-
-
-CHOICES = """
-[[axes]]
-field = "epsilon"
-values = [1, 4]
-[[axes]]
-label = "way"
-[[axes.choices]]
-label = "plain"
-set = { method = "base" }
-[[axes.choices]]
-label = "three hops"
-set = { method = "lpgnn", settings.hops = 3 }
-"""
-
-
-def test_an_axis_of_choices_sets_several_fields(tmp_path):
-    file = tmp_path / "chosen.toml"
-    file.write_text(ONCE + CHOICES)
-    sweep = read_sweep(file)
-    assert sweep.lines == ["plain", "three hops"]
-    cells = sweep.cells
-    assert [(cell.experiment.method, cell.experiment.settings.get("hops")) for cell in cells] == [
-        ("base", None),
-        ("base", None),
-        ("lpgnn", 3),
-        ("lpgnn", 3),
-    ]
+def test_an_axis_of_choices_sets_several_fields(sweep, tmp_path):
+    chosen = sweep(ONCE + CHOICES)
+    assert chosen.lines == ["plain", "three hops"]
+    specs = [cell.experiment for cell in chosen.cells]
+    ways = [("base", None)] * 2 + [("lpgnn", 3)] * 2
+    assert [(spec.method, spec.settings.get("hops")) for spec in specs] == ways
     with pytest.raises(InputError, match="sweeps settings.hops, so it cannot be fixed"):
-        sweep.with_fields({"settings": {"hops": 1}})
-    found = ran(sweep, tmp_path)
+        chosen.with_fields({"settings": {"hops": 1}})
+    found = ran(chosen, tmp_path)
     assert found.tables[0].head == ("ε", "plain", "control", "three hops", "control", "structure")
     assert found.to_dict()["cells"][2]["at"] == {"epsilon": 1, "way": "three hops"}
     found.chart.write(tmp_path / "chosen.svg")
@@ -360,18 +254,9 @@ BAD_CHOICES = [
 ]
 
 
-def test_bad_choices_are_refused_with_a_sentence(tmp_path):
+def test_bad_choices_are_refused_with_a_sentence(sweep):
     assert [old for old, *_ in BAD_CHOICES if old not in CHOICES] == []
-
-    def with_choices(old, new):
-        return read(tmp_path, SMALL + CHOICES.replace(old, new, 1))
-
-    check_refused(with_choices, BAD_CHOICES)
-
-
-def test_a_mechanism_option_can_be_swept():
-    specs = [cell.experiment for cell in sweep_of("ppgnn-m").cells]
-    assert {spec.mechanism_options["sampled"] for spec in specs} == {1, 2, 4, 8, 16}
+    check_refused(lambda old, new: sweep(SMALL + CHOICES.replace(old, new, 1)), BAD_CHOICES)
 
 
 def test_the_first_axis_is_x_and_the_second_gives_lines(small):
@@ -415,11 +300,13 @@ def test_structure_is_computed_once_and_finished_units_are_reused(small, counted
         assert file.read_bytes() == first
 
 
-def test_a_cell_that_cannot_be_run_stops_all_but_the_tolerant(small, tmp_path):
+def test_a_cell_that_cannot_be_run_stops_all_but_the_tolerant_and_is_named(small, tmp_path):
     wrong = small.with_fields({"settings": {"data.users": -1}})
     with pytest.raises(GraphveilError):
         ran(wrong, tmp_path)
     assert isinstance(ran(wrong, tmp_path, tolerant=True).outcomes[0].error, GraphveilError)
+    result = StudyResult.of(small, [InputError("no"), None, None, None])
+    assert (result.failed, result.finished) == (["ε = 1, rate = 0.01: no"], {})
 
 
 BAD_FILES = [
@@ -447,24 +334,24 @@ BAD_FILES = [
     (SMALL + AXES + AXES, "needs one to three axes, got 4"),
     (SMALL.replace('data = "town"', "") + AXES, "needs data"),
     (SMALL + AXES.replace("settings.lr", "gamma"), "gamma is for users who choose a privacy level"),
+    (SMALL + AXES + axis("epsilon", [2]), "two axes of epsilon"),
+    ("also = [1]\n" + SMALL + AXES, "also must be a list of names"),
+    ('spread = "range"\n' + SMALL + AXES, "spread must be one of bootstrap, sd, got 'range'"),
 ]
 
 
-def test_a_bad_file_is_refused_with_a_sentence(tmp_path):
-    check_refused(lambda text: read(tmp_path, text), BAD_FILES)
+def test_a_bad_file_is_refused_with_a_sentence(sweep):
+    check_refused(sweep, BAD_FILES)
 
 
-def test_an_own_gamma_is_checked(tmp_path):
-    with pytest.raises(InputError, match="gamma must be a number strictly between 0 and 1, got 2"):
-        sweep_of("ppgnn-h").with_fields({"gamma": 2.0})
-
-
-def test_a_swept_field_cannot_be_fixed(small):
-    for given, field in (({"epsilon": 2.0}, "epsilon"), ({"settings": {"lr": 1.0}}, "settings.lr")):
-        with pytest.raises(InputError, match=f"small sweeps {field}, so it cannot be fixed"):
-            small.with_fields(given)
-    with pytest.raises(InputError, match="sweeps settings.mechanism.sampled"):
-        sweep_of("ppgnn-m").with_fields({"settings": {"mechanism.sampled": 3}})
+def test_a_swept_field_cannot_be_fixed_nor_another_be_wrong(small):
+    wrong = [
+        (small, {"epsilon": 2.0}, "small sweeps epsilon, so it cannot be fixed"),
+        (small, {"settings": {"lr": 1.0}}, "small sweeps settings.lr, so it cannot be fixed"),
+        (sweep_of("ppgnn-m"), {"settings": {"mechanism.sampled": 3}}, "sweeps settings.mechanism.sampled"),
+        (sweep_of("ppgnn-h"), {"gamma": 2.0}, "gamma must be a number strictly between 0 and 1, got 2"),
+    ]
+    check_refused(lambda asked, fields: asked.with_fields(fields), wrong)
     assert small.with_fields({"runs": 1}).cells[0].experiment.runs == 1
 
 
@@ -477,60 +364,30 @@ def test_results_that_differ_in_levels_alone_are_two():
     assert len(latest(records)) == 4
 
 
-def test_what_is_measured_besides_has_a_table_of_its_own(tmp_path):
-    file = tmp_path / "silent.toml"
-    file.write_text(
+def test_what_is_measured_besides_has_a_table_of_its_own(sweep):
+    silent = sweep(
         'also = ["class_bias"]\n[base]\nmethod = "base"\ndata = "town"\nepsilon = 1.0\ncontrol = false\n'
         'settings = {epochs = 1, "data.users" = 200}\n[[axes]]\nfield = "participation"\nvalues = [1.0, 0.5]\n'
     )
-    sweep = read_sweep(file)
-    found = StudyResult.of(sweep, [run_experiment(cell.experiment) for cell in sweep.cells])
+    found = StudyResult.of(silent, [run_experiment(cell.experiment) for cell in silent.cells])
     (everybody, some) = found.tables[1].texts
     assert everybody == ("1", "-")
     assert some[0] == "0.5" and float(some[1]) > 0
 
 
-def test_names_of_what_is_measured_besides_must_be_names(tmp_path):
-    file = tmp_path / "silent.toml"
-    file.write_text(
-        'also = [1]\n[base]\nmethod = "base"\ndata = "town"\n[[axes]]\nfield = "epsilon"\nvalues = [1.0]\n'
-    )
-    with pytest.raises(InputError, match="also must be a list of names"):
-        read_sweep(file)
+THIRD = axis("mechanism", ["multibit", "piecewise"], 'label = "by"\n')
 
 
-THIRD = """
-[[axes]]
-field = "mechanism"
-values = ["multibit", "piecewise"]
-label = "by"
-"""
-
-
-@pytest.fixture
-def panelled(tmp_path):
-    file = tmp_path / "panelled.toml"
-    file.write_text(ONCE + AXES + THIRD)
-    return read_sweep(file)
-
-
-def test_a_third_axis_gives_panels(panelled):
-    assert [title.rpartition("; ")[2] for title in titles(panelled)] == [
-        "by = multibit",
-        "by = piecewise",
-    ]
+def test_a_third_axis_gives_panels_each_with_the_results_of_its_own_cells(sweep, tmp_path):
+    panelled, by = sweep(ONCE + AXES + THIRD), ("multibit", "piecewise")
+    assert [title.rpartition("; ")[2] for title in titles(panelled)] == [f"by = {name}" for name in by]
     cells = panelled.cells
     assert len({cell.place for cell in cells}) == len(cells) == 8
-    assert all(
-        cell.experiment.budgets.mechanism == ("multibit", "piecewise")[cell.place[2]] for cell in cells
-    )
-
-
-def test_every_panel_has_the_results_of_its_own_cells(panelled, tmp_path):
+    assert all(cell.experiment.budgets.mechanism == by[cell.place[2]] for cell in cells)
     found = ran(panelled, tmp_path)
-    for number, panel in enumerate(found.panels):
-        names = {outcome.result.mechanism for outcome in panel.outcomes}
-        assert names == {("multibit", "piecewise")[number]} and len(panel.tables[0].rows) == 2
+    for name, panel in zip(by, found.panels, strict=True):
+        assert {outcome.result.mechanism for outcome in panel.outcomes} == {name}
+        assert len(panel.tables[0].rows) == 2
     at = [cell["at"] for cell in found.to_dict()["cells"]]
     assert {"epsilon": 4, "settings.lr": 0.1, "mechanism": "piecewise"} in at and len(at) == 8
     found.chart.write(tmp_path / "panels.svg")
@@ -538,92 +395,57 @@ def test_every_panel_has_the_results_of_its_own_cells(panelled, tmp_path):
     assert "by = multibit" in drawn and "by = piecewise" in drawn
 
 
-def test_a_third_axis_of_a_field_that_is_swept_already_is_refused(tmp_path):
-    file = tmp_path / "twice.toml"
-    file.write_text(SMALL + AXES + '[[axes]]\nfield = "epsilon"\nvalues = [2]\n')
-    with pytest.raises(InputError, match="two axes of epsilon"):
-        read_sweep(file)
+BASE = '{ method = "base" }\nslow = ["town"]'
+RAW = '{ method = "nonprivate", epsilon = "none" }'
+FLAT = axis("epsilon", [1, 4]) + choices("method", {"base": BASE, "raw": RAW})
+NAMES = {"a town": "town", "cora": "cora", "lastfm": "lastfm"}
+GRAPHS = choices("graph", {label: f'{{ data = "{name}" }}' for label, name in NAMES.items()})
 
 
-FLAT = """
-[[axes]]
-field = "epsilon"
-values = [1, 4]
-[[axes]]
-label = "method"
-[[axes.choices]]
-label = "base"
-set = { method = "base" }
-slow = ["town"]
-[[axes.choices]]
-label = "raw"
-set = { method = "nonprivate", epsilon = "none" }
-"""
-GRAPHS = """
-[[axes]]
-label = "graph"
-[[axes.choices]]
-label = "a town"
-set = { data = "town" }
-[[axes.choices]]
-label = "cora"
-set = { data = "cora" }
-[[axes.choices]]
-label = "lastfm"
-set = { data = "lastfm" }
-"""
-
-
-def read(tmp_path, text):
-    file = tmp_path / "own.toml"
-    file.write_text(text)
-    return read_sweep(file)
-
-
-def test_a_line_that_has_no_such_field_as_x_is_flat(tmp_path):
-    sweep = read(tmp_path, ONCE + FLAT)
-    cells = sweep.cells
-    assert [cell.experiment.budgets.epsilon for cell in cells] == [1, 4, None, None]
-    assert cells[2].experiment == cells[3].experiment
-    rows = ran(sweep, tmp_path).tables[0].texts
+def test_a_line_that_has_no_such_field_as_x_is_flat_and_computed_once(sweep, tmp_path, counted):
+    flat = sweep(ONCE + FLAT)
+    assert [cell.experiment.budgets.epsilon for cell in flat.cells] == [1, 4, None, None]
+    assert flat.cells[2].experiment == flat.cells[3].experiment
+    rows = ran(flat, tmp_path).tables[0].texts
     # Its control stands behind it, and there is none.
-    assert rows[0][3] == rows[1][3] != "-"
-    assert rows[0][4] == "-"
-
-
-def test_the_units_of_a_flat_line_are_computed_once(tmp_path, counted):
-    ran(read(tmp_path, SMALL + FLAT).choose(lambda cell: cell.experiment.method == "nonprivate"), tmp_path)
+    assert rows[0][3] == rows[1][3] != "-" and rows[0][4] == "-"
+    counted["units"].clear()
+    raw = sweep(SMALL + FLAT).choose(lambda cell: cell.experiment.method == "nonprivate")
+    ran(raw, tmp_path, fresh=True)
     assert counted["units"] == [("method", 0), ("method", 1)]
 
 
-def test_what_is_slow_is_shortened_to_one_run(tmp_path):
-    text = (SMALL + FLAT).replace("epochs = 2", "epochs = 200")
-    cells = read(tmp_path, text).cells
-    assert [cell.slow for cell in cells] == [True, True, False, False]
-    short = [cell.experiment for cell in read(tmp_path, text).prepare().cells]
-    assert [experiment.runs for experiment in short] == [1, 1, 2, 2]
-    assert [experiment.settings["epochs"] for experiment in short] == [100, 100, 200, 200]
+def test_what_is_slow_is_shortened_to_one_run(sweep):
+    whole = sweep((SMALL + FLAT).replace("epochs = 2", "epochs = 200"))
+    assert [cell.slow for cell in whole.cells] == [True, True, False, False]
+    short = [cell.experiment for cell in whole.prepare().cells]
+    assert [(each.runs, each.settings["epochs"]) for each in short] == [(1, 100)] * 2 + [(2, 200)] * 2
 
 
-def test_of_a_sweep_over_graphs_some_can_be_chosen(tmp_path):
-    sweep = read(tmp_path, SMALL.split("[base.settings]")[0].replace('data = "town"', "") + AXES + GRAPHS)
-    assert sweep.graphs == ["town", "cora", "lastfm"]
-    chosen = sweep.on(["cora", "town"])
+def test_of_a_sweep_over_graphs_some_can_be_chosen(sweep, small):
+    several = sweep(SMALL.split("[base.settings]")[0].replace('data = "town"', "") + AXES + GRAPHS)
+    assert several.graphs == ["town", "cora", "lastfm"]
+    chosen = several.on(["cora", "town"])
     assert [title.rpartition("; ")[2] for title in titles(chosen)] == ["a town", "cora"]
     assert {cell.experiment.data for cell in chosen.cells} == {"town", "cora"}
     with pytest.raises(InputError, match="own has no graph 'pubmed': choose from town, cora, lastfm"):
-        sweep.on(["pubmed"])
+        several.on(["pubmed"])
+    # One of a single graph takes one other.
+    other = small.with_fields({"settings": {}}).on(["town"])
+    assert {cell.experiment.data for cell in other.cells} == {"town"}
+    with pytest.raises(InputError, match="small is of one graph: name one with data, got 2"):
+        small.on(["cora", "town"])
 
 
-def test_quick_is_the_ends_of_x_on_the_first_graph(tmp_path):
+def test_quick_is_the_ends_of_x_on_the_first_graph():
     quick = sweep_of("ldpge-epsilon").ends()
     assert (quick.axes[0].values, quick.graphs, len(quick.lines)) == ((0.01, 5.0), ["cora"], 5)
     assert [spec.budgets.epsilon for spec in (cell.experiment for cell in quick.cells)][:2] == [0.01, 5.0]
     # Backbones of the first graph stay, and where graphs are x there is one value.
-    assert [title[-4:] for title in titles(sweep_of("upgnet-epsilon").ends())] == [
-        " gcn",
+    assert [title.split()[-1] for title in titles(sweep_of("upgnet-epsilon").ends())] == [
+        "gcn",
         "sage",
-        " gat",
+        "gat",
     ]
     assert sweep_of("togl-links").ends().axes[0].values == ("cora",)
     cell = quick.cells[0].quick()
@@ -636,44 +458,21 @@ def test_quick_is_the_ends_of_x_on_the_first_graph(tmp_path):
 def test_what_a_spec_alone_does_not_tell_is_tried_in_a_small_town(name, tmp_path):
     """A plan may be refused only when its mechanisms are built."""
     town = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
-    sweep = (
-        sweep_of(name)
-        .on(["town"])
-        .with_fields({"control": False, "settings": {f"data.{key}": value for key, value in town.items()}})
-    )
+    settings = {f"data.{key}": value for key, value in town.items()}
+    sweep = sweep_of(name).on(["town"]).with_fields({"control": False, "settings": settings})
     assert ran(sweep.prepare(quick=True, everything=True), tmp_path, tolerant=True).failed == []
 
 
-def test_a_cell_that_could_not_be_run_is_named(small, tmp_path):
-    result = StudyResult.of(small, [InputError("no"), None, None, None])
-    assert (result.failed, result.finished) == (["ε = 1, rate = 0.01: no"], {})
-
-
-def test_a_sweep_of_one_graph_takes_one_other(small):
-    assert {cell.experiment.data for cell in small.with_fields({"settings": {}}).on(["town"]).cells} == {
-        "town"
-    }
-    with pytest.raises(InputError, match="small is of one graph: name one with data, got 2"):
-        small.on(["cora", "town"])
-
-
-def test_a_spread_is_one_that_documents_draw(tmp_path):
-    with pytest.raises(InputError, match="spread must be one of bootstrap, sd, got 'range'"):
-        read(tmp_path, 'spread = "range"\n' + SMALL + AXES)
-
-
-def test_means_stand_with_the_document_s_spread_too(tmp_path):
-    sweep = read(tmp_path, 'spread = "sd"\n' + SMALL + FLAT)
-    found = ran(sweep, tmp_path)
+def test_means_stand_with_the_document_s_spread_too(sweep, tmp_path):
+    found = ran(sweep('spread = "sd"\n' + SMALL + FLAT), tmp_path)
     first, second = found.at(1, "base").scores("method")
     expected = f"{50 * (first + second):.1f} ± {100 * abs(first - second) / math.sqrt(2):.1f}"
     assert found.tables[1].texts[0][:2] == ("1", expected)
 
 
-def test_more_than_three_panels_stand_in_rows(tmp_path):
-    third = '[[axes]]\nfield = "settings.hidden"\nvalues = [2, 3, 4, 5]\n'
-    sweep = read(tmp_path, ALONE + AXES + third)
-    ran(sweep, tmp_path).chart.write(tmp_path / "rows.svg")
+def test_more_than_three_panels_stand_in_rows(sweep, tmp_path):
+    third = axis("settings.hidden", [2, 3, 4, 5])
+    ran(sweep(ALONE + AXES + third), tmp_path).chart.write(tmp_path / "rows.svg")
     drawn = (tmp_path / "rows.svg").read_text()
     assert all(f"hidden = {size}" in drawn for size in (2, 3, 4, 5))
     width, height = (float(re.search(f'{name}="([0-9.]+)pt"', drawn)[1]) for name in ("width", "height"))

@@ -26,6 +26,11 @@ GRID = SPEC.having(settings={"epochs": 2, "lr": 0.01, "weight_decay": 1e-3})
 SPACE = SearchSpace({"lr": (0.1, 0.01), "kind": ("a", "b", None)}, {"lr": 0.01, "kind": "b"})
 
 
+@pytest.fixture
+def store(tmp_path):
+    return ResultStore(tmp_path / "a.sqlite")
+
+
 def trial(score, point=None, loss=1.0):
     return TuningTrial(point or SPACE.defaults, "accuracy", (score,), (loss,))
 
@@ -43,10 +48,6 @@ def quick(monkeypatch):
 
     monkeypatch.setattr(tuner, "validate_unit", validate)
     return tried
-
-
-def searchable():
-    return [name for name in METHODS.own() if METHODS.find(name).grid]
 
 
 # What the documents print; a learning rate of 0, which PPGNN lists, learns nothing and is left out.
@@ -85,16 +86,14 @@ def test_a_space_holds_what_the_document_searches():
     assert found == PRINTED
 
 
-def test_gamma_is_not_searched_where_it_is_fixed_or_has_no_meaning():
-    fixed = [{"gamma": 0.2}, {"settings": {"mechanism.gamma": 0.2}}, {"mechanism": "multibit"}]
-    spaces = [SearchSpace.of(Experiment.of("ppgnn", "town", epsilon=4.0, **each)) for each in fixed]
-    assert ["mechanism.gamma" in space.values for space in spaces] == [False] * 3
+def test_gamma_is_the_mechanism_s_and_not_searched_where_it_is_fixed_or_has_no_meaning():
+    def space(**more):
+        return SearchSpace.of(Experiment.of("ppgnn", "town", epsilon=4.0, **more))
 
-
-@pytest.mark.parametrize("mechanism", ["ppm", "ppm-printed"])
-def test_the_default_of_gamma_is_the_mechanisms(mechanism):
-    space = SearchSpace.of(Experiment.of("ppgnn", "town", epsilon=4.0, mechanism=mechanism))
-    assert space.defaults["mechanism.gamma"] == 0.1
+    for fixed in ({"gamma": 0.2}, {"settings": {"mechanism.gamma": 0.2}}, {"mechanism": "multibit"}):
+        assert "mechanism.gamma" not in space(**fixed).values
+    for mechanism in ("ppm", "ppm-printed"):
+        assert space(mechanism=mechanism).defaults["mechanism.gamma"] == 0.1
 
 
 def test_a_searched_gamma_reaches_the_mechanism():
@@ -106,20 +105,17 @@ def test_a_searched_gamma_reaches_the_mechanism():
     assert told[0] == told[1] != told[2]
 
 
-@pytest.mark.parametrize("name", searchable())
-def test_every_value_of_a_grid_is_a_setting_that_the_method_accepts(name):
-    method = METHODS.find(name)
-    for key, values in method.grid.items():
-        assert key in method.settings.model_fields
-        assert len(values) == len(set(values)) > 1
+def test_every_value_of_a_grid_is_a_setting_that_the_method_accepts():
+    searchable = [name for name in METHODS.own() if METHODS.find(name).grid]
+    assert {"base", "nonprivate"} <= set(searchable)
+    for name, (key, values) in [(one, grid) for one in searchable for grid in METHODS.find(one).grid.items()]:
+        settings = METHODS.find(name).settings
+        assert key in settings.model_fields, name
+        assert len(values) == len(set(values)) > 1, name
         for value in values:
-            assert getattr(method.settings.of({key: value}), key) == value
+            assert getattr(settings.of({key: value}), key) == value, name
             # What a record and a file of settings can hold.
-            assert value is None or isinstance(value, (bool, int, float, str))
-
-
-def test_the_trained_methods_have_a_grid():
-    assert {"base", "nonprivate"} <= set(searchable())
+            assert value is None or isinstance(value, (bool, int, float, str)), name
 
 
 def test_a_space_holds_the_defaults_and_nothing_that_is_fixed():
@@ -133,14 +129,11 @@ def test_a_space_holds_the_defaults_and_nothing_that_is_fixed():
     assert all(points.count(point) == 1 for point in points)
 
 
-def test_the_whole_space_is_suggested_point_by_point():
+def test_the_whole_space_is_suggested_point_by_point_and_nothing_that_is_being_tried():
     finished = []
     for _ in range(SPACE.size):
         finished.append(trial(0.5, suggest(SPACE, finished, [], 0, whole=True)))
     assert [one.point for one in finished] == list(SPACE.points())
-
-
-def test_what_is_being_tried_is_not_suggested_again():
     others = [SPACE.defaults]
     for _ in range(SPACE.size - 1):
         others.append(suggest(SPACE, [trial(0.5)], others[1:], 0, whole=False))
@@ -167,42 +160,26 @@ def test_between_equal_scores_the_lower_loss_wins():
 def test_a_small_grid_is_searched_as_a_whole(quick):
     tuned = tune_experiment(GRID, trials=10)
     assert tuned.total == len(tuned.trials) == len(quick) == 8
-    assert sorted(one.point["dropout"] for one in tuned.trials) == [
-        0,
-        1e-4,
-        1e-3,
-        1e-2,
-        1e-1,
-        0.25,
-        0.5,
-        0.75,
-    ]
+    tried = sorted(one.point["dropout"] for one in tuned.trials)
+    assert tried == [0, 1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75]
     assert tuned.best.point == {"dropout": 0.25}
-    assert tuned.settings == {
-        "epochs": 2,
-        "lr": 0.01,
-        "weight_decay": 1e-3,
-        "dropout": 0.25,
-    }
+    assert tuned.settings == {**GRID.settings, "dropout": 0.25}
 
 
-def test_the_defaults_come_first_and_are_never_beaten_by_the_best(quick):
+def test_the_defaults_come_first_and_no_point_is_tried_twice(quick):
     tuned = tune_experiment(SPEC, trials=4)
     assert quick[0] == {"epochs": 2, "lr": 0.01, "weight_decay": 1e-3, "dropout": 0.5}
     assert tuned.trials[0] is tuned.defaults
     assert tuned.best.rank >= tuned.defaults.rank
     assert tune_experiment(SPEC, trials=1).best.point == tuned.space.defaults
-
-
-def test_no_point_is_tried_twice(quick):
+    quick.clear()
     tune_experiment(SPEC, trials=30)
     assert len({json.dumps(settings) for settings in quick}) == 30
 
 
 def test_the_seed_decides_what_is_tried(quick):
-    first, again, other = (
-        [one.point for one in tune_experiment(SPEC.having(seed=seed), trials=12).trials] for seed in (0, 0, 1)
-    )
+    tuned = [tune_experiment(SPEC.having(seed=seed), trials=12) for seed in (0, 0, 1)]
+    first, again, other = ([one.point for one in each.trials] for each in tuned)
     assert first == again != other
 
 
@@ -239,22 +216,19 @@ def test_the_graph_s_metric_is_what_counts():
 
 
 @pytest.mark.parametrize("label_epsilon", [None, 1.0])
-def test_test_users_are_never_asked_how_well_it_went(monkeypatch, label_epsilon):
+def test_test_users_are_never_asked_how_well_it_went_and_other_labels_of_theirs_change_nothing(
+    monkeypatch, label_epsilon
+):
     monkeypatch.setattr(Users, "evaluate", lambda *_: pytest.fail("looked at test labels"))
     assert len(tune_experiment(SPEC.having(label_epsilon=label_epsilon), trials=2).trials) == 2
-
-
-@pytest.mark.parametrize("label_epsilon", [None, 1.0])
-def test_other_test_labels_change_nothing(label_epsilon):
     graph, users = gv.load("town", seed=0, **SMALL)
     labels = users.raw.labels.copy()
     labels[graph.test] = np.random.default_rng(0).permutation(labels[graph.test])
     assert not np.array_equal(labels, users.raw.labels)
     others = Users(users.raw.features, labels, neighbours=users.raw.neighbours)
     options = {"epsilon": 2.0, "settings": GRID.settings, "label_epsilon": label_epsilon, "trials": 3}
-    assert gv.experiments.tune("base", graph, users, **options).trials == (
-        gv.experiments.tune("base", graph, others, **options).trials
-    )
+    one, other = (gv.experiments.tune("base", graph, each, **options) for each in (users, others))
+    assert one.trials == other.trials
 
 
 def test_processes_change_nothing_in_a_whole_grid():
@@ -264,16 +238,19 @@ def test_processes_change_nothing_in_a_whole_grid():
     assert two.trials[0].point == two.space.defaults
 
 
-def test_a_finished_search_is_read_and_not_run(quick, tmp_path):
-    first = tune_experiment(SPEC, trials=5, store=ResultStore(tmp_path / "a.sqlite"))
-    quick.clear()
-    assert tune_experiment(SPEC, trials=5, store=ResultStore(tmp_path / "a.sqlite")) == first
-    assert quick == []
+def test_a_finished_search_is_read_and_not_run_and_more_trials_go_on(quick, store):
+    few = tune_experiment(SPEC, trials=3, store=store)
+    more = tune_experiment(SPEC, trials=6, store=store)
+    assert len(quick) == 6
+    assert more.trials[:3] == few.trials
+    assert tune_experiment(SPEC, trials=3, store=ResultStore(store.file)) == few
+    assert tune_experiment(SPEC, trials=6, store=ResultStore(store.file)) == more
+    assert len(quick) == 6
 
 
-def test_a_search_that_goes_on_finds_what_it_would_have_without_a_break(quick, tmp_path, monkeypatch):
+def test_a_search_that_goes_on_finds_what_it_would_have_without_a_break(quick, store, tmp_path, monkeypatch):
     expected = tune_experiment(SPEC, trials=15, store=ResultStore(tmp_path / "whole.sqlite"))
-    store, validate = ResultStore(tmp_path / "broken.sqlite"), tuner.validate_unit
+    validate = tuner.validate_unit
 
     def break_off(spec, run, *rest):
         if len(quick) == 12:
@@ -283,23 +260,13 @@ def test_a_search_that_goes_on_finds_what_it_would_have_without_a_break(quick, t
     quick.clear()
     monkeypatch.setattr(tuner, "validate_unit", break_off)
     broken = tune_experiment(SPEC, trials=15, store=store)
-    assert broken.interrupted
-    assert (len(broken.trials), broken.total) == (12, 15)
+    assert (broken.interrupted, len(broken.trials), broken.total) == (True, 12, 15)
     monkeypatch.setattr(tuner, "validate_unit", validate)
     assert tune_experiment(SPEC, trials=15, store=store) == expected
     assert len(quick) == 15
 
 
-def test_more_trials_go_on_and_fewer_are_the_first_ones(quick, tmp_path):
-    store = ResultStore(tmp_path / "a.sqlite")
-    few = tune_experiment(SPEC, trials=3, store=store)
-    more = tune_experiment(SPEC, trials=6, store=store)
-    assert len(quick) == 6
-    assert more.trials[:3] == few.trials
-    assert tune_experiment(SPEC, trials=3, store=store) == few
-
-
-def test_a_trial_that_was_just_written_counts_when_interrupted(quick, tmp_path, monkeypatch):
+def test_a_trial_that_was_just_written_counts_when_interrupted(quick, store, monkeypatch):
     add = ResultStore.add_trial
 
     def add_and_break_off(*given):
@@ -308,26 +275,27 @@ def test_a_trial_that_was_just_written_counts_when_interrupted(quick, tmp_path, 
             raise KeyboardInterrupt
 
     monkeypatch.setattr(ResultStore, "add_trial", add_and_break_off)
-    assert len(tune_experiment(SPEC, trials=5, store=ResultStore(tmp_path / "a.sqlite")).trials) == 3
+    assert len(tune_experiment(SPEC, trials=5, store=store).trials) == 3
 
 
-def test_an_interrupt_before_anything_is_finished_is_passed_on(monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
+def test_an_interrupt_before_anything_is_finished_and_refused_defaults_are_passed_on(monkeypatch):
+    for error in (KeyboardInterrupt(), InputError("no such data")):
 
-    monkeypatch.setattr(tuner, "validate_unit", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        tune_experiment(SPEC, trials=2)
+        def stop(*_, error=error):
+            raise error
+
+        monkeypatch.setattr(tuner, "validate_unit", stop)
+        with pytest.raises(type(error)) as stopped:
+            tune_experiment(SPEC, trials=3)
+        assert stopped.value is error
 
 
-def test_damaged_trials_are_told_and_done_again(quick, tmp_path):
-    store = ResultStore(tmp_path / "a.sqlite")
+def test_damaged_trials_are_told_and_done_again(quick, store):
     tune_experiment(SPEC, trials=7, store=store)
     damaged = ["", "{", "null", '{"metric": 3}', b"\xff", 7]
     with closing(sqlite3.connect(store.file)) as connection, connection:
-        connection.executemany(
-            "UPDATE trials SET trial = ? WHERE id = ?", zip(damaged, range(2, 8), strict=True)
-        )
+        rows = zip(damaged, range(2, 8), strict=True)
+        connection.executemany("UPDATE trials SET trial = ? WHERE id = ?", rows)
     quick.clear()
     assert len(tune_experiment(SPEC, trials=7, store=store).trials) == 7
     assert len(quick) == 6
@@ -341,74 +309,52 @@ def test_a_trial_of_another_search_is_no_trial_of_this_one():
     assert [change for change in changes if read_trial(json.dumps({**own, **change}), 1, SPACE)] == []
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path):
-    file = tmp_path / "a.sqlite"
-    file.write_text("something else\nand more\n" * 100)
+def test_a_file_that_is_no_database_is_refused(store):
+    store.file.write_text("something else\nand more\n" * 100)
     with pytest.raises(StoreError, match="is no database: move it away"):
-        tune_experiment(SPEC, trials=1, store=ResultStore(file))
+        tune_experiment(SPEC, trials=1, store=store)
 
 
-def test_trials_come_back_from_the_file_as_they_were(tmp_path):
+def test_trials_come_back_from_the_file_as_they_were_each_once(store):
     kept = [trial(0.25, {"lr": 0.1, "kind": None}, float("inf")), trial(1 / 3)]
-    for one in kept:
-        add_trial(ResultStore(tmp_path / "a.sqlite"), SPEC, SPACE, one)
-    assert find_trials(ResultStore(tmp_path / "a.sqlite"), SPEC, SPACE) == kept[::-1]
+    for one in (*kept, kept[1]):
+        add_trial(store, SPEC, SPACE, one)
+    assert find_trials(ResultStore(store.file), SPEC, SPACE) == kept[::-1]
 
 
-def test_a_point_that_two_calls_tried_counts_once(tmp_path):
-    store = ResultStore(tmp_path / "a.sqlite")
-    add_trial(store, SPEC, SPACE, trial(0.5))
-    add_trial(store, SPEC, SPACE, trial(0.5))
-    assert len(find_trials(store, SPEC, SPACE)) == 1
-
-
-def test_trials_of_another_version_count_only_if_they_may(quick, tmp_path, monkeypatch):
-    file = tmp_path / "a.sqlite"
-    first = tune_experiment(SPEC, trials=3, store=ResultStore(file))
+def test_trials_of_another_version_count_only_if_they_may(quick, store, monkeypatch):
+    first = tune_experiment(SPEC, trials=3, store=store)
     monkeypatch.setattr(reuse, "source_digest", lambda: "another")
-    may = ResultStore(file, any_version=True)
+    may = ResultStore(store.file, any_version=True)
     assert find_trials(may, SPEC, SearchSpace.of(SPEC)) == list(first.trials)
     assert [line.split(":")[0] for line in may.sentences()] == ["Reused trials of another version"]
     quick.clear()
-    may_not = ResultStore(file)
+    may_not = ResultStore(store.file)
     assert tune_experiment(SPEC, trials=3, store=may_not).trials == first.trials
     assert len(quick) == 3
-    assert may_not.sentences()[0].startswith(
-        "Not reused, trials of another version (--any-version does): 3 ("
-    )
+    said = "Not reused, trials of another version (--any-version does): 3 ("
+    assert may_not.sentences()[0].startswith(said)
     # From now on there is nothing to be said.
-    again = ResultStore(file)
+    again = ResultStore(store.file)
     assert len(find_trials(again, SPEC, SearchSpace.of(SPEC))) == 3
     assert again.sentences() == []
 
 
-def test_trials_of_a_graph_that_is_given_are_not_kept(quick, tmp_path):
-    given, store = gv.load("town", **SMALL), ResultStore(tmp_path / "a.sqlite")
-    tune_experiment(SPEC, trials=1, store=store, given=given)
+def test_trials_of_a_graph_that_is_given_are_not_kept(quick, store):
+    tune_experiment(SPEC, trials=1, store=store, given=gv.load("town", **SMALL))
     assert not store.file.exists()
 
 
-def test_what_decides_the_numbers_decides_which_trials_are_found(tmp_path):
-    changes = [
-        {"seed": 1},
-        {"runs": 2},
-        {"epsilon": 1.0},
-        {"settings": {"epochs": 3}},
-        {"data_options": {"users": 100}},
-    ]
-    store = ResultStore(tmp_path / "a.sqlite")
+def test_what_decides_the_numbers_and_the_grid_decide_which_trials_are_found(store):
+    changes = [{"seed": 1}, {"runs": 2}, {"epsilon": 1.0}, {"settings": {"epochs": 3}}]
+    changes.append({"data_options": {"users": 100}})
     add_trial(store, SPEC, SPACE, trial(0.5))
     assert len(find_trials(store, SPEC, SPACE)) == 1
     assert [change for change in changes if find_trials(store, SPEC.having(**change), SPACE)] == []
-
-
-def test_the_grid_decides_which_trials_are_found(tmp_path):
-    store = ResultStore(tmp_path / "a.sqlite")
-    add_trial(store, SPEC, SPACE, trial(0.5))
     assert find_trials(store, SPEC, replace(SPACE, values={**SPACE.values, "lr": (0.01,)})) == []
 
 
-def test_settings_that_are_refused_are_told_and_tried_again_next_time(quick, tmp_path, monkeypatch):
+def test_settings_that_are_refused_are_told_and_tried_again_next_time(quick, store, monkeypatch):
     validate = tuner.validate_unit
 
     def refuse(spec, run, *rest):
@@ -417,51 +363,38 @@ def test_settings_that_are_refused_are_told_and_tried_again_next_time(quick, tmp
         return validate(spec, run, *rest)
 
     monkeypatch.setattr(tuner, "validate_unit", refuse)
-    tuned = tune_experiment(GRID, trials=10, store=ResultStore(tmp_path / "a.sqlite"))
+    tuned = tune_experiment(GRID, trials=10, store=store)
     assert (tuned.failed, len(tuned.trials), tuned.total) == (("dropout=0.75: too much",), 7, 8)
     monkeypatch.setattr(tuner, "validate_unit", validate)
-    assert len(tune_experiment(GRID, trials=10, store=ResultStore(tmp_path / "a.sqlite")).trials) == 8
+    assert len(tune_experiment(GRID, trials=10, store=store).trials) == 8
 
 
-def test_defaults_that_are_refused_end_the_search(monkeypatch):
-    def refuse(*_):
-        raise InputError("no such data")
-
-    monkeypatch.setattr(tuner, "validate_unit", refuse)
-    with pytest.raises(InputError, match="no such data"):
-        tune_experiment(SPEC, trials=3)
-
-
-def test_optuna_says_nothing_and_keeps_its_own_level(quick, capsys, tmp_path):
+def test_optuna_says_nothing_and_keeps_its_own_level(quick, capsys, store):
     import optuna
 
     before = optuna.logging.get_verbosity()
-    tune_experiment(SPEC, trials=12, store=ResultStore(tmp_path / "a.sqlite"))
+    tune_experiment(SPEC, trials=12, store=store)
     assert capsys.readouterr() == ("", "")
     assert optuna.logging.get_verbosity() == before
 
 
+FIXED = {"lr": 0.1, "weight_decay": 0.1, "dropout": 0.1}
 NOT_SEARCHED = [
-    ({"method": "structure", "epsilon": None}, "structure has no settings to search: tune one of base"),
+    ({"method": "structure", "epsilon": None}, {}, "structure has no settings to search: tune one of base"),
     (
-        {"settings": {"lr": 0.1, "weight_decay": 0.1, "dropout": 0.1}},
+        {"settings": FIXED},
+        {},
         "all settings of base that are searched are fixed: leave one of lr, weight_decay, dropout free",
     ),
-    ({"epsilon": None}, "base reports features and needs a budget"),
-    ({"settings": {"speed": 1}}, "there is no setting 'speed' here"),
+    ({"epsilon": None}, {}, "base reports features and needs a budget"),
+    ({"settings": {"speed": 1}}, {}, "there is no setting 'speed' here"),
+    ({}, {"trials": 0}, "trials must be an integer of at least 1, got 0"),
+    ({}, {"jobs": 0}, "jobs must be an integer of at least 1, got 0"),
 ]
 
 
 def test_what_cannot_be_searched_is_refused_by_name():
-    check_refused(lambda change: tune_experiment(SPEC.having(**change)), NOT_SEARCHED)
-
-
-def test_numbers_below_one_are_refused():
-    cases = [(name, f"{name} must be an integer of at least 1, got 0") for name in ("trials", "jobs")]
-    check_refused(lambda name: tune_experiment(SPEC, **{name: 0}), cases)
-
-
-def test_a_graph_without_its_users_is_refused():
+    check_refused(lambda change, how: tune_experiment(SPEC.having(**change), **how), NOT_SEARCHED)
     graph, _ = gv.load("town", **SMALL)
     with pytest.raises(InputError, match="give a graph together with its users"):
         gv.experiments.tune("base", graph, epsilon=1.0)

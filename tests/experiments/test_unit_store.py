@@ -7,7 +7,6 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +21,8 @@ from graphveil.experiments.store import select
 from graphveil.experiments.study import Cell, Study
 from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Cost, Privacy
+from tests.fixtures import ROOT
+from tests.together import together
 
 SPEC = Experiment.of("base", "town", epsilon=2.0, runs=2, data_options={"users": 400})
 SECONDS = dict.fromkeys(("report", "denoise", "train", "total"), 0.1)
@@ -59,54 +60,30 @@ def changed(store, statement, *parameters):
         connection.execute(statement, parameters)
 
 
-def test_a_unit_comes_back_bit_for_bit(store):
-    kept = unit(also={"norm_error": 1 / 3}, alone=True)
-    store.add_unit(SPEC, kept)
-    assert store.find_units(SPEC, ["method"]) == [kept]
-
-
-def test_a_store_that_is_not_there_is_empty(store):
+def test_a_unit_comes_back_bit_for_bit_and_the_latest_is_kept(store):
     assert store.find_units(SPEC, ["method"]) == []
     assert not store.file.exists()
-
-
-def test_of_the_same_unit_the_latest_is_kept(store):
-    store.add_unit(SPEC, unit(score=0.5))
-    store.add_unit(SPEC, unit(score=0.6))
-    assert store.find_units(SPEC, ["method"]) == [unit(score=0.6)]
+    for kept in (unit(also={"norm_error": 1 / 3}, alone=True), unit(score=0.5), unit(score=0.6)):
+        store.add_unit(SPEC, kept)
+        assert store.find_units(SPEC, ["method"]) == [kept]
     assert select(store.file, "SELECT count(*) FROM units", ()) == [[(1,)]]
 
 
 def test_a_run_is_found_by_its_seed_whatever_its_number(store):
     store.add_unit(SPEC, unit(run=1))
     assert store.find_units(SPEC.having(seed=1, runs=1), ["method"]) == [unit(run=0)]
-
-
-def test_the_largest_seed_can_be_kept(store):
+    # The largest seed there is.
     last = SPEC.having(seed=2**64 - 1, runs=1)
     store.add_unit(last, unit())
     assert store.find_units(last, ["method"]) == [unit()]
 
 
-def test_another_setting_is_another_unit(store):
-    changes = [
-        {"seed": 5},
-        {"epsilon": 1.0},
-        {"settings": {"epochs": 3}},
-        {"data_options": {"users": 401}},
-        {"mechanism": "onebit"},
-        {"label_epsilon": 1.0},
-    ]
-    store.add_unit(SPEC, unit())
-    assert [change for change in changes if store.find_units(SPEC.having(**change), ["method"])] == []
-
-
-def test_a_part_is_not_another_part(store):
+def test_another_setting_or_part_is_another_unit_but_structure_is_shared(store):
+    changes = [{"seed": 5}, {"epsilon": 1.0}, {"settings": {"epochs": 3}}, {"data_options": {"users": 401}}]
+    changes += [{"mechanism": "onebit"}, {"label_epsilon": 1.0}]
     store.add_unit(SPEC, unit("control"))
     assert store.find_units(SPEC, ["method", "control", "structure"]) == [unit("control")]
-
-
-def test_structure_is_shared_by_all_settings(store):
+    assert [change for change in changes if store.find_units(SPEC.having(**change), ["control"])] == []
     store.add_unit(SPEC, unit("structure"))
     assert store.find_units(SPEC.having(epsilon=1.0), ["structure"]) == [unit("structure")]
 
@@ -127,30 +104,20 @@ def test_another_content_of_the_same_file_is_other_data(store, tmp_path):
     assert store.find_units(spec, ["method"]) == [unit()]
 
 
-def test_another_content_of_a_file_of_levels_is_other_data_but_not_for_structure(store, tmp_path):
-    file = tmp_path / "levels.txt"
-    file.write_text("1 2")
-    spec = Experiment.of("ppgnn", "town", epsilon=1.0, level_distribution=str(file))
-    for part in ("method", "structure"):
-        store.add_unit(spec, unit(part))
-    file.write_text("2 2 2")
-    assert store.find_units(spec, ["method", "structure"]) == [unit("structure")]
-
-
-def test_another_content_of_a_method_s_public_file_is_other_data_but_not_for_structure(store, tmp_path):
-    file = tmp_path / "importance.txt"
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("ppgnn", {"level_distribution": "FILE"}), ("heterorr", {"settings": {"importance": "FILE"}})],
+    ids=["levels", "a method's public file"],
+)
+def test_another_content_of_such_a_file_is_other_data_but_not_for_structure(store, tmp_path, method, options):
+    file = tmp_path / "numbers.txt"
     file.write_text("1")
-    spec = Experiment.of("heterorr", "town", epsilon=1.0, settings={"importance": str(file)})
+    named = json.loads(json.dumps(options).replace("FILE", str(file)))
+    spec = Experiment.of(method, "town", epsilon=1.0, **named)
     for part in ("method", "control", "structure"):
         store.add_unit(spec, unit(part))
     file.write_text("2")
     assert store.find_units(spec, ["method", "control", "structure"]) == [unit("structure")]
-
-
-def test_a_unit_of_another_version_runs_again(store, monkeypatch):
-    store.add_unit(SPEC, unit())
-    run_by(monkeypatch, "f" * 64)
-    assert store.find_units(SPEC, ["method"]) == []
 
 
 def test_it_is_said_that_units_of_another_version_were_not_reused(store, monkeypatch):
@@ -158,7 +125,7 @@ def test_it_is_said_that_units_of_another_version_were_not_reused(store, monkeyp
     store.add_unit(SPEC, unit())
     run_by(monkeypatch, "f" * 64)
     for _ in range(2):
-        store.find_units(SPEC, ["method"])
+        assert store.find_units(SPEC, ["method"]) == []
     (said,) = store.sentences()
     assert said.startswith("Not reused, runs of another version (--any-version does): 1 (graphveil ")
     assert said.endswith("source eeeeeeeeeeee).")
@@ -178,22 +145,17 @@ def test_any_version_is_reused_and_it_is_said_how_many_of_which(store, monkeypat
     assert said.endswith("source eeeeeeeeeeee).")
 
 
-def test_this_version_s_unit_goes_before_another_s(store, monkeypatch):
-    store.add_unit(SPEC, unit(score=0.5))
-    run_by(monkeypatch, "f" * 64)
-    store.add_unit(SPEC, unit(score=0.6))
-    monkeypatch.undo()
-    found = again(store, any_version=True)
-    assert found.find_units(SPEC, ["method"]) == [unit(score=0.5)]
-    assert found.sentences() == []
-
-
-def test_of_other_versions_the_latest_counts(store, monkeypatch):
+def test_this_version_s_unit_goes_before_another_s_of_which_the_latest_counts(store, monkeypatch):
+    store.add_unit(SPEC, unit(score=0.4))
     for source, score in (("a", 0.5), ("c", 0.6), ("b", 0.7)):
         run_by(monkeypatch, source)
         store.add_unit(SPEC, unit(score=score))
     run_by(monkeypatch, "d")
     assert again(store, any_version=True).find_units(SPEC, ["method"]) == [unit(score=0.7)]
+    monkeypatch.undo()
+    found = again(store, any_version=True)
+    assert found.find_units(SPEC, ["method"]) == [unit(score=0.4)]
+    assert found.sentences() == []
 
 
 def fields(**change):
@@ -215,28 +177,21 @@ DAMAGED = {
 }
 
 
-def test_a_damaged_unit_is_told_once_and_skipped(store):
-    store.add_unit(SPEC, unit())
-    store.add_unit(SPEC, unit(run=1))
-    failed = {}
-    for name, text in DAMAGED.items():
-        changed(store, "UPDATE units SET unit = ? WHERE id = 1", text)
-        looking = again(store)
-        found = [looking.find_units(SPEC, ["method"]) for _ in range(2)]
-        if (found, told := looking.sentences()) != (
-            [[unit(run=1)]] * 2,
-            ["1 kept record cannot be read and was skipped."],
-        ):
-            failed[name] = found, told
-    assert not failed, "\n".join(map(str, failed.items()))
+@pytest.fixture
+def two(store):
+    """A store with two runs."""
+    for run in (0, 1):
+        store.add_unit(SPEC, unit(run=run))
+    return store
 
 
-def test_a_damaged_unit_is_replaced_by_the_next_one(store):
-    store.add_unit(SPEC, unit())
-    changed(store, "UPDATE units SET unit = '{'")
-    store.add_unit(SPEC, unit())
-    assert again(store).find_units(SPEC, ["method"]) == [unit()]
-    assert again(store).sentences() == []
+@together("text", DAMAGED.values(), DAMAGED)
+def test_a_damaged_unit_is_told_once_and_skipped(two, text):
+    changed(two, "UPDATE units SET unit = ? WHERE id = 1", text)
+    looking = again(two)
+    for _ in range(2):
+        assert looking.find_units(SPEC, ["method"]) == [unit(run=1)]
+    assert looking.sentences() == ["1 kept record cannot be read and was skipped."]
 
 
 def test_where_this_version_s_is_damaged_another_s_is_reused_if_it_may_be(store, monkeypatch):
@@ -257,7 +212,7 @@ def test_a_unit_that_was_kept_before_there_was_anything_besides_is_read(store):
     assert store.find_units(SPEC, ["method"]) == [unit()]
 
 
-def test_a_fresh_store_finds_only_what_it_has_added(store):
+def test_a_fresh_store_finds_only_what_it_has_added_and_a_damaged_unit_is_replaced(store):
     store.add_unit(SPEC, unit())
     changed(store, "UPDATE units SET unit = '{'")
     fresh = again(store, fresh=True)
@@ -265,20 +220,17 @@ def test_a_fresh_store_finds_only_what_it_has_added(store):
     assert fresh.sentences() == []
     fresh.add_unit(SPEC, unit(run=1))
     assert fresh.find_units(SPEC, ["method"]) == [unit(run=1)]
+    store.add_unit(SPEC, unit())
+    assert again(store).find_units(SPEC, ["method"]) == [unit(), unit(run=1)]
+    assert again(store).sentences() == []
 
 
-def test_nothing_is_computed_that_could_not_be_kept(store, monkeypatch):
+def test_nothing_is_computed_that_could_not_be_kept_and_the_tolerant_stop_too(store, monkeypatch):
     monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran"))
     store.file.parent.mkdir()
     store.file.write_text("something else " * 100)
     with pytest.raises(StoreError, match="is no database"):
         run_experiment(SPEC, RunOptions(file=store.file, fresh=True))
-
-
-def test_what_cannot_be_kept_stops_the_tolerant_too(store, monkeypatch):
-    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran"))
-    store.file.parent.mkdir()
-    store.file.write_text("something else " * 100)
     with pytest.raises(StoreError, match="is no database"):
         tolerant(store)
 
@@ -298,8 +250,7 @@ for run in range(first, first + count):
 
 def start(store, first, count):
     command = [sys.executable, "-c", WRITER, str(store.file), str(first), str(count)]
-    root = Path(__file__).parents[2]  # from where it finds this file
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
 
 
 def test_units_of_a_killed_process_are_found(store):

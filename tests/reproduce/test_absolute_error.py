@@ -1,7 +1,5 @@
 """Expected absolute errors of channels: against formulas, by hand, and against what real mechanisms answer."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

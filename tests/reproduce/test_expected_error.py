@@ -1,7 +1,5 @@
 """Fig. 10 of HeteroRR: its lines, and the sentences that follow from its numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from graphveil.experiments.papers import FigureInput
@@ -32,29 +30,17 @@ def of(panel, label):
 
 
 def test_the_document_s_eleven_mechanisms_are_there():
-    named = {label.split(" (")[0] for label in CASES}
-    assert named == {
-        "FEATURERR",
-        "Duchi",
-        "Piecewise",
-        "Hybrid",
-        "Three-output",
-        "PM-SUB",
-        "Laplace",
-        "Gaussian",
-        "LPGNN",
-        "LATENT",
-        "OME",
-    }
+    named = "FEATURERR Duchi Piecewise Hybrid Three-output PM-SUB Laplace Gaussian LPGNN LATENT OME"
+    assert {label.split(" (")[0] for label in CASES} == set(named.split())
+    # One bit of LPGNN is that of Duchi.
+    errors = errors_at(2.0)
+    assert errors["LPGNN"] == errors["Duchi"]
 
 
 def test_two_ranges_of_budgets_for_each_kind_of_input_and_the_bias(quick):
     assert SMALL[-1] == LARGE[0] == 0.5 and LARGE[-1] == 9
-    assert [panel.title.split(",")[0] for panel in quick.panels] == [
-        *["uniform inputs"] * 2,
-        *["worst-case inputs"] * 2,
-        *["worst-case bias"] * 2,
-    ]
+    titles = [panel.title.split(",")[0] for panel in quick.panels]
+    assert titles[::2] == titles[1::2] == ["uniform inputs", "worst-case inputs", "worst-case bias"]
     for panel in quick.panels:
         assert {series.label for series in panel.series} >= {*CASES, CONSTANT}
 
@@ -74,11 +60,6 @@ def test_the_best_of_the_others_is_never_worse_for_being_clipped(quick):
     for panel in quick.panels[:4]:
         for x, best in zip(of(panel, CLIPPED).x, of(panel, CLIPPED).y, strict=True):
             assert best.mean <= min(of(panel, label).at(x).mean for label in OTHERS)
-
-
-def test_one_bit_of_lpgnn_is_that_of_duchi():
-    errors = errors_at(2.0)
-    assert errors["LPGNN"] == errors["Duchi"]
 
 
 def same(error):
@@ -102,9 +83,7 @@ def test_who_wins_by_bias_alone_is_told_so():
         "(up to 0.30 of the range): debiased it is behind."
     )
     assert worst.startswith("Worst-case inputs: ")
-
-
-def test_who_wins_without_bias_too_is_told_nothing_else():
+    # Who wins without bias too is told nothing else.
     uniform, _ = findings(made(0.1, 0.2, 0.5), clipped(0.5))
     assert uniform == "Uniform inputs: FEATURERR (as printed) has the lowest error at ε = 1 to 4."
 
@@ -114,18 +93,12 @@ def test_who_wins_but_errs_no_less_than_no_answer_at_all_is_told_so():
     uniform, worst = findings(made(0.3, 0.35, 0.5), clipped(0.5))
     assert uniform.endswith("At ε = 1 to 4 no answer at all errs no more than that (always 1/2: 0.25).")
     assert "no answer at all" not in worst
-
-
-def test_who_wins_only_because_the_others_are_not_clipped_is_told_so():
+    # So is who wins only because the others are not clipped, and who loses to whom.
     uniform, _ = findings(made(0.1, 0.2, 0.5), clipped(0.05))
     assert uniform.endswith("Against the others clipped to the range it has the lowest error nowhere.")
-
-
-def test_who_loses_is_told_to_whom():
     uniform, _ = findings(made(0.5, 0.9, 0.1), clipped(0.1))
-    assert (
-        uniform == "Uniform inputs: FEATURERR (as printed) has the lowest error nowhere, Duchi at ε = 1 to 4."
-    )
+    lowest = "FEATURERR (as printed) has the lowest error nowhere, Duchi at ε = 1 to 4."
+    assert uniform == f"Uniform inputs: {lowest}"
 
 
 def test_the_document_s_claim_does_not_hold_for_large_budgets():

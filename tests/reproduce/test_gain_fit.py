@@ -14,25 +14,12 @@ from reproduce.advice.gains import MeasuredGain, measured_gains
 
 def situation(random, panel=0):
     users = int(np.exp(random.uniform(7, 10)))
-    numbers = PublicNumbers(
-        users,
-        int(random.integers(16, 512)),
-        4,
-        users // 2,
-        users // 4,
-        random.uniform(2, 20),
-        random.uniform(0.3, 0.9),
-        random.uniform(0.4, 0.95),
-        random.uniform(0.1, 1.2),
-        random.uniform(0.1, 0.6),
-    )
-    return Situation(
-        numbers,
-        float(random.choice([1, 2, 4, 8])),
-        random.uniform(0.01, 0.3),
-        panel,
-        random.uniform(0, 1) if panel else 0,
-    )
+    features = int(random.integers(16, 512))
+    shares = [(2, 20), (0.3, 0.9), (0.4, 0.95), (0.1, 1.2), (0.1, 0.6)]
+    drawn = [random.uniform(*each) for each in shares]
+    numbers = PublicNumbers(users, features, 4, users // 2, users // 4, *drawn)
+    epsilon, reach = float(random.choice([1, 2, 4, 8])), random.uniform(0.01, 0.3)
+    return Situation(numbers, epsilon, reach, panel, random.uniform(0, 1) if panel else 0)
 
 
 def true_gain(at):
@@ -76,15 +63,12 @@ def test_more_users_and_more_budget_never_lower_what_is_foretold():
     noise = [replace(line, gain=random.uniform(0, 20)) for line in lines(60)]
     model = fit_gain_model("private", noise)
     at = noise[0].situation
-    for name, values in (("users", (100, 1000, 10_000)), ("epsilon", (0.5, 2, 8))):
-        foretold = []
-        for value in values:
-            if name == "users":
-                # The share of labels stays.
-                numbers = replace(at.numbers, users=value, trained=value // 2)
-                foretold.append(model.predict(replace(at, numbers=numbers)).gain)
-            else:
-                foretold.append(model.predict(replace(at, epsilon=value)).gain)
+    # The share of labels stays.
+    crowds = [replace(at.numbers, users=users, trained=users // 2) for users in (100, 1000, 10_000)]
+    more_users = [replace(at, numbers=numbers) for numbers in crowds]
+    more_budget = [replace(at, epsilon=epsilon) for epsilon in (0.5, 2, 8)]
+    for more in (more_users, more_budget):
+        foretold = [model.predict(each).gain for each in more]
         assert all(low <= high + 1e-9 for low, high in itertools.pairwise(foretold))
 
 
@@ -105,9 +89,7 @@ def test_nothing_is_foretold_beyond_what_structure_lacks():
     at = lines(1, seed=9)[0].situation
     said = model.predict(replace(at, epsilon=1e6, numbers=replace(at.numbers, users=10**9)))
     assert said.low <= said.gain <= said.high <= 100 * at.numbers.left + 1e-9
-
-
-def test_a_graph_of_no_edges_and_no_reach_has_finite_features():
+    # A graph of no edges and no reach has finite features.
     at = lines(1)[0].situation
     bare = replace(at, reach=0.0, numbers=replace(at.numbers, degree=0.0, validated=0))
     assert np.isfinite(features(bare, "private")).all()
@@ -126,9 +108,32 @@ def test_the_package_has_the_curves_of_a_fresh_fit():
     assert len(fresh) == len(kept)
     for new, old in zip(fresh, kept, strict=True):
         # Another processor, another last digit.
-        numbers = {
-            name: pytest.approx(value, rel=1e-3, abs=1e-6)
-            for name, value in asdict(old).items()
-            if isinstance(value, (float, tuple))
-        }
-        assert asdict(new) == asdict(old) | numbers
+        numbers = {name: value for name, value in asdict(old).items() if isinstance(value, (float, tuple))}
+        near = {name: pytest.approx(value, rel=1e-3, abs=1e-6) for name, value in numbers.items()}
+        assert asdict(new) == asdict(old) | near
+
+
+# What it is learned from
+
+TEN = (
+    "cora citeseer pubmed facebook wikipedia twitch amazon-computers tolokers squirrel-filtered flickr-small"
+)
+
+
+def test_ten_graphs_and_many_towns_were_measured_once_each():
+    measured = measured_gains()
+    lines = [line for line in measured if line.situation.epsilon == 4 and not line.situation.panel]
+    assert {line.graph for line in lines if not line.town} >= set(TEN.split())
+    assert sum(line.town for line in lines) >= 40
+    # A split belongs to its graph.
+    assert {line.data for line in measured if line.graph == "cora few"} == {"cora"}
+    keys = [(line.graph, line.seed, line.situation.epsilon, line.situation.panel) for line in measured]
+    assert len(keys) == len(set(keys))
+
+
+def test_numbers_are_finite_and_what_is_known_of_rows_is_known_of_panels_alone():
+    for line in measured_gains():
+        numbers = line.situation.numbers
+        assert all(math.isfinite(value) for value in vars(numbers).values())
+        assert -100 <= line.gain <= 100 and 0 <= numbers.left <= 1
+        assert line.situation.panel or line.situation.nats == 0

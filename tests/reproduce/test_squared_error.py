@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil import channels
+from reproduce.figures.exact import peaks, probabilities
 from reproduce.figures.squared_error import squared_error
 
 EPSILONS = (0.1, 1.0, 4.0)
@@ -58,3 +59,15 @@ def test_between_two_symbols_rounding_counts():
     mixed = (1 - shares) * rows[1] + shares * rows[2]
     means, squares = mixed @ channel.outputs, mixed @ channel.outputs**2
     assert squared_error(channel).variance == pytest.approx((squares - means**2).max(), rel=1e-7)
+
+
+@pytest.mark.parametrize("channel", [channels.onebit(1.0), channels.laplace(1.0), channels.latent(1.0)])
+def test_the_answers_to_every_symbol_have_probability_1_together(channel):
+    np.testing.assert_allclose(probabilities(channel).sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_a_parabola_is_largest_at_its_top_or_at_an_end():
+    curves = [lambda x: 1 - (x - 0.25) ** 2, lambda x: (x - 0.25) ** 2, lambda x: 3 * x, lambda x: 0 * x + 7]
+    start, middle, stop = (np.array([curve(x) for curve in curves]) for x in (0.0, 0.5, 1.0))
+    fine = np.linspace(0, 1, 100_001)
+    np.testing.assert_allclose(peaks(start, middle, stop), [curve(fine).max() for curve in curves], atol=1e-9)

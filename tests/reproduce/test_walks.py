@@ -1,7 +1,5 @@
 """Random walks of two graphs: how far they are apart, by hand and by dense powers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -45,9 +43,7 @@ def dense_walks(graph):
 def test_every_walk_goes_somewhere_and_who_has_no_neighbour_stays():
     matrix = walk_matrix(graph_of([[0, 1], [1, 2]], 4)).toarray()
     assert matrix.tolist() == [[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
-
-
-def test_a_walk_follows_weights():
+    # It follows weights.
     graph = graph_of([], 3).with_edges(np.array([[0, 1], [1, 2]]), np.array([1.0, 0.25]))
     assert walk_matrix(graph).toarray()[1].tolist() == [0.8, 0.0, 0.2]
 
@@ -56,9 +52,7 @@ def test_one_link_against_none_by_hand():
     # P swaps the two users, without the link they stay: all four entries differ by 1 after an odd number of steps.
     apart = walk_distances(graph_of([[0, 1]], 2), graph_of([], 2), 4)
     assert apart.tolist() == [1.0, 0.0, 1.0, 0.0]
-
-
-def test_a_graph_is_at_no_distance_from_itself():
+    # A graph is at no distance from itself.
     graph = random_graph(40, 0.1, 0)
     assert walk_distances(graph, graph).tolist() == [0.0] * 4
 

@@ -3,15 +3,7 @@
 import pytest
 
 from graphveil.experiments.papers import FigureInput
-from reproduce.figures.worst_variance import (
-    CASES,
-    DEBIASED,
-    EPSILONS,
-    QUICK_EPSILONS,
-    SILENCE,
-    WAVE,
-    compute,
-)
+from reproduce.figures.worst_variance import CASES, DEBIASED, EPSILONS, QUICK_EPSILONS, SILENCE, WAVE, compute
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +39,10 @@ def test_only_the_square_wave_as_it_is_is_biased(figure):
         assert (min(biases) > 0.1) if label == WAVE else (set(biases) == {0.0}), label
 
 
-def test_debiased_it_wins_nowhere(figure):
+def test_debiased_it_wins_nowhere_and_no_answer_at_all_stands_beside_the_errors(figure):
     debiased, pm = means(line(figure, 0, DEBIASED)), means(line(figure, 0, "PM"))
     assert all(debiased[epsilon] > pm[epsilon] for epsilon in EPSILONS)
     assert "Debiased, it has a smaller variance than the three others nowhere." in figure.findings
-
-
-def test_no_answer_at_all_stands_beside_the_errors(figure):
     assert set(means(line(figure, 2, SILENCE)).values()) == {1.0}
     assert figure.findings[-1] == "At ε = 0.1 to 1 that error is no smaller than that of no answer at all."
 
