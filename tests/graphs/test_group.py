@@ -13,16 +13,11 @@ def graph():
     return load("town", users=200)[0]
 
 
-def numbers_of(graph):
-    """Something of each user that tells who it is."""
-    return getattr(graph, "original", np.arange(graph.node_count))
-
-
 def test_of_a_whole_graph_a_group_is_its_users(graph):
     group = Group.of(graph, graph.validation)
     assert group.users.tolist() == np.flatnonzero(graph.validation).tolist()
     assert group.places.tolist() == list(range(group.size))
-    assert group.rows(numbers_of(graph)).tolist() == group.users.tolist()
+    assert group.rows(np.arange(graph.node_count)).tolist() == group.users.tolist()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
