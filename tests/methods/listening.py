@@ -17,10 +17,6 @@ SMALL = {
 class Listener(Recorder):
     """Users who answer as usual while plans and reports are written down."""
 
-    def __init__(self, users):
-        super().__init__(users)
-        self.plans = []
-
-    def report(self, plan):
-        self.plans.append(plan)
-        return super().report(plan)
+    @property
+    def plans(self):
+        return [plan for plan, _ in self.heard]
