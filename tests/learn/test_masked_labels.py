@@ -64,9 +64,7 @@ def test_hidden_labels_are_gone_and_the_others_are_scaled_up(share):
     assert not left[hidden].any()
     assert float(left.sum()) == pytest.approx(4.0)
     assert float(labels.sum()) == 4.0
-
-
-def test_a_single_training_user_is_hidden():
+    # A single one is hidden.
     left, hidden = mask(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), torch.tensor([0]), 0.5)
     assert hidden.tolist() == [0]
     assert not left.any()
