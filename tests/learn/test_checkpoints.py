@@ -8,6 +8,7 @@ import torch
 
 from graphveil import InputError, learn
 from graphveil.graphs import load
+from tests.learn.graphs import targets_of
 
 
 class StoppedError(Exception):
@@ -18,11 +19,7 @@ class StoppedError(Exception):
 def town():
     graph, users = load("town", users=400)
     topology = learn.Topology(graph)
-    labels, train, validation = (
-        learn.tensor(array) for array in (graph.labels, graph.train, graph.validation)
-    )
-    inputs = torch.from_numpy(users.raw.features).float()
-    return topology, inputs, learn.Targets(labels, train, validation)
+    return topology, torch.from_numpy(users.raw.features).float(), targets_of(graph)
 
 
 def fit(town, checkpoints=None, stop=None):
@@ -40,24 +37,16 @@ def fit(town, checkpoints=None, stop=None):
 
 
 @pytest.mark.parametrize("stop", [1, 5, 11])
-def test_an_interrupted_training_ends_with_the_same_numbers(town, tmp_path, stop):
+def test_an_interrupted_training_ends_with_the_same_numbers_and_is_not_repeated(town, tmp_path, stop):
     whole = fit(town)
     with pytest.raises(StoppedError):
         fit(town, learn.Checkpoints(tmp_path, 2), stop)
-    again = fit(town, learn.Checkpoints(tmp_path, 2))
-    assert torch.equal(again.scores, whole.scores)
-    assert (again.losses, again.better, again.train_losses) == (
-        whole.losses,
-        whole.better,
-        whole.train_losses,
-    )
-
-
-def test_a_training_that_has_ended_is_not_repeated(town, tmp_path):
-    whole = fit(town, learn.Checkpoints(tmp_path, 2))
-    # Its first epoch would raise.
-    again = fit(town, learn.Checkpoints(tmp_path, 2), stop=1)
-    assert torch.equal(again.scores, whole.scores)
+    # Where it has ended, its first epoch would raise.
+    for stopped in (None, 1):
+        again = fit(town, learn.Checkpoints(tmp_path, 2), stopped)
+        assert torch.equal(again.scores, whole.scores)
+        for numbers in ("losses", "better", "train_losses"):
+            assert getattr(again, numbers) == getattr(whole, numbers)
 
 
 def test_trainings_are_told_apart_by_their_order(town, tmp_path):

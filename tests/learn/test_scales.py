@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from graphveil.learn.training import PATIENCE, Fitted, NoFiniteLossError, Schedule, best_scale
-
-SCHEDULE = Schedule(epochs=300)
+from tests.together import together
 
 
 def trainer(found, calls):
@@ -19,25 +18,46 @@ def trainer(found, calls):
     return train
 
 
-def test_the_first_size_stays_where_no_other_has_a_lower_loss():
-    calls = []
-    found = {1.0: (0.5, 0.8), 16.0: (0.6, 0.9), 64.0: (0.5, 0.95)}
-    fitted, factor = best_scale(trainer(found, calls), SCHEDULE)
-    assert (fitted.validation_loss, factor) == (0.5, 1.0)
-    assert calls == [(1.0, None), (16.0, PATIENCE), (64.0, PATIENCE)]
+FIRST, ONE, OTHER = (1.0, None), (16.0, PATIENCE), (64.0, PATIENCE)
 
 
-def test_of_those_with_a_lower_loss_the_highest_score_is_taken_and_trained_in_full():
-    calls = []
-    found = {1.0: (0.5, 0.8), 16.0: (0.40, 0.85), 64.0: (0.41, 0.86)}
-    fitted, factor = best_scale(trainer(found, calls), SCHEDULE)
-    assert (fitted.validation_score, factor) == (0.86, 64.0)
-    assert calls[-1] == (64.0, None)
-
-
-def test_of_equal_scores_the_lower_loss_is_taken():
-    found = {1.0: (0.5, 0.8), 16.0: (0.42, 0.86), 64.0: (0.41, 0.86)}
-    assert best_scale(trainer(found, []), SCHEDULE)[1] == 64.0
+@together(
+    ("others", "epochs", "chosen", "expected"),
+    [
+        pytest.param(
+            [(0.6, 0.9), (0.5, 0.95)], 300, 1.0, [FIRST, ONE, OTHER], id="no other has a lower loss"
+        ),
+        pytest.param(
+            [(0.40, 0.85), (0.41, 0.86)],
+            300,
+            64.0,
+            [FIRST, ONE, OTHER, (64.0, None)],
+            id="the highest score of those with a lower loss, trained in full",
+        ),
+        pytest.param(
+            [(0.42, 0.86), (0.41, 0.86)],
+            300,
+            64.0,
+            [FIRST, ONE, OTHER, (64.0, None)],
+            id="of equal scores the lower loss",
+        ),
+        pytest.param(
+            [(0.4, 0.85), (0.3, 0.9)], PATIENCE - 1, 1.0, [FIRST], id="in too few epochs nothing is tried"
+        ),
+        pytest.param(
+            [None, (0.4, 0.9)],
+            300,
+            64.0,
+            [FIRST, ONE, OTHER, (64.0, None)],
+            id="a size without a finite loss",
+        ),
+    ],
+)
+def test_the_best_size_is_found_among_a_few(others, epochs, chosen, expected):
+    calls, found = [], dict(zip((1.0, 16.0, 64.0), [(0.5, 0.8), *others], strict=True))
+    fitted, factor = best_scale(trainer(found, calls), Schedule(epochs=epochs))
+    assert (factor, calls) == (chosen, expected)
+    assert (fitted.validation_loss, fitted.validation_score) == found[chosen]
 
 
 def test_what_has_no_patience_anyway_is_trained_once():
@@ -47,18 +67,6 @@ def test_what_has_no_patience_anyway_is_trained_once():
     assert calls == [(1.0, 5), (16.0, 5), (64.0, 5)]
 
 
-def test_in_too_few_epochs_nothing_is_tried():
-    calls = []
-    found = {1.0: (0.5, 0.8), 16.0: (0.4, 0.85), 64.0: (0.3, 0.9)}
-    assert best_scale(trainer(found, calls), Schedule(epochs=PATIENCE - 1))[1] == 1.0
-    assert calls == [(1.0, None)]
-
-
-def test_a_size_without_a_finite_loss_is_passed_over():
-    found = {1.0: (0.5, 0.8), 16.0: None, 64.0: (0.4, 0.9)}
-    assert best_scale(trainer(found, []), SCHEDULE)[1] == 64.0
-
-
 def test_a_first_size_without_a_finite_loss_is_an_error():
     with pytest.raises(NoFiniteLossError):
-        best_scale(trainer({1.0: None}, []), SCHEDULE)
+        best_scale(trainer({1.0: None}, []), Schedule(epochs=300))
