@@ -41,7 +41,5 @@ def test_noisy_degrees_go_towards_the_mean_by_how_much_is_noise():
     halfway = shrunk_degrees(noisy, noisy.var() / 2)
     assert halfway == pytest.approx([2.0, 4.0, 6.0])
     assert shrunk_degrees(noisy, 1e9) == pytest.approx([4.0, 4.0, 4.0])
-
-
-def test_no_degree_is_negative_and_nobody_is_sure_to_have_none():
+    # No degree is negative, and nobody is sure to have none.
     assert shrunk_degrees(np.array([-5.0, 15.0]), 0.0).tolist() == [1.0, 15.0]
