@@ -8,6 +8,7 @@ import pytest
 from graphveil.attacks import ATTACKS, Natural, Played, Stakes, Tally
 from graphveil.attacks.campaign import AttackPoint, run_campaign
 from graphveil.errors import InputError
+from tests.refusals import check_refused
 
 
 @dataclass(frozen=True)
@@ -41,16 +42,14 @@ def test_guesses_of_all_runs_count_together():
     assert found["runs"] == [0.7] * 3
 
 
-def test_a_bound_below_the_interval_is_broken():
+def test_a_bound_below_the_interval_is_broken_and_verdicts_say_by_how_much():
     # e/(1+e) = 0.731: 73 of 100 are not above it, 90 of 100 are.
     assert [point(right).holds for right in (73, 80, 90)] == [True, True, False]
-
-
-def test_verdicts_say_by_how_much():
     assert point(60).verdict == "60.0% of guesses are right, not above the 73.1% that ε = 1 allows"
     assert point(75).verdict.endswith("by no more than so few guesses are off by")
     assert "the promise is broken (where it is kept, at most" in point(83).verdict
     assert "less than one in a million of campaigns" in point(99).verdict
+    assert point(2, 2, 0.0).how_likely == 0.25
 
 
 def test_where_nothing_is_promised_nothing_is_broken():
@@ -58,10 +57,6 @@ def test_where_nothing_is_promised_nothing_is_broken():
     assert free.holds
     assert free.verdict == "100.0% of guesses are right; no ε promises anything about it"
     assert free.to_dict()["bound_epsilon"] is None
-
-
-def test_how_likely_is_the_tail_of_the_bound():
-    assert point(2, 2, 0.0).how_likely == 0.25
 
 
 def test_real_secrets_have_intervals_over_runs():
@@ -78,15 +73,12 @@ def test_one_broken_bound_breaks_the_campaign():
     assert [each["epsilon"] for each in campaign.to_dict()["points"]] == [1.0, 2.0]
 
 
-def test_every_budget_is_checked_before_the_first_run():
+def test_every_budget_and_the_runs_are_checked_before_the_first_run():
     class Watching(Fixed):
         def play(self, epsilon, seed):
             raise AssertionError("played too early")
 
-    with pytest.raises(InputError, match="no such budget"):
-        run_campaign(Watching(), [1.0, -1], runs=1, seed=0)
-
-
-def test_no_runs_are_refused():
-    with pytest.raises(InputError, match="runs must be an integer of at least 1, got 0"):
-        run_campaign(Fixed(), [1.0], runs=0, seed=0)
+    check_refused(
+        lambda budgets, runs: run_campaign(Watching(), budgets, runs=runs, seed=0),
+        [([1.0, -1], 1, "no such budget"), ([1.0], 0, "runs must be an integer of at least 1, got 0")],
+    )
