@@ -1,7 +1,5 @@
 """Label inference: k-ary response is at its bound, and neighbours tell what no ε bounds."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -10,33 +8,8 @@ import graphveil as gv
 from graphveil.attacks import Learned, LearnedLabelAttack, guess_bound
 from graphveil.attacks.symbols import neighbour_scores
 from graphveil.errors import InputError
-from tests.attacks.small import EPSILONS, FALSE_ALARM, control_is_off_by, how_likely, played
+from tests.attacks.small import EPSILONS, FALSE_ALARM, played
 from tests.attacks.test_membership import Forgetter, Rememberer, right
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_k_ary_response_is_not_above_its_bound(epsilon):
-    stakes, plays = played("label", "krr", epsilon)
-    assert stakes.bound == pytest.approx(math.exp(epsilon) / (math.exp(epsilon) + 3))
-    assert how_likely(stakes, plays) > FALSE_ALARM
-
-
-@pytest.mark.statistical  # 1,200 guesses: 6 standard deviations, false alarm 2e-9
-def test_k_ary_response_reaches_its_bound():
-    stakes, plays = played("label", "krr", 1.0)
-    share = sum(each.planted.right for each in plays) / 1200
-    assert abs(share - stakes.bound) < 6 * 0.5 / math.sqrt(1200)
-
-
-@pytest.mark.statistical  # 1,200 guesses: 6 standard deviations, false alarm 2e-9
-def test_the_control_is_at_chance():
-    assert control_is_off_by(*played("label", "krr", 2.0)) < 6
-
-
-@pytest.mark.statistical  # 87% of 1,200 guesses are right where 36% are allowed: never missed
-def test_labels_that_are_told_more_than_they_say_are_caught():
-    assert how_likely(*played("label", "krr", 3.0, claim=0.5)) < FALSE_ALARM
 
 
 def test_neighbours_of_one_class_are_evidence_for_it():

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from graphveil.channels.exact import MAX_EPSILON, MIN_EPSILON
-from graphveil.cli import status
 from graphveil.errors import InputError
-from graphveil.experiments import Experiment
-from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.learn import Topology, signal
 from graphveil.mechanisms import mechanism
@@ -27,29 +24,19 @@ from graphveil.methods.heterorr import (
 )
 from graphveil.methods.scoring import attribute_scores, null_scores
 from graphveil.privacy.answering import Replay
-from tests.methods.listening import SMALL, Listener
+from tests.methods.listening import SMALL, asked_nobody, check_settings_refused, heard, opened
 from tests.methods.suite import chosen_trials, run_trial
 from tests.refusals import not_refused
 
 HETERORR = METHODS.find("heterorr")
 FEATURES = SMALL["features"]
-QUICK = {"epochs": 2, "hidden": 8}
 FLAT = {"importance": "flat"}
 RUN = ["run", "heterorr", "--data", "town", "--epsilon", "4", "--runs", "1", "--no-control"]
 RUN += [f"--set=data.{key}={value}" for key, value in SMALL.items()]
 
 
 def made_ready(given=None, **options):
-    settings = {**QUICK, **options.pop("settings", {})}
-    terms = {"epsilon": 8.0, "data_options": None if given else SMALL, **options}
-    spec = Experiment.of("heterorr", "given" if given else "town", settings=settings, **terms)
-    return open_unit(RunUnit(spec, given=given))
-
-
-def heard(ready):
-    """The outcome, and who was asked what."""
-    listener = Listener(ready.job.users)
-    return HETERORR.run(replace(ready.job, users=listener)), listener
+    return opened("heterorr", given, **options)
 
 
 def shares(settings=None, **options):
@@ -213,13 +200,6 @@ def test_hops_matter():
 
 
 def test_what_it_cannot_ask_is_refused_before_anybody_is_asked(numbers):
-    def run(options):
-        ready = made_ready(**options)
-        try:
-            HETERORR.run(ready.job)
-        finally:
-            assert not ready.ledger.charges
-
     few = {which: numbers(which, [1, 2, 3]) for which in ("importance", "sensitivity")}
     lines = "has 3 lines: {} is a file of " + str(FEATURES) + " numbers"
     alone = "heterorr works with featurerr alone: .* take base"
@@ -231,7 +211,7 @@ def test_what_it_cannot_ask_is_refused_before_anybody_is_asked(numbers):
         ({"max_memory": 1e-6}, size),
         *(({"settings": {which: file}}, lines.format(which)) for which, file in few.items()),
     ]
-    failed = not_refused(run, wrong)
+    failed = not_refused(lambda options: asked_nobody(made_ready(**options)), wrong)
     assert not failed, failed
 
 
@@ -239,13 +219,7 @@ def test_bad_values_end_with_status_2(capsys):
     wrong = ["gamma=1.1", "gamma=-0.1", "importance=", "importance=no-such-file.txt", "sensitivity=round"]
     wrong += ["importance_share=0", "importance_share=1", "keep=0", "keep=17", "keep=some"]
     wrong += ["bins=1", "bins=2000", "decoding=raw", "learn_from=first", "hops=-1"]
-    taken = []
-    for setting in wrong:
-        found = status([*RUN, "--set", setting])
-        said = capsys.readouterr().err
-        if found != 2 or setting.split("=")[0] not in said:
-            taken.append((setting, found, said))
-    assert not taken, taken
+    check_settings_refused(RUN, [(setting, setting.split("=")[0]) for setting in wrong], capsys)
 
 
 @pytest.mark.parametrize(("name", "settings", "trial"), chosen_trials("heterorr"))

@@ -8,9 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from graphveil.cli import status
 from graphveil.experiments import Experiment
-from graphveil.experiments.unit import RunUnit, open_unit, run_unit
+from graphveil.experiments.unit import RunUnit, run_unit
 from graphveil.graphs import load
 from graphveil.learn import Topology
 from graphveil.mechanisms import mechanism
@@ -21,26 +20,18 @@ from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores
 from graphveil.methods.togl import FirstRound, ToglSettings, split_of
 from graphveil.privacy.answering import Replay
 from graphveil.privacy.record import Cost
-from tests.methods.listening import SMALL, Listener
+from tests.methods.listening import SMALL, asked_nobody, check_settings_refused, heard, opened
 from tests.methods.suite import chosen_trials, run_trial
 from tests.refusals import check_refused
 
 TOGL = METHODS.find("togl")
-QUICK = {"epochs": 2, "hidden": 8, "pool": 4, "rho": 0.7}
 AUTO = {"pool": "auto", "rho": "auto"}
 PRINTED = {"pool": "top", "learn_from": "second", "columns": "unbiased", "hops": 0}
 
 
 def made_ready(part="method", given=None, **options):
-    settings = {**QUICK, **options.pop("settings", {})}
-    terms = {"epsilon": 8.0, "data_options": SMALL, **options}
-    return open_unit(RunUnit(Experiment.of("togl", "town", settings=settings, **terms), part, given=given))
-
-
-def heard(ready):
-    """The outcome, and who was asked what."""
-    listener = Listener(ready.job.users)
-    return TOGL.run(replace(ready.job, users=listener)), listener
+    options["settings"] = {"pool": 4, "rho": 0.7, **options.get("settings", {})}
+    return opened("togl", given, part, **options)
 
 
 def rounds(ready):
@@ -163,15 +154,8 @@ def test_what_it_cannot_ask_is_refused_before_anybody_is_asked():
     pool = "pool must be an integer from 1 to 16, the number of attributes, got 17"
     levels = {"mechanism": "ppm", "epsilon": 1.0, "levels": 3, "settings": {"m_from": "total"}}
 
-    def run(options):
-        ready = made_ready(**options)
-        try:
-            TOGL.run(ready.job)
-        finally:
-            assert not ready.ledger.charges
-
     check_refused(
-        run,
+        lambda options: asked_nobody(made_ready(**options)),
         [
             ({"mechanism": "onebit"}, everything),
             ({"mechanism": "laplace"}, everything),
@@ -354,7 +338,8 @@ def test_other_settings_pass_the_suite(name, settings, trial):
 
 
 def test_privacy_of_a_run_counts_both_rounds():
-    spec = Experiment.of("togl", "town", epsilon=3.0, data_options=SMALL, settings=QUICK)
+    settings = {"epochs": 2, "hidden": 8, "pool": 4, "rho": 0.7}
+    spec = Experiment.of("togl", "town", epsilon=3.0, data_options=SMALL, settings=settings)
     assert run_unit(RunUnit(spec)).privacy.features == Cost(epsilon=3.0)
 
 
@@ -380,13 +365,8 @@ def test_other_numbers_and_words_are_refused_in_a_sentence(capsys):
         ("pool=x", "setting pool: Input should be a valid integer, or 'top' or 'auto', got 'x'"),
         ("pool=65", "pool must be an integer from 1 to 64, the number of attributes, got 65"),
     ]
-    taken = []
-    for setting, words in wrong:
-        found = status(["run", "togl", "--data", "town", "--epsilon", "4", *small, "--set", setting])
-        said = capsys.readouterr().err
-        if found != 2 or f"Error: {words}" not in said:
-            taken.append((setting, found, said))
-    assert not taken, taken
+    command = ["run", "togl", "--data", "town", "--epsilon", "4", *small]
+    check_settings_refused(command, [(setting, f"Error: {words}") for setting, words in wrong], capsys)
 
 
 @pytest.mark.parametrize(("whole", "epsilon"), [(False, 2.0), (True, 8.0)])
