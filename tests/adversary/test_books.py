@@ -120,7 +120,7 @@ def test_a_plan_cannot_be_changed_past_its_checks_and_is_checked_again_by_whoeve
         gv.answer(tampered, np.repeat(ROW, 2000, axis=0), gv.Ledger(users=1, epsilon=1.0))
 
 
-def test_a_plan_that_lies_about_its_claim_is_charged_the_true_one():
+def test_a_plan_that_lies_about_its_claim_is_charged_the_true_one_and_shares_no_options():
     class Cheap(gv.Plan):
         @property
         def claim(self):
@@ -129,9 +129,6 @@ def test_a_plan_that_lies_about_its_claim_is_charged_the_true_one():
     lying = Cheap(mechanism="multibit", epsilon=3.0, dims=4, range=(0, 1))
     with pytest.raises(BudgetError):
         gv.answer(lying, ROW, gv.Ledger(users=1, epsilon=1.0))
-
-
-def test_options_are_not_shared_with_whoever_wrote_them():
     pool = [0, 1]
     asked = plan(options={"pool": pool, "from_pool": 1.0})
     pool.append(2)

@@ -59,9 +59,15 @@ def test_what_somebody_has_really_spent_decides_nothing(users):
     assert len(said) == 1
 
 
-def test_a_refusal_names_no_number_that_the_plan_does_not_hold(users):
+def test_a_refusal_names_no_number_that_the_plan_does_not_hold_and_books_have_what_the_own_level_spends(
+    users,
+):
     said = ask(users, feature_plan(1.5, 3))
     assert set(re.findall(r"\d+(?:\.\d+)?", said)) <= {"1.5", "1", "0"}
+    ledger = users.open_ledger(by_level=BUDGETS)
+    users.answering(ledger, seed=0).report(personal(options={"budgets": BUDGETS}))
+    np.testing.assert_array_equal(ledger.spent, np.array(BUDGETS)[np.arange(USERS) % 4])
+    assert (ledger.remaining == 0).all()
 
 
 def test_a_plan_with_other_levels_or_larger_budgets_than_declared_is_refused_by_everybody(users):
@@ -72,10 +78,3 @@ def test_a_plan_with_other_levels_or_larger_budgets_than_declared_is_refused_by_
     assert said_by_each(users, personal(levels=4)) == {None}
     # A question about levels is answered whatever the level.
     assert ask(users, gv.Plan(mechanism="esw", epsilon=0.5, levels=2)) is None
-
-
-def test_every_user_is_booked_what_the_own_level_spends(users):
-    ledger = users.open_ledger(by_level=BUDGETS)
-    users.answering(ledger, seed=0).report(personal(options={"budgets": BUDGETS}))
-    np.testing.assert_array_equal(ledger.spent, np.array(BUDGETS)[np.arange(USERS) % 4])
-    assert (ledger.remaining == 0).all()

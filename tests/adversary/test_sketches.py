@@ -107,15 +107,12 @@ def test_no_report_of_an_odd_row_is_out_of_the_ordinary():
 # What a seed for each user allows
 
 
-def test_another_seed_is_no_second_answer():
+def test_another_seed_is_no_second_answer_and_a_seed_for_each_user_costs_epsilon_once():
     users = Users(np.random.default_rng(0).random((4, INPUTS)), np.arange(4) % 2).declare(1.0)
     users.report(asking())
     for seed in (4, 5):
         with pytest.raises(BudgetError):
             users.report(asking(round=2, options={"inputs": INPUTS, "hash_seed": seed, "centre": 0.5}))
-
-
-def test_a_seed_for_each_user_costs_everybody_epsilon_once():
     ledger = gv.Ledger(4, 1.0)
     people = Users(np.random.default_rng(0).random((4, INPUTS)), np.arange(4) % 2).answering(ledger)
     for user in range(4):

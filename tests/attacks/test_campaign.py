@@ -33,13 +33,18 @@ def point(right, guesses=100, epsilon=1.0):
     return AttackPoint(epsilon, (Played(Stakes(2, epsilon), Tally(right, guesses), Tally(50, 100)),))
 
 
-def test_guesses_of_all_runs_count_together():
+def test_guesses_of_all_runs_count_together_and_real_secrets_have_intervals_over_runs():
     campaign = run_campaign(Fixed(70), [1.0], runs=3, seed=0)
     found = campaign.points[0].to_dict()
     assert (found["guesses"], found["right"], found["mean"]) == (300, 210, 0.7)
     # Clopper and Pearson's interval of 210 in 300.
     assert (found["low"], found["high"]) == pytest.approx((0.6447, 0.7514), abs=1e-4)
     assert found["runs"] == [0.7] * 3
+    (natural,) = run_campaign(Fixed(), [1.0], runs=2, seed=0).points[0].natural
+    assert natural.found.mean == pytest.approx(0.65)
+    assert natural.control.mean == 0.5
+    assert natural.found.low < 0.6
+    assert natural.found.high > 0.7
 
 
 def test_a_bound_below_the_interval_is_broken_and_verdicts_say_by_how_much():
@@ -52,25 +57,14 @@ def test_a_bound_below_the_interval_is_broken_and_verdicts_say_by_how_much():
     assert point(2, 2, 0.0).how_likely == 0.25
 
 
-def test_where_nothing_is_promised_nothing_is_broken():
+def test_one_broken_bound_breaks_the_campaign_and_where_nothing_is_promised_nothing_is_broken():
+    campaign = run_campaign(Fixed(90), [1.0, 2.0], runs=1, seed=0)
+    assert not campaign.holds
+    assert [each["epsilon"] for each in campaign.to_dict()["points"]] == [1.0, 2.0]
     free = AttackPoint(None, (Played(Stakes(2, math.inf), Tally(100, 100), Tally(50, 100)),))
     assert free.holds
     assert free.verdict == "100.0% of guesses are right; no ε promises anything about it"
     assert free.to_dict()["bound_epsilon"] is None
-
-
-def test_real_secrets_have_intervals_over_runs():
-    (natural,) = run_campaign(Fixed(), [1.0], runs=2, seed=0).points[0].natural
-    assert natural.found.mean == pytest.approx(0.65)
-    assert natural.control.mean == 0.5
-    assert natural.found.low < 0.6
-    assert natural.found.high > 0.7
-
-
-def test_one_broken_bound_breaks_the_campaign():
-    campaign = run_campaign(Fixed(90), [1.0, 2.0], runs=1, seed=0)
-    assert not campaign.holds
-    assert [each["epsilon"] for each in campaign.to_dict()["points"]] == [1.0, 2.0]
 
 
 def test_every_budget_and_the_runs_are_checked_before_the_first_run():

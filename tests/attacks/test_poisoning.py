@@ -111,12 +111,9 @@ def test_careless_reports_have_the_form_of_others_and_are_the_liars_alone(plan):
     assert again == sent
 
 
-def test_a_hub_weighs_most_in_the_means_of_others():
+def test_a_hub_weighs_most_and_a_direction_is_what_the_target_class_has_more_of():
     star = from_arrays(np.array([[0, 1], [0, 2], [0, 3], [3, 4]]), None, None)[0]
     assert weights_in_means(star).tolist() == pytest.approx([2.5, 1 / 3, 1 / 3, 4 / 3, 0.5])
-
-
-def test_a_direction_is_what_the_target_class_has_more_of():
     rows, labels = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.5]]), np.array([2, 0, 1])
     for each in (rows, csr_array(rows)):
         assert class_direction(each, labels, 2).tolist() == [1.0, -0.75]

@@ -117,16 +117,13 @@ def test_hoa_decays_like_one_over_k_squared_so_that_hoa_over_ska_grows_and_theor
     assert summed_ratio[59] > 0.1
 
 
-def test_ska_swaps_the_groups_of_a_bipartite_component_forever():
+def test_ska_swaps_the_groups_of_a_bipartite_component_forever_and_falls_to_its_floor_beside_one():
     pair = graph_of([[0, 1]], 2)
     energies = energy_over_hops([[1.0], [3.0]], pair, 10)
     np.testing.assert_allclose(energies.ska, energies.floor)
     assert energies.floor == pytest.approx(4.0)
     np.testing.assert_allclose(energies.hoa[2::2], 0, atol=1e-15)
     np.testing.assert_allclose(energies.hoa[1::2], [4 / k**2 for k in range(1, 10, 2)])
-
-
-def test_ska_falls_to_its_floor_beside_a_bipartite_component_and_not_below():
     edges = np.concatenate([wheel().pairs(), [[9, 10], [10, 11]]])
     graph = graph_of(edges, 12)
     energies = energy_over_hops(rows(graph), graph, 80)

@@ -95,11 +95,18 @@ def test_each_column_of_pyg_s_masks_is_a_split():
     assert from_pyg(data(**given), range=(0, 1), seed=1)[0].train.astype(int).tolist() == second
 
 
-def test_one_of_several_pyg_labels():
+def test_pyg_s_labels_may_be_several_of_which_one_is_taken():
     several = data()
     several.y = torch.stack([several.y, 2 - several.y], dim=1).float()
     _, users = from_pyg(several, range=(0, 1), label=1)
     assert (users.raw.labels == 2 - LABELS).all()
+    rows = torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
+    several_labels = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), y=rows, num_nodes=4)
+    graph, users = from_pyg(several_labels)
+    assert (graph.multilabel, graph.metric) == (True, "f1")
+    assert to_pyg(graph, users).y.tolist() == rows.tolist()
+    assert (to_pyg(graph).y[torch.tensor(graph.test)] == -1).all()
+    assert from_pyg(several_labels, label=1)[1].raw.labels.tolist() == [1, 1, 0, 0]
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
@@ -171,16 +178,6 @@ def test_networkx_attributes_that_do_not_fit_are_refused(options, words):
     graph.nodes["ann"]["mixed"], graph.nodes["bob"]["mixed"] = 1, "a"
     with pytest.raises(InputError, match=words):
         from_networkx(graph, range=(0, 1), **options)
-
-
-def test_several_labels_come_from_pyg_and_go_back():
-    rows = torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
-    data = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), y=rows, num_nodes=4)
-    graph, users = from_pyg(data)
-    assert (graph.multilabel, graph.metric) == (True, "f1")
-    assert to_pyg(graph, users).y.tolist() == rows.tolist()
-    assert (to_pyg(graph).y[torch.tensor(graph.test)] == -1).all()
-    assert from_pyg(data, label=1)[1].raw.labels.tolist() == [1, 1, 0, 0]
 
 
 def test_ids_come_with_arrays_pyg_and_the_nodes_of_networkx():

@@ -62,18 +62,15 @@ def test_features_without_a_public_range_are_refused_unless_they_have_no_columns
     assert sides(features=np.zeros((COUNT, 0)), range=None)[0].feature_count == 0
 
 
-def test_without_features_no_range_is_needed():
-    graph, users = sides(features=None, range=None)
-    assert (graph.feature_count, graph.public_range, graph.binary) == (0, None, False)
-    with pytest.raises(InputError, match="hold no features"):
-        users.declare(1.0).report(Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1)))
-
-
-def test_without_labels_nobody_trains():
+def test_without_labels_nobody_trains_and_without_features_no_range_is_needed():
     graph, users = sides(labels=None)
     assert (graph.class_count, graph.node_count) == (0, COUNT)
     assert not (graph.train | graph.validation | graph.test).any()
     assert resplit(graph, users, 5) == (graph, users)
+    graph, users = sides(features=None, range=None)
+    assert (graph.feature_count, graph.public_range, graph.binary) == (0, None, False)
+    with pytest.raises(InputError, match="hold no features"):
+        users.declare(1.0).report(Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1)))
 
 
 @pytest.mark.parametrize("unknown", [-1, np.nan])
@@ -96,13 +93,10 @@ def test_labels_may_be_whole_numbers_of_any_type(labels):
     assert (found == (LABELS if labels.size == COUNT else ROWS)).all()
 
 
-def test_sparse_features_become_csr_without_repeats():
+def test_sparse_features_become_csr_without_repeats_and_users_hold_their_own_neighbours():
     repeated = coo_array((np.ones(2), ([0, 0], [1, 1])), shape=(COUNT, 3))
     _, users = sides(features=repeated, range=(0, 2))
     assert (users.raw.features.nnz, users.raw.features[0, 1]) == (1, 2.0)
-
-
-def test_the_users_hold_their_own_neighbours():
     _, users = sides()
     indptr, indices = users.raw.neighbours
     assert indices[indptr[1] : indptr[2]].tolist() == [0, 2]

@@ -33,15 +33,13 @@ def test_every_worker_sees_the_group_in_the_order_of_the_whole(graph, size):
         assert expected[places].tolist() == own.tolist()
 
 
-def test_users_may_be_named_by_number(graph):
+def test_users_may_be_named_by_number_and_a_worker_may_have_nobody_of_a_group(graph):
     def work(part):
         first = np.flatnonzero(part.original < 10)
         return Group.of(part, first).rows(part.original)
 
     assert all(each.tolist() == list(range(10)) for each in parted(graph, 2, work))
 
-
-def test_a_worker_may_have_nobody_of_a_group(graph):
     def work(part):
         group = Group.of(part, part.original == 5)
         return len(group.users), group.rows(np.column_stack([part.original, -part.original]))

@@ -71,10 +71,14 @@ def test_masks_are_the_split_in_one_s_own_file_and_of_a_registered_dataset_when_
     assert load("cora", split="given")[0].train.sum() == 4
 
 
-def test_binary_metric_and_names_come_from_the_file(tmp_path):
+def test_binary_metric_names_labels_and_classes_come_from_the_file(tmp_path):
     more = {"range": [0, 1], "binary": True, "metric": "roc_auc", "feature_names": ["a", "b"]}
     graph, _ = load(file(tmp_path, x=(VALUES > 0).astype(np.float32), **more))
     assert (graph.binary, graph.metric, graph.feature_names) == (True, "roc_auc", ("a", "b"))
+    path = file(tmp_path, y_third=np.arange(COUNT) % 3)
+    assert load(path, label="y_third")[0].class_count == 3
+    graph, _ = load(path, label="y_third", largest_classes=2)
+    assert (graph.class_count, graph.node_count) == (2, 27)
 
 
 def test_the_seed_fixes_the_split_and_a_recipe_is_kept_for_the_next(tmp_path):
@@ -84,13 +88,6 @@ def test_the_seed_fixes_the_split_and_a_recipe_is_kept_for_the_next(tmp_path):
     assert (first.train != other.train).any()
     graph, users = load(file(tmp_path), seed=1, split=FewLabelSplit(2, 4))
     assert resplit(graph, users, 2)[0].train.sum() == 4
-
-
-def test_labels_and_classes_can_be_chosen(tmp_path):
-    path = file(tmp_path, y_third=np.arange(COUNT) % 3)
-    assert load(path, label="y_third")[0].class_count == 3
-    graph, _ = load(path, label="y_third", largest_classes=2)
-    assert (graph.class_count, graph.node_count) == (2, 27)
 
 
 @together(

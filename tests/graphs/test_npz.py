@@ -82,13 +82,10 @@ def test_a_file_that_is_not_there_or_of_another_kind_is_refused(tmp_path):
     )
 
 
-def test_several_labels_a_user_are_read_as_they_are(tmp_path):
+def test_several_labels_a_user_are_read_as_they_are_and_count_for_the_memory_that_is_allowed(tmp_path):
     rows = np.array([[0, 1], [1, 1], [-1, -1]])
     raw = read_npz(saved(tmp_path, edges=EDGES, y=rows))
     assert (raw.labels.tolist(), raw.metric) == (rows.tolist(), None)
-
-
-def test_several_labels_count_for_the_memory_that_is_allowed(tmp_path):
     rows = np.zeros((1000, 1000), dtype=bool)
     path = tmp_path / "graph.npz"
     np.savez_compressed(path, edges=EDGES, y=rows)

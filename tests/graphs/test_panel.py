@@ -46,16 +46,12 @@ def test_volunteers_are_training_users_with_their_own_rows_and_lead_to_nobody_el
     assert set(np.unique(dense(panel))) <= set(panel.users.tolist())
 
 
-def test_a_seed_fixes_who_volunteers_and_fewer_are_among_more_of_them():
+def test_a_seed_fixes_who_volunteers_and_leaves_the_graph_as_it_was():
     graph, users = data()
     first, again, other = (with_panel(graph, users, 7, seed).panel.users for seed in (3, 3, 4))
     assert np.array_equal(first, again) and not np.array_equal(first, other)
     few, many = (with_panel(graph, users, count, 0).panel.users for count in (4, 9))
     assert set(few) < set(many)
-
-
-def test_drawing_a_panel_leaves_the_graph_as_it_was():
-    graph, users = data()
     drawn = with_panel(graph, users, 7, 0)
     assert graph.panel is None and drawn.without_panel().panel is None
     assert np.array_equal(drawn.labels, graph.labels) and np.array_equal(drawn.train, graph.train)

@@ -69,14 +69,11 @@ def test_another_seed_gives_another_split(recipe):
     assert not same(recipe.draw(LABELS, 3), recipe.draw(LABELS, 4))
 
 
-def test_given_masks_are_taken_as_they_are_or_for_some_users():
+def test_given_masks_are_taken_as_they_are_for_some_users_or_in_turn():
     recipe = GivenSplit(mask(0, 1), mask(2), mask(3))
     split = recipe.draw(np.array([0, 1, 0, 1]), 7)
     assert (split.train.tolist(), split.test.tolist()) == (mask(0, 1).tolist(), mask(3).tolist())
     assert recipe.of(mask(1, 2, 3)).train.tolist() == [[True, False, False]]
-
-
-def test_several_given_splits_take_turns_by_seed():
     recipe = GivenSplit([mask(0, 1), mask(1, 2)], [mask(2), mask(3)], [mask(3), mask(0)])
     labels = np.array([0, 1, 0, 1])
     assert recipe.draw(labels, 1).train.tolist() == mask(1, 2).tolist()

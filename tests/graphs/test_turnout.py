@@ -22,12 +22,20 @@ def users(count=6):
     return from_arrays(pairs, np.eye(count, 3), labels, range=(0, 1), seed=0)[1]
 
 
-def test_the_same_seed_draws_the_same_users_and_another_seed_others():
+def test_who_is_silent_follows_from_the_seed_and_from_what_silence_looks_at():
     first, again, other = (draw_answering(100, 0.5, seed) for seed in (3, 3, 4))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
     drawn, alike = draw_answering(1000, 0.5, 2), draw_answering(1000, 0.5, 2, np.zeros(1000))
     assert np.array_equal(drawn, alike)
+    some = users(200)
+    raw = some.raw
+    other = Users(1 - raw.features, 1 - raw.labels, neighbours=raw.neighbours)
+    assert np.array_equal(some.turnout(0.5, 1), other.turnout(0.5, 1))
+    assert not np.array_equal(some.turnout(0.5, 1, "class"), other.turnout(0.5, 1, "class"))
+    # User 0 has all links, so the chance to answer is lowest, at 1/2 - 1/2·(1 - 1/6) = 1/12.
+    hub = [users().turnout(0.5, seed, "degree")[0] for seed in range(200)]
+    assert sum(hub) < 50
 
 
 @pytest.mark.statistical
@@ -47,20 +55,6 @@ def test_along_a_number_the_chance_falls_evenly_around_the_share(participation):
     for group, chance in ((1, participation + spread / 2), (2, participation - spread / 2)):
         share = drawn[by == group].mean()
         assert abs(share - chance) < 6 * np.sqrt(chance * (1 - chance) / 5e5)
-
-
-def test_users_with_more_links_are_silent_more_often():
-    # User 0 has all links, so the chance to answer is lowest, at 1/2 - 1/2·(1 - 1/6) = 1/12.
-    hub = [users().turnout(0.5, seed, "degree")[0] for seed in range(200)]
-    assert sum(hub) < 50
-
-
-def test_silence_by_class_looks_at_labels_and_random_silence_at_nothing():
-    some = users(200)
-    raw = some.raw
-    other = Users(1 - raw.features, 1 - raw.labels, neighbours=raw.neighbours)
-    assert np.array_equal(some.turnout(0.5, 1), other.turnout(0.5, 1))
-    assert not np.array_equal(some.turnout(0.5, 1, "class"), other.turnout(0.5, 1, "class"))
 
 
 def test_silent_users_are_charged_and_send_nothing_and_others_what_they_would_send_anyway():

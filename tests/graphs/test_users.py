@@ -71,11 +71,14 @@ def booked(users, epsilon=0.0, *, by_level=None, **how):
     return users.answering(ledger, **how), ledger
 
 
-def test_raw_is_the_only_door_to_what_users_hold():
+def test_raw_is_the_only_door_to_what_users_hold_and_cannot_be_exchanged_or_printed():
     users = people(levels=[1, 2, 1, 1], neighbours=PATH, test_links=LinkPairs(PAIR, PAIR))
     held = ["features", "labels", "levels", "neighbours", "test_links"]
     assert [name for name in held if getattr(users.raw, name) is None or hasattr(users, name)] == []
     assert users.raw.rows() is FEATURES
+    with pytest.raises(FrozenInstanceError):
+        people().raw.labels = 1 - LABELS
+    assert "array" not in repr(people().raw) and repr(people()) == "Users(4)"
 
 
 def test_what_users_do_not_hold_or_a_plan_cannot_ask_is_refused():
@@ -109,12 +112,6 @@ def test_what_users_do_not_hold_or_a_plan_cannot_ask_is_refused():
             ),
         ],
     )
-
-
-def test_raw_is_the_only_door_to_what_users_hold_and_shows_nothing():
-    with pytest.raises(FrozenInstanceError):
-        people().raw.labels = 1 - LABELS
-    assert "array" not in repr(people().raw) and repr(people()) == "Users(4)"
 
 
 def test_users_who_answer_offer_reports_and_nothing_else():
@@ -151,14 +148,17 @@ def test_reports_are_the_mechanism_s_answers_with_the_users_words_however_rows_a
     assert dense.report(ASK_FEATURES) == sparse.report(ASK_FEATURES)
 
 
-def test_some_users_can_be_asked():
+def test_some_users_can_be_asked_and_who_lacks_a_label_is_charged_like_everybody():
     plan = Plan(mechanism="krr", epsilon=9.0, classes=2, users=(3, 0))
     users, ledger = booked(people(), 9.0, seed=0)
     assert users.report(plan).codes.tolist() == [1, 0]
     assert ledger.spent.tolist() == [9.0, 0.0, 0.0, 9.0]
+    users, ledger = booked(people(labels=np.array([0, -1, 0, 1])), 0.5)
+    assert users.report(ASK_LABELS).users == 4
+    assert ledger.spent.tolist() == [0.5] * 4
 
 
-def test_what_is_asked_is_charged_before_anything_is_drawn():
+def test_what_is_asked_is_charged_before_anything_is_drawn_or_not_answered():
     random_bits, ledger = CountedBits(0), Ledger(4, 1.0)
     users = SimulatedUsers(people().raw, ledger, random_bits)
     users.report(ASK_FEATURES)
@@ -167,9 +167,6 @@ def test_what_is_asked_is_charged_before_anything_is_drawn():
         users.report(ASK_LABELS)
     assert random_bits.drawn == drawn > 0
     assert ledger.spent.tolist() == [1.0] * 4
-
-
-def test_users_that_declared_nothing_answer_nothing():
     with pytest.raises(BudgetError):
         people().declare().report(ASK_LABELS)
     assert not hasattr(people(), "report")
@@ -198,19 +195,6 @@ def test_blind_users_answer_everything_else_as_usual(plan):
     seeing, blind = (users.declare(0.5, seed=3, blind=blind).report(plan) for blind in (False, True))
     assert seeing == blind
     assert blind.mechanism.epsilon > 0.4
-
-
-def test_users_without_features_say_so_and_are_not_charged():
-    users, ledger = booked(people(None), 1.0)
-    with pytest.raises(InputError, match="these users hold no features"):
-        users.report(ASK_FEATURES)
-    assert ledger.spent.tolist() == [0.0] * 4
-
-
-def test_a_user_without_a_label_is_charged_like_everybody():
-    users, ledger = booked(people(labels=np.array([0, -1, 0, 1])), 0.5)
-    assert users.report(ASK_LABELS).users == 4
-    assert ledger.spent.tolist() == [0.5] * 4
 
 
 @pytest.mark.statistical
@@ -269,6 +253,13 @@ def test_every_user_is_charged_the_budget_of_the_own_level():
     assert ledger.spent.tolist() == [1.0, 4.0, 2.0, 1.0]
     assert ledger.total("features").epsilon == ledger.charges[0].claim.epsilon == 4.0
     assert reports == PERSONAL.build().randomize(([1, 3, 2, 1], FEATURES), SeededBits(2))
+    # Without budgets by level everybody needs the largest.
+    held = people().with_levels([1, 1, 1, 1])
+    with pytest.raises(BudgetError):
+        held.declare(3.9).report(PERSONAL)
+    users, ledger = booked(held, 4.0)
+    users.report(PERSONAL)
+    assert ledger.spent.tolist() == [1.0] * 4
 
 
 @pytest.mark.parametrize("levels", [[1, 1, 1, 1], [3, 3, 3, 3], [1, 3, 2, 1]])
@@ -281,15 +272,6 @@ def test_a_level_that_nobody_chose_can_refuse_for_all_before_anything_is_drawn(l
     assert random_bits.drawn == 0
     assert ledger.spent.tolist() == [0.0] * 4
     assert ledger.charges == ()
-
-
-def test_without_budgets_by_level_everybody_needs_the_largest():
-    held = people().with_levels([1, 1, 1, 1])
-    with pytest.raises(BudgetError):
-        held.declare(3.9).report(PERSONAL)
-    users, ledger = booked(held, 4.0)
-    users.report(PERSONAL)
-    assert ledger.spent.tolist() == [1.0] * 4
 
 
 def test_some_users_with_levels_can_be_asked_and_blind_ones_answer_blindly():
@@ -341,11 +323,15 @@ def test_users_answer_for_a_class_of_their_own_rows_in_the_plan_s_order(kind):
     assert ledger.total("features").epsilon == 1.0 and ledger.total("label").epsilon == 0.0
 
 
-def test_a_class_needs_features_and_no_labels():
+def test_a_class_needs_features_and_no_labels_which_users_without_features_say():
     with pytest.raises(InputError, match="these users hold no features"):
         people(features=None).declare(1.0).report(ASK_CLASS)
     several = np.zeros((4, 2), dtype=np.int64)
     assert people(labels=several).declare(1.0).report(ASK_CLASS).users == 3
+    users, ledger = booked(people(None), 1.0)
+    with pytest.raises(InputError, match="these users hold no features"):
+        users.report(ASK_FEATURES)
+    assert ledger.spent.tolist() == [0.0] * 4
 
 
 def test_groups_of_different_users_are_all_answered_on_one_budget_and_others_are_not():

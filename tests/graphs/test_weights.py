@@ -27,7 +27,7 @@ def dense(matrix):
     return (matrix @ torch.eye(4)).numpy()
 
 
-def test_weights_stay_with_their_pairs_in_both_directions():
+def test_weights_stay_with_their_pairs_in_both_directions_and_matrices_weigh():
     rows = np.repeat(np.arange(4), WEIGHED.degrees)
     assert DENSE[rows, WEIGHED.indices] == pytest.approx(WEIGHED.weights)
     assert WEIGHED.weighted_degrees == pytest.approx(DENSE.sum(axis=1))
@@ -36,9 +36,6 @@ def test_weights_stay_with_their_pairs_in_both_directions():
         (0, 3): 0.1,
         (1, 2): 0.5,
     }
-
-
-def test_matrices_weigh():
     looped, degree = DENSE + np.eye(4), DENSE.sum(axis=1)
     scale = 1 / np.sqrt(looped.sum(axis=1))
     assert dense(gcn_matrix(WEIGHED)) == pytest.approx(scale[:, None] * looped * scale, rel=1e-6)

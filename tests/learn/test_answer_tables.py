@@ -113,11 +113,14 @@ def test_a_table_is_recovered_from_labels_that_were_reported_with_noise():
     np.testing.assert_allclose(odds(whole), expected, rtol=0.2)
 
 
-def test_no_answer_counts_for_more_than_the_channel_can_say():
+def test_no_answer_counts_for_more_than_the_channel_can_say_and_few_judges_share_one_table():
     """Everybody of a class gives one answer; yet the channel gives the other one a chance of a quarter."""
     asked, classes = asked_of([[100_000, 0], [0, 100_000]], least=0.25)
     _, whole = class_evidence(asked, judged_of(classes, 2), 2)
     assert np.abs(odds(whole)).max() <= np.log(4) + 1e-9
+    asked, classes = asked_of(COUNTS, certainty=np.linspace(0.3, 0.9, 240))
+    _, whole = class_evidence(asked, judged_of(classes, 2), 2)
+    assert len(np.unique(odds(whole).round(9))) == 2
 
 
 def test_bins_of_certainty_have_tables_of_their_own_where_judges_are_many():
@@ -136,12 +139,6 @@ def test_bins_of_certainty_have_tables_of_their_own_where_judges_are_many():
     unsure, sure = np.abs(odds(whole))[:1000], np.abs(odds(whole))[1000:]
     assert unsure.min() > 1.8
     assert sure.max() < 0.2
-
-
-def test_few_judges_share_one_table():
-    asked, classes = asked_of(COUNTS, certainty=np.linspace(0.3, 0.9, 240))
-    _, whole = class_evidence(asked, judged_of(classes, 2), 2)
-    assert len(np.unique(odds(whole).round(9))) == 2
 
 
 def test_answers_of_others_are_decoded_by_the_same_tables():

@@ -49,19 +49,16 @@ def test_an_interrupted_training_ends_with_the_same_numbers_and_is_not_repeated(
             assert getattr(again, numbers) == getattr(whole, numbers)
 
 
-def test_trainings_are_told_apart_by_their_order(town, tmp_path):
-    checkpoints = learn.Checkpoints(tmp_path, 2)
-    fit(town, checkpoints)
-    with pytest.raises(StoppedError):
-        fit(town, checkpoints, stop=3)
-
-
-def test_few_files_are_left(town, tmp_path):
+def test_few_files_are_left_of_trainings_that_are_told_apart_by_their_order(town, tmp_path):
     with pytest.raises(StoppedError):
         fit(town, learn.Checkpoints(tmp_path, 1), stop=10)
     assert sorted(file.name for file in tmp_path.rglob("*.pt")) == ["epoch-8.pt", "epoch-9.pt"]
     fit(town, learn.Checkpoints(tmp_path, 1))
     assert [file.name for file in tmp_path.rglob("*.pt")] == ["end.pt"]
+    checkpoints = learn.Checkpoints(tmp_path, 2)
+    fit(town, checkpoints)
+    with pytest.raises(StoppedError):
+        fit(town, checkpoints, stop=3)
 
 
 @pytest.mark.parametrize("name", ["epoch-4.pt", "end.pt"])
@@ -92,13 +89,12 @@ def test_a_checkpoint_runs_no_code(town, tmp_path, name, monkeypatch):
     assert not (tmp_path / "planted").exists()
 
 
-def test_a_checkpoint_that_cannot_be_written_is_said(town, tmp_path):
+def test_a_checkpoint_that_cannot_be_written_is_said_and_another_process_may_remove_the_folder(
+    town, tmp_path
+):
     (tmp_path / f"training-1/worker-0-of-1/epoch-2.{os.getpid()}.part").mkdir(parents=True)
     with pytest.raises(InputError, match=r"epoch-2\.pt cannot be written(.|\n)*GRAPHVEIL_CACHE"):
         fit(town, learn.Checkpoints(tmp_path, 2))
-
-
-def test_another_process_may_have_removed_the_folder(town, tmp_path):
     checkpoints = learn.Checkpoints(tmp_path / "kept", 2)
     training = checkpoints.training()
     training.save(2, {"kept": 1})

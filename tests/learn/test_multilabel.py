@@ -31,14 +31,11 @@ def test_losses_are_the_binary_cross_entropy_of_all_labels_by_hand():
     assert targets().probabilities(torch.zeros(1, 2)).tolist() == [[0.5, 0.5]]
 
 
-def test_the_validation_score_is_the_micro_f1_of_sigmoids_above_one_half():
+def test_the_validation_score_is_the_micro_f1_of_users_whose_labels_are_known():
     # One of two labels found, none wrong: 2·1 / (2·1 + 0 + 1).
     assert targets().validation_score(SCORES) == pytest.approx(2 / 3)
     # A score of 0 is no prediction: hits (0, 0); wrong (1, 0); missed (1, 1).
     assert targets(TRAIN).validation_score(SCORES) == pytest.approx(2 / 4)
-
-
-def test_what_is_said_of_users_whose_labels_are_unknown_counts_for_nothing():
     other = SCORES.clone()
     other[3] = -100.0
     known = targets()

@@ -10,11 +10,10 @@ from graphveil.errors import InputError
 from graphveil.learn import BACKBONES, GCN, build_backbone
 from graphveil.learn.backbones import custom_backbone
 from graphveil.learn.inputs import raw_input
-from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Schedule, fit
 from graphveil.linear.sparse import Composition
-from tests.learn.graphs import small_graph
+from tests.learn.graphs import small_graph, targets_of
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
 
@@ -58,7 +57,7 @@ def test_a_pyg_module_gives_what_the_library_s_own_gives(form):
     torch.testing.assert_close(theirs(inputs, topology), own(inputs, topology))
 
 
-def test_a_module_that_takes_a_topology_gets_the_sparse_input_itself():
+def test_a_module_that_takes_a_topology_gets_the_sparse_input_itself_and_edges_in_both_directions():
     graph, rows, _ = small_graph()
     inputs, seen = raw_input(csr_matrix(rows)), []
 
@@ -70,9 +69,6 @@ def test_a_module_that_takes_a_topology_gets_the_sparse_input_itself():
     topology = Topology(graph)
     assert made(Watching)(inputs, topology).shape == (60, 3)
     assert seen[0][0] is inputs and seen[0][1] is topology
-
-
-def test_edges_stand_in_both_directions_without_loops():
     graph, _, _ = small_graph()
     edges = Topology(graph).edge_index
     assert sorted(map(tuple, edges.T.tolist())) == sorted(map(tuple, graph.edge_list().T.tolist()))
@@ -86,19 +82,15 @@ def test_a_function_makes_a_module_and_a_backbone_of_the_library_s_kind_is_taken
     assert made(Plain, activation="selu", dropout=0.25).module is not None
 
 
-def test_it_is_trained_and_has_no_hidden_layer_to_embed():
-    graph, rows, labels = small_graph()
+def test_it_is_trained_and_has_no_hidden_layer_to_embed_and_a_limit_to_its_dense_input():
+    graph, rows, _ = small_graph()
     model = made(Plain)
     before = [each.clone() for each in model.parameters()]
-    targets = Targets(*map(torch.tensor, (labels, graph.train, graph.validation)))
+    targets = targets_of(graph)
     fitted = fit(model, raw_input(csr_matrix(rows)), Topology(graph), targets, Schedule(3))
     assert fitted.hidden is None and fitted.scores.shape == (60, 3)
     assert not any(torch.equal(one, other) for one, other in zip(before, model.parameters(), strict=True))
-
-
-def test_a_dense_input_above_the_allowed_memory_is_refused():
     graph, rows, _ = small_graph()
-    model = made(Plain)
     model.max_memory = 1e-9
     with pytest.raises(
         InputError, match=r"the input of mine.py:Mine is a dense matrix.*\(inputs, topology\)"

@@ -131,11 +131,16 @@ def test_what_chance_explains_is_no_signal_and_a_clear_score_counts_its_whole_ex
 # The smallest expected error
 
 
-def test_where_nothing_stands_out_nothing_is_favoured():
+def test_where_nothing_stands_out_nothing_is_favoured_and_what_is_given_is_kept():
     assert expected_target(np.full(20, NULL.min()), NULL, 2) == Target()
     assert expected_target(np.zeros(20), NULL, 2, rho=0.5) == Target()
     assert expected_target(np.zeros(20), NULL, 2, size=4) == Target()
     assert expected_target(np.ones(1), NULL, 1) == Target()
+    scores = scores_of((3, 11, 17, 30))
+    assert expected_target(scores, NULL, 2, rho=0.6).from_pool == pytest.approx(1.2)
+    assert len(expected_target(scores, NULL, 2, size=9).pool) == 9
+    assert set(expected_target(scores, NULL, 2, size=9).pool) >= {3, 11, 17, 30}
+    assert expected_target(scores, NULL, 2, size=40) == Target(tuple(range(40)), 2.0)
 
 
 def test_a_few_clear_attributes_are_the_pool():
@@ -146,14 +151,6 @@ def test_a_few_clear_attributes_are_the_pool():
         assert found.pool == clear and found.from_pool > 0.6 * asked, asked
     for asked in (1, 2):
         assert expected_target(scores, NULL, asked, rho=1.0) == Target(clear, float(asked))
-
-
-def test_what_is_given_is_kept():
-    scores = scores_of((3, 11, 17, 30))
-    assert expected_target(scores, NULL, 2, rho=0.6).from_pool == pytest.approx(1.2)
-    assert len(expected_target(scores, NULL, 2, size=9).pool) == 9
-    assert set(expected_target(scores, NULL, 2, size=9).pool) >= {3, 11, 17, 30}
-    assert expected_target(scores, NULL, 2, size=40) == Target(tuple(range(40)), 2.0)
 
 
 @given(st.one_of(st.none(), st.integers(1, 39)), st.integers(0, 1000))

@@ -138,7 +138,7 @@ def centred(apart):
     return apart - apart.mean(axis=0)
 
 
-def test_means_are_recovered_where_noise_is_known():
+def test_means_are_recovered_where_noise_is_known_and_the_signal_is_the_surplus_over_noise():
     apart = np.zeros((3, 20))
     apart[0, :4], apart[1, 4:8] = 1.0, -0.5
     apart = centred(apart)
@@ -147,6 +147,10 @@ def test_means_are_recovered_where_noise_is_known():
     # Three classes of 2000 users each: errors of 1/√2000 = 0.022 a mean; five of them are never seen here.
     np.testing.assert_allclose(found.apart, apart, atol=0.11)
     np.testing.assert_allclose(found.centre, np.full(20, 0.3), atol=0.08)
+    # Two classes of two users each, one value: the regression's number is the difference of means over √2.
+    rows, likely = np.array([[3.0], [5.0], [1.0], [-1.0]]), certain(np.array([0, 0, 1, 1]), 2)
+    # The Gram matrix of ±1/2 columns has the eigenvalue 2; found = ±4/√2, error = 1/2.
+    assert learn_means(rows, likely, np.ones(1)).signal == pytest.approx(8 / 0.5 - 1)
 
 
 def test_pure_noise_is_shrunk_to_next_to_nothing_and_its_signal_is_small():
@@ -162,13 +166,6 @@ def test_pure_noise_is_shrunk_to_next_to_nothing_and_its_signal_is_small():
     # Classes that are equally likely for everybody teach nothing.
     found = learn_means(rows, np.full(likely.shape, 1 / 3), np.ones(200))
     assert not found.apart.any() and found.signal == 0
-
-
-def test_the_signal_is_the_surplus_over_noise():
-    """Two classes of two users each, one value: the regression's number is the difference of means over √2."""
-    rows, likely = np.array([[3.0], [5.0], [1.0], [-1.0]]), certain(np.array([0, 0, 1, 1]), 2)
-    # The Gram matrix of ±1/2 columns has the eigenvalue 2; found = ±4/√2, error = 1/2.
-    assert learn_means(rows, likely, np.ones(1)).signal == pytest.approx(8 / 0.5 - 1)
 
 
 def test_scores_of_means_are_those_of_normal_rows():

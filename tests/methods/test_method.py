@@ -31,10 +31,6 @@ def job_of(graph, users, **options):
     return Job.of(graph, users, BaseSettings.of({"epochs": 2}), seed=0, **{"epsilon": 1.0, **options})
 
 
-def test_the_names_of_backbones_are_those_that_there_are():
-    assert set(BACKBONE_NAMES) == set(BACKBONES)
-
-
 def test_a_feature_plan_asks_what_graph_mechanism_and_options_say():
     plan = feature_plan(job_of(*tiny(range=(-1, 3))))
     assert (plan.dims, plan.range, plan.epsilon, plan.mechanism) == (8, (-1.0, 3.0), 1.0, "multibit")
@@ -77,17 +73,14 @@ def test_what_cannot_be_asked_set_or_named_is_refused():
     )
 
 
-def test_raw_features_are_read_where_they_are_handed_over_by_name():
-    graph, users = tiny()
-    METHODS.find("nonprivate").run(job_of(graph, Nobody(), raw=users.raw.rows()))
-
-
 def test_nobody_answers_before_a_budget_is_declared_or_beyond_it():
     graph, users = tiny()
     with pytest.raises(PrivacyError, match=r"nobody has declared a budget.*users\.declare"):
         METHODS.find("base").run(job_of(graph, Nobody()))
     with pytest.raises(BudgetError):
         METHODS.find("base").run(job_of(graph, users.declare(0.5, seed=0)))
+    # Raw features are read where they are handed over by name.
+    METHODS.find("nonprivate").run(job_of(graph, Nobody(), raw=users.raw.rows()))
 
 
 def test_the_books_of_a_method_hold_just_what_it_claims():
@@ -118,8 +111,9 @@ class UntilFeatures:
 FORETOLD = [name for name in METHODS.own() if METHODS.find(name).can.first_round_known]
 
 
-def test_some_methods_foretell_their_first_question():
+def test_some_methods_foretell_their_first_question_and_backbones_are_named_as_they_are():
     assert {"base", "togl"} <= set(FORETOLD) and "veil" not in FORETOLD
+    assert set(BACKBONE_NAMES) == set(BACKBONES)
 
 
 @pytest.mark.parametrize("name", FORETOLD)
@@ -171,7 +165,7 @@ LABELS = Plan(mechanism="krr", epsilon=2.0, classes=3)
 LINKS = Plan(mechanism="link-rr", epsilon=4.0, dims=10)
 
 
-def test_claims_add_up_by_subject():
+def test_claims_add_up_by_subject_and_levels_over_rounds():
     asked = Questions((features(1.0), features(0.25, round=2)), NORM, LABELS, LINKS)
     assert {subject: claim.epsilon for subject, claim in asked.claims.items()} == {
         "features": 1.75,
@@ -183,9 +177,6 @@ def test_claims_add_up_by_subject():
     assert Questions().level_budgets is None
     asked = Questions((features(1.0),))
     assert asked.mechanisms[0] is asked.features[0].build()
-
-
-def test_what_a_level_costs_adds_up_over_rounds():
     asked = Questions((personal([0.5, 1.0, 2.0]), personal([0.25, 0.5, 1.0])))
     assert asked.level_budgets == pytest.approx((0.75, 1.5, 3.0))
 
@@ -200,6 +191,10 @@ def test_groups_of_different_users_cost_the_most_that_one_of_them_spends():
     assert asked.cost.epsilon == 2.0
     ledger = asked.open_ledger(Users(np.zeros((6, 4)), np.zeros(6, dtype=np.int64)))
     assert ledger.budget.tolist() == [2.0] * 6
+    # A label is paid besides by those who are asked for both.
+    labels = LABELS.model_copy(update={"users": (3, 9)})
+    assert Questions(labels=labels, classes=(group((2, 3)),)).cost.epsilon == 4.0
+    assert Questions(labels=labels, classes=(group((2, 4)),)).cost.epsilon == 2.0
 
 
 def test_groups_that_overlap_cost_both_and_are_refused_before_anybody_is_asked():
@@ -214,9 +209,3 @@ def test_groups_that_overlap_cost_both_and_are_refused_before_anybody_is_asked()
         PrivacyError, match="asks for epsilon 4 about features, more than the 2 that it was given"
     ):
         check_cost(unit, overlapping)
-
-
-def test_a_label_is_paid_besides_by_those_who_are_asked_for_both():
-    labels = LABELS.model_copy(update={"users": (3, 9)})
-    assert Questions(labels=labels, classes=(group((2, 3)),)).cost.epsilon == 4.0
-    assert Questions(labels=labels, classes=(group((2, 4)),)).cost.epsilon == 2.0

@@ -86,11 +86,8 @@ def told(values, **options):
 EVERYBODY = np.ones(4, dtype=bool)
 
 
-def test_reports_are_learned_in_units_of_their_spread():
+def test_reports_are_learned_in_units_of_their_spread_and_become_norms_within_the_bound():
     assert told([1.0, 3.0]).standard.tolist() == [-2.0, 2.0]
-
-
-def test_outputs_that_validation_users_bear_out_become_norms_within_the_bound():
     outputs = np.array([-1.0, 1.0, -1.0, 1.0])
     norms = told(2.0 + 0.5 * outputs)
     # The slope is 1, and of it 1/4 is owed to chance: var(y) / Σ o² = 1 / 4.

@@ -43,7 +43,7 @@ def test_labels_of_silent_users_are_not_known_and_train_nobody():
         BASE.run(job_of(np.zeros(40, dtype=bool), label_epsilon=2.0))
 
 
-def test_norms_of_silent_users_are_unknown_and_move_no_centre():
+def test_norms_of_silent_users_are_unknown_and_without_any_everybody_gets_the_middle():
     who = np.arange(40) % 2 == 0
     job = job_of(who, norm_epsilon=8.0)
     norms, everybody = with_norms(job).norms, with_norms(job_of(None, norm_epsilon=8.0)).norms
@@ -53,9 +53,6 @@ def test_norms_of_silent_users_are_unknown_and_move_no_centre():
     assert norms.centre == pytest.approx(
         np.clip(everybody.values[job.graph.train & who].mean(), 0, norms.bound)
     )
-
-
-def test_without_any_norm_everybody_gets_the_middle():
     job = job_of(np.zeros(40, dtype=bool), norm_epsilon=8.0)
     norms = with_norms(job).norms
     assert isinstance(norms, ReportedNorms)

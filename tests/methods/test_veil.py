@@ -162,14 +162,11 @@ def test_a_little_less_than_the_budget_does_not_do():
         METHOD.run(replace(job, users=users.declare(3.999, seed=0)))
 
 
-def test_volunteers_are_never_asked_about_their_features():
+def test_volunteers_are_never_asked_about_their_features_and_may_be_test_users():
     found = run_in(town, VOLUNTEERS)
     assert not found.ledger.spent[found.graph.panel.users].any()
     # Labels of training users are public: they are not asked either.
     assert found.ledger.spent.tolist() == np.where(found.graph.train, 0.0, 4.0).tolist()
-
-
-def test_volunteers_may_be_test_users():
     graph, users = town()
     graph = with_volunteers(graph, users, np.flatnonzero(graph.test)[:80])
     outcome, ledger = run(graph, users)
@@ -277,13 +274,10 @@ def test_who_teaches_depends_on_the_budget_and_the_mechanism(epsilon, mechanism,
 # What it learns
 
 
-def test_in_a_town_it_beats_the_graph():
+def test_in_a_town_it_beats_the_graph_with_or_without_volunteers():
     found = run_in(town, epsilon=4.0)
     assert found.outcome.also["answers_used"] == 1
     assert found.users.evaluate(found.outcome.scores, found.graph) > structure_score() + 0.03
-
-
-def test_with_volunteers_it_beats_the_graph():
     graph, users = town()
     outcome, _ = run(with_volunteers(graph, users, np.arange(0, 800, 5)), users)
     assert users.evaluate(outcome.scores, graph) > structure_score() + 0.03
@@ -449,12 +443,6 @@ def test_a_public_model_needs_nobody_who_teaches(tmp_path):
     assert users.evaluate(outcome.scores, graph) > structure_score() + 0.03
 
 
-def test_files_that_are_read_are_named():
-    assert METHOD.settings.of({}).files == ()
-    given = METHOD.settings.of({"teach": "public", "weights": "here.npz"})
-    assert [str(each) for each in given.files] == ["here.npz"]
-
-
 # What is refused
 
 
@@ -485,15 +473,15 @@ def test_what_it_cannot_do_is_refused_before_anybody_is_asked(tmp_path):
     assert not failed, failed
 
 
-def test_bad_settings_are_refused_by_name():
+def test_bad_settings_are_refused_by_name_and_files_that_are_read_are_named():
     wrong = [("teach", "nobody"), ("teachers", 0.0), ("teachers", 1.0), ("asked", 0.0), ("asked", 1.1)]
     wrong += [("open", 1), ("sketch", 0), ("about", "others")]
     cases = [((name, value), f"setting {name}") for name, value in wrong]
     failed = not_refused(lambda given: METHOD.settings.of(dict([given])), cases)
     assert not failed, failed
-
-
-def test_volunteers_are_used_where_they_teach():
+    assert METHOD.settings.of({}).files == ()
+    given = METHOD.settings.of({"teach": "public", "weights": "here.npz"})
+    assert [str(each) for each in given.files] == ["here.npz"]
     ways = {"auto": True, "panel": True, "private": False}
     assert {way: METHOD.can_with(METHOD.settings.of({"teach": way})).panel for way in ways} == ways
 
