@@ -189,12 +189,13 @@ def test_users_of_all_workers_teach(sparse):
     whole = learn_means(rows, likely, np.ones(5))
     rows = csr_array(rows) if sparse else rows
     own = [np.arange(0, 600, 3), np.empty(0, dtype=int), np.flatnonzero(np.arange(600) % 3)]
-    for found in together(
+    workers = together(
         3,
         lambda collective: learn_means(
             rows[own[collective.rank]], likely[own[collective.rank]], np.ones(5), collective
         ),
-    ):
+    )
+    for found in (learn_means(rows, likely, np.ones(5)), *workers):
         np.testing.assert_allclose(found.apart, whole.apart, rtol=1e-9)
         np.testing.assert_allclose(found.centre, whole.centre, rtol=1e-9)
         assert found.signal == pytest.approx(whole.signal)
