@@ -59,11 +59,14 @@ def test_what_somebody_has_really_spent_decides_nothing(users):
     assert len(said) == 1
 
 
-def test_a_refusal_names_no_number_that_the_plan_does_not_hold_and_books_have_what_the_own_level_spends(
+def test_a_refusal_names_no_number_that_the_plan_does_not_hold(
     users,
 ):
     said = ask(users, feature_plan(1.5, 3))
     assert set(re.findall(r"\d+(?:\.\d+)?", said)) <= {"1.5", "1", "0"}
+
+
+def test_every_user_is_booked_what_the_own_level_spends(users):
     ledger = users.open_ledger(by_level=BUDGETS)
     users.answering(ledger, seed=0).report(personal(options={"budgets": BUDGETS}))
     np.testing.assert_array_equal(ledger.spent, np.array(BUDGETS)[np.arange(USERS) % 4])

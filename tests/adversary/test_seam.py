@@ -71,7 +71,7 @@ def test_a_plan_has_no_say_in_its_own_check():
         assert people().declare(1.0).report(plan).users == 20
 
 
-def test_known_links_do_not_bring_the_test_links_along_and_test_pairs_are_in_the_order_of_users():
+def test_known_links_bring_no_test_links_along_and_the_order_of_test_pairs_tells_nothing():
     graph, users = hold_out_links(*gv.load("town", seed=0, users=160), seed=0)
     for part in (graph.links.train, graph.links.validation):
         assert part.linked.base is None and part.unlinked.base is None
@@ -139,12 +139,15 @@ def test_a_refusal_does_not_carry_rows_in_its_traceback():
     assert "private" not in held
 
 
-def test_a_matrix_of_links_is_no_list_of_anybody_and_plans_to_nobody_leave_no_trace_in_the_books():
+def test_a_matrix_of_links_is_no_list_of_anybody():
     plan = gv.Plan(mechanism="link-rr", epsilon=1.0, dims=4)
     ledger = gv.Ledger(4, 1.0)
     with pytest.raises(InputError, match="links are answered from NeighbourLists"):
         gv.answer(plan, np.eye(4)[::-1], ledger)
     assert not ledger.charges
+
+
+def test_plans_to_nobody_leave_no_trace_in_the_books():
     ledger = gv.Ledger(4, 0.0)
     gv.answer(gv.Plan(**ASK, users=()), np.zeros((0, 4)), ledger)
     assert ledger.total().epsilon == 0.0 and not ledger.charges

@@ -76,7 +76,7 @@ def test_a_model_of_other_coins_is_at_chance(learner):
     assert abs(hits / guesses - 0.5) < 6 * np.sqrt(0.25 / guesses)
 
 
-def test_training_users_are_told_from_test_users_and_without_private_labels_nothing_is_promised():
+def test_what_is_remembered_tells_training_users_and_only_private_labels_have_a_bound():
     public, private = (MembershipAttack().play(Learned(Rememberer(each)), 0) for each in (None, 1.0))
     assert public.natural["training or test user"].accuracy == 1.0
     assert public.natural["training or test user"].control is None

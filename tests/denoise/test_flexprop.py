@@ -29,7 +29,7 @@ def test_it_is_the_power_of_the_weighted_mean(hops):
     np.testing.assert_allclose(ours.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_constant_and_the_row_of_a_user_without_neighbours_stay_and_only_ratios_of_weights_matter():
+def test_only_ratios_of_weights_matter_and_constants_and_users_alone_stay():
     weights = np.random.default_rng(1).random(GRAPH.node_count) + 0.1
     rows, ones = torch.randn(GRAPH.node_count, 3), torch.ones(GRAPH.node_count, 1)
 

@@ -90,7 +90,7 @@ def test_plausibilities_are_the_shares_of_links_that_are_there():
         assert abs(true[here].mean() - value) < 6 * np.sqrt(0.25 / here.sum())
 
 
-def test_noise_alone_makes_no_pair_more_plausible_and_all_are_alike_where_counting_takes_too_long():
+def test_pairs_are_alike_by_noise_alone_and_where_counting_takes_too_long():
     found = mechanism("link-rr", epsilon=0.1, dims=300)
     links = ReportedLinks.of(found.randomize(cliques(60, 5), SeededBits(1)))
     assert links.plausibilities().max() < 0.2

@@ -97,9 +97,7 @@ def test_the_data_folder_is_looked_into_before_anything_is_downloaded(places, co
     assert FakePlanetoid.made == 0
 
 
-def test_what_is_kept_has_edges_once_sparse_features_and_masks_and_is_loaded_by_the_registry_s_rule(
-    places, cora
-):
+def test_what_is_kept_has_edges_once_and_is_loaded_by_the_registry_s_rule(places, cora):
     raw = read_npz(get("cora"))
     assert raw.edges.tolist() == TIDY
     assert raw.features.toarray().tolist() == COUNTED.tolist()

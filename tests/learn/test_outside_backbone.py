@@ -57,7 +57,7 @@ def test_a_pyg_module_gives_what_the_library_s_own_gives(form):
     torch.testing.assert_close(theirs(inputs, topology), own(inputs, topology))
 
 
-def test_a_module_that_takes_a_topology_gets_the_sparse_input_itself_and_edges_in_both_directions():
+def test_a_module_that_takes_a_topology_gets_the_sparse_input_itself_and_all_edges():
     graph, rows, _ = small_graph()
     inputs, seen = raw_input(csr_matrix(rows)), []
 

@@ -81,7 +81,7 @@ def test_precisions_are_the_inverse_of_the_variance_of_an_estimate(case):
         assert (found[exact == 0] == 0).all()
 
 
-def test_an_answer_counts_the_same_however_rarely_it_was_asked_for_and_a_round_with_less_noise_more():
+def test_an_answer_counts_by_the_noise_of_its_round_and_not_by_how_rarely_it_was_asked_for():
     found = dense(rounds_input(asked([built(**POOLED)], rows_of()), 0.25))
     sizes = np.abs(found[found != 0])
     np.testing.assert_allclose(sizes, sizes[0], rtol=1e-5)

@@ -86,12 +86,15 @@ def test_own_scores_are_by_a_model_that_others_taught():
     assert (taught.scores(rows).argmax(axis=1) == labels).mean() > 0.8
 
 
-def test_a_class_that_nobody_is_of_is_spoken_against_and_a_regression_that_is_cut_short_is_silent():
+def test_a_class_that_nobody_is_of_is_spoken_against():
     rows, labels = separable()
     weights, bias = _regression(rows, certain(labels % 2), 10.0)
     assert (weights[2] == 0).all()
     assert bias[2] == UNSEEN
-    # Warnings are errors here; two classes that no line divides take more steps than there are at this scale.
+
+
+def test_a_regression_that_is_cut_short_says_nothing_of_it():
+    """Warnings are errors here; two classes that no line divides take more steps than there are at this scale."""
     random = np.random.default_rng(0)
     points = 1e3 * random.normal(size=(200, 30)) * np.logspace(-3, 0, 30)
     targets = np.eye(3)[random.integers(0, 3, 200)]
@@ -99,7 +102,7 @@ def test_a_class_that_nobody_is_of_is_spoken_against_and_a_regression_that_is_cu
     assert np.isfinite(weights).all()
 
 
-def test_where_all_are_of_one_class_nothing_is_learned_and_one_or_two_volunteers_teach_finite_scores():
+def test_volunteers_who_are_few_or_of_one_class_teach_next_to_nothing():
     """Scores are without the classes' shares: they must not speak for classes that nobody is of."""
     rows = separable(users=10)[0]
     taught = fit_rows(rows, certain(np.zeros(10, dtype=int)), seed=0)

@@ -64,7 +64,7 @@ def test_links_are_predicted_as_if_nobody_had_labels(name):
 
 
 @pytest.mark.parametrize("name", ABLE)
-def test_labels_of_test_users_change_nothing_and_the_validation_score_is_the_f1_of_validation_users(name):
+def test_labels_of_test_users_change_nothing_and_those_of_validation_users_are_scored_by_f1(name):
     method, (graph, users) = METHODS.find(name), small_data(several_labels=True)
     raw = users.raw
     labels = np.where(graph.test[:, None], 1 - raw.labels, raw.labels)

@@ -64,7 +64,7 @@ def candidates_of(graph, **options):
     return candidates(job_of(graph), lambda rows: validation_quality(graph, rows), **options)
 
 
-def test_the_detail_names_the_candidates_that_were_chosen_and_one_alone_is_the_best_on_validation_users():
+def test_candidates_are_chosen_by_validation_users_and_named():
     graph, _ = communities()
     known, result, alone = candidates_of(graph), run(graph), run(graph, blend=1)
     assert set(result.detail.split(" + ")) <= set(known)
@@ -141,7 +141,7 @@ def test_an_empty_split_is_refused(part):
         run(replace(graph, **{part: np.zeros(graph.node_count, dtype=bool)}))
 
 
-def test_a_graph_that_is_measured_by_roc_auc_is_chosen_by_it_where_validation_users_have_both_classes():
+def test_roc_auc_chooses_where_it_measures_and_validation_users_have_both_classes():
     graph = replace(ODD["two training users"], metric="roc_auc")
     rows = np.array([[0.2, 0.8], [0.1, 0.9]], dtype=np.float32)
     assert validation_quality(graph, rows)[0] == 1.0

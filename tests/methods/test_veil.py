@@ -326,7 +326,7 @@ def test_finite_mechanisms_teach_too(mechanism):
     assert privacy_record(found.ledger).ideal == []
 
 
-def test_a_sketch_has_as_many_numbers_as_there_are_features_unless_fewer_numbers_or_classes_are_asked_for():
+def test_a_sketch_has_as_many_numbers_as_there_are_features_unless_fewer_are_asked_for():
     assert run_in(town, epsilon=4.0).plans[0].dims == 16
     assert plans_of(*town(), settings={"sketch": 5})[0].dims == 5
     assert plans_of(*town(), settings={"open": 2})[1].classes == 2
