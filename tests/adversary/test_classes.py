@@ -138,7 +138,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked():
         gv.Plan(**{**ASK, "model": {**ASK["model"], "weights": [[1 << 52] * 4] * 3}})
 
 
-def test_no_second_class_is_had_by_a_part_or_by_another_list():
+def test_no_second_class_is_had_and_one_user_is_told_nothing_of_another():
     users = people().declare(1.0)
     users.report(gv.Plan(**ASK))
     other = gv.Plan(**{**ASK, "users": (11, 4), "round": 2})
@@ -146,9 +146,6 @@ def test_no_second_class_is_had_by_a_part_or_by_another_list():
         with pytest.raises(BudgetError):
             users.report(plan)
     assert users.report(other.part([4])).users == 1
-
-
-def test_what_is_asked_of_one_user_tells_nothing_of_another():
     told = gv.Plan(**ASK).part([11]).to_json()
     assert json.loads(told)["lists"] == [[2, 1]] and "[0,1]" not in told
 

@@ -31,16 +31,25 @@ def feature_plan(epsilon, user):
     return gv.Plan(mechanism="multibit", epsilon=epsilon, dims=64, range=(0, 1), users=(user,))
 
 
+def personal(**fields):
+    return gv.Plan(mechanism="ppm", epsilon=0.5, dims=64, range=(0, 1), **fields)
+
+
+def said_by_each(users, plan):
+    """What users say to a plan, each asked alone."""
+    return {ask(users, plan.model_copy(update={"users": (user,)})) for user in range(USERS)}
+
+
 @pytest.mark.parametrize("epsilon", [0.4, 0.5, 0.6, 1.5, 3.0, 4.5])
 def test_a_plan_is_refused_by_everybody_or_by_nobody(users, epsilon):
-    said = {ask(users, feature_plan(epsilon, user)) for user in range(USERS)}
+    said = said_by_each(users, feature_plan(epsilon, 0))
     assert len(said) == 1
     assert (said == {None}) == (epsilon <= BUDGETS[0])
 
 
 def test_what_somebody_has_really_spent_decides_nothing(users):
     asked = users.declare(0.25, by_level=BUDGETS, seed=0)
-    asked.report(gv.Plan(mechanism="ppm", epsilon=0.5, dims=64, range=(0, 1), options={"budgets": BUDGETS}))
+    asked.report(personal(options={"budgets": BUDGETS}))
     said = set()
     for user in range(USERS):
         asked.report(feature_plan(0.25, user))
@@ -50,43 +59,25 @@ def test_what_somebody_has_really_spent_decides_nothing(users):
     assert len(said) == 1
 
 
-def test_a_refusal_names_no_number_that_the_plan_does_not_hold(users):
+def test_a_refusal_names_no_number_that_the_plan_does_not_hold(
+    users,
+):
     said = ask(users, feature_plan(1.5, 3))
     assert set(re.findall(r"\d+(?:\.\d+)?", said)) <= {"1.5", "1", "0"}
 
 
-def test_a_plan_with_other_levels_than_declared_is_refused_by_everybody(users):
-    fewer = gv.Plan(mechanism="ppm", epsilon=0.5, dims=64, range=(0, 1), levels=2, users=(0,))
-    more = gv.Plan(mechanism="ppm", epsilon=0.5, dims=64, range=(0, 1), levels=6, users=(0,))
-    for plan in (fewer, more):
-        said = {ask(users, plan.model_copy(update={"users": (user,)})) for user in range(USERS)}
-        assert len(said) == 1 and None not in said
-    same = gv.Plan(mechanism="ppm", epsilon=0.5, dims=64, range=(0, 1), levels=4, users=(0,))
-    assert {ask(users, same.model_copy(update={"users": (user,)})) for user in range(USERS)} == {None}
-
-
-def test_a_plan_cannot_charge_a_level_more_than_was_declared(users):
-    greedy = gv.Plan(
-        mechanism="ppm",
-        epsilon=0.5,
-        dims=64,
-        range=(0, 1),
-        options={"budgets": (0.5, 1.0, 2.0, 4.1)},
-        users=(0,),
-    )
-    said = {ask(users, greedy.model_copy(update={"users": (user,)})) for user in range(USERS)}
-    assert len(said) == 1 and None not in said
-
-
-def test_a_question_about_levels_is_answered_whatever_the_level(users):
-    plan = gv.Plan(mechanism="esw", epsilon=0.5, levels=2)
-    assert ask(users, plan) is None
-
-
 def test_every_user_is_booked_what_the_own_level_spends(users):
     ledger = users.open_ledger(by_level=BUDGETS)
-    users.answering(ledger, seed=0).report(
-        gv.Plan(mechanism="ppm", epsilon=0.5, dims=64, range=(0, 1), options={"budgets": BUDGETS})
-    )
+    users.answering(ledger, seed=0).report(personal(options={"budgets": BUDGETS}))
     np.testing.assert_array_equal(ledger.spent, np.array(BUDGETS)[np.arange(USERS) % 4])
     assert (ledger.remaining == 0).all()
+
+
+def test_a_plan_with_other_levels_or_larger_budgets_than_declared_is_refused_by_everybody(users):
+    greedy = {"options": {"budgets": (0.5, 1.0, 2.0, 4.1)}}
+    for fields in ({"levels": 2}, {"levels": 6}, greedy):
+        said = said_by_each(users, personal(**fields))
+        assert len(said) == 1 and None not in said
+    assert said_by_each(users, personal(levels=4)) == {None}
+    # A question about levels is answered whatever the level.
+    assert ask(users, gv.Plan(mechanism="esw", epsilon=0.5, levels=2)) is None

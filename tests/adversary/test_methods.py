@@ -22,8 +22,15 @@ def ready():
     return open_unit(RunUnit(spec))
 
 
-def test_the_users_of_a_method_offer_one_thing(ready):
+def test_the_users_of_a_method_offer_one_thing_and_the_graph_holds_no_test_labels(ready):
     assert public(ready.job.users) == ["report"]
+    assert (ready.job.graph.labels[ready.graph.test] == -1).all()
+    with pytest.raises(AttributeError):
+        ready.job.users.declare(1e9)
+    with pytest.raises(AttributeError):
+        _ = ready.job.users.ledger
+    with pytest.raises(AttributeError):
+        ready.job.users.ledger = gv.Ledger(160, 1e9)
 
 
 @pytest.mark.parametrize("name", METHODS.own())
@@ -39,19 +46,6 @@ def test_a_job_holds_neither_users_nor_books(name):
     assert given == (["method", "control"] if name in ("ldpge-raw", "nonprivate") else [])
 
 
-def test_nothing_that_is_declared_can_be_declared_again(ready):
-    with pytest.raises(AttributeError):
-        ready.job.users.declare(1e9)
-    with pytest.raises(AttributeError):
-        _ = ready.job.users.ledger
-    with pytest.raises(AttributeError):
-        ready.job.users.ledger = gv.Ledger(160, 1e9)
-
-
-def test_test_labels_are_not_in_the_graph(ready):
-    assert (ready.job.graph.labels[ready.graph.test] == -1).all()
-
-
 @pytest.mark.parametrize("name", ["ldpge-raw", "nonprivate"])
 def test_what_reads_raw_features_reads_what_it_is_given_and_nothing_else(name, ready):
     with pytest.raises(InputError, match="raw features, and these were not given"):
@@ -61,9 +55,6 @@ def test_what_reads_raw_features_reads_what_it_is_given_and_nothing_else(name, r
 def test_before_anybody_declares_a_budget_nobody_answers():
     with pytest.raises(PrivacyError, match="nobody has declared a budget"):
         gv.privacy.Nobody().report(gv.Plan(mechanism="krr", epsilon=1.0, classes=2))
-
-
-def test_loaded_users_answer_no_plan():
     _, users = gv.load("town", seed=0, users=160)
     assert not hasattr(users, "report")
     assert isinstance(users.raw.labels, np.ndarray)

@@ -10,35 +10,16 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import FewLabelSplit, GivenSplit, RandomSplit, Split
 from graphveil.graphs.splits import SplitRecipe, check_private_labels
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 TOWN = {"users": 400, "features": 16, "telling": 4}
-COMMAND = [
-    "run",
-    "base",
-    "--data",
-    "town",
-    "--epsilon",
-    "1",
-    "--runs",
-    "1",
-    "--no-control",
-    "--set",
-    "epochs=2",
-]
-OPTIONS = [part for key, value in TOWN.items() for part in ("--set", f"data.{key}={value}")]
+COMMAND = ["run", "base", "--data", "town", "--epsilon", "1", "--runs", "1", "--no-control"]
+OPTIONS = ["--set=epochs=2", *(f"--set=data.{key}={value}" for key, value in TOWN.items())]
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
-
-
-def test_the_command_line_refuses_a_split_by_labels(capsys):
+def test_the_command_line_refuses_a_split_by_labels_and_takes_a_random_one(capsys):
     private = [*COMMAND, *OPTIONS, "--label-epsilon", "1", "--set", "data.split=few"]
     assert status(private) == 2
     assert "take split='random'" in capsys.readouterr().err
-
-
-def test_the_command_line_takes_a_random_split_of_private_labels():
     assert status([*COMMAND, *OPTIONS, "--set", "data.labelled=0.3", "--label-epsilon", "1"]) == 0
 
 
@@ -50,15 +31,11 @@ def test_a_spec_refuses_a_split_by_labels(split):
     Experiment.of("base", "town", **told).check()
 
 
-@pytest.mark.parametrize("ask", [gv.run, gv.embed])
-def test_a_given_graph_that_was_split_by_labels_is_refused(ask):
+def test_a_given_graph_that_was_split_by_labels_is_refused_unless_labels_are_public():
     graph, users = gv.load("town", split=FewLabelSplit(10, 50), **TOWN)
-    with pytest.raises(InputError, match="reads labels that are private"):
-        ask("base", graph, users, epsilon=1.0, label_epsilon=1.0)
-
-
-def test_a_given_graph_that_was_split_by_labels_serves_public_labels():
-    graph, users = gv.load("town", split=FewLabelSplit(10, 50), **TOWN)
+    for ask in (gv.run, gv.embed):
+        with pytest.raises(InputError, match="reads labels that are private"):
+            ask("base", graph, users, epsilon=1.0, label_epsilon=1.0)
     result = gv.run("base", graph, users, epsilon=1.0, control=False, settings={"epochs": 2})
     assert len(result.scores()) == 1
 
@@ -68,14 +45,11 @@ class Own(SplitRecipe):
         return Split(labels == 0, labels == 1, labels == 2)
 
 
-def test_a_recipe_that_says_nothing_counts_as_reading_labels():
+def test_a_recipe_counts_as_reading_labels_unless_it_says_that_it_does_not():
     with pytest.raises(InputError, match="Own reads labels that are private"):
         check_private_labels(Own())
-
-
-@pytest.mark.parametrize("recipe", [RandomSplit(), GivenSplit([1, 0, 0], [0, 1, 0], [0, 0, 1]), None])
-def test_recipes_that_do_not_look_at_labels_are_taken(recipe):
-    check_private_labels(recipe)
+    for recipe in (RandomSplit(), GivenSplit([1, 0, 0], [0, 1, 0], [0, 0, 1]), None):
+        check_private_labels(recipe)
 
 
 def test_a_random_split_is_the_same_whatever_the_labels():

@@ -40,7 +40,7 @@ def personal(gamma):
     return gv.Plan(mechanism="ppm", epsilon=0.5, dims=64, range=(0, 1), levels=2, options={"gamma": gamma})
 
 
-def test_what_a_level_leaks_is_told_of_what_was_asked():
+def test_what_a_level_leaks_and_that_it_was_asked_for_is_told():
     _, users = gv.load("town", seed=0, users=160)
     users = users.with_levels(1 + np.arange(160) % 2)
     found = []
@@ -50,11 +50,6 @@ def test_what_a_level_leaks_is_told_of_what_was_asked():
         found.append(privacy_record(ledger).level.epsilon)
         assert found[-1] == pytest.approx(personal(gamma).build().level_loss.epsilon)
     assert found[0] != found[1]
-
-
-def test_a_level_that_was_asked_for_is_told():
-    _, users = gv.load("town", seed=0, users=160)
-    users = users.with_levels(1 + np.arange(160) % 2)
     ledger = users.open_ledger(1.0)
     users.answering(ledger, seed=0).report(gv.Plan(mechanism="esw", epsilon=1.0, levels=2))
     assert "levels at ε = 1" in privacy_record(ledger).sentence

@@ -18,6 +18,7 @@ from graphveil.graphs import Users, hold_out_links
 from graphveil.mechanisms import register
 from graphveil.mechanisms.registry import unregister
 from graphveil.methods import METHODS
+from tests.refusals import check_refused
 
 ROWS = np.random.default_rng(0).random((20, 4))
 ASK = {"mechanism": "multibit", "epsilon": 1.0, "dims": 4, "range": (0, 1)}
@@ -47,18 +48,13 @@ class Free:
         return rows
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda plan: people().declare(0.0).report(plan),
+def test_what_only_looks_like_a_plan_is_refused():
+    asks = [
+        people().declare(0.0).report,
         lambda plan: gv.answer(plan, ROWS, gv.Ledger(20, 0.0)),
-        lambda plan: gv.Ledger(20, 0.0).charge(plan),
-    ],
-    ids=["report", "answer", "charge"],
-)
-def test_what_only_looks_like_a_plan_is_refused(ask):
-    with pytest.raises(InputError, match="a plan must be a Plan, got Free"):
-        ask(Free())
+        gv.Ledger(20, 0.0).charge,
+    ]
+    check_refused(lambda ask: ask(Free()), [(ask, "a plan must be a Plan, got Free") for ask in asks])
 
 
 def test_a_plan_has_no_say_in_its_own_check():
@@ -75,14 +71,10 @@ def test_a_plan_has_no_say_in_its_own_check():
         assert people().declare(1.0).report(plan).users == 20
 
 
-def test_known_links_do_not_bring_the_test_links_along():
-    graph, _ = hold_out_links(*gv.load("town", seed=0, users=160), seed=0)
+def test_known_links_bring_no_test_links_along_and_the_order_of_test_pairs_tells_nothing():
+    graph, users = hold_out_links(*gv.load("town", seed=0, users=160), seed=0)
     for part in (graph.links.train, graph.links.validation):
         assert part.linked.base is None and part.unlinked.base is None
-
-
-def test_the_order_of_test_pairs_is_that_of_users_numbers():
-    graph, users = hold_out_links(*gv.load("town", seed=0, users=160), seed=0)
     seen = []
 
     def score(pairs):

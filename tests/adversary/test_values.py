@@ -11,21 +11,7 @@ from graphveil.channels.sampling import SeededBits
 from graphveil.mechanisms import PersonalMechanism, names
 
 DIMS = 6
-ODD = [
-    0.0,
-    1.0,
-    0.5,
-    0.1 + 0.2,
-    -0.0,
-    -3.0,
-    7.0,
-    1e-320,
-    -1e308,
-    1e308,
-    math.nan,
-    math.inf,
-    -math.inf,
-]
+ODD = [0.0, 1.0, 0.5, 0.1 + 0.2, -0.0, -3.0, 7.0, 1e-320, -1e308, 1e308, math.nan, math.inf, -math.inf]
 NEEDS = {"item": {"options": {"length": 2}}, "ppm": {"levels": 3}}
 
 
@@ -101,14 +87,8 @@ def test_bisection_by_refusals_reads_nothing():
     """The attack: a binary question with a range of the server's choosing was refused where the value lay inside it."""
     secret = 0.7310585786300049
     answered = []
-    for low, high in [
-        (0.0, 0.5),
-        (0.5, 1.0),
-        (0.7, 0.8),
-        (0.731, 0.732),
-        (-1.0, 2.0),
-        (secret - 1e-9, secret + 1e-9),
-    ]:
+    halves = [(0.0, 0.5), (0.5, 1.0), (0.7, 0.8), (0.731, 0.732), (secret - 1e-9, secret + 1e-9)]
+    for low, high in [*halves, (-1.0, 2.0)]:
         plan = gv.Plan(mechanism="multibit", epsilon=1e-7, dims=1, range=(low, high), binary=True)
         answered.append(gv.answer(plan, [[secret]], gv.Ledger(users=1, epsilon=1.0), SeededBits(0)).users)
     assert answered == [1] * 6

@@ -48,3 +48,9 @@ def control_is_off_by(stakes, plays):
     right, guesses = (sum(getattr(each.control, name) for each in plays) for name in ("right", "guesses"))
     spread = np.sqrt(stakes.chance * (1 - stakes.chance) / guesses)
     return abs(right / guesses - stakes.chance) / spread
+
+
+def off_by(plays, share):
+    """How many standard deviations, at the most that there can be, right guesses are from a share."""
+    right, guesses = (sum(getattr(each.planted, name) for each in plays) for name in ("right", "guesses"))
+    return abs(right / guesses - share) / (0.5 / np.sqrt(guesses))

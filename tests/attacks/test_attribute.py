@@ -10,24 +10,15 @@ import graphveil as gv
 from graphveil.attacks import AttributeAttack, attribute_inference, guess_bound
 from graphveil.attacks.attribute import fitted_shares, report_ratios
 from graphveil.channels import onebit
-from graphveil.errors import InputError
-from graphveil.mechanisms import Estimate, entry, names
-from tests.attacks.small import EPSILON, FALSE_ALARM, control_is_off_by, how_likely, people, played
+from graphveil.mechanisms import Estimate
+from tests.attacks.small import EPSILON, FALSE_ALARM, how_likely, people, played
+from tests.refusals import check_refused
 
-# Tables of thousands of codes: tests/slow has them.
-LARGE = ("latent", "ome")
-SOUND = [name for name in names("features") if entry(name).sound and name not in LARGE]
 ROW = np.array([0.0, 1.0, 0.0])
 
 
 def options(name):
     return {"length": 2} if name == "item" else {}
-
-
-def enumerated(mechanism, row, level):
-    private = row if level is None else np.append(row, level)
-    counts, _ = mechanism.joint_counts(private)
-    return counts
 
 
 @pytest.mark.parametrize(
@@ -47,7 +38,9 @@ def test_ratios_are_those_of_enumerated_reports(name, epsilon, more, target):
     mechanism = gv.mechanism(name, epsilon=epsilon, dims=3, **known, **more)
     level = 1 if name == "ppm" else None
     low, high = (np.where(np.arange(3) == target, end, ROW) for end in (0.0, 1.0))
-    below, above = (enumerated(mechanism, each, level) for each in (low, high))
+    below, above = (
+        mechanism.joint_counts(row if level is None else np.append(row, level))[0] for row in (low, high)
+    )
     possible = np.array([a > 0 and b > 0 for a, b in zip(above, below, strict=True)])
     expected = [math.log(a / b) for a, b in zip(above[possible], below[possible], strict=True)]
     reports = mechanism.possible_reports()
@@ -59,43 +52,11 @@ def test_ratios_are_those_of_enumerated_reports(name, epsilon, more, target):
     assert found[possible] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.statistical  # FALSE_ALARM each
-@pytest.mark.parametrize("name", SOUND)
-def test_no_sound_mechanism_is_above_its_bound(name):
-    stakes, plays = played("attribute", name, EPSILON, **options(name))
-    assert stakes.epsilon == EPSILON
-    assert how_likely(stakes, plays) > FALSE_ALARM
-
-
-@pytest.mark.statistical  # 1,200 guesses: 6 standard deviations, false alarm 2e-9
-@pytest.mark.parametrize("name", ["multibit", "ppm", "item", "privunit"])
-def test_the_control_is_at_chance(name):
-    assert control_is_off_by(*played("attribute", name, 2.0, **options(name))) < 6
-
-
-@pytest.mark.statistical  # one bit reaches its bound: 1,200 guesses, 6 standard deviations on either side, false alarm 2e-9
-def test_one_bit_of_one_value_reaches_the_bound():
-    _, plays = played("attribute", "multibit", 1.0)
-    right = sum(each.planted.right for each in plays) / 1200
-    assert abs(right - 1 / (1 + math.exp(-1))) < 6 * 0.5 / math.sqrt(1200)
-
-
-@pytest.mark.statistical  # the attack wins 95% of 1,200 guesses where 62% are allowed: never missed
-def test_a_mechanism_that_spends_more_than_it_says_is_caught():
-    stakes, plays = played("attribute", "multibit", 3.0, claim=0.5)
-    assert stakes.epsilon == 0.5
-    assert how_likely(stakes, plays) < FALSE_ALARM
-
-
 def test_real_values_stand_beside_with_a_control():
     _, plays = played("attribute", "multibit", 4.0, runs=1)
-    names_of = list(plays[0].natural)
-    assert names_of == [
-        "vote of neighbours, as printed",
-        "own report, where it says nothing neighbours",
-        "own report, Bayes",
-    ]
-    assert plays[0].natural["own report, Bayes"].accuracy > 0.85
+    own, blind = "own report, Bayes", "own report, where it says nothing neighbours"
+    assert list(plays[0].natural) == ["vote of neighbours, as printed", blind, own]
+    assert plays[0].natural[own].accuracy > 0.85
 
 
 def test_shares_are_fitted_through_noise():
@@ -103,10 +64,23 @@ def test_shares_are_fitted_through_noise():
     assert fitted_shares(table, np.array([600, 400])) == pytest.approx([0.7, 0.3], abs=1e-3)
 
 
-def test_a_graph_without_features_is_refused():
-    graph, users = gv.from_arrays([[0, 1], [1, 2]], None, [0, 1, 0, 1])
-    with pytest.raises(InputError, match="has no features: take another graph"):
-        played("attribute", "multibit", 1.0, data=(graph, users))
+def test_what_there_is_nothing_to_infer_of_is_refused():
+    graph, users = star()
+    bare = gv.from_arrays(STAR, None, [0, 1, 0, 1])
+    some = gv.Plan(mechanism="multibit", epsilon=1.0, dims=2, range=(0, 1), users=(0, 1))
+    reports = users.declare(1.0, seed=0).report(some)
+    check_refused(
+        lambda ask: ask(),
+        [
+            (lambda: played("attribute", "multibit", 1.0, data=bare), "has no features: take another graph"),
+            (lambda: attribute_inference(*bare, None, 0), "mine has no features"),
+            (lambda: attribute_inference(graph, users, None, 2), "attributes must lie in 0..1, got 2..2"),
+            (lambda: attribute_inference(graph, users, None, []), "one integer or several"),
+            (lambda: attribute_inference(graph, users, None, 0.5), "one integer"),
+            (lambda: attribute_inference(graph, users, reports), "reports must be those of all 4 users"),
+            (lambda: attribute_inference(graph, users, []), "one round at least"),
+        ],
+    )
 
 
 @pytest.mark.parametrize("name", ["multibit", "item"])
@@ -182,7 +156,7 @@ def reports_of(graph, users, epsilon, mechanism="multibit", blind=False, seed=0,
     return users.declare(epsilon, seed=seed, blind=blind).report(plan)
 
 
-def test_neighbours_vote_by_the_side_of_the_middle():
+def test_neighbours_vote_by_the_side_of_the_middle_which_is_that_of_the_public_range():
     # Of attribute 0: two above, one below, whatever their size; of attribute 1 one vote each way, a tie.
     estimate = sparse({(1, 0): 0.1, (2, 0): 9.0, (3, 0): -70.0, (1, 1): 5.0, (2, 1): -5.0, (0, 1): 3.0})
     graph, users = star([[1, 0], [0, 1], [0, 1], [0, 1]])
@@ -191,9 +165,6 @@ def test_neighbours_vote_by_the_side_of_the_middle():
     # A second round breaks the tie.
     graph, users = star([[1, 1], [0, 1], [0, 1], [0, 1]])
     assert attribute_inference(graph, users, [estimate, sparse({(3, 1): 1.0})]).accuracy == 1
-
-
-def test_the_middle_is_that_of_the_public_range():
     for reported, first in ((4.0, 0), (6.0, 10)):
         graph, users = star([[first, 0], [0, 0], [0, 0], [0, 0]], public=(0, 10))
         assert attribute_inference(graph, users, sparse({(1, 0): reported}, offset=0.0), 0).accuracy == 1
@@ -211,9 +182,7 @@ def test_without_privacy_the_numbers_are_those_by_hand():
     alone = attribute_inference(graph, users, None, 1)
     assert (alone.accuracy, alone.balanced) == (1 / 4, 1 / 4)
     assert attribute_inference(graph, users, None, own=True).balanced == 1
-
-
-def test_an_attribute_that_all_have_alike_has_no_balanced_accuracy():
+    # An attribute that all have alike has no balanced accuracy.
     graph, users = star(np.array([[0, 0]] * 4))
     found = attribute_inference(graph, users, None)
     assert (found.accuracy, found.balanced, found.commonest) == (1.0, None, 1.0)
@@ -234,16 +203,14 @@ def test_always_guessing_the_commonest_value_is_accurate_and_has_learned_nothing
 
 def test_own_reports_tell_more_than_neighbours_and_blind_ones_nothing():
     graph, users = gv.load("town", seed=0)
-    told = {
-        (own, blind): attribute_inference(
-            graph, users, reports_of(graph, users, 8.0, sampled=8, blind=blind), own=own
-        ).balanced
-        for own in (False, True)
-        for blind in (False, True)
-    }
-    assert told[True, False] > told[False, False] + 0.01 > told[False, True] + 0.02
-    for own in (False, True):
-        assert abs(told[own, True] - 0.5) < 0.01
+
+    def told(own, blind):
+        reports = reports_of(graph, users, 8.0, sampled=8, blind=blind)
+        return attribute_inference(graph, users, reports, own=own).balanced
+
+    by_neighbours, nothing = told(False, False), [told(own, True) for own in (False, True)]
+    assert told(True, False) > by_neighbours + 0.01 > nothing[0] + 0.02
+    assert np.abs(np.array(nothing) - 0.5).max() < 0.01
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
@@ -269,33 +236,3 @@ def test_a_measured_own_report_of_one_bit_is_at_the_bound():
     found = attribute_inference(graph, people, reports_of(graph, people, epsilon, "onebit"), own=True)
     # Five standard deviations of a share of 20,000: false alarm below 1e-6.
     assert abs(found.balanced - guess_bound(epsilon)) < 5 * 0.5 / math.sqrt(users)
-
-
-@pytest.mark.parametrize(
-    ("attributes", "words"),
-    [(2, r"attributes must lie in 0\.\.1, got 2\.\.2"), ([], "one integer or several"), (0.5, "one integer")],
-)
-def test_wrong_attributes_are_refused(attributes, words):
-    graph, users = star()
-    with pytest.raises(InputError, match=words):
-        attribute_inference(graph, users, None, attributes)
-
-
-def test_reports_of_some_users_are_refused():
-    graph, users = star()
-    public = gv.Plan(mechanism="multibit", epsilon=1.0, dims=2, range=(0, 1), users=(0, 1))
-    with pytest.raises(InputError, match="reports must be those of all 4 users"):
-        attribute_inference(graph, users, users.declare(1.0, seed=0).report(public))
-    with pytest.raises(InputError, match="one round at least"):
-        attribute_inference(graph, users, [])
-
-
-def test_a_graph_without_features_has_no_attribute():
-    graph, users = gv.from_arrays(STAR, None, [0, 1, 0, 1])
-    with pytest.raises(InputError, match="mine has no features"):
-        attribute_inference(graph, users, None, 0)
-
-
-def test_a_negative_budget_has_no_bound():
-    with pytest.raises(InputError, match="epsilon must be"):
-        guess_bound(-1.0)

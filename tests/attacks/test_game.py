@@ -10,21 +10,23 @@ from scipy.optimize import linprog
 from graphveil.attacks import guess_bound
 from graphveil.attacks.game import Stakes, Tally, balanced, dice_of, likelier, likeliest
 from graphveil.channels import kary
-from graphveil.errors import InputError
+from tests.refusals import check_refused
+from tests.together import together
 
 
-def test_stakes_know_chance_and_bound():
+def test_stakes_know_chance_and_bound_and_a_tally_counts_what_is_right():
     assert Stakes(4, 0.0).chance == Stakes(4, 0.0).bound == 0.25
-
-
-def test_a_tally_counts_what_is_right():
     assert Tally.of(np.array([1, 0, 1]), np.array([1, 1, 1])) == Tally(2, 3)
     assert Tally(2, 3).accuracy == pytest.approx(2 / 3)
+    # Balanced accuracy counts rare values as much as common ones.
+    assert balanced(np.zeros(10), np.array([0] * 9 + [1])) == 0.5
+    assert balanced(np.zeros(3), np.zeros(3)) is None
 
 
 def test_the_likeliest_is_guessed_and_nothing_impossible():
     scores = np.array([[-np.inf, 0.0, -1.0], [-np.inf, -np.inf, -7.0]])
     assert likeliest(scores, dice_of(0)).tolist() == [1, 2]
+    assert likelier(np.array([0.1, -0.1]), dice_of(0)).tolist() == [True, False]
 
 
 @pytest.mark.statistical  # 4,000 coins: 6 standard deviations, false alarm 2e-9
@@ -34,26 +36,15 @@ def test_ties_are_broken_by_a_fair_coin():
     assert abs(likelier(np.zeros(4000), dice_of(0)).mean() - 0.5) < half
 
 
-def test_a_ratio_decides_where_it_says_something():
-    assert likelier(np.array([0.1, -0.1]), dice_of(0)).tolist() == [True, False]
-
-
-def test_balanced_accuracy_counts_rare_values_as_much_as_common_ones():
-    assert balanced(np.zeros(10), np.array([0] * 9 + [1])) == 0.5
-    assert balanced(np.zeros(3), np.zeros(3)) is None
-
-
-def test_k_ary_response_reaches_the_bound_and_no_guess_passes_it():
-    failed = []
-    for epsilon, values in itertools.product((0.5, 2.0), (2, 3, 4)):
-        channel = kary(epsilon, values)
-        table = np.array([channel.row(symbol) for symbol in range(values)], dtype=float) / channel.total
-        guesses = itertools.product(range(values), repeat=values)
-        best = max(sum(table[guess[code], code] for code in range(values)) / values for guess in guesses)
-        bound = guess_bound(epsilon, values)
-        if best != pytest.approx(bound, rel=1e-9) or best > bound:
-            failed.append((epsilon, values, best, bound))
-    assert failed == []
+@together(("epsilon", "values"), itertools.product((0.5, 2.0), (2, 3, 4)))
+def test_k_ary_response_reaches_the_bound_and_no_guess_passes_it(epsilon, values):
+    channel = kary(epsilon, values)
+    table = np.array([channel.row(symbol) for symbol in range(values)], dtype=float) / channel.total
+    guesses = itertools.product(range(values), repeat=values)
+    best = max(sum(table[guess[code], code] for code in range(values)) / values for guess in guesses)
+    bound = guess_bound(epsilon, values)
+    assert best == pytest.approx(bound, rel=1e-9)
+    assert best <= bound
 
 
 def test_a_delta_adds_what_it_lets_through():
@@ -64,18 +55,20 @@ def test_a_delta_adds_what_it_lets_through():
     assert guess_bound(epsilon, values, delta) == pytest.approx(bound)
     assert guess_bound(0.0, 2, 0.1) == pytest.approx(0.55)
     assert reached == pytest.approx(bound)
-
-
-def test_a_huge_budget_bounds_nothing_and_does_not_overflow():
     assert guess_bound(1e6, 5) == guess_bound(math.inf) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"), [((-1.0,), "epsilon"), ((1.0, 1), "values"), ((1.0, 2, 2.0), "delta")]
-)
-def test_what_is_no_budget_has_no_bound(wrong, words):
-    with pytest.raises(InputError, match=f"{words} must be"):
-        guess_bound(*wrong)
+def test_what_is_no_budget_or_prior_has_no_bound():
+    prior = "prior must be 2 shares of at least 0 that add up to 1"
+    check_refused(
+        lambda wrong: guess_bound(*wrong),
+        [
+            ((-1.0,), "epsilon must be"),
+            ((1.0, 1), "values must be"),
+            ((1.0, 2, 2.0), "delta must be"),
+            *(((1.0, 2, 0.0, shares), prior) for shares in ([0.5, 0.6], [1.0], [1.2, -0.2])),
+        ],
+    )
 
 
 def best_guess(epsilon, delta, prior):
@@ -102,23 +95,14 @@ def best_guess(epsilon, delta, prior):
 PRIORS = (0.5, 0.5), (0.9, 0.1), (0.2, 0.7, 0.1), (0.4, 0.35, 0.15, 0.1)
 
 
-def test_a_prior_has_the_bound_of_a_linear_program():
+@together(("epsilon", "delta", "prior"), itertools.product((0.1, 0.5, 2.0), (0.0, 0.05), PRIORS))
+def test_a_prior_has_the_bound_of_a_linear_program(epsilon, delta, prior):
     """Single guesses at δ > 0 are all that is compared: an event of several guesses only adds constraints."""
-    failed = []
-    for epsilon, delta, prior in itertools.product((0.1, 0.5, 2.0), (0.0, 0.05), PRIORS):
-        expected = best_guess(epsilon, delta, prior)
-        if guess_bound(epsilon, len(prior), delta, prior) != pytest.approx(expected, abs=1e-7):
-            failed.append((epsilon, delta, prior))
-    assert failed == []
+    expected = best_guess(epsilon, delta, prior)
+    assert guess_bound(epsilon, len(prior), delta, prior) == pytest.approx(expected, abs=1e-7)
 
 
 def test_equal_shares_are_the_bound_without_a_prior():
     assert guess_bound(1.5, 5, 0.01, [0.2] * 5) == pytest.approx(guess_bound(1.5, 5, 0.01))
     closed = (math.exp(1.5) + 4 * 0.01) / (math.exp(1.5) + 4)
     assert guess_bound(1.5, 5, 0.01) == pytest.approx(closed)
-
-
-@pytest.mark.parametrize("prior", [[0.5, 0.6], [1.0], [1.2, -0.2]])
-def test_what_is_no_prior_has_no_bound(prior):
-    with pytest.raises(InputError, match="prior must be 2 shares of at least 0 that add up to 1"):
-        guess_bound(1.0, 2, prior=prior)

@@ -1,7 +1,5 @@
 """Label inference: k-ary response is at its bound, and neighbours tell what no ε bounds."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -10,33 +8,8 @@ import graphveil as gv
 from graphveil.attacks import Learned, LearnedLabelAttack, guess_bound
 from graphveil.attacks.symbols import neighbour_scores
 from graphveil.errors import InputError
-from tests.attacks.small import EPSILONS, FALSE_ALARM, control_is_off_by, how_likely, played
-from tests.attacks.test_membership import Forgetter, Rememberer
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_k_ary_response_is_not_above_its_bound(epsilon):
-    stakes, plays = played("label", "krr", epsilon)
-    assert stakes.bound == pytest.approx(math.exp(epsilon) / (math.exp(epsilon) + 3))
-    assert how_likely(stakes, plays) > FALSE_ALARM
-
-
-@pytest.mark.statistical  # 1,200 guesses: 6 standard deviations, false alarm 2e-9
-def test_k_ary_response_reaches_its_bound():
-    stakes, plays = played("label", "krr", 1.0)
-    right = sum(each.planted.right for each in plays) / 1200
-    assert abs(right - stakes.bound) < 6 * 0.5 / math.sqrt(1200)
-
-
-@pytest.mark.statistical  # 1,200 guesses: 6 standard deviations, false alarm 2e-9
-def test_the_control_is_at_chance():
-    assert control_is_off_by(*played("label", "krr", 2.0)) < 6
-
-
-@pytest.mark.statistical  # 87% of 1,200 guesses are right where 36% are allowed: never missed
-def test_labels_that_are_told_more_than_they_say_are_caught():
-    assert how_likely(*played("label", "krr", 3.0, claim=0.5)) < FALSE_ALARM
+from tests.attacks.small import EPSILONS, FALSE_ALARM, played
+from tests.attacks.test_membership import Forgetter, Rememberer, right
 
 
 def test_neighbours_of_one_class_are_evidence_for_it():
@@ -64,41 +37,40 @@ def test_several_labels_a_user_are_refused():
         played("label", "krr", 1.0, data=(graph, users))
 
 
-def tallied(learner, part="planted", seen="scores", runs=3):
-    tallies = [getattr(LearnedLabelAttack().play(Learned(learner, seen), seed), part) for seed in range(runs)]
-    return sum(each.right for each in tallies), sum(each.guesses for each in tallies)
+def tallied(learner, **options):
+    return right(learner, attack=LearnedLabelAttack, **options)
 
 
 @pytest.mark.parametrize("seen", ["scores", "embedding"])
 def test_a_model_that_remembers_labels_gives_them_away(seen):
-    right, guesses = tallied(Rememberer(), seen=seen, runs=1)
-    assert right == guesses == 500
+    hits, guesses = tallied(Rememberer(), seen=seen, runs=1)
+    assert hits == guesses == 500
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_a_model_of_private_labels_is_not_above_their_bound(epsilon):
-    right, guesses = tallied(Rememberer(epsilon, heard_at=epsilon))
-    assert binom.sf(right - 1, guesses, guess_bound(epsilon, 4)) > FALSE_ALARM
+    hits, guesses = tallied(Rememberer(epsilon, heard_at=epsilon))
+    assert binom.sf(hits - 1, guesses, guess_bound(epsilon, 4)) > FALSE_ALARM
 
 
 @pytest.mark.statistical  # 1,500 guesses: 6 standard deviations on either side, false alarm 2e-9
 def test_a_model_that_tells_all_that_it_heard_reaches_the_bound():
-    right, guesses = tallied(Rememberer(1.0, heard_at=1.0))
-    assert abs(right / guesses - guess_bound(1.0, 4)) < 6 * np.sqrt(0.25 / guesses)
+    hits, guesses = tallied(Rememberer(1.0, heard_at=1.0))
+    assert abs(hits / guesses - guess_bound(1.0, 4)) < 6 * np.sqrt(0.25 / guesses)
 
 
 @pytest.mark.statistical  # 87% of 1,500 guesses are right where 36% are allowed: never missed
 def test_labels_that_cost_more_than_they_say_are_caught():
-    right, guesses = tallied(Rememberer(0.5, heard_at=3.0))
-    assert binom.sf(right - 1, guesses, guess_bound(0.5, 4)) < FALSE_ALARM
+    hits, guesses = tallied(Rememberer(0.5, heard_at=3.0))
+    assert binom.sf(hits - 1, guesses, guess_bound(0.5, 4)) < FALSE_ALARM
 
 
 @pytest.mark.statistical  # 6 standard deviations, false alarm 2e-9
 @pytest.mark.parametrize("learner", [Rememberer(), Forgetter()])
 def test_a_model_of_other_classes_is_at_chance(learner):
-    right, guesses = tallied(learner, "control")
-    assert abs(right / guesses - 0.25) < 6 * np.sqrt(0.25 * 0.75 / guesses)
+    hits, guesses = tallied(learner, part="control")
+    assert abs(hits / guesses - 0.25) < 6 * np.sqrt(0.25 * 0.75 / guesses)
 
 
 def test_test_users_classes_stand_beside():

@@ -44,8 +44,8 @@ class Forgetter(Rememberer):
         return Outcome(rows, 0.0, 0.0, {}, embedding=rows)
 
 
-def right(learner, seen="scores", runs=3):
-    tallies = [MembershipAttack().play(Learned(learner, seen), seed).planted for seed in range(runs)]
+def right(learner, seen="scores", runs=3, attack=MembershipAttack, part="planted"):
+    tallies = [getattr(attack().play(Learned(learner, seen), seed), part) for seed in range(runs)]
     return sum(each.right for each in tallies), sum(each.guesses for each in tallies)
 
 
@@ -72,40 +72,30 @@ def test_labels_that_cost_more_than_they_say_are_caught():
 @pytest.mark.statistical  # 6 standard deviations, false alarm 2e-9
 @pytest.mark.parametrize("learner", [Rememberer(), Forgetter()])
 def test_a_model_of_other_coins_is_at_chance(learner):
-    tallies = [MembershipAttack().play(Learned(learner), seed).control for seed in range(3)]
-    hits, guesses = sum(each.right for each in tallies), sum(each.guesses for each in tallies)
+    hits, guesses = right(learner, part="control")
     assert abs(hits / guesses - 0.5) < 6 * np.sqrt(0.25 / guesses)
 
 
-def test_training_users_are_told_from_test_users_by_what_is_remembered():
-    played = MembershipAttack().play(Learned(Rememberer()), 0)
-    assert played.natural["training or test user"].accuracy == 1.0
-    assert played.natural["training or test user"].control is None
+def test_what_is_remembered_tells_training_users_and_only_private_labels_have_a_bound():
+    public, private = (MembershipAttack().play(Learned(Rememberer(each)), 0) for each in (None, 1.0))
+    assert public.natural["training or test user"].accuracy == 1.0
+    assert public.natural["training or test user"].control is None
+    assert (public.stakes.bound, private.stakes.bound) == (1.0, guess_bound(1.0))
 
 
-def test_without_private_labels_nothing_is_promised():
-    found = [MembershipAttack().play(Learned(Rememberer(each)), 0).stakes for each in (None, 1.0)]
-    assert [each.bound for each in found] == [1.0, guess_bound(1.0)]
-
-
-def test_the_threshold_is_the_best_one():
+def test_the_threshold_is_the_best_one_and_lies_not_between_equal_scores():
     dice = np.random.default_rng(0)
     scores, bits = dice.random(30), dice.random(30) < 0.5
     best = max(((scores > cut) == bits).sum() for cut in [*(scores - 1e-9), 2.0])
     assert ((scores > best_threshold(scores, bits)) == bits).sum() == best
-
-
-def test_no_threshold_lies_between_equal_scores():
     scores, bits = np.array([1.0, 1.0, 1.0, 0.0]), np.array([True, False, True, False])
     assert 0 < best_threshold(scores, bits) < 1
 
 
-def test_what_a_method_does_not_have_is_refused():
+def test_what_a_method_does_not_have_and_a_handful_of_training_users_are_refused():
     with pytest.raises(InputError, match="has no embedding of users to attack"):
         class_scores(Outcome(np.eye(2), 0.0, 0.0, {}), "embedding", np.array([0, 1]), np.array([0]))
 
-
-def test_a_handful_of_training_users_is_refused():
     class Small(Rememberer):
         def split(self, seed):
             return people(40, 6)

@@ -30,47 +30,32 @@ def reported(plan, target=1):
     return honest, liars.report(plan), liars.forged
 
 
+def asking(mechanism="multibit", **fields):
+    return Plan(**{"mechanism": mechanism, "epsilon": 1.0, "dims": DIMS, "range": (0, 1), **fields})
+
+
 def test_liars_name_the_telling_values_and_send_the_largest_and_smallest_codes():
-    plan = Plan(mechanism="multibit", epsilon=1.0, dims=DIMS, range=(0, 1), sampled=2)
-    _, sent, forged = reported(plan)
+    plan = asking(sampled=2)
+    honest, sent, forged = reported(plan)
     dense = sent.estimate().dense() - 0.5
     largest = plan.build().largest
     assert dense[0].tolist() == dense[3].tolist() == pytest.approx([0, -largest, largest, 0])
     assert forged
-
-
-def test_honest_reports_stay_as_they_are():
-    plan = Plan(mechanism="multibit", epsilon=1.0, dims=DIMS, range=(0, 1), sampled=2)
-    honest, sent, _ = reported(plan)
+    # Honest reports stay as they are.
     assert all(sent.row(user) == honest.row(user) for user in np.flatnonzero(~LIARS))
-
-
-def test_where_values_are_asked_unevenly_liars_keep_those_that_they_drew():
-    options = {"pool": [0, 1], "from_pool": 0.75}
-    plan = Plan(mechanism="multibit", epsilon=1.0, dims=DIMS, range=(0, 1), sampled=1, options=options)
-    honest, sent, _ = reported(plan)
+    # Where values are asked unevenly, liars keep those that they drew.
+    honest, sent, _ = reported(asking(sampled=1, options={"pool": [0, 1], "from_pool": 0.75}))
     assert sent.dims.tolist() == honest.dims.tolist()
 
 
-def test_liars_report_the_target_as_their_label():
+def test_liars_report_the_target_as_their_label_or_its_place_or_the_last():
     _, sent, _ = reported(Plan(mechanism="krr", epsilon=1.0, classes=3), target=2)
     assert sent.codes[LIARS].tolist() == [2, 2]
-
-
-def test_liars_report_the_target_s_place_or_the_last():
     model, _ = integer_model(np.eye(3, DIMS), np.zeros(3), (0.0, 1.0))
-    plan = Plan(
-        mechanism="krr",
-        epsilon=1.0,
-        of="class",
-        users=(3, 0),
-        dims=DIMS,
-        range=(0, 1),
-        classes=2,
-        model=model,
-        lists=np.array([[1, 0], [0, 2]]),
+    lists = np.array([[1, 0], [0, 2]])
+    _, sent, _ = reported(
+        asking("krr", of="class", users=(3, 0), classes=2, model=model, lists=lists), target=1
     )
-    _, sent, _ = reported(plan, target=1)
     assert sent.codes.tolist() == [0, 1]
 
 
@@ -78,23 +63,14 @@ def test_liars_report_the_target_s_place_or_the_last():
     ("dims", "options"), [(DIMS, {}), (DIMS, {"inputs": DIMS}), (2, {"inputs": DIMS, "hash_seed": 3})]
 )
 def test_a_forged_direction_is_as_long_as_a_server_takes_and_points_at_the_target(dims, options):
-    plan = Plan(mechanism="privunit", epsilon=2.0, dims=dims, range=(0, 1), options=options)
+    plan = asking("privunit", epsilon=2.0, dims=dims, options=options)
     honest, sent, forged = reported(plan)
     built = plan.build()
     assert forged and sent.row(1) == honest.row(1)
     lies = (sent.estimate().dense() - built.ball.centre)[LIARS]
     own = DIRECTION
     if dims < DIMS:
-        own = np.array(
-            [
-                sum(
-                    built.sketch.signs[i] * DIRECTION[i]
-                    for i in range(DIMS)
-                    if built.sketch.places[i] == place
-                )
-                for place in range(dims)
-            ]
-        )
+        own = np.bincount(built.sketch.places, built.sketch.signs * DIRECTION, minlength=dims)
     np.testing.assert_allclose(lies, lies[:1].repeat(2, axis=0))
     assert lies[0] @ own / np.linalg.norm(own) == pytest.approx(built.reach, rel=1e-3)
     # A code more, and it is refused.
@@ -104,16 +80,11 @@ def test_a_forged_direction_is_as_long_as_a_server_takes_and_points_at_the_targe
         replace(sent, codes=longer.ravel()).check()
 
 
-def test_where_codes_cannot_be_chosen_liars_answer_for_a_false_row():
-    plan = Plan(mechanism="item", epsilon=1.0, dims=DIMS, range=(0, 1), options={"length": 2})
-    honest, sent, forged = reported(plan)
+def test_where_codes_cannot_be_chosen_liars_answer_for_a_false_row_and_a_norm_is_the_longest():
+    honest, sent, forged = reported(asking("item", options={"length": 2}))
     assert not forged
     assert [sent.row(user) == honest.row(user) for user in np.flatnonzero(~LIARS)] == [True] * 4
-
-
-def test_a_norm_is_forged_as_the_longest_row():
-    plan = Plan(mechanism="piecewise", epsilon=1.0, of="norm", dims=1, range=(0, 2))
-    _, sent, forged = reported(plan)
+    _, sent, forged = reported(asking("piecewise", of="norm", dims=1, range=(0, 2)))
     assert forged
     assert sent.estimate().dense()[LIARS].ravel().tolist() == [sent.estimate().dense().max()] * 2
 
@@ -121,8 +92,8 @@ def test_a_norm_is_forged_as_the_longest_row():
 @pytest.mark.parametrize(
     "plan",
     [
-        Plan(mechanism="multibit", epsilon=1.0, dims=DIMS, range=(0, 1), sampled=2),
-        Plan(mechanism="privunit", epsilon=1.0, dims=DIMS, range=(0, 1)),
+        asking(sampled=2),
+        asking("privunit"),
         Plan(mechanism="krr", epsilon=1.0, classes=3),
     ],
 )
@@ -131,39 +102,39 @@ def test_careless_reports_have_the_form_of_others_and_are_the_liars_alone(plan):
     honest = users.declare(9.0, seed=0).report(plan)
     liars = np.ones(PEOPLE, dtype=bool)
     liars[2] = False
-    sent = ForgingUsers(users.declare(9.0, seed=0), liars, 1, DIRECTION, 0, careless=True).report(plan)
+    sent, again = (
+        ForgingUsers(users.declare(9.0, seed=0), liars, 1, DIRECTION, 0, careless=True).report(plan)
+        for _ in range(2)
+    )
     sent.check()
     assert sent.row(2) == honest.row(2) and sent != honest
-    again = ForgingUsers(users.declare(9.0, seed=0), liars, 1, DIRECTION, 0, careless=True).report(plan)
     assert again == sent
 
 
-def test_a_hub_weighs_most_in_the_means_of_others():
+def test_a_hub_weighs_most_and_a_direction_is_what_the_target_class_has_more_of():
     star = from_arrays(np.array([[0, 1], [0, 2], [0, 3], [3, 4]]), None, None)[0]
     assert weights_in_means(star).tolist() == pytest.approx([2.5, 1 / 3, 1 / 3, 4 / 3, 0.5])
-
-
-def test_a_direction_is_what_the_target_class_has_more_of():
     rows, labels = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.5]]), np.array([2, 0, 1])
     for each in (rows, csr_array(rows)):
         assert class_direction(each, labels, 2).tolist() == [1.0, -0.75]
 
 
 def test_a_report_adds_what_its_largest_code_decodes_to():
-    plan = Plan(mechanism="multibit", epsilon=1.0, dims=10, range=(0, 2), sampled=1)
-    told = influence_of(plan)
+    told = influence_of(asking(dims=10, range=(0, 2), sampled=1))
     # One bit, debiased: d/2 · (e^ε + 1)/(e^ε - 1) widths from the middle.
     assert told.most == pytest.approx(0.5 + 5 * (math.e + 1) / (math.e - 1))
     assert (told.values, told.dims) == (1, 10)
-
-
-def test_a_label_adds_what_k_ary_response_decodes_to():
-    told = influence_of(Plan(mechanism="krr", epsilon=1.0, classes=4))
-    assert told.most == pytest.approx((math.e + 2) / (math.e - 1))
+    label = influence_of(Plan(mechanism="krr", epsilon=1.0, classes=4))
+    assert label.most == pytest.approx((math.e + 2) / (math.e - 1))
+    # The bound grows with the share; links have none.
+    told = influence_of(asking("piecewise"))
+    assert told.moved(0.1) == pytest.approx(2 * told.moved(0.05))
+    with pytest.raises(InputError, match="about links"):
+        influence_of(Plan(mechanism="link-rr", epsilon=1.0, dims=4))
 
 
 def test_the_bound_is_reached_by_the_worst_reports():
-    plan = Plan(mechanism="multibit", epsilon=1.0, dims=4, range=(0, 1), sampled=1)
+    plan = asking(sampled=1)
     built, share, users = plan.build(), 0.2, 1000
     liars = int(share * users)
     reports = built.randomize(np.zeros((users, 4)))
@@ -173,18 +144,8 @@ def test_the_bound_is_reached_by_the_worst_reports():
     assert added == pytest.approx(influence_of(plan).moved(share))
 
 
-def test_a_bound_grows_with_the_share():
-    told = influence_of(Plan(mechanism="piecewise", epsilon=1.0, dims=4, range=(0, 1)))
-    assert told.moved(0.1) == pytest.approx(2 * told.moved(0.05))
-
-
-def test_links_have_no_such_bound():
-    with pytest.raises(InputError, match="about links"):
-        influence_of(Plan(mechanism="link-rr", epsilon=1.0, dims=4))
-
-
 def test_a_sketch_reaches_as_far_as_its_longest_report():
-    plan = Plan(mechanism="privunit", epsilon=2.0, dims=64, range=(0, 5), options={"inputs": 300})
+    plan = asking("privunit", epsilon=2.0, dims=64, range=(0, 5), options={"inputs": 300})
     built, told = plan.build(), influence_of(plan)
     # A number of a sketch lies between -1 and 1: the width is 2, whatever the range of values is.
     assert told.most == pytest.approx(0.5 + built.longest / built.cap.gain / 2)

@@ -29,15 +29,11 @@ def test_blocks_give_what_the_whole_matrix_gives(name, threshold, features):
     torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-4)
 
 
-def test_few_entries_are_kept_sparse_and_many_dense():
+def test_few_entries_are_kept_sparse_with_the_gradient_of_a_dense_result():
     matrix, estimate = setting()
     hops = HOA(2).operator(matrix)
     assert isinstance(propagated_once(estimate, hops, NFR(30.0)), SparseMatrix)
     assert isinstance(propagated_once(estimate, HOA(6).operator(matrix), NFR(0.0)), torch.Tensor)
-
-
-def test_a_sparse_result_has_the_gradient_of_a_dense_one():
-    matrix, estimate = setting()
     result = propagated_once(estimate, HOA(2).operator(matrix), NFR(20.0))
     assert isinstance(result, SparseMatrix)
     weight = torch.randn(40, 3, requires_grad=True)

@@ -27,16 +27,11 @@ def test_counts_are_those_of_all_pairs(seed, both):
     assert np.array_equal(totals[1:], expected[1:])
 
 
-@pytest.mark.parametrize("pairs", [np.empty((0, 2), dtype=int), np.array([[0, 1]])])
-def test_graphs_with_hardly_a_link_have_nothing_in_common(pairs):
-    pointers, neighbours = symmetric_csr(pairs, 3)
-    common, totals = common_neighbours(pointers, neighbours, np.ones(3, dtype=int), False)
-    assert common.tolist() == [0] * len(pairs) and not totals[1:].any()
-
-
-def test_the_busiest_users_do_not_run_over_the_counts():
+def test_hardly_a_link_has_nothing_in_common_and_the_busiest_users_do_not_run_over_the_counts():
+    for pairs in (np.empty((0, 2), dtype=int), np.array([[0, 1]])):
+        common, totals = common_neighbours(*symmetric_csr(pairs, 3), np.ones(3, dtype=int), False)
+        assert common.tolist() == [0] * len(pairs) and not totals[1:].any()
     # All 30 know each other: 28 in common for each pair.
-    first, second = np.triu_indices(30, 1)
-    pointers, neighbours = symmetric_csr(np.stack([first, second], axis=1), 30)
-    common, totals = common_neighbours(pointers, neighbours, np.ones(30, dtype=int), False)
+    pairs = np.stack(np.triu_indices(30, 1), axis=1)
+    common, totals = common_neighbours(*symmetric_csr(pairs, 30), np.ones(30, dtype=int), False)
     assert set(common.tolist()) == {28} and totals[28] == 435 and len(totals) >= 29

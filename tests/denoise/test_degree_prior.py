@@ -15,15 +15,12 @@ def dense_chances(prior):
     return chances
 
 
-def test_users_have_their_degrees_in_expectation():
+def test_users_have_their_degrees_in_expectation_and_log_odds_are_the_sum_of_both_users():
     degrees = np.repeat([1.0, 3.0, 8.0], [20, 20, 10])
     prior = DegreePrior.of(degrees)
     assert len(prior.beta) == 3
     assert dense_chances(prior).sum(axis=1) == pytest.approx(degrees, rel=1e-3)
     assert prior.expected_links == pytest.approx(degrees.sum() / 2, rel=1e-3)
-
-
-def test_log_odds_are_the_sum_of_both_users():
     prior = DegreePrior.of(np.array([1.0, 1.0, 2.0, 2.0]))
     odds = prior.log_odds(np.array([[0, 2], [2, 3]]))
     chances = dense_chances(prior)
@@ -41,7 +38,5 @@ def test_noisy_degrees_go_towards_the_mean_by_how_much_is_noise():
     halfway = shrunk_degrees(noisy, noisy.var() / 2)
     assert halfway == pytest.approx([2.0, 4.0, 6.0])
     assert shrunk_degrees(noisy, 1e9) == pytest.approx([4.0, 4.0, 4.0])
-
-
-def test_no_degree_is_negative_and_nobody_is_sure_to_have_none():
+    # No degree is negative, and nobody is sure to have none.
     assert shrunk_degrees(np.array([-5.0, 15.0]), 0.0).tolist() == [1.0, 15.0]

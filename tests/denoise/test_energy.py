@@ -6,12 +6,12 @@ from graphveil.denoise import dirichlet_energy, energy_over_hops
 from graphveil.denoise import energy as module
 from graphveil.denoise.energy import find_components
 from graphveil.denoise.modules import HOA, KProp
-from graphveil.errors import InputError
 from graphveil.graphs.splits import Split
 from graphveil.linear.propagation import gcn_matrix
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import mechanism
 from tests.learn.graphs import as_graph, small_graph
+from tests.refusals import check_refused
 
 
 def graph_of(pairs, users):
@@ -43,19 +43,10 @@ def test_the_energy_is_the_double_loop_s_with_isolated_users_too():
     graph, _, _ = small_graph(isolated=3)
     values = rows(graph)
     assert dirichlet_energy(values, graph) == pytest.approx(by_hand(values, graph), rel=1e-12)
-
-
-def test_a_pair_by_hand():
     assert dirichlet_energy([[1.0], [3.0]], graph_of([[0, 1]], 2)) == pytest.approx((4 + 4) / 2)
-
-
-def test_users_that_are_alike_but_for_their_degree_have_none():
-    graph = wheel()
-    alike = np.sqrt(graph.degrees)[:, None] * [[1.0, -5.0]]
-    assert dirichlet_energy(alike, graph) == pytest.approx(0, abs=1e-28)
-
-
-def test_isolated_users_alone_have_none():
+    # Users that are alike but for their degree have none, as isolated users alone have none.
+    alike = np.sqrt(wheel().degrees)[:, None] * [[1.0, -5.0]]
+    assert dirichlet_energy(alike, wheel()) == pytest.approx(0, abs=1e-28)
     energies = energy_over_hops(np.ones((3, 2)), graph_of(np.empty((0, 2), int), 3), 2)
     assert energies.ska.tolist() == energies.hoa.tolist() == [0, 0, 0]
 
@@ -71,36 +62,35 @@ def test_energies_over_hops_are_those_of_the_denoisers(name, kind):
         assert found[hops] == pytest.approx(by_hand(denoised, graph), rel=1e-4)
 
 
-def test_blocks_of_columns_add_up(monkeypatch):
-    graph, _, _ = small_graph()
-    whole = energy_over_hops(rows(graph), graph, 4)
-    monkeypatch.setattr(module, "BLOCK", 3)
-    blocks = energy_over_hops(rows(graph), graph, 4)
-    np.testing.assert_allclose(blocks.ska, whole.ska, rtol=1e-12)
-    np.testing.assert_allclose(blocks.hoa, whole.hoa, rtol=1e-12)
-
-
-def test_sparse_wide_inputs_are_dense_a_block_at_a_time_only(monkeypatch):
+@pytest.fixture
+def estimate():
     graph, features, _ = small_graph()
-    widths = []
-    original = module._block
+    return graph, mechanism("multibit", epsilon=1.0, dims=30, range=(0, 1)).randomize(features).estimate()
+
+
+def test_blocks_of_columns_add_up_and_sparse_wide_inputs_are_dense_a_block_at_a_time_only(
+    estimate, monkeypatch
+):
+    graph, wide = estimate
+    forms, widths, original = (wide, rows(graph, 30)), [], module._block
+    whole = [energy_over_hops(values, graph, 4) for values in forms]
     monkeypatch.setattr(module, "BLOCK", 8)
     monkeypatch.setattr(
         module, "_block", lambda *given: widths.append(original(*given).shape[1]) or original(*given)
     )
-    estimate = mechanism("multibit", epsilon=1.0, dims=30, range=(0, 1)).randomize(features).estimate()
-    energy_over_hops(estimate, graph, 1)
-    assert widths == [8, 8, 8, 6]
+    for values, expected in zip(forms, whole, strict=True):
+        blocks = energy_over_hops(values, graph, 4)
+        np.testing.assert_allclose(blocks.ska, expected.ska, rtol=1e-12)
+        np.testing.assert_allclose(blocks.hoa, expected.hoa, rtol=1e-12)
+    assert widths[:4] == [8, 8, 8, 6]
 
 
-def test_every_form_of_the_same_values_has_the_same_energies():
-    graph, features, _ = small_graph()
-    estimate = mechanism("multibit", epsilon=1.0, dims=30, range=(0, 1)).randomize(features).estimate()
-    dense = estimate.dense() - estimate.offset
-    arrays = (estimate.indptr, estimate.indices, estimate.values, estimate.shape)
-    forms = [estimate, estimate.to_scipy(), torch.from_numpy(dense), SparseMatrix.from_csr(*arrays)]
+def test_every_form_of_the_same_values_has_the_same_energies(estimate):
+    graph, wide = estimate
+    dense = wide.dense() - wide.offset
+    arrays = (wide.indptr, wide.indices, wide.values, wide.shape)
     expected = energy_over_hops(dense, graph, 3)
-    for form in forms:
+    for form in (wide, wide.to_scipy(), torch.from_numpy(dense), SparseMatrix.from_csr(*arrays)):
         np.testing.assert_allclose(energy_over_hops(form, graph, 3).hoa, expected.hoa, rtol=1e-5)
 
 
@@ -110,15 +100,16 @@ def test_ska_decays_geometrically_by_the_second_eigenvalue_where_nothing_is_bipa
     second = np.sort(np.abs(eigenvalues))[-2]
     ska = energy_over_hops(rows(graph), graph, 60).ska
     np.testing.assert_allclose(ska[41:] / ska[40:-1], second**2, rtol=1e-3)
+    # Tiny energies keep their digits.
+    ska = energy_over_hops(1e3 + rows(graph), graph, 80).ska
+    assert 0 < ska[80] < 1e-26 * ska[0]
+    assert ska[80] / ska[79] == pytest.approx(ska[60] / ska[59], rel=1e-6)
 
 
-def test_hoa_decays_like_one_over_k_squared():
+def test_hoa_decays_like_one_over_k_squared_and_hoa_over_ska_grows_as_in_theorem_4():
     hoa = energy_over_hops(rows(wheel()), wheel(), 200).hoa
     squares = hoa * np.arange(201) ** 2
     assert squares[200] == pytest.approx(squares[100], rel=1e-6) and squares[200] > 0
-
-
-def test_hoa_over_ska_grows_and_theorem_4_s_sums_do_not_go_to_0():
     energies = energy_over_hops(rows(wheel()), wheel(), 60)
     assert (np.diff(energies.ratio[5:]) > 0).all()
     assert energies.ratio[60] > 1e6
@@ -128,12 +119,6 @@ def test_hoa_over_ska_grows_and_theorem_4_s_sums_do_not_go_to_0():
     assert summed_ratio[59] > 0.1
 
 
-def test_tiny_energies_keep_their_digits():
-    ska = energy_over_hops(1e3 + rows(wheel()), wheel(), 80).ska
-    assert 0 < ska[80] < 1e-26 * ska[0]
-    assert ska[80] / ska[79] == pytest.approx(ska[60] / ska[59], rel=1e-6)
-
-
 def test_ska_swaps_the_groups_of_a_bipartite_component_forever():
     pair = graph_of([[0, 1]], 2)
     energies = energy_over_hops([[1.0], [3.0]], pair, 10)
@@ -141,9 +126,6 @@ def test_ska_swaps_the_groups_of_a_bipartite_component_forever():
     assert energies.floor == pytest.approx(4.0)
     np.testing.assert_allclose(energies.hoa[2::2], 0, atol=1e-15)
     np.testing.assert_allclose(energies.hoa[1::2], [4 / k**2 for k in range(1, 10, 2)])
-
-
-def test_ska_falls_to_its_floor_beside_a_bipartite_component_and_not_below():
     edges = np.concatenate([wheel().pairs(), [[9, 10], [10, 11]]])
     graph = graph_of(edges, 12)
     energies = energy_over_hops(rows(graph), graph, 80)
@@ -189,12 +171,8 @@ def test_a_sketch_is_close_to_the_whole():
     assert not np.allclose(sketched.ska, whole.ska)
 
 
-@pytest.mark.parametrize("hops", [-1, True, 1.5])
-def test_a_wrong_number_of_hops_is_refused(hops):
-    with pytest.raises(InputError, match="hops must be an integer of at least 0"):
-        energy_over_hops(np.ones((9, 1)), wheel(), hops)
-
-
-def test_values_of_other_users_are_refused():
-    with pytest.raises(InputError, match=r"values must be 9 rows, one a user, got the shape \(3, 2\)"):
-        dirichlet_energy(np.ones((3, 2)), wheel())
+def test_a_wrong_number_of_hops_and_values_of_other_users_are_refused():
+    hops, ones = "hops must be an integer of at least 0", np.ones((9, 1))
+    check_refused(energy_over_hops, [(ones, wheel(), wrong, hops) for wrong in (-1, True, 1.5)])
+    words = "values must be 9 rows, one a user, got the shape (3, 2)"
+    check_refused(dirichlet_energy, [(np.ones((3, 2)), wheel(), words)])

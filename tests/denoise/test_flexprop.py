@@ -29,19 +29,16 @@ def test_it_is_the_power_of_the_weighted_mean(hops):
     np.testing.assert_allclose(ours.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_constant_stays_as_it_is():
+def test_only_ratios_of_weights_matter_and_constants_and_users_alone_stay():
     weights = np.random.default_rng(1).random(GRAPH.node_count) + 0.1
-    ones = torch.ones(GRAPH.node_count, 1)
-    torch.testing.assert_close(KProp(5).operator(weighted_mean_matrix(GRAPH, weights)) @ ones, ones)
+    rows, ones = torch.randn(GRAPH.node_count, 3), torch.ones(GRAPH.node_count, 1)
 
+    def averaged(graph, rows, weights=weights):
+        return KProp(5).operator(weighted_mean_matrix(graph, weights)) @ rows
 
-def test_only_ratios_of_weights_matter():
-    weights = np.random.default_rng(1).random(GRAPH.node_count) + 0.1
-    rows = torch.randn(GRAPH.node_count, 3)
-    one, other = (
-        KProp(2).operator(weighted_mean_matrix(GRAPH, factor * weights)) @ rows for factor in (1, 1e6)
-    )
-    torch.testing.assert_close(one, other)
+    torch.testing.assert_close(averaged(GRAPH, ones), ones)
+    torch.testing.assert_close(averaged(GRAPH, rows), averaged(GRAPH, rows, 1e6 * weights))
+    torch.testing.assert_close(averaged(GRAPH.without_edges(), rows), rows)
 
 
 def test_inverse_variances_make_the_variance_of_a_mean_smallest():
@@ -63,18 +60,7 @@ def test_inverse_variances_make_the_variance_of_a_mean_smallest():
         assert best.sum() < variance(other).sum()
 
 
-def test_printed_weights_are_the_levels():
+def test_printed_weights_are_the_levels_and_variances_that_are_none_are_refused():
     np.testing.assert_array_equal(user_weights(np.array([1, 3, 2]), np.ones(3), "printed"), [1, 3, 2])
-
-
-def test_variances_that_are_none_are_refused():
     with pytest.raises(InputError, match="positive and finite"):
         user_weights(np.array([1, 2]), np.array([1.0, 0.0]), "inverse-variance")
-
-
-def test_a_user_without_neighbours_keeps_the_own_row():
-    alone = GRAPH.without_edges()
-    rows = torch.randn(GRAPH.node_count, 3)
-    torch.testing.assert_close(
-        KProp(4).operator(weighted_mean_matrix(alone, np.arange(1.0, GRAPH.node_count + 1))) @ rows, rows
-    )

@@ -7,11 +7,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphveil.denoise import PageRankDenoiser
-from graphveil.errors import InputError
 from graphveil.linear import Chebyshev, Composition, Polynomial, pagerank_matrix
 from graphveil.mechanisms import Estimate
 from tests.denoise.pagerank_graphs import allowed, exact, graphs, sparse_estimate
-from tests.refusals import not_refused
+from tests.refusals import check_refused
+from tests.together import together
 
 EVERY = ["push", "power", "chebyshev", "auto"]
 
@@ -33,14 +33,24 @@ def test_every_entry_is_within_the_guarantee(graph, algorithm, alpha, r, r_max):
     assert (np.abs(got - expected) <= allowed(graph, r, r_max, expected)).all()
 
 
-def test_reports_of_all_values_are_propagated_too():
+@together("name", EVERY)
+def test_reports_of_all_values_or_of_nothing_are_propagated_too_and_a_graph_needs_no_edges(name):
     rows = np.random.default_rng(0).normal(size=(60, 30))
     estimate = Estimate((60, 30), np.arange(61) * 30, None, rows.ravel(), 0.5, True)
     expected = exact(graphs()[0], 0.2, 0.3, rows)
-    bound = allowed(graphs()[0], 0.3, 1e-4, expected)
-    found = {name: PageRankDenoiser(0.2, 0.3, 1e-4, name).rows(estimate, graphs()[0]) for name in EVERY}
-    failed = [name for name in EVERY if not (np.abs(found[name] - expected) <= bound).all()]
-    assert not failed, failed
+    found = PageRankDenoiser(0.2, 0.3, 1e-4, name).rows(estimate, graphs()[0])
+    assert (np.abs(found - expected) <= allowed(graphs()[0], 0.3, 1e-4, expected)).all()
+    pagerank = PageRankDenoiser(0.3, 0.5, 1e-3, name)
+    nothing = Estimate((60, 3), np.zeros(61, dtype=np.int64), np.empty(0, np.int32), np.empty(0), 0.5, True)
+    assert not pagerank.rows(nothing, graphs()[0]).any()
+    estimate, rows = sparse_estimate(60, 48)
+    # Users without neighbours keep their rows.
+    for graph in (graphs()[0], graphs()[0].without_edges()):
+        alone = graph.degrees == 0
+        assert alone.any()
+        assert np.array_equal(pagerank.rows(estimate, graph)[alone], rows[alone].astype(np.float32))
+    # A block is a small part of the whole.
+    assert {block.shape[1] for _, block in pagerank.blocks(estimate, graphs()[0])} == {4}
 
 
 @pytest.mark.parametrize("algorithm", ["power", "chebyshev"])
@@ -60,15 +70,6 @@ def test_single_precision_holds_where_it_is_taken(alpha, r, algorithm):
     assert replace(pagerank, r_max=floor / 1.01).plan(estimate, graph).precision == "double"
     got = pagerank.rows(estimate, graph)
     assert np.abs(got[:, 0] / degree**r - 1).max() <= floor + 2.0**-24
-
-
-def test_users_without_neighbours_keep_their_rows():
-    estimate, rows = sparse_estimate(60, 13, share=1.0)
-    graph = graphs()[0]
-    alone = graph.degrees == 0
-    found = {name: PageRankDenoiser(0.1, 0.3, 0.01, name).rows(estimate, graph)[alone] for name in EVERY}
-    failed = [name for name in EVERY if not np.array_equal(found[name], rows[alone].astype(np.float32))]
-    assert alone.any() and not failed, failed
 
 
 def test_few_entries_and_a_large_r_max_are_pushed_and_others_not():
@@ -139,28 +140,6 @@ def test_the_operator_has_a_gradient():
     torch.testing.assert_close(weight.grad, other.grad, atol=1e-3, rtol=1e-4)
 
 
-def test_a_block_is_a_small_part_of_the_whole():
-    estimate, _ = sparse_estimate(60, 48)
-    for algorithm in EVERY:
-        widths = {
-            block.shape[1]
-            for _, block in PageRankDenoiser(0.3, 0.5, 1e-3, algorithm).blocks(estimate, graphs()[0])
-        }
-        assert widths == {4}
-
-
-def test_nothing_reported_stays_nothing_and_a_graph_needs_no_edges():
-    nothing = Estimate((60, 3), np.zeros(61, dtype=np.int64), np.empty(0, np.int32), np.empty(0), 0.5, True)
-    (estimate, rows), failed = sparse_estimate(60, 3), []
-    for name in EVERY:
-        pagerank = PageRankDenoiser(0.3, 0.5, 1e-3, name)
-        if pagerank.rows(nothing, graphs()[0]).any():
-            failed.append(f"{name}, nothing reported")
-        if not np.array_equal(pagerank.rows(estimate, graphs()[0].without_edges()), rows.astype(np.float32)):
-            failed.append(f"{name}, no edges")
-    assert not failed, failed
-
-
 def test_bad_settings_are_refused():
     wrong = [
         ({"alpha": 0.0}, "alpha must be a number strictly between 0 and 1"),
@@ -174,14 +153,11 @@ def test_bad_settings_are_refused():
         ({"r_max": float("inf")}, "r_max must be a positive finite number"),
         ({"algorithm": "pushy"}, "algorithm must be one of auto, push, power, chebyshev"),
     ]
-    failed = not_refused(lambda given: PageRankDenoiser(**{"alpha": 0.1, **given}), wrong)
-    assert not failed, failed
-
-
-def test_what_cannot_be_done_is_refused():
-    estimate, _ = sparse_estimate(59, 3)
-    with pytest.raises(InputError, match="the graph has 60 users, the estimate 59 rows"):
-        PageRankDenoiser(0.1).rows(estimate, graphs()[0])
-    estimate, _ = sparse_estimate(60, 3)
-    with pytest.raises(InputError, match="rounding needs r_max of at least"):
-        PageRankDenoiser(0.1, 0.5, 1e-17).rows(estimate, graphs()[0])
+    check_refused(lambda given: PageRankDenoiser(**{"alpha": 0.1, **given}), wrong)
+    few, rows = "the graph has 60 users, the estimate 59 rows", "rounding needs r_max of at least"
+    check_refused(
+        lambda users, r_max: PageRankDenoiser(0.1, 0.5, r_max).rows(
+            sparse_estimate(users, 3)[0], graphs()[0]
+        ),
+        [(59, 1e-3, few), (60, 1e-17, rows)],
+    )

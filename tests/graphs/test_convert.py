@@ -7,6 +7,7 @@ from torch_geometric.data import Data
 
 from graphveil import InputError
 from graphveil.graphs import FewLabelSplit, from_arrays, from_networkx, from_pyg, to_pyg
+from tests.refusals import check_refused
 
 COUNT = 12
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [1, 0], [5, 5]])
@@ -32,46 +33,39 @@ def masks(*columns):
     return torch.tensor(np.array(columns).T.squeeze(), dtype=torch.bool)
 
 
-def test_arrays():
+def test_arrays_lists_and_sparse_matrices_with_what_is_said_of_them():
     graph, users = from_arrays(EDGES, FEATURES, LABELS, range=(0, 1), feature_names="abcd", name="us", seed=2)
     assert pairs(graph) == [[0, 1], [0, 2], [1, 2], [3, 4]]
     assert (graph.name, graph.feature_names, graph.class_count) == ("us", ("a", "b", "c", "d"), 3)
     assert (users.raw.features == FEATURES).all()
-
-
-def test_lists_do_as_well():
     graph, _ = from_arrays([[0, 1]], [[0.0], [1.0], [0.5], [0.0]], [0, 1, 0, 1], range=(0, 1))
     assert (graph.node_count, graph.feature_count) == (4, 1)
-
-
-def test_a_sparse_matrix_can_give_the_edges():
     matrix = csr_array((np.ones(2), ([0, 3], [1, 2])), shape=(6, 6))
     graph, _ = from_arrays(matrix)
     assert (pairs(graph), graph.node_count) == ([[0, 1], [2, 3]], 6)
-
-
-def test_users_without_edges_labels_or_features_can_be_counted_in():
     assert from_arrays([[0, 1]], users=5)[0].node_count == 5
     assert from_arrays([[0, 1]])[0].node_count == 2
-
-
-@pytest.mark.parametrize(
-    "bring",
-    [
-        lambda: from_arrays(EDGES, FEATURES, LABELS),
-        lambda: from_pyg(data()),
-        lambda: from_networkx(network(), features=["age"]),
-    ],
-    ids=["arrays", "pyg", "networkx"],
-)
-def test_features_need_a_public_range(bring):
-    with pytest.raises(InputError, match="no public range"):
-        bring()
-
-
-def test_a_recipe_can_be_chosen():
     graph, _ = from_arrays(EDGES, None, LABELS, split=FewLabelSplit(2, 3))
     assert (graph.train.sum(), graph.validation.sum(), graph.test.sum()) == (6, 3, 3)
+
+
+def test_what_does_not_make_a_graph_is_refused():
+    check_refused(
+        lambda bring: bring(),
+        [
+            (lambda: from_arrays(EDGES, FEATURES, LABELS), "no public range"),
+            (lambda: from_pyg(data()), "no public range"),
+            (lambda: from_networkx(network(), features=["age"]), "no public range"),
+            (lambda: from_pyg(Data(x=torch.zeros(3, 1)), range=(0, 1)), "no edge_index"),
+            (
+                lambda: from_arrays([[0, 1]], labels=np.eye(4), users=5),
+                "labels must be 5 rows of 0 and 1, users x labels",
+            ),
+            (lambda: from_arrays(EDGES, None, LABELS, ids=["a"] * COUNT), "all different"),
+            (lambda: from_arrays(EDGES, None, LABELS, ids=["a", "b"]), "one a user"),
+            (lambda: from_arrays(EDGES, None, LABELS, ids=np.arange(COUNT) / 2), "texts or integers"),
+        ],
+    )
 
 
 def test_pyg():
@@ -92,24 +86,27 @@ def test_pyg_s_masks_are_the_split_unless_another_is_asked_for():
 
 def test_each_column_of_pyg_s_masks_is_a_split():
     first, second = [1, 1, 0] * 4, [0, 1, 1] * 4
-    empty = [0] * COUNT
-    validation, test = empty.copy(), empty.copy()
-    validation[2], test[5] = 1, 1
-    others, last = empty.copy(), empty.copy()
-    others[0], last[3] = 1, 1
+    alone = np.eye(COUNT, dtype=int).tolist()
     given = {
         "train_mask": masks(first, second),
-        "val_mask": masks(validation, others),
-        "test_mask": masks(test, last),
+        "val_mask": masks(alone[2], alone[0]),
+        "test_mask": masks(alone[5], alone[3]),
     }
     assert from_pyg(data(**given), range=(0, 1), seed=1)[0].train.astype(int).tolist() == second
 
 
-def test_one_of_several_pyg_labels():
+def test_pyg_s_labels_may_be_several_of_which_one_is_taken():
     several = data()
     several.y = torch.stack([several.y, 2 - several.y], dim=1).float()
     _, users = from_pyg(several, range=(0, 1), label=1)
     assert (users.raw.labels == 2 - LABELS).all()
+    rows = torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
+    several_labels = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), y=rows, num_nodes=4)
+    graph, users = from_pyg(several_labels)
+    assert (graph.multilabel, graph.metric) == (True, "f1")
+    assert to_pyg(graph, users).y.tolist() == rows.tolist()
+    assert (to_pyg(graph).y[torch.tensor(graph.test)] == -1).all()
+    assert from_pyg(several_labels, label=1)[1].raw.labels.tolist() == [1, 1, 0, 0]
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
@@ -127,20 +124,7 @@ def test_a_dense_tensor_of_few_entries_becomes_sparse():
     assert from_pyg(few, range=(0, 1))[1].raw.features.nnz == 1
 
 
-def test_data_without_edges_is_refused():
-    with pytest.raises(InputError, match="no edge_index"):
-        from_pyg(Data(x=torch.zeros(3, 1)), range=(0, 1))
-
-
-def test_to_pyg_tells_only_what_the_server_knows():
-    graph, _ = from_pyg(data(), range=(0, 1))
-    public = to_pyg(graph)
-    assert public.x is None
-    assert public.num_nodes == COUNT
-    assert (public.y[public.test_mask] == -1).all()
-
-
-def test_pyg_and_back():
+def test_pyg_there_and_back():
     graph, users = from_pyg(data(), range=(0, 1))
     back = to_pyg(graph, users)
     again, _ = from_pyg(back, range=(0, 1))
@@ -148,6 +132,11 @@ def test_pyg_and_back():
     assert (again.train == graph.train).all()
     assert (back.y.numpy() == LABELS).all()
     assert np.allclose(back.x.numpy(), FEATURES, atol=1e-7)
+    graph, _ = from_pyg(data(), range=(0, 1))
+    public = to_pyg(graph)
+    assert public.x is None
+    assert public.num_nodes == COUNT
+    assert (public.y[public.test_mask] == -1).all()
 
 
 def network(kind=nx.Graph):
@@ -166,12 +155,9 @@ def test_networkx_of_any_kind(kind):
     assert users.raw.labels.tolist() == [0, 1, 0, 1, 0]
 
 
-def test_a_networkx_attribute_may_hold_all_features():
+def test_networkx_nodes_may_hold_all_features_in_one_attribute_or_have_no_label():
     _, users = from_networkx(network(), features="both", label="town", range=(0, 4))
     assert users.raw.features.tolist() == [[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]]
-
-
-def test_a_networkx_node_without_the_label_has_none():
     graph = network()
     graph.add_node("fay")
     _, users = from_networkx(graph, label="town")
@@ -194,21 +180,6 @@ def test_networkx_attributes_that_do_not_fit_are_refused(options, words):
         from_networkx(graph, range=(0, 1), **options)
 
 
-def test_several_labels_come_from_pyg_and_go_back():
-    rows = torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
-    data = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), y=rows, num_nodes=4)
-    graph, users = from_pyg(data)
-    assert (graph.multilabel, graph.metric) == (True, "f1")
-    assert to_pyg(graph, users).y.tolist() == rows.tolist()
-    assert (to_pyg(graph).y[torch.tensor(graph.test)] == -1).all()
-    assert from_pyg(data, label=1)[1].raw.labels.tolist() == [1, 1, 0, 0]
-
-
-def test_several_labels_must_be_those_of_all_users():
-    with pytest.raises(InputError, match="labels must be 5 rows of 0 and 1, users x labels"):
-        from_arrays([[0, 1]], labels=np.eye(4), users=5)
-
-
 def test_ids_come_with_arrays_pyg_and_the_nodes_of_networkx():
     names = [f"user {number}" for number in range(COUNT)]
     for graph, _ in (
@@ -219,16 +190,3 @@ def test_ids_come_with_arrays_pyg_and_the_nodes_of_networkx():
         assert graph.ids.tolist() == names
     assert from_networkx(nx.path_graph(3))[0].ids.tolist() == [0, 1, 2]
     assert from_networkx(nx.path_graph([(0, 0), (0, 1)]))[0].ids is None
-
-
-@pytest.mark.parametrize(
-    ("ids", "words"),
-    [
-        (["a"] * COUNT, "all different"),
-        (["a", "b"], "one a user"),
-        (np.arange(COUNT) / 2, "texts or integers"),
-    ],
-)
-def test_ids_that_do_not_tell_users_apart_are_refused(ids, words):
-    with pytest.raises(InputError, match=words):
-        from_arrays(EDGES, None, LABELS, ids=ids)

@@ -20,9 +20,6 @@ def test_every_dataset_of_the_documents_is_known():
     documents = {"cora", "citeseer", "pubmed", "lastfm", "facebook", "wikipedia", "twitch", "twitch-128"}
     documents |= {"co-phy", "ogbn-arxiv", "flickr", "reddit", "ppi", "flickr-mir"}
     assert documents <= set(DATASETS)
-
-
-def test_an_unknown_name_is_refused_with_the_choices():
     with pytest.raises(InputError, match="no dataset is named 'core': choose one of town, town-labels, cora"):
         dataset("core")
 
@@ -48,14 +45,8 @@ def test_binary_values_counts_and_signs_have_the_unit_range(known):
 
 
 def test_features_that_were_computed_from_everybody_s_data_have_no_public_range():
-    assert {name for name, known in DATASETS.items() if known.features and known.range is None} == {
-        "facebook-128",
-        "github-128",
-        "lastfm-128",
-        "ogbn-arxiv",
-        "reddit",
-        "twitch-128",
-    }
+    computed = {"facebook-128", "github-128", "lastfm-128", "ogbn-arxiv", "reddit", "twitch-128"}
+    assert {name for name, known in DATASETS.items() if known.features and known.range is None} == computed
 
 
 @together("known", FROM_PYG)
@@ -67,11 +58,8 @@ def test_pyg_has_the_class_and_it_takes_the_options(known):
     inspect.signature(kind.__init__).bind(None, root="", **options)
 
 
-def test_what_cannot_be_downloaded_says_why():
+def test_what_cannot_be_downloaded_says_why_and_several_labels_a_user_are_measured_by_f1():
     assert all(known.note for known in DATASETS.values() if known.source is None)
-
-
-def test_several_labels_a_user_are_measured_by_f1():
     assert {name for name, known in DATASETS.items() if known.several_labels} == {
         name for name, known in DATASETS.items() if known.metric == "f1"
     }

@@ -14,6 +14,8 @@ COUNT = 40
 EDGES = np.stack([np.arange(COUNT - 1), np.arange(1, COUNT)], axis=1)
 FEATURES = np.random.default_rng(0).integers(0, 2, (COUNT, 3)).astype(np.float32)
 LABELS = np.arange(COUNT) % 2
+# Several labels a user.
+ROWS = np.random.default_rng(1).integers(0, 2, (COUNT, 3))
 
 
 def sides(seed=0, recipe=None, **change):
@@ -21,18 +23,26 @@ def sides(seed=0, recipe=None, **change):
     return divide("some", Raw(**arrays), recipe or RandomSplit(), seed)
 
 
-def test_the_server_knows_the_labels_of_training_and_validation_users_only():
-    graph, users = sides()
-    assert (graph.labels[graph.test] == -1).all()
+@pytest.mark.parametrize("labels", [LABELS, ROWS], ids=["one", "several"])
+def test_the_server_knows_the_labels_of_training_and_validation_users_only(labels):
+    graph, users = sides(labels=labels)
     known = graph.train | graph.validation
-    assert (graph.labels[known] == LABELS[known]).all()
-    assert (users.raw.labels == LABELS).all()
+    assert (graph.labels[known] == labels[known]).all()
+    assert (graph.labels[~known] == -1).all() and (~known == graph.test).all()
+    assert (users.raw.labels == labels).all()
+    several = labels is ROWS
+    assert (graph.multilabel, graph.class_count) == (several, 3 if several else 2)
+    assert graph.metric == ("f1" if several else "accuracy") and sides(metric="f1")[0].metric == "f1"
+
+
+def given(tested):
+    """A split in which four users train, two validate and so many are tested."""
+    users = np.arange(COUNT)
+    return GivenSplit(users < 4, (users >= 4) & (users < 6), (users >= 6) & (users < 6 + tested))
 
 
 def test_a_label_outside_of_the_split_is_not_known_either():
-    masks = np.zeros((3, COUNT), dtype=bool)
-    masks[0, :4], masks[1, 4:6], masks[2, 6:8] = True, True, True
-    graph, _ = sides(recipe=GivenSplit(*masks))
+    graph, _ = sides(recipe=given(2))
     assert (graph.labels[8:] == -1).all()
 
 
@@ -46,54 +56,47 @@ def test_no_array_of_the_server_s_side_holds_a_feature():
     assert (graph.feature_count, graph.public_range) == (other.feature_count, other.public_range)
 
 
-def test_features_without_a_public_range_are_refused():
+def test_features_without_a_public_range_are_refused_unless_they_have_no_columns():
     with pytest.raises(InputError, match="some has features but no public range.*would leak"):
         sides(range=None)
+    assert sides(features=np.zeros((COUNT, 0)), range=None)[0].feature_count == 0
 
 
-def test_without_features_no_range_is_needed():
+def test_without_labels_nobody_trains_and_without_features_no_range_is_needed():
+    graph, users = sides(labels=None)
+    assert (graph.class_count, graph.node_count) == (0, COUNT)
+    assert not (graph.train | graph.validation | graph.test).any()
+    assert resplit(graph, users, 5) == (graph, users)
     graph, users = sides(features=None, range=None)
     assert (graph.feature_count, graph.public_range, graph.binary) == (0, None, False)
     with pytest.raises(InputError, match="hold no features"):
         users.declare(1.0).report(Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1)))
 
 
-def test_features_with_no_columns_count_as_none():
-    assert sides(features=np.zeros((COUNT, 0)), range=None)[0].feature_count == 0
-
-
-def test_without_labels_nobody_trains():
-    graph, users = sides(labels=None)
-    assert (graph.class_count, graph.node_count) == (0, COUNT)
-    assert not (graph.train | graph.validation | graph.test).any()
-    assert resplit(graph, users, 5) == (graph, users)
-
-
-def test_unknown_labels_are_in_no_split():
-    labels = LABELS.copy()
-    labels[:10] = -1
-    graph, _ = sides(labels=labels)
+@pytest.mark.parametrize("unknown", [-1, np.nan])
+@pytest.mark.parametrize("several", [False, True])
+def test_unknown_labels_are_in_no_split(unknown, several):
+    labels = (ROWS if several else LABELS).astype(float)
+    labels[:10] = unknown
+    graph, users = sides(labels=labels)
     assert not (graph.train | graph.validation | graph.test)[:10].any()
+    assert (users.raw.labels[:10] == -1).all()
 
 
-@pytest.mark.parametrize("labels", [LABELS[:, None], LABELS.astype(float), LABELS.astype(bool)])
-def test_labels_may_be_a_column_of_whole_numbers_of_any_type(labels):
-    assert (sides(labels=labels)[1].raw.labels == LABELS).all()
+@together(
+    "labels",
+    [LABELS[:, None], LABELS.astype(float), LABELS.astype(bool), *map(ROWS.astype, (bool, np.uint8, "f4"))],
+)
+def test_labels_may_be_whole_numbers_of_any_type(labels):
+    found = sides(labels=labels)[1].raw.labels
+    assert found.dtype == np.int64
+    assert (found == (LABELS if labels.size == COUNT else ROWS)).all()
 
 
-def test_nan_is_an_unknown_label():
-    labels = LABELS.astype(float)
-    labels[3] = np.nan
-    assert sides(labels=labels)[1].raw.labels[3] == -1
-
-
-def test_sparse_features_become_csr_without_repeats():
+def test_sparse_features_become_csr_without_repeats_and_users_hold_their_own_neighbours():
     repeated = coo_array((np.ones(2), ([0, 0], [1, 1])), shape=(COUNT, 3))
     _, users = sides(features=repeated, range=(0, 2))
     assert (users.raw.features.nnz, users.raw.features[0, 1]) == (1, 2.0)
-
-
-def test_the_users_hold_their_own_neighbours():
     _, users = sides()
     indptr, indices = users.raw.neighbours
     assert indices[indptr[1] : indptr[2]].tolist() == [0, 2]
@@ -105,9 +108,7 @@ def test_binary_features_are_declared_and_checked(features):
     assert not sides(features=features)[0].binary
     with pytest.raises(InputError, match="called binary but hold more than 0 and 1"):
         sides(features=features * 0.5, binary=True)
-
-
-def test_sparse_binary_features_need_a_range_from_zero():
+    # Sparse ones need a range from zero.
     with pytest.raises(InputError, match=r"need the range \(0, HIGH\)"):
         sides(features=csr_array(FEATURES), binary=True, range=(-1, 1))
 
@@ -138,83 +139,30 @@ def test_bad_data_is_refused(change, words):
         sides(**change)
 
 
-def test_resplit_gives_the_split_that_loading_with_the_seed_gives():
-    graph, users = sides(seed=0)
+@pytest.mark.parametrize("labels", [LABELS, ROWS], ids=["one", "several"])
+def test_resplit_gives_the_split_that_loading_with_the_seed_gives(labels):
+    graph, users = sides(seed=0, labels=labels)
     again, same_users = resplit(graph, users, 3)
-    direct, _ = sides(seed=3)
-    assert same_users is users
+    direct, _ = sides(seed=3, labels=labels)
+    assert same_users is users and again.indices is graph.indices
     assert (again.train == direct.train).all()
     assert (again.labels == direct.labels).all()
     assert (again.train != graph.train).any()
     assert (again.labels[again.test] == -1).all()
 
 
-def test_resplit_shares_the_edges():
-    graph, users = sides()
-    assert resplit(graph, users, 1)[0].indices is graph.indices
-
-
-def test_users_who_answer_have_no_labels_to_split_again_by():
+def test_users_who_answer_and_graphs_without_a_recipe_cannot_be_split_again():
     graph, users = sides()
     with pytest.raises(AttributeError):
         resplit(graph, users.declare(1.0), 1)
-
-
-def test_a_graph_without_a_recipe_cannot_be_split_again():
-    graph, users = sides()
     with pytest.raises(InputError, match="does not say how it was split"):
         resplit(replace(graph, recipe=None), users, 1)
 
 
-def test_roc_auc_needs_test_users_of_both_classes():
-    masks = np.zeros((3, COUNT), dtype=bool)
-    masks[0, :4], masks[1, 4:6], masks[2, 6:7] = True, True, True
+def test_a_metric_needs_test_users_who_differ():
     with pytest.raises(InputError, match="roc_auc needs test users of both classes"):
-        sides(recipe=GivenSplit(*masks), metric="roc_auc")
-
-
-ROWS = np.random.default_rng(1).integers(0, 2, (COUNT, 3))
-
-
-def test_of_several_labels_too_the_server_knows_those_of_training_and_validation_users_only():
-    graph, users = sides(labels=ROWS)
-    known = graph.train | graph.validation
-    assert (graph.multilabel, graph.class_count, graph.metric) == (True, 3, "f1")
-    assert (graph.labels[known] == ROWS[known]).all()
-    assert (graph.labels[~known] == -1).all()
-    assert (users.raw.labels == ROWS).all()
-
-
-@pytest.mark.parametrize("kind", [bool, np.uint8, np.float32])
-def test_several_labels_may_be_0_and_1_of_any_type(kind):
-    labels = sides(labels=ROWS.astype(kind))[1].raw.labels
-    assert (labels.dtype, (labels == ROWS).all()) == (np.int64, True)
-
-
-@pytest.mark.parametrize("unknown", [-1, np.nan])
-def test_a_row_of_several_labels_that_nobody_knows_is_in_no_split(unknown):
-    labels = ROWS.astype(float)
-    labels[:10] = unknown
-    graph, users = sides(labels=labels)
-    assert not (graph.train | graph.validation | graph.test)[:10].any()
-    assert (users.raw.labels[:10] == -1).all()
-
-
-def test_several_labels_are_split_again_by_the_same_recipe():
-    again, _ = resplit(*sides(labels=ROWS), 3)
-    direct, _ = sides(labels=ROWS, seed=3)
-    assert (again.labels == direct.labels).all()
-    assert (again.labels[again.test] == -1).all()
-
-
-def test_f1_needs_test_users_with_some_label():
-    masks = np.zeros((3, COUNT), dtype=bool)
-    masks[0, :4], masks[1, 4:6], masks[2, 6:8] = True, True, True
+        sides(recipe=given(1), metric="roc_auc")
     labels = ROWS.copy()
     labels[6:8] = 0
     with pytest.raises(InputError, match="f1 needs test users who have some label"):
-        sides(recipe=GivenSplit(*masks), labels=labels)
-
-
-def test_classes_are_measured_by_accuracy_unless_something_else_is_said():
-    assert (sides()[0].metric, sides(metric="f1")[0].metric) == ("accuracy", "f1")
+        sides(recipe=given(2), labels=labels)

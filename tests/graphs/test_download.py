@@ -16,11 +16,13 @@ from graphveil.graphs import DATASETS, get, load, to_pyg
 from graphveil.graphs.npz import read_npz
 from graphveil.graphs.store import checksum_path, fetch
 from tests.graphs.real import COUNTS, needs_data
+from tests.refusals import check_refused
 
 EDGES = np.array([[0, 1], [1, 0], [1, 2], [3, 3], [2, 3], [1, 2]])
 TIDY = [[0, 1], [1, 2], [2, 3]]
 COUNTED = np.array([[0, 3, 0], [1, 0, 0], [0, 0, 2], [0, 0, 0]], dtype=np.float32)
 LABELS = np.array([0, 1, 0, 1])
+LINKS = coo_array((np.ones(len(EDGES)), EDGES.T), shape=(4, 4)).tocsr()
 
 
 @pytest.fixture
@@ -35,6 +37,22 @@ def small(monkeypatch):
     return shrink
 
 
+def as_pyg(features, **more):
+    return Data(x=features, edge_index=torch.from_numpy(EDGES.T), y=torch.from_numpy(LABELS), **more)
+
+
+@pytest.fixture
+def raw_file(monkeypatch):
+    """Put a raw file of such arrays in the place of a download of PyG."""
+
+    def put(kind, **arrays):
+        monkeypatch.setattr(
+            getattr(pyg, kind), "download", lambda self: np.savez(self.raw_paths[0], **arrays)
+        )
+
+    return put
+
+
 class FakePlanetoid:
     """What `Planetoid` gives: both directions, dense features, public masks."""
 
@@ -45,17 +63,9 @@ class FakePlanetoid:
         assert name == "Cora"
 
     def __getitem__(self, place):
-        masks = [
-            torch.tensor(flags, dtype=torch.bool) for flags in ([1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1])
-        ]
-        return Data(
-            x=torch.from_numpy(COUNTED),
-            edge_index=torch.from_numpy(EDGES.T),
-            y=torch.from_numpy(LABELS),
-            train_mask=masks[0],
-            val_mask=masks[1],
-            test_mask=masks[2],
-        )
+        masks = {"train_mask": [1, 1, 0, 0], "val_mask": [0, 0, 1, 0], "test_mask": [0, 0, 0, 1]}
+        masks = {name: torch.tensor(flags, dtype=torch.bool) for name, flags in masks.items()}
+        return as_pyg(torch.from_numpy(COUNTED), **masks)
 
 
 @pytest.fixture
@@ -65,22 +75,20 @@ def cora(small, monkeypatch):
     return small("cora")
 
 
-def test_a_download_is_kept_and_not_repeated(places, cora):
+def test_a_download_is_kept_and_repeated_where_that_is_asked_for(places, cora):
     path = get("cora")
     assert path == places.cache / "cora.npz"
     assert get("cora") == path
     assert FakePlanetoid.made == 1
     assert [file.name for file in sorted(places.cache.iterdir())] == ["cora.npz", "cora.npz.sha256"]
-
-
-def test_a_download_can_be_repeated(places, cora):
-    path = get("cora")
     path.write_bytes(b"damaged")
-    with pytest.raises(InputError, match="does not match its checksum"):
-        get("cora")
+    check_refused(lambda ask: ask("cora"), [(ask, "does not match its checksum") for ask in (get, load)])
     get("cora", again=True)
     assert FakePlanetoid.made == 2
     assert get("cora") == path
+    checksum_path(path).write_text("0" * 64 + "  cora.npz\n")
+    with pytest.raises(InputError, match="does not match its checksum"):
+        load("cora")
 
 
 def test_the_data_folder_is_looked_into_before_anything_is_downloaded(places, cora):
@@ -89,41 +97,28 @@ def test_the_data_folder_is_looked_into_before_anything_is_downloaded(places, co
     assert FakePlanetoid.made == 0
 
 
-def test_what_is_kept_has_edges_once_sparse_features_and_masks(places, cora):
+def test_what_is_kept_has_edges_once_and_is_loaded_by_the_registry_s_rule(places, cora):
     raw = read_npz(get("cora"))
     assert raw.edges.tolist() == TIDY
     assert raw.features.toarray().tolist() == COUNTED.tolist()
     assert raw.labels.tolist() == LABELS.tolist()
     assert raw.given.validation.tolist() == [[False, False, True, False]]
-
-
-def test_a_download_is_loaded_by_the_registry_s_rule(places, cora):
     graph, users = load("cora", split="given")
     assert graph.train.tolist() == [True, True, False, False]
     assert graph.binary
     assert users.raw.features.toarray().tolist() == (COUNTED > 0).tolist()
 
 
-def test_a_file_in_the_cache_that_does_not_match_its_checksum_is_not_loaded(places, cora):
-    path = get("cora")
-    checksum_path(path).write_text("0" * 64 + "  cora.npz\n")
-    with pytest.raises(InputError, match="does not match its checksum"):
-        load("cora")
-
-
-@pytest.mark.parametrize(
-    ("sizes", "words"),
-    [
-        ({"users": 5}, "cora has 5 users, but 4 were downloaded"),
-        ({"features": 128}, "cora has 128 features, but 3 were downloaded"),
-        ({"edges": 7}, "cora has 7 edges, but 3 were downloaded"),
-        ({"classes": 7}, "cora has 7 classes, but 2 were downloaded"),
-    ],
-)
-def test_something_else_under_the_same_name_is_refused(places, small, cora, sizes, words):
-    small("cora", **sizes)
-    with pytest.raises(InputError, match=words):
-        get("cora")
+def test_something_else_under_the_same_name_is_refused(places, small, cora):
+    check_refused(
+        lambda sizes: [small("cora", **sizes), get("cora")],
+        [
+            ({"users": 5}, "cora has 5 users, but 4 were downloaded"),
+            ({"features": 128}, "cora has 128 features, but 3 were downloaded"),
+            ({"edges": 7}, "cora has 7 edges, but 3 were downloaded"),
+            ({"classes": 7}, "cora has 7 classes, but 2 were downloaded"),
+        ],
+    )
     assert list(places.cache.iterdir()) == []
 
 
@@ -135,43 +130,37 @@ def test_without_a_network_the_error_says_where_it_looked_and_what_to_do(places,
     monkeypatch.setattr(pyg, "Planetoid", fail)
     with pytest.raises(InputError) as error:
         load("cora")
-    message = str(error.value)
-    assert f"could not be downloaded ({type(failure).__name__}: " in message
-    assert str(places.data) in message
-    assert str(places.cache) in message
-    assert "set GRAPHVEIL_DATA to a folder that holds cora.npz" in message
-    assert "graphveil data get cora" in message
+    for words in (
+        f"could not be downloaded ({type(failure).__name__}: ",
+        str(places.data),
+        str(places.cache),
+        "set GRAPHVEIL_DATA to a folder that holds cora.npz",
+        "graphveil data get cora",
+    ):
+        assert words in str(error.value)
     assert list(places.cache.iterdir()) == []
 
 
-def test_an_unset_data_folder_is_named(places, monkeypatch):
-    monkeypatch.delenv("GRAPHVEIL_DATA")
-    with pytest.raises(InputError, match="GRAPHVEIL_DATA is not set"):
-        get("squirrel-filtered")
-
-
-def test_what_pyg_does_not_offer_says_so(places):
+def test_what_cannot_be_downloaded_says_why(places, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ogb", None)
+    check_refused(
+        lambda ask: ask(),
+        [
+            (
+                lambda: load("ogbn-arxiv", range=(-1, 1)),
+                "ogbn-arxiv needs the package ogb to be downloaded: install it",
+            ),
+            (lambda: get("town"), "town is generated on this machine"),
+        ],
+    )
     with pytest.raises(
         InputError, match=r"squirrel-filtered cannot be downloaded \(PyG does not offer it\)"
     ) as error:
         load("squirrel-filtered")
     assert "data get" not in str(error.value)
-
-
-def test_a_missing_package_is_named(places, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ogb", None)
-    with pytest.raises(InputError, match="ogbn-arxiv needs the package ogb to be downloaded: install it"):
-        load("ogbn-arxiv", range=(-1, 1))
-
-
-def test_town_needs_no_download(places):
-    with pytest.raises(InputError, match="town is generated on this machine"):
-        get("town")
-
-
-def reduced_file(folder):
-    """The format of the sets with 128 features, at https://graphmining.ai/datasets/ptg."""
-    return {"edges": EDGES, "features": COUNTED / 4 - 0.5, "target": LABELS}
+    monkeypatch.delenv("GRAPHVEIL_DATA")
+    with pytest.raises(InputError, match="GRAPHVEIL_DATA is not set"):
+        get("squirrel-filtered")
 
 
 @pytest.mark.parametrize(
@@ -183,11 +172,10 @@ def reduced_file(folder):
         ("github-128", "GitHub"),
     ],
 )
-def test_reduced_features_are_real_and_need_a_range(places, small, monkeypatch, name, kind):
+def test_reduced_features_are_real_and_need_a_range(places, small, raw_file, name, kind):
+    """The format of the sets with 128 features, at https://graphmining.ai/datasets/ptg."""
     small(name)
-    monkeypatch.setattr(
-        getattr(pyg, kind), "download", lambda self: np.savez(self.raw_paths[0], **reduced_file(self.raw_dir))
-    )
+    raw_file(kind, edges=EDGES, features=COUNTED / 4 - 0.5, target=LABELS)
     with pytest.raises(InputError, match=f"{name} has features but no public range"):
         load(name)
     graph, users = load(name, range=(-1, 1))
@@ -198,20 +186,18 @@ def test_reduced_features_are_real_and_need_a_range(places, small, monkeypatch, 
 @pytest.mark.parametrize(
     ("name", "kind"), [("co-phy", "Coauthor"), ("co-cs", "Coauthor"), ("amazon-computers", "Amazon")]
 )
-def test_benchmark_sets_of_words(places, small, monkeypatch, name, kind):
-    features, links = csr_array(COUNTED), coo_array((np.ones(len(EDGES)), EDGES.T), shape=(4, 4)).tocsr()
-    parts = {f"attr_{part}": getattr(features, part) for part in ("data", "indices", "indptr", "shape")}
-    parts |= {f"adj_{part}": getattr(links, part) for part in ("data", "indices", "indptr", "shape")}
+def test_benchmark_sets_of_words(places, small, raw_file, name, kind):
+    matrices = {"attr": csr_array(COUNTED), "adj": LINKS}
+    fields = ("data", "indices", "indptr", "shape")
+    parts = {f"{key}_{part}": getattr(matrix, part) for key, matrix in matrices.items() for part in fields}
     small(name)
-    monkeypatch.setattr(
-        getattr(pyg, kind), "download", lambda self: np.savez(self.raw_paths[0], labels=LABELS, **parts)
-    )
+    raw_file(kind, labels=LABELS, **parts)
     graph, users = load(name)
     assert graph.pairs().tolist() == TIDY
     assert users.raw.features.toarray().tolist() == (COUNTED > 0).tolist()
 
 
-def test_tolokers_is_dense_and_measured_by_roc_auc(places, small, monkeypatch):
+def test_tolokers_is_dense_and_measured_by_roc_auc(places, small, raw_file):
     small("tolokers", users=40, edges=39)
     count = np.arange(40)
     arrays = {
@@ -220,9 +206,7 @@ def test_tolokers_is_dense_and_measured_by_roc_auc(places, small, monkeypatch):
         "edges": np.stack([count[:-1], count[1:]], axis=1),
         **{f"{part}_masks": np.eye(40, dtype=bool)[:2] for part in ("train", "val", "test")},
     }
-    monkeypatch.setattr(
-        pyg.HeterophilousGraphDataset, "download", lambda self: np.savez(self.raw_paths[0], **arrays)
-    )
+    raw_file("HeterophilousGraphDataset", **arrays)
     graph, users = load("tolokers")
     assert graph.metric == "roc_auc"
     assert (users.raw.features == arrays["node_features"]).all()
@@ -253,17 +237,10 @@ def test_heterophilic_sets_are_read_from_their_tables(places, small, monkeypatch
 
 
 def test_flickr_is_read_from_its_four_files(places, small, monkeypatch):
-    links = coo_array((np.ones(len(EDGES)), EDGES.T), shape=(4, 4)).tocsr()
-
     def download(self):
         folder = self.raw_dir
-        np.savez(
-            f"{folder}/adj_full.npz",
-            data=links.data,
-            indices=links.indices,
-            indptr=links.indptr,
-            shape=(4, 4),
-        )
+        parts = {part: getattr(LINKS, part) for part in ("data", "indices", "indptr", "shape")}
+        np.savez(f"{folder}/adj_full.npz", **parts)
         np.save(f"{folder}/feats.npy", COUNTED)
         for name, content in (
             ("class_map", {str(user): int(label) for user, label in enumerate(LABELS)}),
@@ -292,9 +269,13 @@ class FakePPI:
             yield Data(x=torch.tensor([[-0.1, 11.7]] * 3), edge_index=edges, y=labels)
 
 
-def test_many_graphs_are_put_side_by_side(places, small, monkeypatch):
+@pytest.fixture
+def ppi(places, small, monkeypatch):
     monkeypatch.setattr(pyg, "PPI", FakePPI)
-    small("ppi", users=12, edges=8, features=2, classes=3)
+    return small("ppi", users=12, edges=8, features=2, classes=3)
+
+
+def test_many_graphs_are_put_side_by_side_with_features_0_and_1_again(ppi, small):
     graph, users = load("ppi", split="given")
     assert graph.pairs().tolist() == [[0, 1], [1, 2], [3, 4], [4, 5], [6, 7], [7, 8], [9, 10], [10, 11]]
     assert np.flatnonzero(graph.train).tolist() == [0, 1, 2, 3, 4, 5]
@@ -302,41 +283,29 @@ def test_many_graphs_are_put_side_by_side(places, small, monkeypatch):
     rows = [[0, 1, 0], [1, 1, 0], [1, 0, 0]]
     assert users.raw.labels.tolist() == [*rows, [0, 1, 1], *rows[1:], *rows, *rows]
     assert (graph.multilabel, graph.metric, graph.labels[9:].tolist()) == (True, "f1", [[-1] * 3] * 3)
-
-
-def test_features_of_ppi_are_0_and_1_again_in_a_public_range(places, small, monkeypatch):
-    monkeypatch.setattr(pyg, "PPI", FakePPI)
-    small("ppi", users=12, edges=8, features=2, classes=3)
-    graph, users = load("ppi", split="given")
     assert (graph.public_range.low, graph.public_range.high, graph.binary) == (0.0, 1.0, True)
     assert users.raw.features.tolist() == [[0, 1]] * 12
+    small("ppi", users=12, edges=8, features=2, classes=121)
+    with pytest.raises(InputError, match="ppi has 121 labels, but 3 were downloaded"):
+        get("ppi", again=True)
 
 
-def test_one_of_ppi_s_functions_is_a_class(places, small, monkeypatch):
-    monkeypatch.setattr(pyg, "PPI", FakePPI)
-    small("ppi", users=12, edges=8, features=2, classes=3)
+def test_one_of_ppi_s_functions_is_a_class(ppi):
     graph, users = load("ppi", label=0, split="given")
     assert (graph.multilabel, graph.metric) == (False, "accuracy")
     assert users.raw.labels.tolist() == [0, 1, 1] * 4
 
 
-def test_another_number_of_labels_under_the_same_name_is_refused(places, small, monkeypatch):
-    monkeypatch.setattr(pyg, "PPI", FakePPI)
-    small("ppi", users=12, edges=8, features=2, classes=121)
-    with pytest.raises(InputError, match="ppi has 121 labels, but 3 were downloaded"):
-        get("ppi")
-
-
 def test_flickr_mir_says_which_file_it_needs_and_where(places):
     with pytest.raises(InputError) as error:
         load("flickr-mir")
-    message = str(error.value)
-    assert "flickr-mir cannot be downloaded" in message
-    assert (
-        "flickr-mir.npz must hold edges (E x 2), x (photographs x features) with its public range" in message
-    )
-    assert "y (photographs x labels, 0 or 1)" in message
-    assert "set GRAPHVEIL_DATA to a folder that holds flickr-mir.npz" in message
+    for words in (
+        "flickr-mir cannot be downloaded",
+        "flickr-mir.npz must hold edges (E x 2), x (photographs x features) with its public range",
+        "y (photographs x labels, 0 or 1)",
+        "set GRAPHVEIL_DATA to a folder that holds flickr-mir.npz",
+    ):
+        assert words in str(error.value)
 
 
 def test_flickr_mir_is_loaded_from_one_s_own_file_with_its_range(places):
@@ -356,9 +325,7 @@ class FakeReddit:
         pass
 
     def __getitem__(self, place):
-        return Data(
-            x=torch.from_numpy(COUNTED) - 1, edge_index=torch.from_numpy(EDGES.T), y=torch.from_numpy(LABELS)
-        )
+        return as_pyg(torch.from_numpy(COUNTED) - 1)
 
 
 def test_real_features_are_not_clipped_to_a_range_that_the_user_gives(places, small, monkeypatch):
@@ -374,8 +341,7 @@ def test_sparse_tensors_of_the_small_flickr(places, small, monkeypatch):
             assert name == "Flickr"
 
         def __getitem__(self, place):
-            sparse = torch.from_numpy(COUNTED).to_sparse_coo()
-            return Data(x=sparse, edge_index=torch.from_numpy(EDGES.T), y=torch.from_numpy(LABELS))
+            return as_pyg(torch.from_numpy(COUNTED).to_sparse_coo())
 
     monkeypatch.setattr(pyg, "AttributedGraphDataset", Fake)
     raw = fetch(small("flickr-small"))

@@ -13,16 +13,11 @@ def graph():
     return load("town", users=200)[0]
 
 
-def numbers_of(graph):
-    """Something of each user that tells who it is."""
-    return getattr(graph, "original", np.arange(graph.node_count))
-
-
 def test_of_a_whole_graph_a_group_is_its_users(graph):
     group = Group.of(graph, graph.validation)
     assert group.users.tolist() == np.flatnonzero(graph.validation).tolist()
     assert group.places.tolist() == list(range(group.size))
-    assert group.rows(numbers_of(graph)).tolist() == group.users.tolist()
+    assert group.rows(np.arange(graph.node_count)).tolist() == group.users.tolist()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -38,15 +33,13 @@ def test_every_worker_sees_the_group_in_the_order_of_the_whole(graph, size):
         assert expected[places].tolist() == own.tolist()
 
 
-def test_users_may_be_named_by_number(graph):
+def test_users_may_be_named_by_number_and_a_worker_may_have_nobody_of_a_group(graph):
     def work(part):
         first = np.flatnonzero(part.original < 10)
         return Group.of(part, first).rows(part.original)
 
     assert all(each.tolist() == list(range(10)) for each in parted(graph, 2, work))
 
-
-def test_a_worker_may_have_nobody_of_a_group(graph):
     def work(part):
         group = Group.of(part, part.original == 5)
         return len(group.users), group.rows(np.column_stack([part.original, -part.original]))

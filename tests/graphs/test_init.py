@@ -1,7 +1,4 @@
-import subprocess
-import sys
-
-import pytest
+from tests.fixtures import printed_by
 
 CODE = """
 import sys
@@ -13,15 +10,5 @@ print("torch" in sys.modules)
 """
 
 
-@pytest.fixture(scope="module")
-def lines():
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
-
-
-def test_importing_graphs_imports_nothing_heavy(lines):
-    assert lines[:1] == ["[]"]
-
-
-def test_loading_a_town_needs_no_torch(lines):
-    assert lines[1:] == ["False"]
+def test_importing_graphs_imports_nothing_heavy_and_loading_a_town_needs_no_torch():
+    assert printed_by(CODE).splitlines() == ["[]", "False"]

@@ -10,6 +10,12 @@ from graphveil.errors import PrivacyError
 from graphveil.graphs import from_arrays, hold_out_links
 from graphveil.graphs.graph import pair_codes, shared_links
 from graphveil.graphs.links import non_links
+from tests.refusals import check_refused
+
+
+def nothing(pairs):
+    """Scores that tell nothing."""
+    return np.zeros(len(pairs))
 
 
 def some_data(nodes=200, edges=1500, seed=0):
@@ -22,8 +28,9 @@ def every_part(graph, users, seed=0):
     return known, holders, (known.links.train, known.links.validation, holders.raw.test_links)
 
 
-def test_links_are_divided_as_the_document_divides_them():
-    graph, users = some_data()
+@pytest.mark.parametrize("size", [{}, {"nodes": 100, "edges": 3000}], ids=["sparse", "dense"])
+def test_links_and_as_many_other_pairs_are_divided_as_the_document_divides_them(size):
+    graph, users = some_data(**size)
     _, _, parts = every_part(graph, users)
     shares = [len(part.linked) / graph.edge_count for part in parts]
     np.testing.assert_allclose(shares, [0.85, 0.05, 0.1], atol=1 / graph.edge_count)
@@ -31,14 +38,7 @@ def test_links_are_divided_as_the_document_divides_them():
     np.testing.assert_array_equal(
         np.sort(pair_codes(whole, graph.node_count)), pair_codes(graph.pairs(), graph.node_count)
     )
-
-
-@pytest.mark.parametrize("edges", [1500, 40_000], ids=["sparse", "dense"])
-def test_other_pairs_are_no_links_as_many_and_never_twice(edges):
-    graph, users = some_data(edges=edges) if edges == 1500 else some_data(nodes=100, edges=3000)
-    _, _, parts = every_part(graph, users)
-    for part in parts:
-        assert len(part.linked) == len(part.unlinked)
+    assert [len(part.linked) for part in parts] == [len(part.unlinked) for part in parts]
     others = np.concatenate([part.unlinked for part in parts])
     assert shared_links(graph, others) == 0
     assert len(np.unique(pair_codes(others, graph.node_count))) == len(others)
@@ -84,10 +84,10 @@ def test_a_planted_leak_is_seen():
         replace(known, indptr=graph.indptr, indices=graph.indices)
     everything = replace(known, links=None, indptr=graph.indptr, indices=graph.indices)
     with pytest.raises(PrivacyError, match="has 1.. test links"):
-        holders.evaluate_links(lambda pairs: np.zeros(len(pairs)), everything)
+        holders.evaluate_links(nothing, everything)
     one_leaks = known.with_edges(np.concatenate([known.pairs(), holders.raw.test_links.linked[:1]]))
     with pytest.raises(PrivacyError, match="has 1 test links"):
-        holders.evaluate_links(lambda pairs: np.zeros(len(pairs)), one_leaks)
+        holders.evaluate_links(nothing, one_leaks)
 
 
 def test_what_knows_the_answer_scores_one_and_what_knows_nothing_one_half():
@@ -99,14 +99,9 @@ def test_what_knows_the_answer_scores_one_and_what_knows_nothing_one_half():
         return np.array([code in truth for code in pair_codes(pairs, 200).tolist()], dtype=float)
 
     assert holders.evaluate_links(knows, known) == 1
-    assert holders.evaluate_links(lambda pairs: np.zeros(len(pairs)), known) == 0.5
-
-
-def test_the_order_of_test_pairs_tells_nothing():
-    graph, users = some_data()
-    known, holders = hold_out_links(graph, users, 0)
-    auc = holders.evaluate_links(lambda pairs: -np.arange(len(pairs)), known)
-    assert 0.35 < auc < 0.65
+    assert holders.evaluate_links(nothing, known) == 0.5
+    # Nor does the order of test pairs tell anything.
+    assert 0.35 < holders.evaluate_links(lambda pairs: -np.arange(len(pairs)), known) < 0.65
 
 
 def test_users_who_answer_neither_evaluate_nor_hold_links_out():
@@ -117,37 +112,23 @@ def test_users_who_answer_neither_evaluate_nor_hold_links_out():
         hold_out_links(graph, users.declare(1.0), 0)
 
 
-@pytest.mark.parametrize(
-    ("shares", "match"),
-    [
-        ((0.9, 0.2), "leave some"),
-        ((0, 0.5), "train must be a number strictly between 0 and 1, got 0"),
-        ((0.999, 0.0005), "empty"),
-    ],
-)
-def test_wrong_shares_are_refused(shares, match):
-    with pytest.raises(InputError, match=match):
-        hold_out_links(*some_data(), 0, *shares)
-
-
-def test_what_cannot_be_divided_is_refused():
-    with pytest.raises(InputError, match="needs 20 links"):
-        hold_out_links(*some_data(nodes=30, edges=10), 0)
-    with pytest.raises(InputError, match="already"):
-        hold_out_links(*hold_out_links(*some_data(), 0), 0)
-    complete = np.stack(np.triu_indices(12, 1), axis=1)
-    with pytest.raises(InputError, match="too dense"):
-        hold_out_links(*from_arrays(complete, None, np.arange(12) % 2), 0)
-
-
-def test_users_without_test_links_say_so():
-    graph, users = some_data()
-    with pytest.raises(InputError, match="no test links"):
-        users.evaluate_links(lambda pairs: np.zeros(len(pairs)), graph)
-
-
-@pytest.mark.parametrize("scores", [np.zeros(3), np.full(254, np.nan)])
-def test_scores_that_are_none_are_refused(scores):
-    known, holders = hold_out_links(*some_data(), 0)
-    with pytest.raises(InputError, match="scores must be"):
-        holders.evaluate_links(lambda pairs: np.resize(scores, len(pairs) if len(scores) > 3 else 3), known)
+def test_what_cannot_be_divided_or_evaluated_is_refused():
+    data, complete = some_data(), np.stack(np.triu_indices(12, 1), axis=1)
+    known, holders = hold_out_links(*data, 0)
+    check_refused(
+        lambda ask: ask(),
+        [
+            (lambda: hold_out_links(*data, 0, 0.9, 0.2), "leave some"),
+            (
+                lambda: hold_out_links(*data, 0, 0, 0.5),
+                "train must be a number strictly between 0 and 1, got 0",
+            ),
+            (lambda: hold_out_links(*data, 0, 0.999, 0.0005), "empty"),
+            (lambda: hold_out_links(*some_data(nodes=30, edges=10), 0), "needs 20 links"),
+            (lambda: hold_out_links(known, holders, 0), "already"),
+            (lambda: hold_out_links(*from_arrays(complete, None, np.arange(12) % 2), 0), "too dense"),
+            (lambda: data[1].evaluate_links(nothing, data[0]), "no test links"),
+            (lambda: holders.evaluate_links(lambda pairs: np.zeros(3), known), "scores must be"),
+            (lambda: holders.evaluate_links(lambda pairs: nothing(pairs) * np.nan, known), "scores must be"),
+        ],
+    )

@@ -26,32 +26,27 @@ def without(folder, key, name="mine"):
     return path
 
 
-@pytest.mark.parametrize("form", [str, lambda path: path])
-def test_a_file_of_one_s_own(tmp_path, form):
-    graph, users = load(form(file(tmp_path)))
-    assert (graph.name, graph.public_range.low, graph.public_range.high) == ("mine", -1.0, 3.0)
-    assert (users.raw.features == VALUES).all()
-
-
-def test_a_name_in_the_data_folder(places):
+def test_a_file_of_one_s_own_by_its_path_or_by_its_name_in_the_data_folder(places, tmp_path):
     file(places.data, "neighbours")
-    assert load("neighbours")[0].name == "neighbours"
+    for given in (str(file(tmp_path)), file(tmp_path), "neighbours"):
+        graph, users = load(given)
+        assert (graph.public_range.low, graph.public_range.high) == (-1.0, 3.0)
+        assert graph.name == ("neighbours" if given == "neighbours" else "mine")
+        assert (users.raw.features == VALUES).all()
+    with pytest.raises(InputError, match="lastfm-graph-only, neighbours, ogbn-arxiv"):
+        load("nobody")
 
 
-def test_features_without_a_range_are_refused_until_one_is_given(tmp_path):
+def test_a_given_range_is_needed_where_the_file_has_none_and_goes_before_its_own(tmp_path):
     path = without(tmp_path, "range")
-    with pytest.raises(InputError, match="no public range"):
-        load(path)
+    # A registered name in a path is one's own file.
+    for given in (path, without(tmp_path, "range", "cora")):
+        with pytest.raises(InputError, match="no public range"):
+            load(given)
     assert load(path, range=(-2, 4))[0].public_range.high == 4
-
-
-def test_a_given_range_goes_before_the_file_s(tmp_path):
     assert load(file(tmp_path), range=(-5, 5))[0].public_range.low == -5
-
-
-def test_values_outside_of_one_s_own_range_are_left_to_the_mechanism(tmp_path):
-    _, users = load(file(tmp_path), range=(0, 1))
-    assert (users.raw.features == VALUES).all()
+    # Values outside are left to the mechanism.
+    assert (load(file(tmp_path), range=(0, 1))[1].raw.features == VALUES).all()
 
 
 def test_a_graph_without_features_loads_and_says_what_is_missing(tmp_path):
@@ -61,44 +56,38 @@ def test_a_graph_without_features_loads_and_says_what_is_missing(tmp_path):
         users.declare(1.0).report(Plan(mechanism="onebit", epsilon=1.0, dims=2, range=(0, 1)))
 
 
-def test_masks_in_one_s_own_file_are_the_split(tmp_path):
+def some_masks():
     masks = np.zeros((3, COUNT), dtype=bool)
     masks[0, :4], masks[1, 4:6], masks[2, 6:9] = True, True, True
-    path = file(tmp_path, train=masks[0], validation=masks[1], test=masks[2])
+    return dict(zip(("train", "validation", "test"), masks, strict=True))
+
+
+def test_masks_are_the_split_in_one_s_own_file_and_of_a_registered_dataset_when_asked_for(places, tmp_path):
+    path = file(tmp_path, **some_masks())
     assert load(path)[0].train.sum() == 4
     assert load(path, split="random")[0].train.sum() == COUNT / 2
+    file(places.data, "cora", **some_masks())
+    assert load("cora")[0].recipe == RandomSplit()
+    assert load("cora", split="given")[0].train.sum() == 4
 
 
-def test_binary_metric_and_names_come_from_the_file(tmp_path):
-    path = file(
-        tmp_path,
-        x=(VALUES > 0).astype(np.float32),
-        range=[0, 1],
-        binary=True,
-        metric="roc_auc",
-        feature_names=["a", "b"],
-    )
-    graph, _ = load(path)
+def test_binary_metric_names_labels_and_classes_come_from_the_file(tmp_path):
+    more = {"range": [0, 1], "binary": True, "metric": "roc_auc", "feature_names": ["a", "b"]}
+    graph, _ = load(file(tmp_path, x=(VALUES > 0).astype(np.float32), **more))
     assert (graph.binary, graph.metric, graph.feature_names) == (True, "roc_auc", ("a", "b"))
-
-
-def test_the_seed_fixes_the_split(tmp_path):
-    path = file(tmp_path)
-    first, again, other = (load(path, seed=seed)[0] for seed in (4, 4, 5))
-    assert (first.train == again.train).all()
-    assert (first.train != other.train).any()
-
-
-def test_a_recipe_is_kept_for_the_next_split(tmp_path):
-    graph, users = load(file(tmp_path), seed=1, split=FewLabelSplit(2, 4))
-    assert resplit(graph, users, 2)[0].train.sum() == 4
-
-
-def test_labels_and_classes_can_be_chosen(tmp_path):
     path = file(tmp_path, y_third=np.arange(COUNT) % 3)
     assert load(path, label="y_third")[0].class_count == 3
     graph, _ = load(path, label="y_third", largest_classes=2)
     assert (graph.class_count, graph.node_count) == (2, 27)
+
+
+def test_the_seed_fixes_the_split_and_a_recipe_is_kept_for_the_next(tmp_path):
+    path = file(tmp_path)
+    first, again, other = (load(path, seed=seed)[0] for seed in (4, 4, 5))
+    assert (first.train == again.train).all()
+    assert (first.train != other.train).any()
+    graph, users = load(file(tmp_path), seed=1, split=FewLabelSplit(2, 4))
+    assert resplit(graph, users, 2)[0].train.sum() == 4
 
 
 @together(
@@ -125,17 +114,6 @@ def test_what_cannot_be_loaded_is_refused(places, source, options, words):
         load(source, **options)
 
 
-def test_a_graph_of_one_s_own_is_among_the_choices(places):
-    file(places.data, "neighbours")
-    with pytest.raises(InputError, match="lastfm-graph-only, neighbours, ogbn-arxiv"):
-        load("nobody")
-
-
-def test_a_registered_name_in_a_path_is_one_s_own_file(tmp_path):
-    with pytest.raises(InputError, match="no public range"):
-        load(without(tmp_path, "range", "cora"))
-
-
 @pytest.mark.parametrize("name", ["cora", "co-phy"])
 def test_binary_data_and_counts_are_taken_as_positive_or_not(places, name):
     file(places.data, name)
@@ -143,29 +121,18 @@ def test_binary_data_and_counts_are_taken_as_positive_or_not(places, name):
     assert (graph.binary, graph.public_range.low, graph.public_range.high) == (True, 0, 1)
     assert (users.raw.features == (VALUES > 0)).all()
     assert users.raw.features.dtype == np.uint8
+    other, _ = load(name, range=(-1, 1))
+    assert (other.binary, other.public_range.low) == (False, -1)
 
 
-def test_another_range_for_binary_data_makes_it_real(places):
-    file(places.data, "cora")
-    graph, _ = load("cora", range=(-1, 1))
-    assert (graph.binary, graph.public_range.low) == (False, -1)
-
-
-def test_pubmed_is_clipped_to_its_public_range_and_to_no_other(places):
+def test_the_range_of_registered_data_says_what_becomes_of_their_values(places):
     file(places.data, "pubmed")
     for given, expected in ((None, VALUES.clip(0, 1)), ((0, 1), VALUES.clip(0, 1)), ((-1, 3), VALUES)):
         graph, users = load("pubmed", range=given)
         assert not graph.binary
         assert (users.raw.features == expected).all()
-
-
-def test_sparse_real_values_are_clipped_too(places):
-    parts = {
-        "x_data": [0.5, 2.0],
-        "x_indices": [0, 1],
-        "x_indptr": [0, 1, 2] + [2] * 38,
-        "x_shape": [COUNT, 2],
-    }
+    pointers = [0, 1, 2] + [2] * 38
+    parts = {"x_data": [0.5, 2.0], "x_indices": [0, 1], "x_indptr": pointers, "x_shape": [COUNT, 2]}
     path = without(places.data, "x", "pubmed")
     np.savez(path, **dict(np.load(path)), **parts)
     _, users = load("pubmed")
@@ -179,27 +146,13 @@ def test_only_registered_labels_of_a_registered_dataset_can_be_chosen(places):
         load("wikipedia", label="traffic")
 
 
-def test_masks_of_a_registered_dataset_are_used_when_asked_for(places):
-    masks = np.zeros((3, COUNT), dtype=bool)
-    masks[0, :4], masks[1, 4:6], masks[2, 6:9] = True, True, True
-    file(places.data, "cora", train=masks[0], validation=masks[1], test=masks[2])
-    assert load("cora")[0].recipe == RandomSplit()
-    assert load("cora", split="given")[0].train.sum() == 4
-
-
 def test_the_town_stays_the_same_and_the_split_follows_the_seed():
     (first, users), (other, same) = (load("town", seed=seed, users=400) for seed in (0, 1))
     assert (first.indices == other.indices).all()
     assert (first.train != other.train).any()
     assert (users.raw.features == same.raw.features).all()
-
-
-def test_another_town_has_another_seed():
     first, other = (load("town", users=400, town_seed=seed)[0] for seed in (0, 1))
     assert first.edge_count != other.edge_count
-
-
-def test_few_users_of_a_town_are_labelled():
     graph, _ = load("town", users=1000, labelled=0.02, validated=0.1)
     assert (graph.train.sum(), graph.validation.sum(), graph.binary) == (20, 100, True)
     assert graph.recipe == RandomSplit(0.02, 0.1)

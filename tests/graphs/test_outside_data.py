@@ -41,27 +41,20 @@ def file(tmp_path):
     return path
 
 
-def test_a_function_of_a_file_gives_a_graph(file):
+def test_a_function_of_a_file_gives_a_graph_with_options_as_its_arguments(file):
     graph, users = gv.load(f"{file}:ring")
     assert (graph.node_count, len(users)) == (40, 40)
-
-
-def test_options_are_its_arguments(file):
+    listing = describe(f"{file}:ring")
+    assert (listing.users, listing.edges, listing.where) == (40, 40, "the file data.py")
     graph, _ = gv.load(f"{file}:ring", users=30, range=(-1, 2))
     assert (graph.node_count, graph.public_range.low) == (30, -1.0)
-
-
-def test_an_option_that_it_does_not_take_is_refused(file):
     with pytest.raises(InputError, match="ring takes no split: it takes users, range"):
         gv.load(f"{file}:ring", split="few")
 
 
-def test_the_seed_draws_the_split(file):
+def test_the_seed_draws_the_split_unless_the_function_takes_it(file):
     splits = [gv.load(f"{file}:ring", seed)[0].train for seed in (0, 1, 1)]
     assert not np.array_equal(splits[0], splits[1]) and np.array_equal(splits[1], splits[2])
-
-
-def test_a_function_that_takes_the_seed_splits_by_itself(file):
     assert np.array_equal(gv.load(f"{file}:seeded", 5)[0].train, gv.load(f"{file}:ring", 105)[0].train)
 
 
@@ -79,24 +72,17 @@ def test_what_gives_no_graph_is_refused(file, name, words):
         gv.load(f"{file}:{name}")
 
 
-def test_it_can_be_described(file):
-    listing = describe(f"{file}:ring")
-    assert (listing.users, listing.edges, listing.where) == (40, 40, "the file data.py")
-
-
-def test_one_of_a_package_is_listed_without_running_it(places, tmp_path, monkeypatch):
+def test_one_of_a_package_is_listed_without_running_it_and_comes_after_a_graph_that_is_here(
+    places, tmp_path, monkeypatch
+):
     install(tmp_path, monkeypatch, {"graphveil.datasets": {"ring": "ring"}}, "raise AssertionError\n")
     (listing,) = [each for each in catalogue() if each.name == "ring"]
     assert listing.where == "the package of-a-test 1.5" and listing.users is None
+    np.savez(places.data / "ring.npz", edges=[[0, 1]], x=np.zeros((4, 2)), y=[0, 1, 0, 1], range=[0, 1])
+    assert gv.load("ring")[0].node_count == 4 and outside_digest("ring") is None
 
 
 def test_one_of_a_package_is_loaded_by_its_name(places, tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, {"graphveil.datasets": {"ring": "ring"}}, CODE)
     assert gv.load("ring", users=20)[0].node_count == 20
     assert outside_digest("ring") == "of-a-test 1.5" and describe("ring").users == 40
-
-
-def test_a_graph_that_is_here_comes_before_one_of_a_package(places, tmp_path, monkeypatch):
-    install(tmp_path, monkeypatch, {"graphveil.datasets": {"ring": "ring"}}, "raise AssertionError\n")
-    np.savez(places.data / "ring.npz", edges=[[0, 1]], x=np.zeros((4, 2)), y=[0, 1, 0, 1], range=[0, 1])
-    assert gv.load("ring")[0].node_count == 4 and outside_digest("ring") is None

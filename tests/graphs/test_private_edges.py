@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.graphs.links import divide_edges, private_edges_file
-from tests.together import together
+from tests.refusals import check_refused
 
 
 @pytest.fixture(scope="module")
@@ -16,17 +15,17 @@ def graph():
     return load("town", seed=0, users=300, neighbourhood=30, degree=8.0)[0]
 
 
-def codes(pairs, graph):
+def codes(pairs):
     return {(int(one), int(two)) for one, two in pairs}
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
 def test_about_a_share_of_the_links_is_private(graph, share):
     divided = divide_edges(graph, share, 0)
-    private = codes(graph.pairs(), graph) - codes(divided.public, graph)
-    assert codes(divided.public, graph) <= codes(graph.pairs(), graph)
+    private = codes(graph.pairs()) - codes(divided.public)
+    assert codes(divided.public) <= codes(graph.pairs())
     drawn = set(divided.private_users.tolist())
-    assert private == {pair for pair in codes(graph.pairs(), graph) if set(pair) <= drawn}
+    assert private == {pair for pair in codes(graph.pairs()) if set(pair) <= drawn}
     count = len(drawn)
     assert count * (count - 1) == pytest.approx(share * 300 * 299, rel=0.1)
     shares = [1 - len(divide_edges(graph, share, seed).public) / len(graph.pairs()) for seed in range(40)]
@@ -36,61 +35,45 @@ def test_about_a_share_of_the_links_is_private(graph, share):
 
 def test_who_may_have_private_links_does_not_depend_on_links(graph):
     one = divide_edges(graph, 0.3, 0)
-    private = codes(graph.pairs(), graph) - codes(one.public, graph)
+    private = codes(graph.pairs()) - codes(one.public)
     for link in sorted(private)[:5]:
-        other = graph.with_edges(np.array(sorted(codes(graph.pairs(), graph) - {link})))
+        other = graph.with_edges(np.array(sorted(codes(graph.pairs()) - {link})))
         found = divide_edges(other, 0.3, 0)
         assert found.private_users.tolist() == one.private_users.tolist()
-        assert codes(found.public, graph) == codes(one.public, graph)
+        assert codes(found.public) == codes(one.public)
 
 
-def test_everybody_may_have_private_links_where_all_are_private(graph):
+def test_the_seed_decides_which_and_where_all_are_private_everybody_may_have_some(graph):
+    one, same, other = (codes(divide_edges(graph, 0.3, seed).public) for seed in (1, 1, 2))
+    assert one == same != other
     divided = divide_edges(graph, 1.0, 0)
     assert len(divided.public) == 0 and divided.private_users.tolist() == list(range(graph.node_count))
-
-
-def test_the_seed_decides_which(graph):
-    one, same, other = (codes(divide_edges(graph, 0.3, seed).public, graph) for seed in (1, 1, 2))
-    assert one == same != other
+    public = divide_edges(graph, 0.5, 0).public
+    assert public.dtype == np.int64 and (public[:, 0] < public[:, 1]).all()
 
 
 def test_a_file_says_which_links_are_private_and_who_may_have_some(graph, tmp_path):
     (a, b), (c, d) = graph.pairs()[[3, 50]].tolist()
-    linked = codes(graph.pairs(), graph)
+    linked = codes(graph.pairs())
     free = next(user for user in range(299) if (user, user + 1) not in linked)
     file = tmp_path / "private.txt"
     file.write_text(f"# private links\n{a} {b}\n\n{d},{c}\n{free} {free + 1}  # no link\n7\n")
     divided = divide_edges(graph, str(file), 0)
-    assert linked - codes(divided.public, graph) == {(a, b), (c, d)}
+    assert linked - codes(divided.public) == {(a, b), (c, d)}
     assert divided.private_users.tolist() == sorted({a, b, c, d, free, free + 1, 7})
 
 
-@together("line", ["1 2 3", "1 x", "5 5", "1 300", "-1 2", "1.5 2", "\uff17 3"])
-def test_a_line_that_names_no_pair_is_refused(graph, tmp_path, line):
-    file = tmp_path / "private.txt"
-    file.write_text(f"1 2\n{line}\n")
-    with pytest.raises(InputError, match=r"line 2 must name one or two users, 0\.\.299"):
-        divide_edges(graph, str(file), 0)
+def test_what_says_nothing_of_private_links_is_refused(graph, tmp_path):
+    def divided(text):
+        (tmp_path / "private.txt").write_text(text)
+        return divide_edges(graph, str(tmp_path / "private.txt"), 0)
 
-
-def test_a_file_that_names_nobody_is_refused(graph, tmp_path):
-    file = tmp_path / "private.txt"
-    file.write_text("# nothing\n")
-    with pytest.raises(InputError, match="names nobody"):
-        divide_edges(graph, str(file), 0)
-
-
-@together("given", [0, -0.1, 1.1, float("nan"), True, None, [0.1]])
-def test_a_share_that_is_none_is_refused(given):
-    with pytest.raises(InputError, match="private_edges must be a number above 0 and up to 1"):
-        private_edges_file(given)
-
-
-def test_a_file_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="there is no file 'nowhere.txt'"):
-        private_edges_file("nowhere.txt")
-
-
-def test_public_links_keep_their_form(graph):
-    divided = divide_edges(graph, 0.5, 0)
-    assert divided.public.dtype == np.int64 and (divided.public[:, 0] < divided.public[:, 1]).all()
+    lines = ["1 2 3", "1 x", "5 5", "1 300", "-1 2", "1.5 2", "\uff17 3"]
+    no_pair = "line 2 must name one or two users, 0..299"
+    check_refused(
+        divided, [("# nothing\n", "names nobody"), *((f"1 2\n{line}\n", no_pair) for line in lines)]
+    )
+    shares = [0, -0.1, 1.1, float("nan"), True, None, [0.1]]
+    no_share = "private_edges must be a number above 0 and up to 1"
+    wrong = [("nowhere.txt", "there is no file 'nowhere.txt'"), *((share, no_share) for share in shares)]
+    check_refused(private_edges_file, wrong)

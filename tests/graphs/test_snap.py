@@ -1,7 +1,6 @@
 import json
 import zipfile
 
-import numpy as np
 import pytest
 
 from graphveil import InputError
@@ -40,17 +39,12 @@ def archive(tmp_path):
     return folder
 
 
-def test_a_list_of_features_becomes_a_binary_row(archive):
+def test_lists_of_features_words_and_edges_are_read(archive):
     raw = read_snap(PAGES, 5, archive)
     assert raw.features.toarray().tolist() == [[0, 1, 0, 1, 0], [0, 0, 0, 0, 0], [1, 0, 0, 0, 0]]
-
-
-def test_words_become_labels_in_alphabetical_order(archive):
-    assert read_snap(PAGES, 5, archive).labels.tolist() == [1, 0, 1]
-
-
-def test_edges_are_read_without_their_header(archive):
-    assert read_snap(PAGES, 5, archive).edges.tolist() == [[0, 1], [1, 2], [2, 2]]
+    # Words become labels in alphabetical order.
+    assert raw.labels.tolist() == [1, 0, 1]
+    assert raw.edges.tolist() == [[0, 1], [1, 2], [2, 2]]
 
 
 def test_numbers_become_labels_by_their_thresholds(archive):
@@ -63,6 +57,8 @@ def test_users_can_be_numbered_by_another_column(archive):
     raw = read_snap(STREAMS, 3, archive)
     assert raw.labels.tolist() == [0, 1]
     assert raw.features.toarray().argmax(axis=1).tolist() == [0, 2]
+    # A single edge is still a pair.
+    assert raw.edges.tolist() == [[0, 1]]
 
 
 def test_an_archive_is_downloaded_and_unpacked(archive, places, monkeypatch):
@@ -82,22 +78,13 @@ def test_an_archive_is_downloaded_and_unpacked(archive, places, monkeypatch):
     assert asked == ["https://snap.stanford.edu/data/pages.zip"]
 
 
-def test_an_archive_without_the_files_is_refused(archive):
-    (archive / "large" / "musae_facebook_target.csv").unlink()
-    with pytest.raises(InputError, match=r"0 files are named \*facebook\*target\.csv"):
-        read_snap(PAGES, 5, archive)
-
-
-def test_users_with_gaps_in_their_numbers_are_refused(archive):
-    (archive / "large" / "musae_facebook_target.csv").write_text("id,page_type\n0,a\n2,b\n")
-    with pytest.raises(InputError, match=r"does not number its users 0\.\.1"):
-        read_snap(PAGES, 5, archive)
-
-
-def test_more_features_than_the_dataset_has_are_an_error(archive):
+def test_an_archive_that_does_not_fit_is_refused(archive):
     with pytest.raises(ValueError, match="exceeds"):
         read_snap(PAGES, 3, archive)
-
-
-def test_a_single_edge_is_still_a_pair(archive):
-    assert read_snap(STREAMS, 3, archive).edges.tolist() == np.array([[0, 1]]).tolist()
+    file = archive / "large" / "musae_facebook_target.csv"
+    file.write_text("id,page_type\n0,a\n2,b\n")
+    with pytest.raises(InputError, match=r"does not number its users 0\.\.1"):
+        read_snap(PAGES, 5, archive)
+    file.unlink()
+    with pytest.raises(InputError, match=r"0 files are named \*facebook\*target\.csv"):
+        read_snap(PAGES, 5, archive)

@@ -27,11 +27,8 @@ def mask(*users, count=4):
     return chosen
 
 
-def test_the_documents_split_is_half_and_two_quarters():
+def test_shares_are_half_and_two_quarters_unless_others_are_chosen():
     assert sizes(RandomSplit().draw(LABELS, 0)) == (20, 10, 10)
-
-
-def test_shares_can_be_chosen():
     assert sizes(RandomSplit(train=0.1, validation=0.2).draw(LABELS, 0)) == (4, 8, 28)
 
 
@@ -72,21 +69,15 @@ def test_another_seed_gives_another_split(recipe):
     assert not same(recipe.draw(LABELS, 3), recipe.draw(LABELS, 4))
 
 
-def test_given_masks_are_taken_as_they_are():
-    split = GivenSplit(mask(0, 1), mask(2), mask(3)).draw(np.array([0, 1, 0, 1]), 7)
+def test_given_masks_are_taken_as_they_are_for_some_users_or_in_turn():
+    recipe = GivenSplit(mask(0, 1), mask(2), mask(3))
+    split = recipe.draw(np.array([0, 1, 0, 1]), 7)
     assert (split.train.tolist(), split.test.tolist()) == (mask(0, 1).tolist(), mask(3).tolist())
-
-
-def test_several_given_splits_take_turns_by_seed():
+    assert recipe.of(mask(1, 2, 3)).train.tolist() == [[True, False, False]]
     recipe = GivenSplit([mask(0, 1), mask(1, 2)], [mask(2), mask(3)], [mask(3), mask(0)])
     labels = np.array([0, 1, 0, 1])
     assert recipe.draw(labels, 1).train.tolist() == mask(1, 2).tolist()
     assert same(recipe.draw(labels, 0), recipe.draw(labels, 2))
-
-
-def test_given_masks_can_be_restricted_to_some_users():
-    recipe = GivenSplit(mask(0, 1), mask(2), mask(3)).of(mask(1, 2, 3))
-    assert recipe.train.tolist() == [[True, False, False]]
 
 
 @together(
@@ -113,6 +104,16 @@ def test_given_masks_can_be_restricted_to_some_users():
             lambda: GivenSplit(mask(0, 1), mask(2), mask(3)).draw(np.array([0, 1, 0, -1]), 0),
             "the test split holds 1 users without a label",
         ),
+        (
+            lambda: GivenSplit(mask(0, 1), mask(2), mask(3)).draw(
+                np.array([[0, 1], [1, 1], [0, 0], [-1, -1]]), 0
+            ),
+            "the test split holds 1 users without a label",
+        ),
+        (
+            lambda: FewLabelSplit(1, 1).draw(np.stack([LABELS, LABELS], axis=1), 0),
+            r"one label a user: take split='random', or choose one label with label=0\.\.1",
+        ),
         (lambda: recipe_of("half"), "split must be 'random', 'few', 'given' or a recipe"),
         (lambda: recipe_of("given"), "came without masks"),
         (lambda: check_seed(1.5), "seed must be an integer"),
@@ -124,15 +125,12 @@ def test_a_split_that_cannot_be_is_refused(draw, words):
         draw()
 
 
-def test_recipes_by_name():
+def test_recipes_by_name_or_by_a_split():
     given_masks = GivenSplit(mask(0), mask(1), mask(2))
     assert recipe_of("random") == RandomSplit(0.5, 0.25)
     assert recipe_of("few") == FewLabelSplit(20, 500)
     assert recipe_of("given", given_masks) is given_masks
     assert recipe_of(RandomSplit(0.1, 0.1)) == RandomSplit(0.1, 0.1)
-
-
-def test_a_split_can_stand_for_its_recipe():
     recipe = recipe_of(Split(mask(0, 1), mask(2), mask(3)))
     assert recipe.draw(np.array([0, 1, 1, 0]), 5).train.tolist() == mask(0, 1).tolist()
 
@@ -141,16 +139,3 @@ def test_a_random_split_of_several_labels_is_that_of_one_class_a_user():
     """It looks at who has a label and no further, so that there is nothing to stratify by."""
     rows = np.stack([LABELS, 1 - LABELS], axis=1)
     assert same(RandomSplit().draw(LABELS, 3), RandomSplit().draw(rows, 3))
-
-
-def test_a_split_of_few_labels_needs_one_class_a_user():
-    with pytest.raises(
-        InputError, match=r"one label a user: take split='random', or choose one label with label=0\.\.1"
-    ):
-        FewLabelSplit(1, 1).draw(np.stack([LABELS, LABELS], axis=1), 0)
-
-
-def test_a_given_split_must_not_hold_rows_of_unknown_labels():
-    rows = np.array([[0, 1], [1, 1], [0, 0], [-1, -1]])
-    with pytest.raises(InputError, match="the test split holds 1 users without a label"):
-        GivenSplit(mask(0, 1), mask(2), mask(3)).draw(rows, 0)

@@ -1,4 +1,6 @@
-"""Tables that somebody else wrote: text is UTF-8, sizes are compared with a limit before and while a table is read."""
+"""Tables that somebody else wrote: text is UTF-8, sizes are compared with a limit before and while a table is read; two columns as CSV or Parquet."""
+
+import re
 
 import numpy as np
 import pyarrow
@@ -6,8 +8,10 @@ import pytest
 from pyarrow import parquet
 
 from graphveil import InputError, files
-from graphveil.graphs.tables import Lists, TableFile, write_table
+from graphveil.graphs import tables
+from graphveil.graphs.tables import Lists, PairTable, TableFile, write_table
 from tests.adversary.memory import refused_in_small_memory
+from tests.refusals import check_refused
 
 INVALID = pyarrow.array([b"anna", b"\xff\xfe"]).view(pyarrow.string())
 # Repeated a million times, it takes a hundred gigabytes.
@@ -45,18 +49,9 @@ def test_a_column_that_is_neither_numbers_nor_text_is_refused(tmp_path, column, 
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path):
-    twice = pyarrow.table([[1], [2]], names=["a", "a"])
-    parquet.write_table(twice, tmp_path / "a.parquet")
+    parquet.write_table(pyarrow.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
     with pytest.raises(InputError, match="two columns of the same name: mend it"):
         TableFile(tmp_path / "a.parquet", "mend it")
-
-
-def test_numbers_that_repeat_count_as_what_they_take_in_memory(tmp_path, monkeypatch):
-    file = table(tmp_path / "a.parquet", a=np.zeros(10**6, dtype=np.int64))
-    assert file.stat().st_size < 5000
-    monkeypatch.setattr(files, "MAX_GIGABYTES", 0.007)
-    with pytest.raises(InputError, match=r"asks for 0.008 GB of memory, more than the 0.007 GB .*: mend it"):
-        TableFile(file, "mend it").read(["a"])
 
 
 READERS = {
@@ -73,10 +68,15 @@ def test_text_that_repeats_is_counted_before_it_is_spread(tmp_path, code):
     assert "asks for 100 GB of memory" in refused_in_small_memory(code, file)
 
 
-def test_one_long_text_does_not_make_all_others_as_long(tmp_path):
+def test_numbers_that_repeat_and_long_texts_count_as_what_they_take_in_memory(tmp_path, monkeypatch):
     words = ["x" * 10**6, *["a"] * 10_000]
     file = table(tmp_path / "a.parquet", a=words)
     with pytest.raises(InputError, match=r"asks for 40 GB of memory"):
+        TableFile(file, "mend it").read(["a"])
+    file = table(tmp_path / "a.parquet", a=np.zeros(10**6, dtype=np.int64))
+    assert file.stat().st_size < 5000
+    monkeypatch.setattr(files, "MAX_GIGABYTES", 0.007)
+    with pytest.raises(InputError, match=r"asks for 0.008 GB of memory, more than the 0.007 GB .*: mend it"):
         TableFile(file, "mend it").read(["a"])
 
 
@@ -89,3 +89,43 @@ def test_lists_are_counted_while_they_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_GIGABYTES", 0.009)
     found = TableFile(tmp_path / "a.parquet", "mend it").read(["a"])["a"]
     assert np.array_equal(found.values, values) and len(found.pointers) == 1001
+
+
+# Two columns
+
+
+def pairs(file, **options):
+    return PairTable(file, "mend it", texts=(True, True), **options)
+
+
+def test_words_are_read_without_space_and_with_empty_cells(tmp_path):
+    (tmp_path / "a.csv").write_text('one,two,three\nanna,"b,ø ",x\n7,,x\n')
+    table(tmp_path / "a.parquet", one=["anna ", "7"], two=[" b,ø", None], three=["x", "x"])
+    for name in ("a.csv", "a.parquet"):
+        assert pairs(tmp_path / name, optional=True).words() == [("anna", "b,ø"), ("7", "")]
+
+
+def test_words_are_numbered_in_the_order_of_the_rows_over_all_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "ROWS", 2)
+    file = table(tmp_path / "a.parquet", one=["c", "a", "c", "b "], two=["b", "c", "d", "a"])
+    words, rows = pairs(file).numbered()
+    assert (words, rows.tolist()) == (["c", "b", "a", "d"], [[0, 1], [2, 0], [0, 3], [1, 2]])
+
+
+def test_a_table_that_is_none_is_refused(tmp_path):
+    def read(name, content):
+        (tmp_path / name).write_bytes(content)
+        return pairs(tmp_path / name).words()
+
+    check_refused(
+        read,
+        [
+            ("a.csv", b"", "must begin with a line that names its columns"),
+            ("a.csv", b"a,b\nx\n", "Expected 2 columns, got 1: x): mend it"),
+            ("a.csv", b"a,b\nx,\xff\n", "is not UTF-8 text: mend it"),
+            ("a.csv", b"a\xff,b\nx,y\n", "is not UTF-8 text: mend it"),
+            ("a.csv", b"1,2\n3,4\n", "begins with the numbers '1,2'"),
+            ("a.parquet", b"PAR1 half PAR1", re.compile("damaged or cannot be read .*: mend it")),
+            ("a.txt", b"", "unknown form"),
+        ],
+    )

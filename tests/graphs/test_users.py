@@ -1,5 +1,4 @@
-import copy
-import pickle
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError
@@ -12,6 +11,7 @@ from graphveil import BudgetError, InputError, Ledger, Plan, SeededBits
 from graphveil.errors import PrivacyError
 from graphveil.graphs import SimulatedUsers, Users, from_arrays
 from graphveil.graphs.links import LinkPairs
+from tests.refusals import check_refused
 
 FEATURES = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0], [1, 1, 1]], dtype=np.uint8)
 LABELS = np.array([0, 1, 0, 1])
@@ -19,6 +19,20 @@ ASK_FEATURES = Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1))
 ASK_LABELS = Plan(mechanism="krr", epsilon=0.5, classes=2)
 ASK_LINKS = Plan(mechanism="link-rr", epsilon=0.5, dims=4)
 ASK_LEVELS = Plan(mechanism="esw", epsilon=0.5, levels=3)
+ASK_NORMS = Plan(mechanism="piecewise", epsilon=1.0, dims=1, range=(0, 2), of="norm", users=(3, 0))
+ASK_CLASS = Plan(
+    mechanism="krr",
+    of="class",
+    epsilon=1.0,
+    classes=2,
+    dims=3,
+    range=(0, 1),
+    users=(3, 0, 2),
+    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
+    lists=[[2, 0], [1, 2], [0, 1]],
+)
+PERSONAL = Plan(mechanism="ppm", epsilon=1.0, dims=3, range=(0, 1), levels=3)
+BUDGETS = (1.0, 2.0, 4.0)
 PATH = (np.array([0, 1, 3, 5, 6]), np.array([1, 0, 2, 1, 3, 2], dtype=np.int32))
 PAIR = np.array([[0, 2]])
 
@@ -57,48 +71,55 @@ def booked(users, epsilon=0.0, *, by_level=None, **how):
     return users.answering(ledger, **how), ledger
 
 
-@pytest.mark.parametrize("what", ["features", "labels", "levels", "neighbours", "test_links"])
-def test_raw_is_the_only_door_to_what_users_hold(what):
+def test_raw_is_the_only_door_to_what_users_hold_and_cannot_be_exchanged_or_printed():
     users = people(levels=[1, 2, 1, 1], neighbours=PATH, test_links=LinkPairs(PAIR, PAIR))
-    assert getattr(users.raw, what) is not None
-    assert not hasattr(users, what)
-
-
-def test_raw_cannot_be_exchanged_field_by_field():
+    held = ["features", "labels", "levels", "neighbours", "test_links"]
+    assert [name for name in held if getattr(users.raw, name) is None or hasattr(users, name)] == []
+    assert users.raw.rows() is FEATURES
     with pytest.raises(FrozenInstanceError):
         people().raw.labels = 1 - LABELS
-
-
-def test_raw_shows_nothing_when_it_is_printed():
     assert "array" not in repr(people().raw) and repr(people()) == "Users(4)"
 
 
-def test_rows_must_be_there():
-    assert people().raw.rows() is FEATURES
-    with pytest.raises(InputError, match="these users hold no features"):
-        people(None).raw.rows()
+def test_what_users_do_not_hold_or_a_plan_cannot_ask_is_refused():
+    several = Users(FEATURES, np.stack([LABELS, 1 - LABELS], axis=1))
+    leveled = people().with_levels([1, 4, 2, 1])
+    krr_of_nobody = Plan(mechanism="krr", epsilon=0.5, classes=2, users=(4,))
+    graph, holders = from_arrays([[0, 1]], None, np.arange(40) % 2, users=40)
+    levels = "levels must be 4 integers of at least 1"
+    check_refused(
+        lambda ask: ask(),
+        [
+            (lambda: people(None).raw.rows(), "these users hold no features"),
+            (lambda: people().answering(Ledger(3, 1.0)), "the ledger has 3 users, these are 4"),
+            (
+                lambda: people().declare(1.0).report(krr_of_nobody),
+                "users must lie in 0..3, the plan asks user 4",
+            ),
+            (lambda: people().declare(1.0).report(ASK_LEVELS), "users.with_levels"),
+            (lambda: people().with_levels([1, 2]), levels),
+            (lambda: people().with_levels([0, 1, 1, 1]), levels),
+            (lambda: people().with_levels([1.5, 1, 1, 1]), levels),
+            (lambda: people().declare(9.0).report(PERSONAL), "chosen no privacy levels"),
+            (lambda: people().declare(by_level=BUDGETS), "chosen no privacy levels"),
+            (lambda: leveled.open_ledger(by_level=BUDGETS), "levels must lie in 1..3"),
+            (lambda: people(FEATURES[:2]), "one row a user (4), got 2"),
+            (lambda: people().evaluate(np.zeros(40, dtype=int), graph), "the graph has 40 users, not 4"),
+            (lambda: holders.evaluate_norms(np.zeros(40), graph), "these users hold no features"),
+            (
+                lambda: several.declare(1.0).report(ASK_LABELS),
+                "have several labels each, a plan asks for one",
+            ),
+        ],
+    )
 
 
 def test_users_who_answer_offer_reports_and_nothing_else():
     asked = people(levels=[1, 2, 1, 1], neighbours=PATH).declare(1.0, seed=0)
     assert [name for name in dir(asked) if not name.startswith("_")] == ["report"]
     assert repr(asked) == "SimulatedUsers()"
-
-
-def test_users_who_answer_take_no_new_attribute():
     with pytest.raises(AttributeError):
         people().declare(1.0).features = FEATURES
-
-
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_users_who_answer_cannot_be_copied(duplicate):
-    with pytest.raises(PrivacyError, match="a copy would have books of its own"):
-        duplicate(people().declare(1.0, seed=0))
-
-
-def test_a_ledger_of_other_users_is_refused():
-    with pytest.raises(InputError, match="the ledger has 3 users, these are 4"):
-        people().answering(Ledger(3, 1.0))
 
 
 def test_two_who_answer_on_one_ledger_share_its_budget():
@@ -120,24 +141,24 @@ def test_eight_threads_of_one_simulation_draw_no_word_twice():
     assert random_bits.overlapping == 0
 
 
-def test_reports_are_the_mechanism_s_answers_with_the_users_words():
+def test_reports_are_the_mechanism_s_answers_with_the_users_words_however_rows_are_kept():
     users = people().declare(1.0, seed=5)
     assert users.report(ASK_FEATURES) == ASK_FEATURES.build().randomize(FEATURES, SeededBits(5))
-
-
-def test_sparse_and_dense_features_are_reported_alike():
     dense, sparse = (people(kind(FEATURES)).declare(1.0, seed=5) for kind in (np.asarray, csr_array))
     assert dense.report(ASK_FEATURES) == sparse.report(ASK_FEATURES)
 
 
-def test_some_users_can_be_asked():
+def test_some_users_can_be_asked_and_who_lacks_a_label_is_charged_like_everybody():
     plan = Plan(mechanism="krr", epsilon=9.0, classes=2, users=(3, 0))
     users, ledger = booked(people(), 9.0, seed=0)
     assert users.report(plan).codes.tolist() == [1, 0]
     assert ledger.spent.tolist() == [9.0, 0.0, 0.0, 9.0]
+    users, ledger = booked(people(labels=np.array([0, -1, 0, 1])), 0.5)
+    assert users.report(ASK_LABELS).users == 4
+    assert ledger.spent.tolist() == [0.5] * 4
 
 
-def test_what_is_asked_is_charged_before_anything_is_drawn():
+def test_what_is_asked_is_charged_before_anything_is_drawn_or_not_answered():
     random_bits, ledger = CountedBits(0), Ledger(4, 1.0)
     users = SimulatedUsers(people().raw, ledger, random_bits)
     users.report(ASK_FEATURES)
@@ -146,58 +167,34 @@ def test_what_is_asked_is_charged_before_anything_is_drawn():
         users.report(ASK_LABELS)
     assert random_bits.drawn == drawn > 0
     assert ledger.spent.tolist() == [1.0] * 4
-
-
-def test_users_that_declared_nothing_answer_nothing():
     with pytest.raises(BudgetError):
         people().declare().report(ASK_LABELS)
     assert not hasattr(people(), "report")
 
 
-def test_every_declaration_opens_fresh_books():
+def test_every_declaration_opens_fresh_books_with_the_budgets_of_users():
     users = people()
     answers = [users.declare(1.0, seed=0).report(ASK_FEATURES) for _ in range(2)]
     assert answers[0] == answers[1]
-
-
-def test_each_user_may_have_a_budget_of_their_own():
     assert people().open_ledger([1.0, 2.0, 3.0, 4.0]).budget.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_blind_users_report_the_same_whatever_they_hold():
-    blind = people().declare(1.0, seed=3, blind=True).report(ASK_FEATURES)
-    other = people(1 - FEATURES).declare(1.0, seed=3, blind=True).report(ASK_FEATURES)
+@pytest.mark.parametrize("plan", [ASK_FEATURES, ASK_NORMS, ASK_CLASS], ids=["features", "norms", "a class"])
+def test_blind_users_report_the_same_whatever_they_hold(plan):
+    blind, other = (
+        people(rows).declare(1.0, seed=3, blind=True).report(plan) for rows in (FEATURES, 1 - FEATURES)
+    )
     assert blind == other
-    assert blind.mechanism.epsilon == 0.0
-    assert (blind.codes != people().declare(1.0, seed=3).report(ASK_FEATURES).codes).any()
+    assert plan.of == "class" or blind.mechanism.epsilon == 0.0
+    assert plan is not ASK_FEATURES or (blind.codes != people().declare(1.0, seed=3).report(plan).codes).any()
 
 
-def test_blind_users_answer_everything_else_as_usual():
-    for plan in (ASK_LABELS, ASK_LEVELS):
-        seeing, blind = (
-            people(levels=[1, 2, 3, 1]).declare(0.5, seed=3, blind=blind).report(plan)
-            for blind in (False, True)
-        )
-        assert seeing == blind
-        assert blind.mechanism.epsilon > 0.4
-
-
-def test_users_without_features_say_so_and_are_not_charged():
-    users, ledger = booked(people(None), 1.0)
-    with pytest.raises(InputError, match="these users hold no features"):
-        users.report(ASK_FEATURES)
-    assert ledger.spent.tolist() == [0.0] * 4
-
-
-def test_users_without_levels_say_so():
-    with pytest.raises(InputError, match=r"users\.with_levels"):
-        people().declare(1.0).report(ASK_LEVELS)
-
-
-def test_a_user_without_a_label_is_charged_like_everybody():
-    users, ledger = booked(people(labels=np.array([0, -1, 0, 1])), 0.5)
-    assert users.report(ASK_LABELS).users == 4
-    assert ledger.spent.tolist() == [0.5] * 4
+@pytest.mark.parametrize("plan", [ASK_LABELS, ASK_LEVELS, ASK_LINKS], ids=["labels", "levels", "links"])
+def test_blind_users_answer_everything_else_as_usual(plan):
+    users = people(levels=[1, 2, 3, 1], neighbours=PATH)
+    seeing, blind = (users.declare(0.5, seed=3, blind=blind).report(plan) for blind in (False, True))
+    assert seeing == blind
+    assert blind.mechanism.epsilon > 0.4
 
 
 @pytest.mark.statistical
@@ -209,34 +206,12 @@ def test_a_user_without_a_label_answers_at_random():
     assert np.abs(counts - 2000).max() < 6 * np.sqrt(6000 * 2 / 9)
 
 
-def test_a_user_who_does_not_exist_cannot_be_asked():
-    with pytest.raises(InputError, match=r"users must lie in 0\.\.3, the plan asks user 4"):
-        people().declare(1.0).report(Plan(mechanism="krr", epsilon=0.5, classes=2, users=(4,)))
-
-
-@pytest.mark.parametrize("levels", [[1, 2], [0, 1, 1, 1], [1.5, 1, 1, 1]])
-def test_bad_levels_are_refused(levels):
-    with pytest.raises(InputError, match="levels must be 4 integers of at least 1"):
-        people().with_levels(levels)
-
-
-def test_features_need_a_row_for_everybody():
-    with pytest.raises(InputError, match=r"one row a user \(4\), got 2"):
-        people(FEATURES[:2])
-
-
 def test_the_test_users_are_evaluated_and_nobody_else():
     graph, users = from_arrays([[0, 1]], None, np.arange(40) % 2, users=40)
     right = users.raw.labels
     wrong_elsewhere = np.where(graph.test, right, 1 - right)
     assert users.evaluate(wrong_elsewhere, graph) == 1.0
     assert users.evaluate(1 - wrong_elsewhere, graph) == 0.0
-
-
-def test_users_of_another_graph_are_refused():
-    graph, _ = from_arrays([[0, 1]], None, np.arange(40) % 2, users=40)
-    with pytest.raises(InputError, match="the graph has 40 users, not 4"):
-        people().evaluate(np.zeros(40, dtype=int), graph)
 
 
 def test_links_are_charged_and_answered_by_the_user_with_the_larger_number():
@@ -249,26 +224,15 @@ def test_links_are_charged_and_answered_by_the_user_with_the_larger_number():
 
 
 def test_a_plan_alone_makes_nobody_a_curator():
-    users, ledger = booked(people(neighbours=PATH), 22.0, seed=0)
+    """Simulated users stand for the one who is said to be trusted."""
+    everybody, plan = people(neighbours=PATH), Plan(mechanism="lapgraph", epsilon=22.0, dims=4)
+    users, ledger = booked(everybody, 22.0, seed=0)
     with pytest.raises(PrivacyError, match="lapgraph is a curator's mechanism"):
-        users.report(Plan(mechanism="lapgraph", epsilon=22.0, dims=4))
+        users.report(plan)
     assert not ledger.charges
-
-
-def test_simulated_users_stand_for_the_curator_who_is_said_to_be_trusted():
-    everybody = people(neighbours=PATH)
-    ledger = everybody.open_ledger(22.0)
-    users = everybody.answering(ledger, seed=0, curator=True)
-    reports = users.report(Plan(mechanism="lapgraph", epsilon=22.0, dims=4))
+    reports = everybody.answering(ledger, seed=0, curator=True).report(plan)
     assert [reports.row(user).codes.tolist() for user in range(4)] == [[], [0], [1], [2]]
     assert ledger.total("links").epsilon == 22.0 and ledger.charges[0].users == 4
-
-
-def test_the_control_reports_links_as_they_are():
-    answers = [
-        people(neighbours=PATH).declare(0.5, seed=5, blind=blind).report(ASK_LINKS) for blind in (0, 1)
-    ]
-    assert answers[0] == answers[1]
 
 
 def test_links_are_refused_where_there_are_none_or_users_are_miscounted():
@@ -282,12 +246,6 @@ def test_links_are_refused_where_there_are_none_or_users_are_miscounted():
     assert not ledger.charges
 
 
-PERSONAL = Plan(mechanism="ppm", epsilon=1.0, dims=3, range=(0, 1), levels=3)
-
-
-BUDGETS = (1.0, 2.0, 4.0)
-
-
 def test_every_user_is_charged_the_budget_of_the_own_level():
     users, ledger = booked(people().with_levels([1, 3, 2, 1]), 0.5, by_level=BUDGETS, seed=2)
     reports = users.report(PERSONAL)
@@ -295,6 +253,13 @@ def test_every_user_is_charged_the_budget_of_the_own_level():
     assert ledger.spent.tolist() == [1.0, 4.0, 2.0, 1.0]
     assert ledger.total("features").epsilon == ledger.charges[0].claim.epsilon == 4.0
     assert reports == PERSONAL.build().randomize(([1, 3, 2, 1], FEATURES), SeededBits(2))
+    # Without budgets by level everybody needs the largest.
+    held = people().with_levels([1, 1, 1, 1])
+    with pytest.raises(BudgetError):
+        held.declare(3.9).report(PERSONAL)
+    users, ledger = booked(held, 4.0)
+    users.report(PERSONAL)
+    assert ledger.spent.tolist() == [1.0] * 4
 
 
 @pytest.mark.parametrize("levels", [[1, 1, 1, 1], [3, 3, 3, 3], [1, 3, 2, 1]])
@@ -307,27 +272,6 @@ def test_a_level_that_nobody_chose_can_refuse_for_all_before_anything_is_drawn(l
     assert random_bits.drawn == 0
     assert ledger.spent.tolist() == [0.0] * 4
     assert ledger.charges == ()
-
-
-def test_without_budgets_by_level_everybody_needs_the_largest():
-    held = people().with_levels([1, 1, 1, 1])
-    with pytest.raises(BudgetError):
-        held.declare(3.9).report(PERSONAL)
-    users, ledger = booked(held, 4.0)
-    users.report(PERSONAL)
-    assert ledger.spent.tolist() == [1.0] * 4
-
-
-def test_levels_are_needed_by_the_plan_and_by_the_books():
-    with pytest.raises(InputError, match="chosen no privacy levels"):
-        people().declare(9.0).report(PERSONAL)
-    with pytest.raises(InputError, match="chosen no privacy levels"):
-        people().declare(by_level=BUDGETS)
-
-
-def test_a_level_without_a_budget_is_refused_when_the_books_are_opened():
-    with pytest.raises(InputError, match=r"levels must lie in 1\.\.3"):
-        people().with_levels([1, 4, 2, 1]).open_ledger(by_level=BUDGETS)
 
 
 def test_some_users_with_levels_can_be_asked_and_blind_ones_answer_blindly():
@@ -348,7 +292,6 @@ def test_with_levels_keeps_everything_else():
         assert getattr(leveled.raw, what) is getattr(users.raw, what)
 
 
-ASK_NORMS = Plan(mechanism="piecewise", epsilon=1.0, dims=1, range=(0, 2), of="norm", users=(3, 0))
 NORMS = np.sqrt([[2.0], [1.0], [0.0], [3.0]])
 
 
@@ -360,87 +303,35 @@ def test_norms_are_computed_on_the_users_side_and_charged_as_features(kind):
     assert ledger.total("features").epsilon == 1.0
 
 
-def test_blind_users_report_norms_that_say_nothing():
-    one, other = (
-        people(rows).declare(1.0, seed=3, blind=True).report(ASK_NORMS) for rows in (FEATURES, 1 - FEATURES)
-    )
-    assert one == other and one.mechanism.epsilon == 0.0
-
-
-def norm_data():
-    random = np.random.default_rng(0)
-    return from_arrays([[0, 1]], random.random((40, 3)), np.arange(40) % 2, range=(0, 1))
-
-
 def test_norms_of_test_users_are_evaluated_and_nobody_else_s():
-    graph, users = norm_data()
-    true = np.linalg.norm(users.raw.features, axis=1)
+    rows = np.random.default_rng(0).random((40, 3))
+    graph, users = from_arrays([[0, 1]], rows, np.arange(40) % 2, range=(0, 1))
+    true = np.linalg.norm(rows, axis=1)
     assert users.evaluate_norms(np.where(graph.test, true, 99.0), graph) == pytest.approx(0.0)
     assert users.evaluate_norms(np.where(graph.test, true + 0.5, true), graph) == pytest.approx(0.5)
+    wrong = [np.zeros(39), np.zeros((40, 1)), np.full(40, np.nan), np.array(["1"] * 40)]
+    words = re.compile("norms must be (40 numbers|finite)")
+    check_refused(lambda norms: users.evaluate_norms(norms, graph), [(norms, words) for norms in wrong])
 
 
-@pytest.mark.parametrize(
-    "wrong", [np.zeros(39), np.zeros((40, 1)), np.full(40, np.nan), np.array(["1"] * 40)]
-)
-def test_predicted_norms_must_be_a_number_a_user(wrong):
-    graph, users = norm_data()
-    with pytest.raises(InputError, match="norms must be (40 numbers|finite)"):
-        users.evaluate_norms(wrong, graph)
-
-
-def test_norms_need_features():
-    graph, users = from_arrays([[0, 1]], None, np.arange(40) % 2, users=40)
-    with pytest.raises(InputError, match="these users hold no features"):
-        users.evaluate_norms(np.zeros(40), graph)
-
-
-def test_several_labels_a_user_are_not_reported_as_one_class():
-    users = Users(FEATURES, np.stack([LABELS, 1 - LABELS], axis=1))
-    with pytest.raises(InputError, match="have several labels each, a plan asks for one"):
-        users.declare(1.0).report(ASK_LABELS)
-
-
-# The class that a public model gives
-
-ASK_CLASS = Plan(
-    mechanism="krr",
-    of="class",
-    epsilon=1.0,
-    classes=2,
-    dims=3,
-    range=(0, 1),
-    users=(3, 0, 2),
-    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
-    lists=[[2, 0], [1, 2], [0, 1]],
-)
-
-
-def test_users_answer_for_a_class_of_their_own_rows_in_the_plan_s_order():
-    users, ledger = booked(people(), 1.0, seed=3)
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_users_answer_for_a_class_of_their_own_rows_in_the_plan_s_order(kind):
+    users, ledger = booked(people(kind(FEATURES)), 1.0, seed=3)
     reports = users.report(ASK_CLASS)
-    assert reports == ASK_CLASS.build().randomize(np.asarray(FEATURES)[[3, 0, 2]], SeededBits(3))
+    assert reports == ASK_CLASS.build().randomize(FEATURES[[3, 0, 2]], SeededBits(3))
     assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
     assert ledger.total("features").epsilon == 1.0 and ledger.total("label").epsilon == 0.0
 
 
-def test_a_class_needs_features_and_no_labels():
+def test_a_class_needs_features_and_no_labels_which_users_without_features_say():
     with pytest.raises(InputError, match="these users hold no features"):
         people(features=None).declare(1.0).report(ASK_CLASS)
     several = np.zeros((4, 2), dtype=np.int64)
     assert people(labels=several).declare(1.0).report(ASK_CLASS).users == 3
-
-
-def test_blind_users_answer_for_a_class_as_if_they_held_nothing():
-    one, other = (
-        people(features=rows).declare(1.0, seed=0, blind=True).report(ASK_CLASS)
-        for rows in (np.asarray(FEATURES), 1 - np.asarray(FEATURES))
-    )
-    assert one == other
-
-
-def test_sparse_rows_give_the_same_class():
-    dense, thin = (people(features=kind(FEATURES)).declare(1.0, seed=0) for kind in (np.array, csr_array))
-    assert dense.report(ASK_CLASS) == thin.report(ASK_CLASS)
+    users, ledger = booked(people(None), 1.0)
+    with pytest.raises(InputError, match="these users hold no features"):
+        users.report(ASK_FEATURES)
+    assert ledger.spent.tolist() == [0.0] * 4
 
 
 def test_groups_of_different_users_are_all_answered_on_one_budget_and_others_are_not():
@@ -453,22 +344,15 @@ def test_groups_of_different_users_are_all_answered_on_one_budget_and_others_are
 
 
 def test_some_who_are_asked_for_a_class_are_silent_and_charged():
-    users = people()
-    ledger = users.open_ledger(1.0)
-    answering = users.answering(ledger, seed=0, who=np.array([True, True, False, True]))
+    answering, ledger = booked(people(), 1.0, seed=0, who=np.array([True, True, False, True]))
     reports = answering.report(ASK_CLASS)
     assert (reports.users, reports.answered.tolist()) == (2, [True, True, False])
     assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
 
 
-@pytest.fixture(scope="module")
-def judged():
+def test_confusion_counts_test_users_alone():
     labels = np.array([0, 0, 1, 1, 1, 0, 1, 0, 0, 1])
-    return from_arrays([[0, 1]], None, labels, users=10, seed=1), labels
-
-
-def test_confusion_counts_test_users_alone(judged):
-    (graph, users), labels = judged
+    graph, users = from_arrays([[0, 1]], None, labels, users=10, seed=1)
     predicted = np.zeros(10, dtype=np.int64)
     tested = labels[graph.test]
     expected = [[int((tested == 0).sum()), 0], [int((tested == 1).sum()), 0]]
@@ -476,13 +360,8 @@ def test_confusion_counts_test_users_alone(judged):
     first, second = users.per_class(predicted, graph)
     assert (first.have, first.predicted, first.right) == (expected[0][0], len(tested), expected[0][0])
     assert (second.have, second.predicted, second.f1) == (expected[1][0], 0, 0.0)
-
-
-@pytest.mark.parametrize("predicted", [np.zeros(9, dtype=np.int64), np.zeros(10), np.full(10, 2)])
-def test_predictions_that_are_no_classes_are_not_counted(judged, predicted):
-    (graph, users), _ = judged
-    with pytest.raises(InputError, match="predict"):
-        users.confusion(predicted, graph)
+    wrong = [np.zeros(9, dtype=np.int64), np.zeros(10), np.full(10, 2)]
+    check_refused(lambda given: users.confusion(given, graph), [(given, "predict") for given in wrong])
 
 
 def test_several_labels_are_not_confused_but_counted_each():

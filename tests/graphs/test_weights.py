@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from graphveil.graphs.graph import LIKELY
 from graphveil.graphs.links import FEWEST_LINKS, known_links, no_known_links
 from graphveil.learn import Topology
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix, weighted_mean_matrix
+from graphveil.methods.job import public_part
 
 GRAPH = from_arrays([[0, 1]], np.eye(4), [0, 1, 0, 1], range=(0, 1), seed=0)[0]
 PAIRS, WEIGHTS = np.array([[2, 1], [0, 1], [3, 0]]), np.array([0.5, 1.0, 0.1])
@@ -24,7 +27,7 @@ def dense(matrix):
     return (matrix @ torch.eye(4)).numpy()
 
 
-def test_weights_stay_with_their_pairs_in_both_directions():
+def test_weights_stay_with_their_pairs_in_both_directions_and_matrices_weigh():
     rows = np.repeat(np.arange(4), WEIGHED.degrees)
     assert DENSE[rows, WEIGHED.indices] == pytest.approx(WEIGHED.weights)
     assert WEIGHED.weighted_degrees == pytest.approx(DENSE.sum(axis=1))
@@ -33,9 +36,6 @@ def test_weights_stay_with_their_pairs_in_both_directions():
         (0, 3): 0.1,
         (1, 2): 0.5,
     }
-
-
-def test_matrices_weigh():
     looped, degree = DENSE + np.eye(4), DENSE.sum(axis=1)
     scale = 1 / np.sqrt(looped.sum(axis=1))
     assert dense(gcn_matrix(WEIGHED)) == pytest.approx(scale[:, None] * looped * scale, rel=1e-6)
@@ -56,22 +56,16 @@ def test_whoever_cannot_weigh_takes_the_likelier_edges():
     assert LIKELY == 0.25
     edges = Topology(WEIGHED).looped_edges
     assert edges.shape[1] == 2 * 2 + 4
-
-
-def test_a_graph_without_weights_is_its_own():
     assert GRAPH.unweighted() is GRAPH
     assert GRAPH.weighted_degrees.tolist() == [1, 1, 0, 0]
-
-
-def test_other_edges_have_no_weights_left():
     assert WEIGHED.with_edges(PAIRS[:1]).weights is None
 
 
-def test_weights_must_fit_the_edges():
-    from dataclasses import replace
-
+def test_weights_must_fit_the_edges_and_too_few_private_links_are_refused():
     with pytest.raises(InputError, match="weights must be 2 numbers"):
         replace(GRAPH, weights=np.ones(3))
+    with pytest.raises(InputError, match=rf"needs {FEWEST_LINKS} links.*larger link_epsilon"):
+        known_links(WEIGHED, seed=0)
 
 
 def test_known_links_are_divided_and_keep_their_weights():
@@ -91,23 +85,10 @@ def test_known_links_are_divided_and_keep_their_weights():
     assert len(unlinked) == len(pairs) and not linked & {tuple(pair) for pair in unlinked.tolist()}
 
 
-def test_too_few_private_links_are_refused_with_what_to_do():
-    with pytest.raises(InputError, match=rf"needs {FEWEST_LINKS} links.*larger link_epsilon"):
-        known_links(WEIGHED, seed=0)
-
-
 def test_before_anybody_answers_no_link_is_known():
     nothing = no_known_links()
     assert len(nothing.train.linked) == len(nothing.validation.unlinked) == 0
-    graph, users = from_arrays(
-        np.random.default_rng(0).integers(0, 60, (150, 2)),
-        np.eye(60),
-        np.arange(60) % 2,
-        range=(0, 1),
-        seed=0,
-    )
-    held = hold_out_links(graph, users, 0)[0]
-    from graphveil.methods.job import public_part
-
+    pairs = np.random.default_rng(0).integers(0, 60, (150, 2))
+    held, _ = hold_out_links(*from_arrays(pairs, np.eye(60), np.arange(60) % 2, range=(0, 1), seed=0), 0)
     public = public_part(held, private_labels=False, private_links=True)
     assert public.edge_count == 0 and len(public.links.train.linked) == 0

@@ -1,12 +1,10 @@
 """Steps are those of torch's optimizer, bit for bit, without the compiler that it loads."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
 from graphveil.learn.training import Adam
+from tests.fixtures import printed_by
 
 
 class Model(torch.nn.Module):
@@ -57,5 +55,4 @@ def test_learning_loads_neither_a_compiler_nor_pyg():
         "import sys, graphveil as gv; gv.run('base', 'town', epsilon=2.0, keep=False, settings={'epochs': 2, 'data.users': 200}); "
         "print({'torch._dynamo', 'torch_geometric', 'sympy', 'pandas'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert printed_by(code).strip() == "set()"

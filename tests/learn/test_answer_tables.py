@@ -44,15 +44,11 @@ COUNTS = [[90, 30], [40, 80]]
 
 def test_where_classes_are_certain_tables_are_counts_but_for_a_prior():
     asked, classes = asked_of(COUNTS)
-    _, whole = class_evidence(asked, judged_of(classes, 2), 2)
+    folded, whole = class_evidence(asked, judged_of(classes, 2), 2)
     table = shrunk(COUNTS)
     expected = np.log(table[0] / table[1])[asked.places]
     np.testing.assert_allclose(odds(whole), expected, rtol=1e-12)
-
-
-def test_evidence_of_each_user_is_centred():
-    asked, classes = asked_of(COUNTS)
-    folded, whole = class_evidence(asked, judged_of(classes, 2), 2)
+    # Evidence of each user is centred.
     for each in (*folded, whole):
         np.testing.assert_allclose(each.sum(axis=1), 0, atol=1e-12)
 
@@ -70,24 +66,15 @@ def test_what_judges_of_one_fold_are_judged_by_is_the_other_fold_s_table():
         np.testing.assert_allclose(odds(folded[fold]), np.log(table[0] / table[1])[asked.places], rtol=1e-12)
 
 
-@pytest.mark.parametrize("judge", [0, 1, 77])
-def test_a_judge_s_own_label_changes_nothing_of_the_own_evidence(judge):
+@pytest.mark.parametrize(("judge", "other"), [(0, 0), (1, 1), (77, 77), (1, 0)])
+def test_a_judge_s_own_label_changes_nothing_of_the_own_evidence_and_another_s_does(judge, other):
     asked, classes = asked_of(COUNTS)
-    other = classes.copy()
-    other[judge] = 1 - other[judge]
-    fold = judge % 2
+    turned = classes.copy()
+    turned[other] = 1 - turned[other]
     first, second = (
-        class_evidence(asked, judged_of(each, 2), 2)[0][fold][judge] for each in (classes, other)
+        class_evidence(asked, judged_of(each, 2), 2)[0][judge % 2][judge] for each in (classes, turned)
     )
-    assert first.tolist() == second.tolist()
-
-
-def test_another_judge_s_label_does_change_it():
-    asked, classes = asked_of(COUNTS)
-    other = classes.copy()
-    other[0] = 1 - other[0]
-    first, second = (class_evidence(asked, judged_of(each, 2), 2)[0][1][1] for each in (classes, other))
-    assert first.tolist() != second.tolist()
+    assert (first.tolist() == second.tolist()) == (judge == other)
 
 
 def test_a_class_that_is_not_in_the_list_has_a_row_of_its_own():
@@ -95,7 +82,7 @@ def test_a_class_that_is_not_in_the_list_has_a_row_of_its_own():
     assert asked.ranks(4).tolist() == [[1, 2, 0, 2], [2, 0, 1, 2]]
 
 
-def test_who_did_not_judge_gets_evidence_too():
+def test_who_did_not_judge_gets_evidence_too_and_without_judges_nobody_does():
     asked, classes = asked_of(COUNTS)
     few = np.arange(0, len(classes), 5)
     judged = JudgedAnswers(few, np.eye(2)[classes[few]], np.arange(len(few)) % 2)
@@ -103,9 +90,6 @@ def test_who_did_not_judge_gets_evidence_too():
     same = asked.places == asked.places[0]
     assert np.ptp(odds(whole)[same]) == 0
     assert odds(whole)[same][0] != 0
-
-
-def test_without_judges_answers_say_nothing():
     asked, _ = asked_of(COUNTS)
     nobody = JudgedAnswers(np.empty(0, dtype=np.int64), np.empty((0, 2)), np.empty(0, dtype=np.int64))
     folded, whole = class_evidence(asked, nobody, 2)
@@ -129,11 +113,14 @@ def test_a_table_is_recovered_from_labels_that_were_reported_with_noise():
     np.testing.assert_allclose(odds(whole), expected, rtol=0.2)
 
 
-def test_no_answer_counts_for_more_than_the_channel_can_say():
+def test_no_answer_counts_for_more_than_the_channel_can_say_and_few_judges_share_one_table():
     """Everybody of a class gives one answer; yet the channel gives the other one a chance of a quarter."""
     asked, classes = asked_of([[100_000, 0], [0, 100_000]], least=0.25)
     _, whole = class_evidence(asked, judged_of(classes, 2), 2)
     assert np.abs(odds(whole)).max() <= np.log(4) + 1e-9
+    asked, classes = asked_of(COUNTS, certainty=np.linspace(0.3, 0.9, 240))
+    _, whole = class_evidence(asked, judged_of(classes, 2), 2)
+    assert len(np.unique(odds(whole).round(9))) == 2
 
 
 def test_bins_of_certainty_have_tables_of_their_own_where_judges_are_many():
@@ -152,12 +139,6 @@ def test_bins_of_certainty_have_tables_of_their_own_where_judges_are_many():
     unsure, sure = np.abs(odds(whole))[:1000], np.abs(odds(whole))[1000:]
     assert unsure.min() > 1.8
     assert sure.max() < 0.2
-
-
-def test_few_judges_share_one_table():
-    asked, classes = asked_of(COUNTS, certainty=np.linspace(0.3, 0.9, 240))
-    _, whole = class_evidence(asked, judged_of(classes, 2), 2)
-    assert len(np.unique(odds(whole).round(9))) == 2
 
 
 def test_answers_of_others_are_decoded_by_the_same_tables():

@@ -32,9 +32,10 @@ def split_of(train, validation):
     return Split(train, validation, ~(train | validation))
 
 
-def path():
-    """0 - 1 - 2."""
-    return as_graph([[0, 1], [1, 2]], np.array([0, 1, 1]), 1, split_of([1, 0, 0], [0, 1, 0]))
+def path(links=2):
+    """0 - 1 - 2, or 0 - 1 and a user alone."""
+    pairs = [[each, each + 1] for each in range(links)]
+    return as_graph(pairs, np.array([0, 1, 1]), 1, split_of([1, 0, 0], [0, 1, 0]))
 
 
 # Spreading
@@ -46,11 +47,7 @@ def test_neighbours_count_by_their_mean_by_both_roots_or_by_one():
     assert found["mean"] == [[0, 1, 0], [half, 0, half], [0, 1, 0]]
     np.testing.assert_allclose(found["both"], [[0, root, 0], [root, 0, root], [0, root, 0]])
     np.testing.assert_allclose(found["root"], [[0, 1, 0], [root, 0, root], [0, 1, 0]])
-
-
-def test_a_user_without_neighbours_gets_nothing_from_any():
-    alone = as_graph([[0, 1]], np.array([0, 1, 1]), 1, split_of([1, 0, 0], [0, 1, 0]))
-    for operator in edge_operators(alone).values():
+    for operator in edge_operators(path(links=1)).values():
         assert not operator.toarray()[2].any()
 
 
@@ -58,10 +55,12 @@ PRIOR = np.array([[0.5, 0.5], [0.6, 0.4], [0.2, 0.8]])
 EVIDENCE = np.array([[1.0, -1.0], [0.0, 0.0], [0.0, 0.0]])
 
 
-def test_without_neighbours_it_is_bayes():
+def test_without_neighbours_it_is_bayes_and_where_nothing_was_answered_nothing_changes():
     found = spread_evidence(PRIOR, EVIDENCE, edge_operators(path())["mean"], 0.0)
     expected = PRIOR * np.exp(EVIDENCE)
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
+    found = spread_evidence(PRIOR, np.zeros((3, 2)), edge_operators(path())["both"], 8.0)
+    np.testing.assert_allclose(found, PRIOR, rtol=1e-6)
 
 
 def test_three_users_are_spread_as_by_hand():
@@ -85,11 +84,6 @@ def test_three_users_are_spread_as_by_hand():
         ]
     found = spread_evidence(PRIOR, EVIDENCE, edge_operators(path())["mean"], 2.0)
     np.testing.assert_allclose(found, rows, rtol=1e-6)
-
-
-def test_where_nothing_was_answered_nothing_changes():
-    found = spread_evidence(PRIOR, np.zeros((3, 2)), edge_operators(path())["both"], 8.0)
-    np.testing.assert_allclose(found, PRIOR, rtol=1e-6)
 
 
 # Weights
@@ -128,18 +122,12 @@ def test_weights_have_the_least_penalised_loss(transition):
     np.testing.assert_allclose(found, plain.x, atol=2e-3)
 
 
-def test_where_users_tell_nothing_weights_stay_where_they_start():
+def test_without_users_or_where_they_tell_nothing_weights_stay_where_they_start():
+    """The other folds of a single judge are empty."""
     features, labels, _ = logit_data()
     start = np.array([1.0, 0.0])
-    found = _conditional_logit(0 * features, labels, None, start)
-    np.testing.assert_allclose(found, start)
-
-
-def test_without_users_weights_stay_where_they_start():
-    """The other folds of a single judge are empty."""
-    start = np.array([1.0, 0.0])
-    found = _conditional_logit(np.empty((0, 3, 2)), np.empty(0, dtype=int), None, start)
-    assert found.tolist() == [1.0, 0.0]
+    np.testing.assert_allclose(_conditional_logit(0 * features, labels, None, start), start)
+    assert _conditional_logit(features[:0], labels[:0], None, start).tolist() == [1.0, 0.0]
 
 
 # Whose label counts for whom
@@ -189,18 +177,14 @@ def test_answers_that_tell_lower_the_loss_and_are_used():
     )
 
 
-def test_rows_are_probabilities():
+def test_rows_are_probabilities_and_the_way_of_the_lowest_loss_comes_first():
     graph = crowd()
     prior, whole, by_fold, judges, _ = answers_on(graph, telling=0.3)
-    for way in with_answers(graph, prior, whole, by_fold, judges):
+    ways = with_answers(graph, prior, whole, by_fold, judges)
+    for way in ways:
         assert (way.rows > 0).all()
         np.testing.assert_allclose(way.rows.sum(axis=1), 1)
-
-
-def test_the_way_of_the_lowest_loss_comes_first():
-    graph = crowd()
-    prior, whole, by_fold, judges, _ = answers_on(graph, telling=0.3)
-    losses = [judges.losses(way.rows).mean() for way in with_answers(graph, prior, whole, by_fold, judges)]
+    losses = [judges.losses(way.rows).mean() for way in ways]
     assert len(losses) == 2
     assert losses == sorted(losses)
 
@@ -251,36 +235,26 @@ def test_a_prior_that_is_as_unsure_as_it_should_not_be_makes_no_answers_of_nothi
 # The guard by itself
 
 
-def judges_of(labels):
-    return ValidationUsers(
-        Group.alone(np.arange(len(labels))), np.array(labels), np.arange(len(labels)) % 2, None
-    )
+def better(rows, beside, metric=1.0, before=0.0):
+    """Whether such rows are clearly better than those beside them, where all judges are of class 0."""
+    count = len(rows)
+    zeros, folds = np.zeros(count, dtype=int), np.arange(count) % 2
+    judges = ValidationUsers(Group.alone(np.arange(count)), zeros, folds, None)
+    candidate = PosteriorCandidate(np.array(rows), np.array(beside), "")
+    return clearly_better(candidate, judges, lambda rows: metric, before)
 
 
-def test_a_lower_loss_with_a_lower_metric_is_not_better():
-    judges = judges_of([0] * 50)
-    found = PosteriorCandidate(np.tile([0.9, 0.1], (50, 1)), np.tile([0.6, 0.4], (50, 1)), "")
-    assert clearly_better(found, judges, lambda rows: 0.5, 0.5)
-    assert not clearly_better(found, judges, lambda rows: 0.5, 0.51)
-
-
-def test_a_loss_that_is_lower_for_a_few_alone_is_not_clearly_lower():
-    """Three of fifty gain: the mean is 1.8 standard errors above nothing."""
-    rows = np.tile([0.5, 0.5], (50, 1))
-    rows[:3] = [0.99, 0.01]
-    found = PosteriorCandidate(rows, np.full((50, 2), 0.5), "")
-    assert not clearly_better(found, judges_of([0] * 50), lambda rows: 1.0, 0.0)
-
-
-def test_one_judge_makes_nothing_clear():
-    """A single difference has no spread, however small it is."""
-    found = PosteriorCandidate(np.array([[0.9, 0.1]]), np.array([[0.6, 0.4]]), "")
-    assert not clearly_better(found, judges_of([0]), lambda rows: 1.0, 0.0)
-
-
-def test_the_same_probabilities_are_not_better():
-    same = np.full((9, 2), 0.5)
-    assert not clearly_better(PosteriorCandidate(same, same, ""), judges_of([0] * 9), lambda rows: 1.0, 0.0)
+def test_only_a_loss_that_is_clearly_lower_with_no_lower_metric_is_better():
+    sure, unsure, coins = np.tile([0.9, 0.1], (50, 1)), np.tile([0.6, 0.4], (50, 1)), np.full((50, 2), 0.5)
+    assert better(sure, unsure, 0.5, 0.5)
+    assert not better(sure, unsure, 0.5, 0.51)
+    # Three of fifty gain: the mean is 1.8 standard errors above nothing.
+    few = coins.copy()
+    few[:3] = [0.99, 0.01]
+    assert not better(few, coins)
+    # A single difference has no spread, however small it is.
+    assert not better(sure[:1], unsure[:1])
+    assert not better(coins, coins)
 
 
 def test_logarithms_are_finite_and_of_probabilities():

@@ -7,10 +7,10 @@ from scipy.sparse import csr_matrix
 from torch import nn
 from torch_geometric import nn as pyg
 
-from graphveil.errors import InputError
 from graphveil.learn import BACKBONES, SGC, Topology, build_backbone
 from graphveil.learn.inputs import raw_input
 from tests.learn.graphs import small_graph
+from tests.refusals import check_refused
 
 TOLERANCE = 1e-5
 
@@ -76,7 +76,7 @@ def pair(request):
     return model, graph, rows
 
 
-def test_first_values_are_those_of_pyg(pair, request):
+def test_first_values_outputs_and_gradients_equal_plain_pyg(pair, request):
     model, graph, _ = pair
     name = request.node.callspec.params["pair"]
     torch.manual_seed(0)
@@ -84,9 +84,6 @@ def test_first_values_are_those_of_pyg(pair, request):
     given, expected = model.state_dict(), plain.state_dict()
     assert list(given) == list(expected)
     assert all(torch.equal(given[each], expected[each]) for each in expected)
-
-
-def test_outputs_and_gradients_equal_plain_pyg(pair, request):
     model, graph, rows = pair
     plain = plain_pyg(request.node.callspec.params["pair"], model, graph, 16, nn.SELU())
     expected = plain(torch.from_numpy(rows), edges_of(graph))
@@ -111,29 +108,23 @@ def test_dropout_acts_in_training_only_and_never_in_the_first_layer(pair):
     assert torch.equal(model(inputs, topology), model(inputs, topology)) is linear
 
 
-def test_relu_is_an_option():
-    graph, rows, _ = small_graph()
+def test_relu_is_an_option_and_isolated_users_have_scores():
+    graph, rows, _ = small_graph(isolated=5)
     model = build_backbone("gcn", graph.feature_count, 4, 3, activation="relu").eval()
     plain = plain_pyg("gcn", model, graph, 4, nn.ReLU())
     expected = plain(torch.from_numpy(rows), edges_of(graph))
     assert largest_gap(model(raw_input(rows), Topology(graph)), expected) < TOLERANCE
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"name": "tree"}, "no backbone is named 'tree': choose one of gcn"),
-        ({"name": "gcn", "activation": "sine"}, "activation must be one of selu, relu, got 'sine'"),
-        ({"name": "gcn", "dropout": 1.0}, r"dropout must be a number in \[0, 1\), got 1.0"),
-    ],
-)
-def test_bad_options_are_refused(options, words):
-    with pytest.raises(InputError, match=words):
-        build_backbone(options.pop("name"), 3, 2, 2, **options)
-
-
-def test_isolated_users_have_scores():
-    graph, rows, _ = small_graph(isolated=5)
     for name in BACKBONES:
         scores = build_backbone(name, graph.feature_count, 4, 3).eval()(raw_input(rows), Topology(graph))
         assert np.isfinite(scores.detach().numpy()).all()
+
+
+def test_bad_options_are_refused():
+    check_refused(
+        lambda name, options: build_backbone(name, 3, 2, 2, **options),
+        [
+            ("tree", {}, "no backbone is named 'tree': choose one of gcn"),
+            ("gcn", {"activation": "sine"}, "activation must be one of selu, relu, got 'sine'"),
+            ("gcn", {"dropout": 1.0}, "dropout must be a number in [0, 1), got 1.0"),
+        ],
+    )

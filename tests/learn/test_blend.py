@@ -10,10 +10,12 @@ def accuracy_on(labels):
     return lambda rows: float((rows.argmax(1) == labels).mean())
 
 
-def test_one_round_takes_the_best_alone():
+def test_one_round_takes_the_best_alone_and_of_equals_the_first():
     labels = np.array([0, 1, 1])
     candidates = {"zero": np.array([[1.0, 0.0]] * 3), "one": np.array([[0.0, 1.0]] * 3)}
     assert choose_blend(candidates, accuracy_on(labels), 1) == {"one": 1.0}
+    rows = np.array([[1.0, 0.0]])
+    assert choose_blend({"first": rows, "second": rows}, accuracy_on(np.array([0])), 4) == {"first": 1.0}
 
 
 def test_two_that_err_on_different_users_are_averaged():
@@ -25,11 +27,6 @@ def test_two_that_err_on_different_users_are_averaged():
     weights = choose_blend(candidates, accuracy_on(labels), 4)
     assert weights == {"left": 0.5, "right": 0.5}
     assert accuracy_on(labels)(mix(candidates, weights)) == 1
-
-
-def test_of_equals_the_first_is_taken_and_nothing_is_added_for_nothing():
-    rows = np.array([[1.0, 0.0]])
-    assert choose_blend({"first": rows, "second": rows}, accuracy_on(np.array([0])), 4) == {"first": 1.0}
 
 
 @given(st.integers(0, 1000))

@@ -35,23 +35,15 @@ def distorted(rows, power):
 
 
 def test_a_temperature_is_a_power_and_rows_sum_to_one():
-    rows = np.array([[0.2, 0.8], [0.5, 0.5]])
-    assert tempered(rows, np.array([2.0, 3.0])).tolist() == [
-        pytest.approx([1 / 3, 2 / 3]),
-        pytest.approx([0.5, 0.5]),
-    ]
-
-
-def test_several_labels_are_tempered_one_by_one():
-    # Odds of 4 to the power 2 are 16.
-    assert tempered(np.array([[0.8, 0.5]]), np.array([0.5]), several=True).tolist() == [
-        pytest.approx([16 / 17, 0.5])
-    ]
-
-
-def test_a_probability_of_zero_stays_finite():
+    rows = tempered(np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([2.0, 3.0]))
+    np.testing.assert_allclose(rows, [[1 / 3, 2 / 3], [0.5, 0.5]])
+    # Several labels are tempered one by one: odds of 4 to the power 2 are 16.
+    rows = tempered(np.array([[0.8, 0.5]]), np.array([0.5]), several=True)
+    np.testing.assert_allclose(rows, [[16 / 17, 0.5]])
+    # A probability of zero stays finite.
     rows = tempered(np.array([[0.0, 1.0]], dtype=np.float32), np.array([0.2]))
     assert np.isfinite(np.log(rows[0, 1])) and rows.sum() == pytest.approx(1)
+    assert Temperatures(NO_EDGES, np.array([2.0])).of(np.array([-1.0, 5.0])).tolist() == [2.0, 2.0]
 
 
 def test_losses_are_those_of_the_class_of_the_report_and_of_all_labels():
@@ -97,14 +89,11 @@ def test_bins_have_temperatures_of_their_own():
     assert found.of(np.array([0.1, 0.5, 0.9])).tolist() == found.values[[0, 1, 1]].tolist()
 
 
-def test_an_empty_bin_has_the_pooled_temperature():
+def test_an_empty_bin_has_the_pooled_temperature_and_one_user_changes_little():
     rows, labels = drawn(500)
     pooled = fit_temperatures(rows, labels, np.zeros(500), NO_EDGES).values[0]
     found = fit_temperatures(rows, labels, np.zeros(500), np.array([1.0]))
     assert found.values[1] == pytest.approx(pooled, rel=2e-3)
-
-
-def test_one_user_changes_little():
     found = fit_temperatures(np.array([[0.9, 0.1]]), np.array([1]), np.zeros(1), NO_EDGES)
     assert 1 < found.values[0] < 5
 
@@ -118,37 +107,25 @@ def test_there_are_as_many_bins_as_judges_allow():
         assert np.bincount(np.searchsorted(edges, numbers, side="right")).min() >= min(USERS_A_BIN - 1, users)
 
     each([(1, 1), (299, 1), (300, 2), (700, 4), (5000, 6)], check)
-
-
-def test_equal_numbers_share_a_bin():
     assert len(bin_edges(np.zeros(2000))) == 1
 
 
 def test_nobody_s_own_label_is_in_their_row():
     rows, labels = drawn(900)
-    judges, numbers = np.arange(600), np.random.default_rng(2).random(900)
-    before, _ = calibrated(distorted(rows, 2.0), labels, numbers, Group.alone(judges))
-    user = 17
-    other = labels.copy()
+    numbers, judges = np.random.default_rng(2).random(900), Group.alone(np.arange(600))
+
+    def found(labels):
+        return calibrated(distorted(rows, 2.0), labels, numbers, judges)[0]
+
+    before, user, other = found(labels), 17, labels.copy()
     other[user] = (other[user] + 1) % 4
-    after, _ = calibrated(distorted(rows, 2.0), other, numbers, Group.alone(judges))
+    after = found(other)
     assert np.array_equal(before[user], after[user])
     changed = (before != after).any(1)
     # Whoever does not judge has the temperatures of all, so a label changes those of the bin.
     assert changed[600:].any() and changed[:600].any()
-
-
-def test_labels_of_those_who_do_not_judge_change_nothing():
-    rows, labels = drawn(900)
-    other = np.where(np.arange(900) < 600, labels, -1)
-    first, second = (
-        calibrated(rows, each, np.zeros(900), Group.alone(np.arange(600)))[0] for each in (labels, other)
-    )
-    assert np.array_equal(first, second)
-
-
-def test_temperatures_of_a_single_bin_are_the_same_for_all():
-    assert Temperatures(NO_EDGES, np.array([2.0])).of(np.array([-1.0, 5.0])).tolist() == [2.0, 2.0]
+    # Labels of those who do not judge change nothing.
+    assert np.array_equal(found(np.where(np.arange(900) < 600, labels, -1)), before)
 
 
 def test_judges_of_all_workers_calibrate_everybody():

@@ -8,6 +8,7 @@ import torch
 
 from graphveil import InputError, learn
 from graphveil.graphs import load
+from tests.learn.graphs import targets_of
 
 
 class StoppedError(Exception):
@@ -18,11 +19,7 @@ class StoppedError(Exception):
 def town():
     graph, users = load("town", users=400)
     topology = learn.Topology(graph)
-    labels, train, validation = (
-        learn.tensor(array) for array in (graph.labels, graph.train, graph.validation)
-    )
-    inputs = torch.from_numpy(users.raw.features).float()
-    return topology, inputs, learn.Targets(labels, train, validation)
+    return topology, torch.from_numpy(users.raw.features).float(), targets_of(graph)
 
 
 def fit(town, checkpoints=None, stop=None):
@@ -40,39 +37,28 @@ def fit(town, checkpoints=None, stop=None):
 
 
 @pytest.mark.parametrize("stop", [1, 5, 11])
-def test_an_interrupted_training_ends_with_the_same_numbers(town, tmp_path, stop):
+def test_an_interrupted_training_ends_with_the_same_numbers_and_is_not_repeated(town, tmp_path, stop):
     whole = fit(town)
     with pytest.raises(StoppedError):
         fit(town, learn.Checkpoints(tmp_path, 2), stop)
-    again = fit(town, learn.Checkpoints(tmp_path, 2))
-    assert torch.equal(again.scores, whole.scores)
-    assert (again.losses, again.better, again.train_losses) == (
-        whole.losses,
-        whole.better,
-        whole.train_losses,
-    )
+    # Where it has ended, its first epoch would raise.
+    for stopped in (None, 1):
+        again = fit(town, learn.Checkpoints(tmp_path, 2), stopped)
+        assert torch.equal(again.scores, whole.scores)
+        for numbers in ("losses", "better", "train_losses"):
+            assert getattr(again, numbers) == getattr(whole, numbers)
 
 
-def test_a_training_that_has_ended_is_not_repeated(town, tmp_path):
-    whole = fit(town, learn.Checkpoints(tmp_path, 2))
-    # Its first epoch would raise.
-    again = fit(town, learn.Checkpoints(tmp_path, 2), stop=1)
-    assert torch.equal(again.scores, whole.scores)
-
-
-def test_trainings_are_told_apart_by_their_order(town, tmp_path):
-    checkpoints = learn.Checkpoints(tmp_path, 2)
-    fit(town, checkpoints)
-    with pytest.raises(StoppedError):
-        fit(town, checkpoints, stop=3)
-
-
-def test_few_files_are_left(town, tmp_path):
+def test_few_files_are_left_of_trainings_that_are_told_apart_by_their_order(town, tmp_path):
     with pytest.raises(StoppedError):
         fit(town, learn.Checkpoints(tmp_path, 1), stop=10)
     assert sorted(file.name for file in tmp_path.rglob("*.pt")) == ["epoch-8.pt", "epoch-9.pt"]
     fit(town, learn.Checkpoints(tmp_path, 1))
     assert [file.name for file in tmp_path.rglob("*.pt")] == ["end.pt"]
+    checkpoints = learn.Checkpoints(tmp_path, 2)
+    fit(town, checkpoints)
+    with pytest.raises(StoppedError):
+        fit(town, checkpoints, stop=3)
 
 
 @pytest.mark.parametrize("name", ["epoch-4.pt", "end.pt"])
@@ -103,13 +89,12 @@ def test_a_checkpoint_runs_no_code(town, tmp_path, name, monkeypatch):
     assert not (tmp_path / "planted").exists()
 
 
-def test_a_checkpoint_that_cannot_be_written_is_said(town, tmp_path):
+def test_a_checkpoint_that_cannot_be_written_is_said_and_another_process_may_remove_the_folder(
+    town, tmp_path
+):
     (tmp_path / f"training-1/worker-0-of-1/epoch-2.{os.getpid()}.part").mkdir(parents=True)
     with pytest.raises(InputError, match=r"epoch-2\.pt cannot be written(.|\n)*GRAPHVEIL_CACHE"):
         fit(town, learn.Checkpoints(tmp_path, 2))
-
-
-def test_another_process_may_have_removed_the_folder(town, tmp_path):
     checkpoints = learn.Checkpoints(tmp_path / "kept", 2)
     training = checkpoints.training()
     training.save(2, {"kept": 1})

@@ -52,9 +52,6 @@ def test_equal_values_share_a_bin_and_every_training_user_is_in_one():
     _, _, small = setting()
     for table in class_tables(plain_values(rows), small, 10):
         assert ((table.sum(0) > 0).sum(0) == 2).all()
-
-
-def test_one_bin_is_refused():
     values, _, known = setting()
     with pytest.raises(InputError, match="at least 2"):
         table_scores(values, known, chi_square, bins=1)

@@ -24,7 +24,7 @@ def test_blocks_and_products_are_those_of_the_plain_matrix(name, hops):
     np.testing.assert_allclose(values.transposed_times(rows), plain.T @ rows.numpy(), atol=1e-4 * scale)
 
 
-def test_hops_that_are_a_chebyshev_series_do_too():
+def test_hops_that_are_a_chebyshev_series_do_too_and_hops_over_other_users_are_refused():
     values, _, _ = setting()
     graph, _, _ = small_graph(users=80, edges=160)
     other = DenoisedReports(values.estimate, Chebyshev(gcn_matrix(graph), [0.5, 0.3, 0.2]))
@@ -36,9 +36,6 @@ def test_hops_that_are_a_chebyshev_series_do_too():
         rtol=1e-4,
         atol=1e-3,
     )
-
-
-def test_hops_over_other_users_are_refused():
     values, _, _ = setting()
     graph, _, _ = small_graph(users=60)
     with pytest.raises(InputError, match="60 users, 80 reported"):

@@ -80,15 +80,12 @@ def test_blind_answers_change_nothing():
     )
 
 
-def test_whoever_is_silent_has_an_empty_row():
+def test_whoever_is_silent_has_an_empty_row_and_changes_no_other():
     first, second = sampled().answered_by(WHO), divided().answered_by(WHO)
     alone = divided_input(second, PLACES, 0.5, by_precision=True)
     assert isinstance(alone, SparseMatrix)
     for found in (dense(alone), dense(joined_input(first, second, PLACES, 0.5))):
         assert not found[~WHO].any() and found[WHO].any(axis=1).all()
-
-
-def test_silence_of_others_changes_no_row():
     first, second = sampled(), divided()
     everybody = dense(joined_input(first, second, PLACES, 0.5))
     some = dense(joined_input(first.answered_by(WHO), second.answered_by(WHO), PLACES, 0.5))

@@ -1,13 +1,19 @@
+import numpy as np
 import pytest
 import torch
 
-from graphveil.learn.topology import dropout
+from graphveil.learn import topology as module
+from graphveil.learn.topology import RowSubset, dropout
+from tests.together import each
 
 
-def test_outside_training_and_for_nothing_to_drop_the_values_stay():
-    values = torch.randn(5, 3)
+def test_outside_training_and_for_nothing_to_drop_the_values_stay_and_nothing_is_drawn():
+    values, before = torch.randn(5, 3), torch.get_rng_state()
     assert torch.equal(dropout(values, 0.5, training=False), values)
     assert torch.equal(dropout(values, 0.0, training=True), values)
+    among = RowSubset(20, np.arange(5))
+    assert torch.equal(dropout(values, 0.5, training=False, among=among), values)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.statistical
@@ -32,17 +38,33 @@ def test_the_four_values_of_a_word_are_independent():
     torch.testing.assert_close(together, expected, rtol=0, atol=6 * 0.5 / 400_000**0.5)
 
 
-def test_the_gradient_is_the_mask():
-    torch.manual_seed(0)
-    values = torch.randn(7, 5, requires_grad=True)
-    out = dropout(values, 0.5, training=True)
-    out.sum().backward()
-    torch.testing.assert_close(values.grad, (out.detach() != 0) * 2.0)
-
-
-def test_the_seed_decides():
+def test_the_gradient_is_the_mask_and_the_seed_decides():
     outs = []
     for _ in range(2):
-        torch.manual_seed(3)
-        outs.append(dropout(torch.ones(9, 9), 0.3, training=True))
+        torch.manual_seed(0)
+        values = torch.ones(9, 9, requires_grad=True)
+        outs.append(dropout(values, 0.5, training=True))
+        outs[-1].sum().backward()
+        torch.testing.assert_close(values.grad, (outs[-1].detach() != 0) * 2.0)
     assert torch.equal(*outs)
+
+
+# Rows that stand among others are dropped as if all of them were here
+
+
+def test_parts_draw_what_the_whole_draws(monkeypatch):
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 64)
+    order = np.random.default_rng(0).permutation(501)
+
+    def check(columns):
+        values = torch.randn(501, columns)
+        torch.manual_seed(5)
+        whole = dropout(values, 0.4, True)
+        after = torch.rand(1)
+        for own in (order[:200], order[200:], order[:0]):
+            torch.manual_seed(5)
+            part = dropout(values[torch.from_numpy(own)], 0.4, True, among=RowSubset(501, own))
+            torch.testing.assert_close(part, whole[torch.from_numpy(own)], rtol=0, atol=0)
+            assert torch.equal(torch.rand(1), after)
+
+    each([1, 3, 16], check)

@@ -104,9 +104,6 @@ def test_fit_adds_it_to_the_loss():
         norms = model.conv1.lin.weight.detach().norm(dim=0)
         ends[share] = norms[TELLING:].median() / norms[:TELLING].min()
     assert ends[0.3] < 0.05 < ends[0.0]
-
-
-def test_nothing_is_added_without_it():
     graph, rows, model = regression()
     assert group_lasso(model, raw_input(rows), Topology(graph), targets_of(graph), 0.0) is None
 

@@ -19,6 +19,9 @@ def pairs_of(count, seed):
     return LinkPairs(drawn[alike][:count], drawn[~alike][:count])
 
 
+LINKS = KnownLinks(pairs_of(300, 0), pairs_of(200, 1))
+
+
 def telling_and_noise(noise=5):
     """One column that tells even from odd users, and others that tell nothing."""
     random = np.random.default_rng(1)
@@ -26,34 +29,26 @@ def telling_and_noise(noise=5):
     return np.c_[side, 3 * random.standard_normal((USERS, noise))].astype(np.float32)
 
 
-def test_the_column_that_tells_gets_the_weight():
+def test_the_column_that_tells_gets_the_weight_and_without_epochs_all_count_alike():
     rows = telling_and_noise()
-    links = KnownLinks(pairs_of(300, 0), pairs_of(200, 1))
-    _, start = fit_links(rows, 0, links, Schedule(0), seed=0)
-    weights, reached = fit_links(rows, 0, links, Schedule(40, 0.1, patience=3), seed=0)
+    alike, start = fit_links(rows, 0, LINKS, Schedule(0), seed=0)
+    weights, reached = fit_links(rows, 0, LINKS, Schedule(40, 0.1, patience=3), seed=0)
     assert reached > start + 0.1
     assert weights[0] > 2 * np.abs(weights[1:]).max()
-
-
-def test_without_epochs_all_columns_count_alike():
-    links = KnownLinks(pairs_of(300, 0), pairs_of(200, 1))
-    weights, _ = fit_links(telling_and_noise(), 0, links, Schedule(0), seed=0)
-    np.testing.assert_array_equal(weights, np.ones(6))
+    np.testing.assert_array_equal(alike, np.ones(6))
 
 
 @pytest.mark.parametrize("telling", [True, False])
 def test_the_public_column_counts_as_much_as_validation_pairs_say(telling):
     rows = telling_and_noise()
     rows = rows[:, [1, 2, 3, 4, 5, 0]] if telling else rows
-    links = KnownLinks(pairs_of(300, 0), pairs_of(200, 1))
-    weights = fit_links(rows, 1, links, Schedule(0), seed=0)[0]
+    weights = fit_links(rows, 1, LINKS, Schedule(0), seed=0)[0]
     assert (weights[-1] > 10) if telling else (weights[-1] < 1)
 
 
 def test_the_same_seed_gives_the_same_weights():
-    links = KnownLinks(pairs_of(300, 0), pairs_of(200, 1))
     one, again = (
-        fit_links(telling_and_noise(), 1, links, Schedule(5, 0.1, patience=3), seed=3)[0] for _ in range(2)
+        fit_links(telling_and_noise(), 1, LINKS, Schedule(5, 0.1, patience=3), seed=3)[0] for _ in range(2)
     )
     np.testing.assert_array_equal(one, again)
 

@@ -35,11 +35,15 @@ def test_one_hop_is_written_out():
     assert torch.allclose(first, torch.tensor([[0.8 * 0.5 + 0.2, 0.0], [0.8 * 0.5, 0.0]]))
 
 
-def test_only_training_users_have_a_label():
+def test_only_training_users_have_a_label_or_several_as_they_are():
     graph, _, _ = small_graph()
     labels = labels_of(graph)
     assert labels.sum(1).tolist() == graph.train.astype(float).tolist()
     assert labels.argmax(1).numpy()[graph.train].tolist() == graph.labels[graph.train].tolist()
+    labels = torch.tensor([[1, 1, 0], [0, 0, 0], [1, 0, 1], [-1, -1, -1]])
+    train = torch.tensor([True, True, False, False])
+    rows = training_labels(MultilabelTargets(labels, train, ~train), 3)
+    assert rows.tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
 
 
 def test_a_user_whom_nothing_reaches_gets_the_shares_of_the_classes():
@@ -50,10 +54,3 @@ def test_a_user_whom_nothing_reaches_gets_the_shares_of_the_classes():
     assert torch.allclose(rows[3], shares)
     assert torch.allclose(rows.sum(1), torch.ones(4))
     assert (rows > 0).all()
-
-
-def test_training_labels_of_which_a_user_may_have_several_are_rows_as_they_are():
-    labels = torch.tensor([[1, 1, 0], [0, 0, 0], [1, 0, 1], [-1, -1, -1]])
-    train = torch.tensor([True, True, False, False])
-    rows = training_labels(MultilabelTargets(labels, train, ~train), 3)
-    assert rows.tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]

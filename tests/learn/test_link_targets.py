@@ -20,19 +20,16 @@ def sides(users=80):
     return rows
 
 
-def test_alike_where_linked_is_better():
+def test_alike_where_linked_is_better_and_equal_scores_lose_as_much_as_a_coin():
     targets = LinkTargets(two_groups())
     torch.manual_seed(0)
     good, bad = sides(), torch.randn(80, 2)
     assert targets.train_loss(5 * good) < targets.train_loss(bad)
     assert targets.validation_score(good) > 0.6 > targets.validation_score(bad)
     assert np.isclose(float(targets.validation_loss(good)), 1 - targets.validation_score(good))
-
-
-def test_equal_scores_lose_as_much_as_a_coin():
-    targets = LinkTargets(two_groups())
     assert np.isclose(float(targets.train_loss(torch.zeros(80, 2))), np.log(2))
     assert targets.validation_score(torch.zeros(80, 2)) == 0.5
+    assert np.isnan(targets.validation_score(torch.full((80, 2), torch.nan)))
 
 
 def test_the_loss_has_a_gradient_that_leads_down():
@@ -45,11 +42,6 @@ def test_the_loss_has_a_gradient_that_leads_down():
         targets.train_loss(rows).backward()
         optimizer.step()
     assert float(targets.train_loss(rows.detach())) < before / 2
-
-
-def test_a_diverged_model_has_no_score():
-    targets = LinkTargets(two_groups())
-    assert np.isnan(targets.validation_score(torch.full((80, 2), torch.nan)))
 
 
 def test_inner_products_score_any_pairs():

@@ -45,7 +45,7 @@ def alone(users=40, classes=3):
     return as_graph(np.zeros((0, 2), dtype=int), labels, 1, split)
 
 
-def test_the_inputs_are_the_labels_after_each_hop():
+def test_the_inputs_are_the_labels_after_each_hop_with_no_more_masks_than_asked_for(monkeypatch):
     graph, _, _ = small_graph()
     labels, topology = training_labels(targets_of(graph), graph.class_count), Topology(graph)
     inputs = network_of(graph, hops=2).inputs(labels, topology)
@@ -53,6 +53,10 @@ def test_the_inputs_are_the_labels_after_each_hop():
     assert torch.allclose(inputs[:, 0], torch.log1p(torch.tensor(graph.degrees, dtype=torch.float32)))
     assert torch.allclose(inputs[:, 1:4], LABEL_SCALE * (dense @ labels), atol=1e-5)
     assert torch.allclose(inputs[:, 4:], LABEL_SCALE * (dense @ dense @ labels), atol=1e-5)
+    given = network_of(graph), Topology(graph), targets_of(graph)
+    assert len(masked_inputs(*given, masks=5).masks) == 5
+    monkeypatch.setattr("graphveil.learn.label_models.MOST_NUMBERS", 1)
+    assert len(masked_inputs(*given).masks) == 2
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
@@ -64,9 +68,7 @@ def test_hidden_labels_are_gone_and_the_others_are_scaled_up(share):
     assert not left[hidden].any()
     assert float(left.sum()) == pytest.approx(4.0)
     assert float(labels.sum()) == 4.0
-
-
-def test_a_single_training_user_is_hidden():
+    # A single one is hidden.
     left, hidden = mask(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), torch.tensor([0]), 0.5)
     assert hidden.tolist() == [0]
     assert not left.any()
@@ -99,14 +101,6 @@ def test_masked_rows_are_the_labels_of_the_others_after_each_hop(masked):
         assert torch.equal(hidden, expected)
         # One mask at a time, where several spread side by side.
         assert torch.allclose(rows, model.inputs(left, topology)[expected], atol=1e-5)
-
-
-def test_no_more_masks_than_asked_for_and_than_memory_allows(monkeypatch):
-    graph, _, _ = small_graph()
-    given = network_of(graph), Topology(graph), targets_of(graph)
-    assert len(masked_inputs(*given, masks=5).masks) == 5
-    monkeypatch.setattr("graphveil.learn.label_models.MOST_NUMBERS", 1)
-    assert len(masked_inputs(*given).masks) == 2
 
 
 def test_a_network_with_ids_goes_on_where_the_other_ended():

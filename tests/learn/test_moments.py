@@ -54,12 +54,8 @@ def test_the_attribute_that_linked_users_share_comes_first():
     rows[second, 6] = rows[first, 6]
     linked, unlinked = np.stack([first, second], 1), np.stack([first, np.roll(second, 5)], 1)
     assert pair_fisher_scores(plain_values(rows), linked, unlinked).argmax() == 6
-
-
-def test_pairs_of_both_kinds_are_needed():
-    values, _, _ = setting()
     with pytest.raises(InputError, match="both linked and unlinked"):
-        pair_fisher_scores(values, np.zeros((0, 2), dtype=np.int64), np.array([[0, 1]]))
+        pair_fisher_scores(plain_values(rows), linked[:0], unlinked)
 
 
 @pytest.mark.parametrize(("name", "hops"), SETTINGS)
@@ -100,14 +96,10 @@ def test_principal_scores_are_those_of_the_svd(name, hops):
     np.testing.assert_array_equal(scores, principal_scores(values, known))
 
 
-def test_with_few_attributes_all_components_count():
+def test_with_few_attributes_all_components_count_and_nothing_reported_scores_nothing():
     rows = np.random.default_rng(0).standard_normal((300, 2)) * [1, 3]
     _, known = decided()
     np.testing.assert_allclose(principal_scores(plain_values(rows), known), rows.var(0), rtol=1e-5)
-
-
-def test_nothing_reported_scores_nothing():
-    _, known = decided()
     silent = plain_values(np.zeros((300, 20)))
     for analysis in (fisher_scores, principal_scores):
         assert not analysis(silent, known).any()

@@ -21,31 +21,21 @@ def cross_entropy(score, label):
     return -np.log(chance if label else 1 - chance)
 
 
-def test_the_training_loss_is_the_binary_cross_entropy_of_all_labels_by_hand():
+def test_losses_are_the_binary_cross_entropy_of_all_labels_by_hand():
     pairs = [(2.0, 1), (-1.0, 0), (0.5, 0), (0.0, 1)]
     expected = np.mean([cross_entropy(*pair) for pair in pairs])
     assert float(targets().train_loss(SCORES)) == pytest.approx(expected, rel=1e-6)
-
-
-def test_the_validation_loss_is_that_of_validation_users():
     expected = (cross_entropy(3.0, 1) + cross_entropy(-0.1, 1)) / 2
     assert float(targets().validation_loss(SCORES)) == pytest.approx(expected, rel=1e-6)
+    # Probabilities of labels do not add up to one.
+    assert targets().probabilities(torch.zeros(1, 2)).tolist() == [[0.5, 0.5]]
 
 
-def test_the_validation_score_is_the_micro_f1_of_sigmoids_above_one_half():
+def test_the_validation_score_is_the_micro_f1_of_users_whose_labels_are_known():
     # One of two labels found, none wrong: 2·1 / (2·1 + 0 + 1).
     assert targets().validation_score(SCORES) == pytest.approx(2 / 3)
     # A score of 0 is no prediction: hits (0, 0); wrong (1, 0); missed (1, 1).
     assert targets(TRAIN).validation_score(SCORES) == pytest.approx(2 / 4)
-
-
-def test_probabilities_of_labels_do_not_add_up_to_one():
-    torch.testing.assert_close(
-        targets().probabilities(torch.tensor([[0.0, 0.0]])), torch.tensor([[0.5, 0.5]])
-    )
-
-
-def test_what_is_said_of_users_whose_labels_are_unknown_counts_for_nothing():
     other = SCORES.clone()
     other[3] = -100.0
     known = targets()

@@ -7,14 +7,13 @@ from torch import nn
 from torch_geometric.nn import GCNConv
 
 from graphveil.errors import InputError
-from graphveil.learn import GCN, build_backbone
+from graphveil.learn import BACKBONES, GCN, build_backbone
 from graphveil.learn.backbones import custom_backbone
 from graphveil.learn.inputs import raw_input
-from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Schedule, fit
 from graphveil.linear.sparse import Composition
-from tests.learn.graphs import small_graph
+from tests.learn.graphs import small_graph, targets_of
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
 
@@ -58,7 +57,7 @@ def test_a_pyg_module_gives_what_the_library_s_own_gives(form):
     torch.testing.assert_close(theirs(inputs, topology), own(inputs, topology))
 
 
-def test_a_module_that_takes_a_topology_gets_the_sparse_input_itself():
+def test_a_module_that_takes_a_topology_gets_the_sparse_input_itself_and_all_edges():
     graph, rows, _ = small_graph()
     inputs, seen = raw_input(csr_matrix(rows)), []
 
@@ -70,40 +69,28 @@ def test_a_module_that_takes_a_topology_gets_the_sparse_input_itself():
     topology = Topology(graph)
     assert made(Watching)(inputs, topology).shape == (60, 3)
     assert seen[0][0] is inputs and seen[0][1] is topology
-
-
-def test_edges_stand_in_both_directions_without_loops():
     graph, _, _ = small_graph()
     edges = Topology(graph).edge_index
     assert sorted(map(tuple, edges.T.tolist())) == sorted(map(tuple, graph.edge_list().T.tolist()))
 
 
-def test_options_are_given_where_the_parameters_have_their_names():
+def test_a_function_makes_a_module_and_a_backbone_of_the_library_s_kind_is_taken_as_it_is():
+    assert isinstance(made(lambda inputs, hidden, outputs: Plain(inputs, hidden, outputs)).module, Plain)
+    assert type(made(GCN, activation="relu")) is GCN
+    # Options are given where the parameters have their names.
     assert made(Sparse, activation="selu", dropout=0.25).module.told == ("selu", 0.25)
     assert made(Plain, activation="selu", dropout=0.25).module is not None
 
 
-def test_a_function_makes_a_module():
-    assert isinstance(made(lambda inputs, hidden, outputs: Plain(inputs, hidden, outputs)).module, Plain)
-
-
-def test_a_backbone_of_the_library_s_kind_is_taken_as_it_is():
-    assert type(made(GCN, activation="relu")) is GCN
-
-
-def test_it_is_trained_and_has_no_hidden_layer_to_embed():
-    graph, rows, labels = small_graph()
+def test_it_is_trained_and_has_no_hidden_layer_to_embed_and_a_limit_to_its_dense_input():
+    graph, rows, _ = small_graph()
     model = made(Plain)
     before = [each.clone() for each in model.parameters()]
-    targets = Targets(*map(torch.tensor, (labels, graph.train, graph.validation)))
+    targets = targets_of(graph)
     fitted = fit(model, raw_input(csr_matrix(rows)), Topology(graph), targets, Schedule(3))
     assert fitted.hidden is None and fitted.scores.shape == (60, 3)
     assert not any(torch.equal(one, other) for one, other in zip(before, model.parameters(), strict=True))
-
-
-def test_a_dense_input_above_the_allowed_memory_is_refused():
     graph, rows, _ = small_graph()
-    model = made(Plain)
     model.max_memory = 1e-9
     with pytest.raises(
         InputError, match=r"the input of mine.py:Mine is a dense matrix.*\(inputs, topology\)"
@@ -111,33 +98,22 @@ def test_a_dense_input_above_the_allowed_memory_is_refused():
         model(raw_input(csr_matrix(rows)), Topology(graph))
 
 
-class Wide(Plain):
-    def forward(self, x, edge_index):
-        return super().forward(x, edge_index)[:, :-1]
-
-
-class Whole(Plain):
-    def forward(self, x, edge_index):
-        return super().forward(x, edge_index).argmax(dim=1)
-
-
-class Listed(Plain):
-    def forward(self, x, edge_index):
-        return [super().forward(x, edge_index)]
-
-
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("change", "words"),
     [
-        (Wide, r"\(60, 3\), got torch.float32 of shape \(60, 2\)"),
-        (Whole, r"got torch.int64 of shape \(60,\)"),
-        (Listed, "got list"),
+        (lambda scores: scores[:, :-1], r"\(60, 3\), got torch.float32 of shape \(60, 2\)"),
+        (lambda scores: scores.argmax(dim=1), r"got torch.int64 of shape \(60,\)"),
+        (lambda scores: [scores], "got list"),
     ],
 )
-def test_an_output_of_another_kind_is_refused(found, words):
+def test_an_output_of_another_kind_is_refused(change, words):
+    class Other(Plain):
+        def forward(self, x, edge_index):
+            return change(super().forward(x, edge_index))
+
     graph, rows, _ = small_graph()
     with pytest.raises(InputError, match=words):
-        made(found)(raw_input(rows), Topology(graph))
+        made(Other)(raw_input(rows), Topology(graph))
 
 
 class Alone(nn.Module):
@@ -178,8 +154,6 @@ def test_a_file_s_module_is_built_by_name(tmp_path):
         "    def __init__(self, inputs, hidden, outputs):\n        super().__init__(inputs, outputs)\n"
         "    def forward(self, x, edge_index):\n        return super().forward(x)\n"
     )
-    from graphveil.learn import BACKBONES
-
     BACKBONES.load(f"{file}:Own")
     graph, rows, _ = small_graph()
     model = build_backbone(f"{file}:Own", 30, 16, 3, activation="selu", dropout=0.5)

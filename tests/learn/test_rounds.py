@@ -81,15 +81,16 @@ def test_precisions_are_the_inverse_of_the_variance_of_an_estimate(case):
         assert (found[exact == 0] == 0).all()
 
 
-def test_an_answer_counts_the_same_however_rarely_it_was_asked_for():
+def test_an_answer_counts_by_the_noise_of_its_round_and_not_by_how_rarely_it_was_asked_for():
     found = dense(rounds_input(asked([built(**POOLED)], rows_of()), 0.25))
     sizes = np.abs(found[found != 0])
     np.testing.assert_allclose(sizes, sizes[0], rtol=1e-5)
-
-
-def test_the_round_with_less_noise_counts_more():
     first, second = precisions([built(epsilon=1.0), built(epsilon=5.0)])
     assert (second > 2 * first).all()
+    only = built(pool=[3, 7])
+    for columns in ("precision", "unbiased"):
+        found = dense(rounds_input(asked([only], rows_of()), 0.25, columns))
+        assert (np.delete(found, [3, 7], axis=1) == 0).all() and (found[:, [3, 7]] != 0).all()
 
 
 @pytest.mark.statistical
@@ -141,13 +142,6 @@ def test_one_round_that_asks_evenly_is_the_usual_input():
             np.testing.assert_allclose(
                 dense(rounds_input(reports, 0.125, columns)), usual, rtol=1e-5, atol=1e-7
             )
-
-
-def test_attributes_that_nobody_is_asked_for_stay_empty():
-    only = built(pool=[3, 7])
-    for columns in ("precision", "unbiased"):
-        found = dense(rounds_input(asked([only], rows_of()), 0.25, columns))
-        assert (np.delete(found, [3, 7], axis=1) == 0).all() and (found[:, [3, 7]] != 0).all()
 
 
 @pytest.mark.parametrize("columns", ["precision", "unbiased"])

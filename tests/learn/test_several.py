@@ -2,30 +2,24 @@
 
 from dataclasses import replace
 
-import pytest
 import torch
 from torch.nn import functional
 
-from graphveil.learn import Schedule, Targets, Topology, build_backbone, fit
+from graphveil.learn import Schedule, Topology, build_backbone, fit
 from graphveil.learn.inputs import raw_input
 from graphveil.learn.targets import SeveralTargets
-from tests.learn.graphs import small_graph
-
-
-@pytest.fixture
-def known():
-    return known_of(60)
+from tests.learn.graphs import small_graph, targets_of
 
 
 def known_of(users):
     graph, rows, _ = small_graph(users)
-    classes = Targets(*(torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)))
+    classes = targets_of(graph)
     reported = torch.where(torch.tensor(graph.test), torch.nan, torch.tensor(rows[:, 0] * 2 - 1))
     return graph, rows, classes, reported
 
 
-def test_the_losses_by_hand(known):
-    _, _, classes, reported = known
+def test_the_losses_by_hand():
+    _, _, classes, reported = known_of(60)
     scores = torch.randn(60, 4)
     targets = SeveralTargets(classes, reported, 0.3)
     error = ((scores[classes.train, 3] - reported[classes.train]) ** 2).mean()
@@ -33,19 +27,14 @@ def test_the_losses_by_hand(known):
     assert targets.validation_loss(scores) == classes.validation_loss(scores[:, :3])
 
 
-def test_the_score_is_that_of_the_classes(known):
-    _, _, classes, reported = known
-    scores = torch.randn(60, 3)
-    high = torch.full((60, 1), 99.0)
-    targets = SeveralTargets(classes, reported)
-    assert targets.validation_score(torch.cat([scores, high], 1)) == classes.validation_score(scores)
-
-
-def test_a_weight_of_nothing_leaves_the_number_alone(known):
-    _, _, classes, reported = known
+def test_a_weight_of_nothing_leaves_the_number_alone_as_the_score_does():
+    _, _, classes, reported = known_of(60)
     scores = torch.randn(60, 4, requires_grad=True)
-    SeveralTargets(classes, reported, 0.0).train_loss(scores).backward()
+    targets = SeveralTargets(classes, reported, 0.0)
+    targets.train_loss(scores).backward()
     assert (scores.grad[:, 3] == 0).all() and scores.grad[:, :3].abs().sum() > 0
+    high = torch.cat([scores[:, :3], torch.full((60, 1), 99.0)], 1)
+    assert targets.validation_score(high) == classes.validation_score(scores[:, :3])
 
 
 def test_a_model_learns_the_number_from_training_users():

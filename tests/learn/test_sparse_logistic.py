@@ -55,13 +55,10 @@ def test_a_path_ends_where_a_start_from_nothing_does():
     np.testing.assert_allclose(last.weights.numpy(), alone.weights.numpy(), atol=1e-3)
 
 
-def test_scores_are_those_of_the_rows():
+def test_scores_are_those_of_the_rows_and_the_step_is_a_bound():
     problem, rows, _ = dense_problem()
     (model,) = solve_path(problem, [problem.strongest / 4], 30)
     np.testing.assert_allclose(model.scores.numpy(), rows @ model.weights.numpy())
-
-
-def test_the_step_is_a_bound():
     problem, rows, labels = dense_problem()
     largest = np.linalg.norm(rows - rows.mean(0), 2) ** 2 / len(labels)
     assert 1 / problem.step == pytest.approx(0.55 * largest, rel=1e-3)

@@ -37,10 +37,6 @@ def scores_of(clear=(), height=20.0, size=40, seed=1):
 # Ranking and fixed rules
 
 
-def test_equal_scores_are_ranked_by_number():
-    assert ranking(np.array([1.0, 2.0, 1.0, 2.0])).tolist() == [1, 3, 0, 2]
-
-
 def test_the_printed_rule_takes_the_best_rounded_down():
     pools = {
         (2, 0.5): (4,),
@@ -52,16 +48,14 @@ def test_the_printed_rule_takes_the_best_rounded_down():
         (10, 0.3): (2, 3, 4),
     }
     more = np.concatenate([np.arange(5.0), np.full(20, -1.0)])
-    found = {
-        (asked, rho): printed_target(np.arange(5.0) if asked <= 5 else more, asked, rho)
-        for asked, rho in pools
-    }
-    assert found == {each: Target(pool, float(len(pool))) for each, pool in pools.items()}
-
-
-def test_a_product_just_below_an_integer_counts_as_that_integer():
+    for (asked, rho), pool in pools.items():
+        scores = np.arange(5.0) if asked <= 5 else more
+        assert printed_target(scores, asked, rho) == Target(pool, float(len(pool))), (asked, rho)
+    # A product just below an integer counts as that integer.
     assert 0.29 * 100 < 29
     assert len(printed_target(np.arange(200.0), 100, 0.29).pool) == 29
+    # Equal scores are ranked by number.
+    assert ranking(np.array([1.0, 2.0, 1.0, 2.0])).tolist() == [1, 3, 0, 2]
 
 
 def test_a_share_of_the_answers_is_about_the_best():
@@ -120,21 +114,15 @@ def test_every_target_can_be_asked(shape, rho, seed):
 # Signal
 
 
-def test_what_chance_explains_is_no_signal():
+def test_what_chance_explains_is_no_signal_and_a_clear_score_counts_its_whole_excess():
     assert signal(np.full(5, NULL.mean()), NULL).tolist() == [0] * 5
     assert (signal(np.zeros(5), NULL) == 0).all()
     lowest = scores_of()
     assert signal(lowest, NULL).sum() < 0.1 * np.maximum(lowest - NULL.mean(), 0).sum() + 1.0
-
-
-def test_a_clear_score_counts_its_whole_excess():
     scores = scores_of([2, 9])
     found = signal(scores, NULL)
     np.testing.assert_allclose(found[[2, 9]], scores[[2, 9]] - NULL.mean())
     assert found.min() >= 0
-
-
-def test_a_score_that_half_of_its_peers_have_by_chance_counts_half():
     null, scores = np.array([0.0, 0.0, 0.0, 2.0]), np.array([2.0, 2.0, 0.0, 0.0])
     # Two of four are as high, one would be by chance.
     np.testing.assert_allclose(signal(scores, null), [0.75, 0.75, 0, 0])
@@ -143,21 +131,11 @@ def test_a_score_that_half_of_its_peers_have_by_chance_counts_half():
 # The smallest expected error
 
 
-def test_where_nothing_stands_out_nothing_is_favoured():
+def test_where_nothing_stands_out_nothing_is_favoured_and_what_is_given_is_kept():
     assert expected_target(np.full(20, NULL.min()), NULL, 2) == Target()
     assert expected_target(np.zeros(20), NULL, 2, rho=0.5) == Target()
     assert expected_target(np.zeros(20), NULL, 2, size=4) == Target()
     assert expected_target(np.ones(1), NULL, 1) == Target()
-
-
-def test_a_few_clear_attributes_are_the_pool():
-    clear = (3, 11, 17, 30)
-    for asked in (1, 2, 3):
-        found = expected_target(scores_of(clear, height=2000.0), NULL, asked)
-        assert found.pool == clear and found.from_pool > 0.6 * asked, asked
-
-
-def test_what_is_given_is_kept():
     scores = scores_of((3, 11, 17, 30))
     assert expected_target(scores, NULL, 2, rho=0.6).from_pool == pytest.approx(1.2)
     assert len(expected_target(scores, NULL, 2, size=9).pool) == 9
@@ -165,9 +143,12 @@ def test_what_is_given_is_kept():
     assert expected_target(scores, NULL, 2, size=40) == Target(tuple(range(40)), 2.0)
 
 
-def test_the_whole_share_goes_to_a_pool_of_the_best_size():
+def test_a_few_clear_attributes_are_the_pool():
     clear = (3, 11, 17, 30)
     scores = scores_of(clear, height=2000.0)
+    for asked in (1, 2, 3):
+        found = expected_target(scores, NULL, asked)
+        assert found.pool == clear and found.from_pool > 0.6 * asked, asked
     for asked in (1, 2):
         assert expected_target(scores, NULL, asked, rho=1.0) == Target(clear, float(asked))
 
@@ -219,18 +200,20 @@ def test_a_given_share_gets_the_best_size(seed):
 
 def test_the_expected_error_falls_with_every_help():
     base = {"attributes": 64, "classes": 4, "heard": 1000.0}
-    first, second = TargetRound(1, 2.0), TargetRound(1, 2.0)
-    plain = expected_error(first, second, **base)
-    assert expected_error(first, second, **{**base, "heard": 4000.0}) < plain
-    assert expected_error(first, TargetRound(1, 1.5), **base) < plain
-    assert expected_error(TargetRound(1, 1.5), second, **base) < plain
-    assert expected_error(TargetRound(2, 2.0), second, **base) < plain
-    assert expected_error(first, TargetRound(2, 2.0), **base) < plain
-    assert expected_error(first, second, **base, both=False) > plain
-    assert expected_error(first, second, **{**base, "attributes": 256}) > plain
+    round_1 = TargetRound(1, 2.0)
+
+    def error(first=round_1, second=round_1, **change):
+        return expected_error(first, second, **{**base, **change})
+
+    plain, less, more = error(), TargetRound(1, 1.5), TargetRound(2, 2.0)
+    assert (
+        max(error(heard=4000.0), error(second=less), error(first=less), error(more), error(second=more))
+        < plain
+    )
+    assert min(error(both=False), error(attributes=256)) > plain
 
 
-def test_the_expected_error_lies_between_found_and_missed():
+def test_the_expected_error_lies_between_found_and_missed_and_is_finite_at_the_edges():
     first, second = TargetRound(1, 2.0), TargetRound(2, 3.0)
     # One class: a pool of two. Its share is 0.8 of two answers; the rest have 0.4 answers over 62.
     found, missed = 3 / 0.8, 3 / (0.4 / 62)
@@ -239,9 +222,6 @@ def test_the_expected_error_lies_between_found_and_missed():
     # Who hears nothing finds as often as chance does.
     guessed = 2 / 64 * found + 62 / 64 * missed
     assert expected_error(first, second, heard=1e-12, **options) == pytest.approx(guessed, rel=1e-4)
-
-
-def test_the_expected_error_is_finite_at_the_edges():
     both = TargetRound(1, 2.0), TargetRound(1, 2.0)
     edges = [(2, 4), (3, 1), (64, 0), (1, 2)]
     assert [edge for edge in edges if not 0 < expected_error(*both, *edge, 10.0) < math.inf] == []

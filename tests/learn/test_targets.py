@@ -6,6 +6,7 @@ from torch.nn import functional
 from graphveil import mechanism
 from graphveil.denoise import KProp
 from graphveil.learn import DropTargets, Targets, Topology, spread_labels
+from graphveil.linear import gcn_matrix
 from tests.learn.graphs import small_graph
 
 
@@ -26,17 +27,12 @@ def test_the_transition_is_the_response_s():
     )
 
 
-def test_plain_losses_are_cross_entropies(known):
+def test_losses_are_cross_entropies_and_corrected_forward_by_hand(known):
     _, labels, train, validation = known
     scores = torch.randn(60, 3)
     targets = Targets(labels, train, validation)
     assert targets.train_loss(scores) == functional.cross_entropy(scores[train], labels[train])
     assert targets.validation_loss(scores) == functional.cross_entropy(scores[validation], labels[validation])
-
-
-def test_the_forward_correction_by_hand(known):
-    _, labels, train, validation = known
-    scores = torch.randn(60, 3)
     reported = scores.softmax(1) @ transition()
     expected = -reported[train, labels[train]].log().mean()
     torch.testing.assert_close(Targets(labels, train, validation, transition()).train_loss(scores), expected)
@@ -72,7 +68,7 @@ def drop(known, hops=2):
 def test_drop_by_hand(known):
     _, labels, train, validation = known
     targets, operator, cleaned = drop(known)
-    scores = torch.randn(60, 3)
+    scores = torch.randn(60, 3, requires_grad=True)
     arriving = operator @ (scores.softmax(1) @ transition())
     reached = train & (arriving.sum(1) > 0)
     assert reached.sum() < train.sum(), "the graph has users without neighbours"
@@ -85,10 +81,30 @@ def test_drop_by_hand(known):
         targets.validation_loss(scores),
         Targets(labels, train, validation, transition()).validation_loss(scores),
     )
-
-
-def test_drop_has_a_gradient(known):
-    targets, _, _ = drop(known)
-    scores = torch.randn(60, 3, requires_grad=True)
     targets.train_loss(scores).backward()
     assert torch.isfinite(scores.grad).all() and scores.grad.abs().sum() > 0
+
+
+# Labels that are spread before they are learned from
+
+
+def two_circles():
+    """Users 0..9 all know each other, so do 10..19, and 20 is alone."""
+    pairs = [(i, j) for start in (0, 10) for i in range(start, start + 10) for j in range(start, i)]
+    return small_graph(users=21, isolated=0)[0].with_edges(np.array(pairs))
+
+
+def spread_over_circles(labels, known):
+    hops = KProp(2).operator(gcn_matrix(two_circles(), loops=False))
+    return spread_labels(labels, known, 2, hops).tolist()
+
+
+def test_a_wrong_label_is_outvoted_and_nobody_hears_the_others():
+    labels = torch.tensor([0] * 10 + [1] * 10 + [1])
+    labels[3], labels[12] = 1, 0
+    assert spread_over_circles(labels, torch.ones(21, dtype=torch.bool)) == [0] * 10 + [1] * 10 + [1]
+
+
+def test_unknown_labels_do_not_count():
+    labels = torch.tensor([0] * 2 + [1] * 8 + [-1] * 11)
+    assert spread_over_circles(labels, torch.arange(21) < 2) == [0] * 10 + [-1] * 11

@@ -21,9 +21,12 @@ def read(file):
     return learn.read_tensors(file, "model", "train it again", "cpu")
 
 
-def test_what_was_saved_comes_back(tmp_path):
+def test_what_was_saved_comes_back_and_a_list_that_holds_itself_is_looked_at_once(tmp_path):
     found = read(saved(tmp_path / "a.pt"))
     assert torch.equal(found["a"], CONTENT["a"]) and found["b"] == CONTENT["b"]
+    endless: list = []
+    endless.append(endless)
+    assert read(saved(tmp_path / "a.pt", {"a": endless}))["a"][0][0] is not None
 
 
 def repacked(file, method, change=lambda name, content: content):
@@ -41,7 +44,7 @@ def test_only_what_is_packed_decides_whether_a_rewritten_file_is_read(tmp_path):
         read(repacked(saved(tmp_path / "b.pt"), zipfile.ZIP_DEFLATED))
 
 
-def test_a_changed_number_is_noticed(tmp_path):
+def test_a_changed_number_is_noticed_and_a_file_that_cannot_be_opened_is_named(tmp_path):
     file = saved(tmp_path / "a.pt")
     whole = file.read_bytes()
     numbers = CONTENT["a"].numpy().tobytes()
@@ -49,6 +52,8 @@ def test_a_changed_number_is_noticed(tmp_path):
     file.write_bytes(whole.replace(numbers, CONTENT["a"].flip(0).numpy().tobytes()))
     with pytest.raises(InputError, match="is damaged"):
         read(file)
+    with pytest.raises(InputError, match=r"none\.pt cannot be read \(No such file or directory\)"):
+        read(tmp_path / "none.pt")
 
 
 def test_anything_but_dense_tensors_and_plain_values_is_refused(tmp_path):
@@ -76,14 +81,3 @@ def test_a_long_name_is_refused_at_once(tmp_path):
 
     with pytest.raises(InputError, match="holds no model, or is damaged"):
         read(repacked(saved(tmp_path / "a.pt"), zipfile.ZIP_STORED, change))
-
-
-def test_a_list_that_holds_itself_is_looked_at_once(tmp_path):
-    endless: list = []
-    endless.append(endless)
-    assert read(saved(tmp_path / "a.pt", {"a": endless}))["a"][0][0] is not None
-
-
-def test_a_file_that_cannot_be_opened_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"none\.pt cannot be read \(No such file or directory\)"):
-        read(tmp_path / "none.pt")

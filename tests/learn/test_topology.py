@@ -38,49 +38,32 @@ def both_sides(matrix):
     return roots[:, None] * matrix * roots
 
 
-def test_gcn_has_a_loop_at_every_user(graph, adjacency):
-    expected = both_sides(adjacency + np.eye(60))
-    np.testing.assert_allclose(as_array(Topology(graph).gcn), expected, rtol=1e-6)
+def test_every_form_is_the_matrix_of_its_definition(graph, adjacency):
+    looped, counts = adjacency + np.eye(60), np.maximum(adjacency.sum(axis=1), 1)[:, None]
+    expected = {
+        "gcn": both_sides(looped),
+        "unlooped": both_sides(adjacency),
+        "sum": looped,
+        "mean": adjacency / counts,
+    }
+    topology, last = Topology(graph), np.eye(60)[-1]
+    for form, matrix in expected.items():
+        found = as_array(getattr(topology, form))
+        np.testing.assert_allclose(found, matrix, rtol=0 if form == "sum" else 1e-6)
+        # The last user has no neighbours, and hears oneself or nobody.
+        assert np.array_equal(found[-1], last if form in ("gcn", "sum") else 0 * last)
 
 
-def test_unlooped_leaves_users_themselves_out(graph, adjacency):
-    expected = both_sides(adjacency)
-    np.testing.assert_allclose(as_array(Topology(graph).unlooped), expected, rtol=1e-6)
-
-
-def test_sum_adds_neighbours_and_oneself(graph, adjacency):
-    np.testing.assert_array_equal(as_array(Topology(graph).sum), adjacency + np.eye(60))
-
-
-def test_mean_averages_over_neighbours(graph, adjacency):
-    expected = adjacency / np.maximum(adjacency.sum(axis=1), 1)[:, None]
-    np.testing.assert_allclose(as_array(Topology(graph).mean), expected, rtol=1e-6)
-
-
-def test_a_user_without_neighbours_hears_oneself_or_nobody(graph):
-    last = np.eye(60)[-1]
-    expected = {"gcn": last, "unlooped": 0 * last, "sum": last, "mean": 0 * last}
-    found = {form: as_array(getattr(Topology(graph), form))[-1] for form in expected}
-    assert [form for form in expected if not np.array_equal(found[form], expected[form])] == []
-
-
-def test_looped_edges_are_all_directions_of_all_links_and_a_loop_each(graph, adjacency):
+def test_looped_edges_are_all_directions_of_all_links_and_a_loop_each_where_the_device_is(graph, adjacency):
     found = list(map(tuple, Topology(graph).looped_edges.T.tolist()))
     assert len(found) == len(set(found))
     assert set(found) == set(map(tuple, np.argwhere(adjacency + np.eye(60)).tolist()))
+    assert Topology(graph, "meta").looped_edges.device == torch.device("meta")
 
 
-def test_a_form_is_built_once(graph):
+def test_a_form_is_built_once_and_when_it_is_asked_for(graph, monkeypatch):
     topology = Topology(graph)
     assert [form for form in FORMS if getattr(topology, form) is not getattr(topology, form)] == []
-
-
-def test_nothing_is_built_before_it_is_asked_for(graph, monkeypatch):
     for name in ("gcn_matrix", "sum_matrix", "mean_matrix"):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("built too early"))
-    topology = Topology(graph)
     assert topology.graph is graph and topology.device == torch.device("cpu")
-
-
-def test_edges_are_where_the_device_is(graph):
-    assert Topology(graph, "meta").looped_edges.device == torch.device("meta")

@@ -16,19 +16,17 @@ def train(schedule, seed=0, progress=None, **graph_options):
     return fit(model, raw_input(rows), Topology(graph), targets_of(graph), schedule, progress), graph
 
 
-def test_the_best_epoch_has_the_lowest_validation_loss():
+def test_the_best_epoch_has_the_lowest_validation_loss_and_its_scores_are_kept():
     losses = []
-    fitted, _ = train(Schedule(epochs=40), progress=lambda done, most, loss: losses.append(loss))
+    fitted, graph = train(Schedule(epochs=40), progress=lambda done, most, loss: losses.append(loss))
     assert fitted.validation_loss == min(losses)
     assert fitted.epoch == int(np.argmin(losses))
-
-
-def test_the_scores_are_those_of_the_best_epoch():
-    fitted, graph = train(Schedule(epochs=40))
     held_out = fitted.scores[torch.tensor(graph.validation)]
     labels = torch.tensor(graph.labels[graph.validation])
     assert float(torch.nn.functional.cross_entropy(held_out, labels)) == pytest.approx(fitted.validation_loss)
     assert float((held_out.argmax(1) == labels).float().mean()) == pytest.approx(fitted.validation_score)
+    # Labels of test users are not there to be used.
+    assert (graph.labels[graph.test] == -1).all()
 
 
 def test_patience_stops_early():
@@ -45,11 +43,6 @@ def test_the_same_seed_gives_the_same_scores_to_the_bit():
     assert not torch.equal(first.scores, other.scores)
 
 
-def test_labels_of_test_users_are_not_there_to_be_used():
-    _, graph = train(Schedule(epochs=1))
-    assert (graph.labels[graph.test] == -1).all()
-
-
 def test_training_learns_what_features_tell():
     graph, _, labels = small_graph(users=200, edges=1)
     rows = np.eye(graph.class_count, dtype=np.float32)[labels]
@@ -59,18 +52,20 @@ def test_training_learns_what_features_tell():
     assert (fitted.scores.argmax(1).numpy() == labels)[graph.test].mean() > 0.95
 
 
-def test_a_loss_that_is_not_a_number_is_refused():
+@pytest.fixture
+def best():
     targets = Targets(torch.tensor([0, 1]), torch.tensor([True, False]), torch.tensor([False, True]))
-    best = BestEpoch(targets, Schedule(epochs=2))
+    return BestEpoch(targets, Schedule(epochs=3, patience=1))
+
+
+def test_a_loss_that_is_not_a_number_is_refused(best):
     assert best.keep(0, torch.full((2, 2), torch.nan))
     assert not best.keep(1, torch.full((2, 2), torch.nan))
     with pytest.raises(InputError, match="not a finite number"):
         best.fitted()
 
 
-def test_a_later_epoch_is_kept_only_if_it_is_better():
-    targets = Targets(torch.tensor([0, 1]), torch.tensor([True, False]), torch.tensor([False, True]))
-    best = BestEpoch(targets, Schedule(epochs=3, patience=1))
+def test_a_later_epoch_is_kept_only_if_it_is_better(best):
     right, unsure = torch.tensor([[0.0, 0.0], [0.0, 3.0]]), torch.zeros(2, 2)
     assert best.keep(0, unsure) and not best.enough(0)
     assert best.keep(1, right) and not best.enough(1)

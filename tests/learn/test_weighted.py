@@ -18,16 +18,14 @@ from graphveil.learn.training import (
     weight_gradient,
 )
 from graphveil.linear.pairs import PairPattern
-from tests.learn.graphs import small_graph
+from tests.learn.graphs import small_graph, targets_of
 from tests.together import each
 
-GRAPH, ROWS, LABELS = small_graph()
+GRAPH, ROWS, _ = small_graph()
 INPUTS = torch.from_numpy(ROWS)
 PATTERN = PairPattern(GRAPH.pairs(), GRAPH.node_count)
 ONES = torch.ones(PATTERN.size)
-TARGETS = Targets(
-    torch.from_numpy(LABELS), torch.from_numpy(GRAPH.train.copy()), torch.from_numpy(GRAPH.validation.copy())
-)
+TARGETS = targets_of(GRAPH)
 
 
 def test_weights_of_one_are_the_graph_itself_for_every_backbone():
@@ -48,14 +46,11 @@ def test_attention_leaves_out_links_without_a_weight():
     assert edges.shape[1] == 2 * (PATTERN.size - 1) + GRAPH.node_count
 
 
-def test_weights_rest_where_their_cost_is_lowest():
+def test_weights_rest_where_their_cost_is_lowest_and_a_step_stays_within_0_and_1():
     objective = LinkObjective(torch.tensor([0.05, 0.5, 1.0]), pull=2.0, shrink=0.4, rate=0.1)
     assert objective.rest().tolist() == pytest.approx([0.0, 0.4, 0.9])
     assert torch.allclose(objective.step(objective.rest(), torch.zeros(3)), objective.rest())
     assert LinkObjective(torch.tensor([0.3]), 0.0, 0.4).rest().tolist() == pytest.approx([0.3])
-
-
-def test_a_step_stays_within_0_and_1():
     objective = LinkObjective(torch.tensor([0.5, 0.5]), pull=1.0, shrink=0.0, rate=0.1)
     assert objective.step(torch.tensor([0.5, 0.5]), torch.tensor([100.0, -100.0])).tolist() == [0.0, 1.0]
 

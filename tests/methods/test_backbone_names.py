@@ -1,10 +1,8 @@
-import subprocess
-import sys
-
 import pytest
 
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.methods.method import backbone_digest, check_backbone
+from tests.fixtures import printed_by
 from tests.packages import install
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -25,18 +23,13 @@ GROUP = "graphveil.backbones"
 
 
 def test_the_library_s_own_are_checked_without_torch():
-    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert printed_by(WITHOUT_TORCH).strip() == "False"
 
 
-def test_one_of_a_file_is_loaded(tmp_path):
+def test_one_of_a_file_is_loaded_if_it_is_a_backbone(tmp_path):
     (tmp_path / "layers.py").write_text(LAYERS)
     check_backbone(f"{tmp_path}/layers.py:Own")
     assert len(backbone_digest(f"{tmp_path}/layers.py:Own")) == 64
-
-
-def test_what_is_no_backbone_is_refused(tmp_path):
-    (tmp_path / "layers.py").write_text(LAYERS)
     with pytest.raises(InputError, match="is no backbone but a int"):
         check_backbone(f"{tmp_path}/layers.py:number")
 

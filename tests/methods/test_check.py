@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
+from graphveil.graphs.panel import with_panel
 from graphveil.learn.inputs import raw_input
 from graphveil.methods import METHODS, Job, Method, Outcome, check_method, method_checks
 from graphveil.methods.base import Base
-from graphveil.methods.check import CLASSES, USERS, trials_of
+from graphveil.methods.check import CLASSES, USERS, Trial, make_job, small_data, trials_of
 from graphveil.methods.job import Questions, feature_plan
 from graphveil.methods.method import begin, train_backbone, with_questions
 from graphveil.methods.nonprivate import NonPrivate
-from graphveil.privacy import Respondents
+from graphveil.privacy import Nobody, Respondents
 from tests.methods.suite import every_trial, run_trial
 from tests.volunteering import Volunteering
 
@@ -29,15 +30,18 @@ def test_every_registered_method_passes(name, settings, trial):
 @pytest.fixture
 def register():
     before = dict(METHODS)
-    yield lambda method: METHODS.add(method.name, method)
+
+    def add(kind):
+        kind.name, kind.summary = kind.__name__.lower(), "-"
+        METHODS.add(kind.name, kind())
+
+    yield add
     METHODS._items.clear()
     METHODS._items.update(before)
 
 
 class Forgetful(Base):
     """Does not use its seed."""
-
-    name, summary = "forgetful", "-"
 
     def learn(self, job: Job) -> Outcome:
         good = super().learn(job)
@@ -54,8 +58,6 @@ def first_only(job: Job) -> Job:
 class Greedy(Base):
     """Asks twice, each time with the whole budget."""
 
-    name, summary = "greedy", "-"
-
     def questions(self, job: Job) -> Questions:
         asked = super().questions(job)
         return replace(asked, features=asked.features * 2)
@@ -65,23 +67,15 @@ class Greedy(Base):
         return super().learn(first_only(job))
 
 
-class Modest(Base):
+class Modest(Greedy):
     """Claims more than it asks for."""
 
-    name, summary = "modest", "-"
-
-    def questions(self, job: Job) -> Questions:
-        asked = super().questions(job)
-        return replace(asked, features=asked.features * 2)
-
     def learn(self, job: Job) -> Outcome:
-        return super().learn(first_only(job))
+        return Base.learn(self, first_only(job))
 
 
 class Thief(Base):
     """Looks at private features behind the users' back."""
-
-    name, summary = "thief", "-"
 
     def learn(self, job: Job) -> Outcome:
         job.users.report(feature_plan(job))
@@ -94,8 +88,6 @@ class Thief(Base):
 class Dense(Base):
     """Holds a dense matrix and does not say so."""
 
-    name, summary = "dense", "-"
-
     def learn(self, job: Job) -> Outcome:
         torch.zeros(job.graph.node_count, job.graph.feature_count).add(1)
         return super().learn(job)
@@ -103,8 +95,6 @@ class Dense(Base):
 
 class Short(Base):
     """Forgets some users."""
-
-    name, summary = "short", "-"
 
     def learn(self, job: Job) -> Outcome:
         good = super().learn(job)
@@ -114,16 +104,12 @@ class Short(Base):
 class Silent(Base):
     """Says that it learns norms and predicts none."""
 
-    name, summary = "silent", "-"
-
     def learn(self, job: Job) -> Outcome:
         return replace(super().learn(job), norms=None)
 
 
 class Spare(Base):
     """Claims norms twice and asks for them once."""
-
-    name, summary = "spare", "-"
 
     def questions(self, job: Job) -> Questions:
         asked = super().questions(job)
@@ -135,8 +121,6 @@ class Spare(Base):
 
 class Peeking(Base):
     """Looks up the pairs that are to be predicted."""
-
-    name, summary = "peeking", "-"
 
     def learn(self, job: Job) -> Outcome:
         good = super().learn(job)
@@ -150,8 +134,6 @@ class Peeking(Base):
 class Endless(Base):
     """Gives a score that is no number."""
 
-    name, summary = "endless", "-"
-
     def learn(self, job: Job) -> Outcome:
         return replace(super().learn(job), scores=np.full((USERS, CLASSES), np.inf, dtype=np.float32))
 
@@ -159,7 +141,7 @@ class Endless(Base):
 class Hasty(Base):
     """Learns one class a user, and asks before it looks at the labels."""
 
-    name, summary, can = "hasty", "-", replace(Base.can, several_labels=False)
+    can = replace(Base.can, several_labels=False)
 
     def run(self, job: Job) -> Outcome:
         return self.learn(with_questions(self, job))
@@ -168,7 +150,7 @@ class Hasty(Base):
 class Coy(NonPrivate):
     """Learns several labels a user and does not say so."""
 
-    name, summary, can = "coy", "-", replace(NonPrivate.can, several_labels=False)
+    can = replace(NonPrivate.can, several_labels=False)
 
     def run(self, job: Job) -> Outcome:
         return self.learn(with_questions(self, job))
@@ -182,8 +164,6 @@ def behind(users: Respondents) -> Any:
 class Eavesdropper(Base):
     """Adds what users hold to what it has learned from their reports."""
 
-    name, summary = "eavesdropper", "-"
-
     def learn(self, job: Job) -> Outcome:
         good, holder = super().learn(job), behind(job.users)
         return good if holder is None else replace(good, scores=good.scores + holder.features.sum())
@@ -192,11 +172,24 @@ class Eavesdropper(Base):
 class Reader(Base):
     """Takes labels from those who hold them, not from their reports."""
 
-    name, summary = "reader", "-"
-
     def learn(self, job: Job) -> Outcome:
         good, holder = super().learn(job), behind(job.users)
         return good if holder is None else replace(good, scores=good.scores + holder.labels[:, None])
+
+
+class Insisting(Volunteering):
+    """Asks where nobody is to be asked."""
+
+    def learn(self, job: Job) -> Outcome:
+        return super().learn(replace(job, questions=replace(job.questions, features=(feature_plan(job),))))
+
+
+class Restless(Volunteering):
+    """Does not use its seed where nobody is asked."""
+
+    def learn(self, job: Job) -> Outcome:
+        good = super().learn(job)
+        return replace(good, scores=good.scores + np.random.default_rng().random(good.scores.shape))
 
 
 BROKEN = [
@@ -226,21 +219,27 @@ BROKEN = [
     ),
     (Coy, "several labels: refused before anybody is asked", "it should say that it can"),
     (Peeking, "links: test links are not seen", "knows which test pairs are linked"),
+    (Insisting, "volunteers: nobody but volunteers is needed", "users were asked about features"),
+    (
+        Restless,
+        "volunteers: nobody but volunteers is needed",
+        "restless gave other scores for the same volunteers",
+    ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("broken", "check", "words"), BROKEN, ids=[f"{broken.name}: {check}" for broken, check, _ in BROKEN]
+    ("broken", "check", "words"), BROKEN, ids=[f"{broken.__name__}: {check}" for broken, check, _ in BROKEN]
 )
 def test_a_broken_method_is_seen(register, broken: type[Method], check, words):
-    register(broken())
+    register(broken)
     suite = {each.name: each for each in method_checks(broken.name)}
     with pytest.raises(AssertionError, match=words):
         suite[check].run()
 
 
 def test_all_that_fails_is_named(register):
-    register(Greedy())
+    register(Greedy)
     with pytest.raises(AssertionError) as raised:
         check_method("greedy")
     title, *failed = str(raised.value).splitlines()
@@ -259,13 +258,11 @@ def test_the_runs_of_a_trial_are_shared(register):
     class Counted(Base):
         """Counts how often it learns."""
 
-        name, summary = "counted", "-"
-
         def learn(self, job: Job) -> Outcome:
             runs.append(job.task)
             return super().learn(job)
 
-    register(Counted())
+    register(Counted)
     for check in method_checks("counted"):
         if check.name.startswith("classes:"):
             check.run()
@@ -273,61 +270,20 @@ def test_the_runs_of_a_trial_are_shared(register):
     assert len(runs) == 5
 
 
-def test_a_method_that_takes_volunteers_is_checked_with_them(register):
-    register(Volunteering())
+def test_a_method_is_checked_with_volunteers_where_it_takes_them(register):
+    register(Volunteering)
     named = {check.name for check in method_checks("volunteering")}
-    for told in (
+    told = [
         "the same seed gives the same scores",
         "the control sees no features",
         "nobody but volunteers is needed",
-    ):
-        assert f"volunteers: {told}" in named
+    ]
+    assert {f"volunteers: {each}" for each in told} <= named
     check_method("volunteering")
-
-
-def test_without_volunteers_in_its_settings_it_is_checked_without(register):
-    register(Volunteering())
     assert not [check for check in method_checks("volunteering", use=False) if "volunteers" in check.name]
 
 
-class Insisting(Volunteering):
-    """Asks where nobody is to be asked."""
-
-    name, summary = "insisting", "-"
-
-    def learn(self, job: Job) -> Outcome:
-        return super().learn(replace(job, questions=replace(job.questions, features=(feature_plan(job),))))
-
-
-class Restless(Volunteering):
-    """Does not use its seed where nobody is asked."""
-
-    name, summary = "restless", "-"
-
-    def learn(self, job: Job) -> Outcome:
-        good = super().learn(job)
-        return replace(good, scores=good.scores + np.random.default_rng().random(good.scores.shape))
-
-
-@pytest.mark.parametrize(
-    ("broken", "words"),
-    [
-        (Insisting, "users were asked about features"),
-        (Restless, "restless gave other scores for the same volunteers"),
-    ],
-)
-def test_a_method_that_needs_more_than_volunteers_is_seen(register, broken, words):
-    register(broken())
-    suite = {each.name: each for each in method_checks(broken.name)}
-    with pytest.raises(AssertionError, match=words):
-        suite["volunteers: nobody but volunteers is needed"].run()
-
-
 def test_volunteers_are_not_seen_by_a_method_that_takes_none():
-    from graphveil.graphs.panel import with_panel
-    from graphveil.methods.check import Trial, make_job, small_data
-    from graphveil.privacy import Nobody
-
     graph, users = small_data()
     bare = type(users)(users.raw.features, users.raw.labels)
     job = make_job(Base(), with_panel(graph, bare, 5, 0), Nobody(), Trial())

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from graphveil.channels.exact import MAX_EPSILON, MIN_EPSILON
-from graphveil.cli import status
 from graphveil.errors import InputError
-from graphveil.experiments import Experiment
-from graphveil.experiments.unit import RunUnit, open_unit
 from graphveil.graphs import from_arrays
 from graphveil.learn import Topology, signal
 from graphveil.mechanisms import mechanism
@@ -27,30 +24,19 @@ from graphveil.methods.heterorr import (
 )
 from graphveil.methods.scoring import attribute_scores, null_scores
 from graphveil.privacy.answering import Replay
-from tests.methods.listening import SMALL, Listener
+from tests.methods.listening import SMALL, asked_nobody, check_settings_refused, heard, opened
 from tests.methods.suite import chosen_trials, run_trial
 from tests.refusals import not_refused
 
 HETERORR = METHODS.find("heterorr")
 FEATURES = SMALL["features"]
-QUICK = {"epochs": 2, "hidden": 8}
 FLAT = {"importance": "flat"}
 RUN = ["run", "heterorr", "--data", "town", "--epsilon", "4", "--runs", "1", "--no-control"]
 RUN += [f"--set=data.{key}={value}" for key, value in SMALL.items()]
 
 
-def made_ready(given=None, part="method", **options):
-    settings = {**QUICK, **options.pop("settings", {})}
-    spec = Experiment.of(
-        "heterorr", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options}
-    )
-    return open_unit(RunUnit(spec, part, given=given))
-
-
-def heard(ready):
-    """The outcome, and who was asked what."""
-    listener = Listener(ready.job.users)
-    return HETERORR.run(replace(ready.job, users=listener)), listener
+def made_ready(given=None, **options):
+    return opened("heterorr", given, **options)
 
 
 def shares(settings=None, **options):
@@ -90,10 +76,8 @@ def test_where_importance_is_public_one_round_has_the_whole_budget():
     HETERORR.run(ready.job)
     (charge,) = ready.ledger.charges
     assert (charge.round, charge.claim.epsilon) == (1, 8.0)
-
-
-def test_nobody_has_to_be_trusted():
-    assert made_ready().privacy().trust == "local"
+    # Nobody has to be trusted.
+    assert ready.privacy().trust == "local"
 
 
 def test_round_1_asks_for_some_values_and_round_2_for_all():
@@ -105,14 +89,10 @@ def test_round_1_asks_for_some_values_and_round_2_for_all():
 # How the budget is divided
 
 
-def test_importance_of_a_file_decides_with_gamma_1(numbers):
-    importance = [3, 1, *[0] * (FEATURES - 2)]
+def test_importance_of_a_file_decides_with_gamma_1_and_sensitivity_with_gamma_0(numbers):
+    importance, sensitivity = [3, 1, *[0] * (FEATURES - 2)], [5, *[1] * (FEATURES - 1)]
     found = shares({"importance": numbers("importance", importance), "gamma": 1.0, "keep": "all"})
     np.testing.assert_allclose(found, np.array(importance) / 4, rtol=1e-12)
-
-
-def test_sensitivity_of_a_file_decides_with_gamma_0(numbers):
-    sensitivity = [5, *[1] * (FEATURES - 1)]
     found = shares({**FLAT, "sensitivity": numbers("beta", sensitivity), "gamma": 0.0, "keep": "all"})
     expected = np.array([1, *[5] * (FEATURES - 1)])
     np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-12)
@@ -144,24 +124,23 @@ def test_importance_of_a_round_is_how_far_scores_are_above_chance():
 
 
 def test_the_telling_attributes_are_found():
-    """The first four interests of the town are the telling ones; at ε = 40 a round of 20 shows them."""
-    found = shares({"keep": 4, "gamma": 1.0}, epsilon=40.0)
-    telling = made_ready().users.raw.features
-    labels = made_ready().users.raw.labels
-    rows = telling.toarray() if hasattr(telling, "toarray") else telling
-    gaps = np.abs(rows[labels == 0].mean(axis=0) - rows[labels == 1].mean(axis=0))
+    """Four interests of the town are the telling ones; at ε = 40 a round of 20 shows them."""
+    found, users = shares({"keep": 4, "gamma": 1.0}, epsilon=40.0), made_ready().users.raw
+    gaps = np.ptp([users.features[users.labels == label].mean(axis=0) for label in (0, 1)], axis=0)
     assert set(np.argsort(-found)[:4]) == set(np.argsort(-gaps)[:4])
+
+
+def drawn(rows, **more):
+    """A graph of 60 users with these rows."""
+    pairs = np.random.default_rng(1).integers(0, 60, (200, 2))
+    return from_arrays(pairs, rows, np.arange(60) % 2, range=(0, 1), seed=0, **more)
 
 
 def test_there_are_few_different_shares(numbers):
     rows = np.random.default_rng(0).random((60, 200)) < 0.3
-    pairs = np.random.default_rng(1).integers(0, 60, (200, 2))
-    given = from_arrays(pairs, rows.astype(np.uint8), np.arange(60) % 2, range=(0, 1), binary=True, seed=0)
     file = numbers("importance", np.random.default_rng(2).pareto(1.0, 200))
-    spec = Experiment.of(
-        "heterorr", "given", epsilon=4.0, settings={**QUICK, "importance": file, "keep": "all"}
-    )
-    _, listener = heard(open_unit(RunUnit(spec, given=given)))
+    settings = {"importance": file, "keep": "all"}
+    _, listener = heard(made_ready(drawn(rows.astype(np.uint8), binary=True), settings=settings, epsilon=4.0))
     assert len(set(listener.answers[0].mechanism.channels)) <= LEVELS
 
 
@@ -169,19 +148,11 @@ def test_a_budget_that_one_attribute_cannot_have_goes_to_others():
     assert shares({"keep": 1, "gamma": 1.0, "importance_share": 0.1}, epsilon=60.0).max() * 54 <= 20
 
 
-@pytest.mark.parametrize(("bins", "expected"), [("auto", 2), (7, 7)])
-def test_binary_values_have_two_bins_unless_told_otherwise(bins, expected):
-    _, listener = heard(made_ready(settings={"bins": bins}))
-    assert listener.plans[1].options["bins"] == expected
-
-
-def test_other_values_have_ten_bins():
-    rows = np.random.default_rng(0).random((60, 8))
-    pairs = np.random.default_rng(1).integers(0, 60, (200, 2))
-    given = from_arrays(pairs, rows, np.arange(60) % 2, range=(0, 1), seed=0)
-    spec = Experiment.of("heterorr", "given", epsilon=4.0, settings={**QUICK, **FLAT})
-    _, listener = heard(open_unit(RunUnit(spec, given=given)))
-    assert listener.plans[0].options["bins"] == 10
+def test_binary_values_have_two_bins_and_others_ten_unless_told_otherwise():
+    real = drawn(np.random.default_rng(0).random((60, 8)))
+    for given, settings, bins in ((None, {}, 2), (None, {"bins": 7}, 7), (real, FLAT, 10)):
+        _, listener = heard(made_ready(given, settings=settings, epsilon=4.0))
+        assert listener.plans[-1].options["bins"] == bins
 
 
 @pytest.mark.parametrize("decoding", ["printed", "debiased"])
@@ -228,43 +199,27 @@ def test_hops_matter():
 # What is refused
 
 
-@pytest.mark.parametrize("name", ["multibit", "laplace"])
-def test_other_mechanisms_are_refused(name):
-    with pytest.raises(InputError, match="heterorr works with featurerr alone: .* take base"):
-        made_ready(mechanism=name)
-
-
-def test_options_of_the_mechanism_are_refused():
-    with pytest.raises(InputError, match=r"by bins and decoding: leave out mechanism\.bins"):
-        made_ready(settings={"mechanism.bins": 4})
-
-
-def test_a_matrix_above_the_allowed_memory_is_refused_with_its_size():
-    ready = made_ready(max_memory=1e-6)
-    with pytest.raises(InputError, match=r"featurerr asks for every value.* 240 x 16 numbers, 0\.0 GB"):
-        HETERORR.run(ready.job)
-    assert not ready.ledger.charges
-
-
-@pytest.mark.parametrize("which", ["importance", "sensitivity"])
-def test_a_file_of_another_length_is_refused_before_anybody_is_asked(numbers, which):
-    ready = made_ready(settings={which: numbers(which, [1, 2, 3])})
-    with pytest.raises(InputError, match=f"has 3 lines: {which} is a file of {FEATURES} numbers"):
-        HETERORR.run(ready.job)
-    assert not ready.ledger.charges
+def test_what_it_cannot_ask_is_refused_before_anybody_is_asked(numbers):
+    few = {which: numbers(which, [1, 2, 3]) for which in ("importance", "sensitivity")}
+    lines = "has 3 lines: {} is a file of " + str(FEATURES) + " numbers"
+    alone = "heterorr works with featurerr alone: .* take base"
+    size = r"featurerr asks for every value.* 240 x 16 numbers, 0\.0 GB"
+    wrong = [
+        ({"mechanism": "multibit"}, alone),
+        ({"mechanism": "laplace"}, alone),
+        ({"settings": {"mechanism.bins": 4}}, r"by bins and decoding: leave out mechanism\.bins"),
+        ({"max_memory": 1e-6}, size),
+        *(({"settings": {which: file}}, lines.format(which)) for which, file in few.items()),
+    ]
+    failed = not_refused(lambda options: asked_nobody(made_ready(**options)), wrong)
+    assert not failed, failed
 
 
 def test_bad_values_end_with_status_2(capsys):
     wrong = ["gamma=1.1", "gamma=-0.1", "importance=", "importance=no-such-file.txt", "sensitivity=round"]
     wrong += ["importance_share=0", "importance_share=1", "keep=0", "keep=17", "keep=some"]
     wrong += ["bins=1", "bins=2000", "decoding=raw", "learn_from=first", "hops=-1"]
-    taken = []
-    for setting in wrong:
-        found = status([*RUN, "--set", setting])
-        said = capsys.readouterr().err
-        if found != 2 or setting.split("=")[0] not in said:
-            taken.append((setting, found, said))
-    assert not taken, taken
+    check_settings_refused(RUN, [(setting, setting.split("=")[0]) for setting in wrong], capsys)
 
 
 @pytest.mark.parametrize(("name", "settings", "trial"), chosen_trials("heterorr"))
@@ -275,36 +230,31 @@ def test_other_settings_pass_the_suite(name, settings, trial):
 SKEWED = np.random.default_rng(0).pareto(1.0, 1433)
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 0.5, 1.0])
 def test_gamma_is_the_part_that_follows_importance(gamma):
     importance, sensitivity = np.array([8.0, 0.0, 0.0]), np.array([10.0, 10.0, 30.0])
     expected = gamma * np.array([1.0, 0.0, 0.0]) + (1 - gamma) * np.array([30.0, 30.0, 10.0]) / 70
     np.testing.assert_allclose(attribute_shares(importance, sensitivity, gamma), expected, rtol=1e-12)
-
-
-def test_units_of_importance_and_sensitivity_do_not_matter():
-    importance, sensitivity = np.array([1.0, 2.0, 0.0]), np.array([0.0, 1.0, 5.0])
-    one = attribute_shares(importance, sensitivity, 0.4)
-    np.testing.assert_allclose(
-        attribute_shares(importance * 1e300, sensitivity * 1e-200, 0.4), one, rtol=1e-12
-    )
-
-
-@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
-def test_where_all_numbers_are_0_they_say_nothing(gamma):
+    # Where all numbers are 0 they say nothing.
     zeros, ones = np.zeros(4), np.ones(4)
     for importance, sensitivity in ((zeros, ones), (ones, zeros), (zeros, zeros)):
         np.testing.assert_allclose(attribute_shares(importance, sensitivity, gamma), 0.25, rtol=1e-12)
 
 
-def test_the_largest_shares_have_all_of_the_budget():
+def test_units_of_importance_and_sensitivity_do_not_matter():
+    importance, sensitivity = np.array([1.0, 2.0, 0.0]), np.array([0.0, 1.0, 5.0])
+    one, other = (
+        attribute_shares(importance * size, sensitivity * unit, 0.4)
+        for size, unit in ((1, 1), (1e300, 1e-200))
+    )
+    np.testing.assert_allclose(other, one, rtol=1e-12)
+
+
+def test_the_largest_shares_have_all_of_the_budget_and_those_that_are_alike_are_kept_together():
     kept = largest_shares(np.array([0.1, 0.4, 0.2, 0.3]), 2)
     np.testing.assert_allclose(kept, [0, 4 / 7, 0, 3 / 7], rtol=1e-12)
-
-
-@pytest.mark.parametrize("count", [1, 3, 5])
-def test_attributes_that_nothing_tells_apart_are_kept_together(count):
-    np.testing.assert_allclose(largest_shares(np.full(5, 0.2), count), 0.2, rtol=1e-12)
+    for count in (1, 3, 5):
+        np.testing.assert_allclose(largest_shares(np.full(5, 0.2), count), 0.2, rtol=1e-12)
 
 
 @pytest.mark.parametrize("count", [1, 10, 1433])
@@ -316,13 +266,9 @@ def test_rounded_shares_are_few_and_lose_nothing(count):
     np.testing.assert_array_equal(rounded > 0, shares > 0)
 
 
-def test_rounded_shares_keep_the_order():
+def test_rounded_shares_keep_the_order_and_are_near_the_given_ones():
     shares = np.sort(SKEWED / SKEWED.sum())
     assert (np.diff(rounded_shares(shares)) >= 0).all()
-
-
-def test_rounded_shares_are_near_the_given_ones():
-    shares = SKEWED / SKEWED.sum()
     step = (shares.max() / shares.min()) ** (1 / LEVELS)
     ratios = rounded_shares(shares) / shares
     assert ratios.max() <= step * (1 + 1e-9) and ratios.min() >= (1 - 1e-9) / step
@@ -359,7 +305,7 @@ def test_one_number_a_line_is_read(written):
     assert found == {text: [1.0, 0.0, 2.5] for text in texts}
 
 
-def test_an_error_names_the_file_the_line_and_what_was_expected(written):
+def test_an_error_names_the_file_the_line_and_what_was_expected(written, tmp_path):
     wrong = [
         ("1\n-1\n2\n", "numbers.csv, line 2 is '-1'"),
         ("1\n2\nnan\n", "numbers.csv, line 3 is 'nan'"),
@@ -378,8 +324,5 @@ def test_an_error_names_the_file_the_line_and_what_was_expected(written):
         [(text, f"{re.escape(said)}.*{expected}") for text, said in wrong],
     )
     assert not failed, failed
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match=r"gone\.txt cannot be read .*: sensitivity is a file of 2 numbers"):
         read_attribute_numbers(tmp_path / "gone.txt", 2, "sensitivity")

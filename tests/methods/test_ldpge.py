@@ -39,12 +39,16 @@ def test_the_embedding_is_the_exact_one_within_r_max(algorithm, r):
     assert np.abs(embedding).max() > 50 * error.max()
 
 
-def test_users_without_neighbours_keep_their_report():
+def binary(users, linked, labels):
+    """A graph in which only some are linked, at random."""
     random = np.random.default_rng(0)
-    features = (random.random((60, 40)) < 0.3).astype(np.uint8)
-    graph, users = from_arrays(
-        random.integers(0, 50, (120, 2)), features, np.arange(60) % 3, range=(0, 1), binary=True
-    )
+    features = (random.random((users, 40)) < 0.3).astype(np.uint8)
+    pairs = random.integers(0, linked, (2 * users, 2))
+    return from_arrays(pairs, features, labels, range=(0, 1), binary=True)
+
+
+def test_users_without_neighbours_keep_their_report():
+    graph, users = binary(60, 50, np.arange(60) % 3)
     alone = graph.degrees == 0
     assert alone.sum() >= 10
     trial = Trial({"k": 5})
@@ -56,12 +60,9 @@ def test_users_without_neighbours_keep_their_report():
 
 
 def test_it_embeds_a_graph_without_labels():
-    random = np.random.default_rng(0)
-    features = (random.random((50, 30)) < 0.3).astype(np.uint8)
-    graph, users = from_arrays(random.integers(0, 50, (100, 2)), features, None, range=(0, 1), binary=True)
-    trial = Trial({})
-    asked, ledger = declared(LDPGE, graph, users, trial)
-    assert LDPGE.embed(make_job(LDPGE, graph, asked, trial)).shape == (50, 30)
+    graph, users = binary(50, 50, None)
+    asked, ledger = declared(LDPGE, graph, users, Trial({}))
+    assert LDPGE.embed(make_job(LDPGE, graph, asked, Trial({}))).shape == (50, 40)
     assert ledger.total("features").epsilon == 1.0
 
 
@@ -72,11 +73,11 @@ def test_the_document_s_competitors_go_through_the_same_pipeline(mechanism):
     assert outcome.scores.shape == (graph.node_count, graph.class_count)
 
 
-def test_laplace_answers_every_value_and_still_goes_through():
-    graph, users = small_data(task="link")
-    assert (
-        learn(LDPGE, graph, users, Trial(task="link", options={"mechanism": "laplace"})).validation_score > 0
-    )
+def test_links_need_all_of_the_embedding_of_which_laplace_answers_every_value():
+    data, terms = small_data(task="link"), {"mechanism": "laplace"}
+    assert learn(LDPGE, *data, Trial(task="link", options=terms)).validation_score > 0
+    with pytest.raises(InputError, match=r"a column a feature.*max_memory"):
+        learn(LDPGE, *data, Trial(task="link", options={"max_memory": 1e-5}))
 
 
 def test_only_k_values_are_asked():
@@ -86,12 +87,6 @@ def test_only_k_values_are_asked():
     job = make_job(LDPGE, graph, asked, trial)
     assert feature_plan(job, sampled=job.settings.k).build().shape.length == 7
     assert LDPGE.questions(job).claims["features"].epsilon == 1.0
-
-
-def test_links_need_all_of_the_embedding_and_say_so():
-    graph, users = small_data(task="link")
-    with pytest.raises(InputError, match=r"a column a feature.*max_memory"):
-        learn(LDPGE, graph, users, Trial(task="link", options={"max_memory": 1e-5}))
 
 
 @pytest.mark.parametrize(("name", "settings", "trial"), chosen_trials("ldpge"))

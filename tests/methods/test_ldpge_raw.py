@@ -47,9 +47,6 @@ def test_it_reads_raw_features_and_claims_no_privacy():
     told = run_experiment(spec).to_dict()
     assert told["control"] is None
     assert told["privacy"]["raw"] == ["features"]
-
-
-def test_a_budget_has_no_meaning_for_it():
     with pytest.raises(InputError, match="ldpge-raw reports no features: leave epsilon out"):
         Experiment.of("ldpge-raw", "town", epsilon=1.0).check()
 
@@ -67,14 +64,9 @@ def test_it_has_the_settings_of_ldpge_but_for_reports(task):
 
 
 def test_where_features_tell_much_it_learns_more_than_from_reports():
-    shared = {
-        "runs": 1,
-        "control": False,
-        "settings": {"epochs": 60, "alpha": 0.5},
-        "data_options": {"users": 400},
-    }
+    settings = {"settings": {"epochs": 60, "alpha": 0.5}, "data_options": {"users": 400}}
     plain, noisy = (
-        Experiment.of("ldpge-raw", "town", **shared),
-        Experiment.of("ldpge", "town", epsilon=0.01, **shared),
+        Experiment.of(name, "town", runs=1, control=False, **paid, **settings)
+        for name, paid in (("ldpge-raw", {}), ("ldpge", {"epsilon": 0.01}))
     )
     assert run_experiment(plain).mean > run_experiment(noisy).mean + 0.1

@@ -5,23 +5,14 @@ from graphveil.methods import METHODS
 from graphveil.methods.check import Trial, learn, small_data
 from tests.methods.suite import chosen_trials, run_trial
 
-LPGNN = METHODS.find("lpgnn")
 
-
-def test_without_hops_it_is_base():
-    graph, users = small_data()
-    one, other = (
-        learn(method, graph, users, Trial(settings))
-        for method, settings in ((LPGNN, {"hops": 0}), (METHODS.find("base"), {}))
+def test_without_hops_it_is_base_and_hops_matter():
+    base, bare, hopping = (
+        learn(METHODS.find(name), *small_data(), Trial(settings)).scores
+        for name, settings in (("base", {}), ("lpgnn", {"hops": 0}), ("lpgnn", {}))
     )
-    np.testing.assert_array_equal(one.scores, other.scores)
-
-
-def test_hops_matter():
-    graph, users = small_data()
-    assert not np.allclose(
-        learn(LPGNN, graph, users, Trial({})).scores, learn(LPGNN, graph, users, Trial({"hops": 0})).scores
-    )
+    np.testing.assert_array_equal(bare, base)
+    assert not np.allclose(hopping, bare)
 
 
 @pytest.mark.parametrize(("name", "settings", "trial"), chosen_trials("lpgnn"))

@@ -1,12 +1,13 @@
 """What a method is given and asks: jobs, questions and what they cost, settings, names."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from graphveil import mechanism
-from graphveil.errors import InputError, PrivacyError, UnknownNameError
+from graphveil.errors import BudgetError, InputError, PrivacyError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import RunUnit, check_cost, open_unit
 from graphveil.graphs import Users, from_arrays
@@ -15,6 +16,8 @@ from graphveil.methods import BACKBONE_NAMES, METHODS, Job, Settings, feature_pl
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Questions
 from graphveil.privacy import Nobody, Plan
+from tests.people import class_plan
+from tests.refusals import check_refused
 
 ROWS = np.eye(8)
 
@@ -28,63 +31,56 @@ def job_of(graph, users, **options):
     return Job.of(graph, users, BaseSettings.of({"epochs": 2}), seed=0, **{"epsilon": 1.0, **options})
 
 
-def test_the_names_of_backbones_are_those_that_there_are():
-    assert set(BACKBONE_NAMES) == set(BACKBONES)
-
-
-def test_a_feature_plan_uses_the_graph_s_public_range():
-    graph, users = tiny(range=(-1, 3))
-    plan = feature_plan(job_of(graph, users))
+def test_a_feature_plan_asks_what_graph_mechanism_and_options_say():
+    plan = feature_plan(job_of(*tiny(range=(-1, 3))))
     assert (plan.dims, plan.range, plan.epsilon, plan.mechanism) == (8, (-1.0, 3.0), 1.0, "multibit")
-
-
-def test_binary_features_are_asked_as_binary_where_the_mechanism_can():
-    graph, users = tiny(binary=True)
-    assert feature_plan(job_of(graph, users)).binary is True
-    item = feature_plan(job_of(graph, users, mechanism="item", mechanism_options={"length": 3}))
-    assert item.binary is None
-
-
-def test_how_many_values_are_sampled_can_be_set():
-    graph, users = tiny()
-    job = job_of(graph, users, mechanism_options={"sampled": 3})
+    binary = tiny(binary=True)
+    assert feature_plan(job_of(*binary)).binary is True
+    # Binary features are asked as such where the mechanism can.
+    assert feature_plan(job_of(*binary, mechanism="item", mechanism_options={"length": 3})).binary is None
+    job = job_of(*tiny(), mechanism_options={"sampled": 3})
     assert feature_plan(job).sampled == 3
     assert feature_plan(job, sampled=None).build().sampled == 3
-    with pytest.raises(InputError, match="options must not hold 'dims'"):
-        feature_plan(job_of(graph, users, mechanism_options={"dims": 3}))
 
 
-def test_a_graph_without_features_is_refused():
-    graph, users = tiny(features=None, range=None)
-    with pytest.raises(InputError, match="has no features: take another graph"):
-        feature_plan(job_of(graph, users))
+def test_what_cannot_be_asked_set_or_named_is_refused():
+    find = METHODS.find
+    check_refused(
+        lambda ask: ask(),
+        [
+            (
+                lambda: feature_plan(job_of(*tiny(), mechanism_options={"dims": 3})),
+                "options must not hold 'dims'",
+            ),
+            (
+                lambda: feature_plan(job_of(*tiny(features=None, range=None))),
+                "has no features: take another graph",
+            ),
+            (lambda: plan(False, binary=True), "are not binary"),
+            (lambda: plan(binary="yes"), "must be true or false"),
+            (lambda: Settings.of({"speed": 1}), "there is no setting 'speed' here: choose from epochs, lr"),
+            (
+                lambda: Settings.of({"epochs": 0}),
+                re.compile("setting epochs: .*greater than or equal to 1, got 0"),
+            ),
+            (lambda: find("nobody"), "no method is named 'nobody': choose one of"),
+            (lambda: METHODS.add("base", find("base")), "registered already"),
+            (
+                lambda: find("nonprivate").run(job_of(*tiny())),
+                "learns from raw features, and these were not given",
+            ),
+        ],
+    )
 
 
-def test_settings_name_what_is_wrong():
-    with pytest.raises(InputError, match="there is no setting 'speed' here: choose from epochs, lr"):
-        Settings.of({"speed": 1})
-    with pytest.raises(InputError, match="setting epochs: .*greater than or equal to 1, got 0"):
-        Settings.of({"epochs": 0})
-
-
-def test_unknown_and_repeated_names_are_refused():
-    with pytest.raises(UnknownNameError, match="no method is named 'nobody': choose one of"):
-        METHODS.find("nobody")
-    with pytest.raises(InputError, match="registered already"):
-        METHODS.add("base", METHODS.find("base"))
-
-
-def test_raw_features_are_read_where_they_are_handed_over_by_name_and_nowhere_else():
+def test_nobody_answers_before_a_budget_is_declared_or_beyond_it():
     graph, users = tiny()
-    with pytest.raises(InputError, match="learns from raw features, and these were not given"):
-        METHODS.find("nonprivate").run(job_of(graph, users.declare(1.0)))
-    METHODS.find("nonprivate").run(job_of(graph, Nobody(), raw=users.raw.rows()))
-
-
-def test_before_anybody_has_declared_a_budget_nobody_answers():
-    graph, _ = tiny()
     with pytest.raises(PrivacyError, match=r"nobody has declared a budget.*users\.declare"):
         METHODS.find("base").run(job_of(graph, Nobody()))
+    with pytest.raises(BudgetError):
+        METHODS.find("base").run(job_of(graph, users.declare(0.5, seed=0)))
+    # Raw features are read where they are handed over by name.
+    METHODS.find("nonprivate").run(job_of(graph, Nobody(), raw=users.raw.rows()))
 
 
 def test_the_books_of_a_method_hold_just_what_it_claims():
@@ -94,14 +90,6 @@ def test_the_books_of_a_method_hold_just_what_it_claims():
     assert labelled.any() and not labelled.all()
     assert ledger.budget.tolist() == [1.5 if asked else 1.0 for asked in labelled]
     assert ledger.charges == ()
-
-
-def test_an_answer_beyond_the_declared_budget_is_refused():
-    from graphveil.errors import BudgetError
-
-    graph, users = tiny()
-    with pytest.raises(BudgetError):
-        METHODS.find("base").run(job_of(graph, users.declare(0.5, seed=0)))
 
 
 class FirstAskedError(Exception):
@@ -123,8 +111,9 @@ class UntilFeatures:
 FORETOLD = [name for name in METHODS.own() if METHODS.find(name).can.first_round_known]
 
 
-def test_some_methods_foretell_their_first_question():
+def test_some_methods_foretell_their_first_question_and_backbones_are_named_as_they_are():
     assert {"base", "togl"} <= set(FORETOLD) and "veil" not in FORETOLD
+    assert set(BACKBONE_NAMES) == set(BACKBONES)
 
 
 @pytest.mark.parametrize("name", FORETOLD)
@@ -144,30 +133,23 @@ def plan(known=True, **options):
     return feature_plan(job)
 
 
-def test_binary_graphs_get_two_points():
-    built = plan().build()
-    assert built.channels[0].input_count == 2
-    assert built.largest / built.scale == pytest.approx(200.5 / 2, rel=1e-3)
-
-
-@pytest.mark.parametrize("options", [{"points": 65}, {"binary": False}, {"binary": False, "points": 65}])
-def test_the_continuous_form_can_be_asked_for(options):
+@pytest.mark.parametrize(
+    ("options", "points", "largest"),
+    [
+        ({}, 2, 200.5),
+        *((each, 65, 400) for each in ({"points": 65}, {"binary": False}, {"binary": False, "points": 65})),
+    ],
+)
+def test_binary_graphs_get_two_points_unless_the_continuous_form_is_asked_for(options, points, largest):
     built = plan(**options).build()
-    assert built.channels[0].input_count == 65
-    assert built.largest / built.scale == pytest.approx(400 / 2, rel=0.01)
+    assert built.channels[0].input_count == points
+    assert built.largest / built.scale == pytest.approx(largest / 2, rel=1e-3 if points == 2 else 0.01)
 
 
 def test_points_beside_binary_values_are_refused_as_they_have_no_effect():
     with pytest.raises(InputError, match="binary values have two input points"):
         mechanism("piecewise", epsilon=1.0, dims=4, range=(0, 1), binary=True, points=65)
     assert mechanism("piecewise", epsilon=1.0, dims=4, range=(0, 1), binary=True, points=2).epsilon <= 1.0
-
-
-def test_values_that_are_not_binary_cannot_be_called_so():
-    with pytest.raises(InputError, match="are not binary"):
-        plan(False, binary=True)
-    with pytest.raises(InputError, match="must be true or false"):
-        plan(binary="yes")
 
 
 def features(epsilon, **more):
@@ -183,7 +165,7 @@ LABELS = Plan(mechanism="krr", epsilon=2.0, classes=3)
 LINKS = Plan(mechanism="link-rr", epsilon=4.0, dims=10)
 
 
-def test_claims_add_up_by_subject():
+def test_claims_add_up_by_subject_and_levels_over_rounds():
     asked = Questions((features(1.0), features(0.25, round=2)), NORM, LABELS, LINKS)
     assert {subject: claim.epsilon for subject, claim in asked.claims.items()} == {
         "features": 1.75,
@@ -191,35 +173,16 @@ def test_claims_add_up_by_subject():
         "links": 4.0,
     }
     assert asked.cost.epsilon == 7.75
-
-
-def test_nothing_asked_costs_nothing():
     assert Questions().claims == {} and Questions().cost.epsilon == 0.0
     assert Questions().level_budgets is None
-
-
-def test_what_a_level_costs_adds_up_over_rounds():
+    asked = Questions((features(1.0),))
+    assert asked.mechanisms[0] is asked.features[0].build()
     asked = Questions((personal([0.5, 1.0, 2.0]), personal([0.25, 0.5, 1.0])))
     assert asked.level_budgets == pytest.approx((0.75, 1.5, 3.0))
 
 
-def test_every_plan_has_one_mechanism():
-    asked = Questions((features(1.0),))
-    assert asked.mechanisms[0] is asked.features[0].build()
-
-
-def group(users, epsilon=2.0, classes=2):
-    return Plan(
-        mechanism="krr",
-        of="class",
-        epsilon=epsilon,
-        classes=classes,
-        dims=4,
-        range=(0, 1),
-        users=users,
-        model={"kind": "linear", "weights": [[0] * 4] * 3, "bias": [0] * 3},
-        lists=[list(range(classes))] * len(users),
-    )
+def group(users, classes=2):
+    return class_plan(users, epsilon=2.0, classes=classes)
 
 
 def test_groups_of_different_users_cost_the_most_that_one_of_them_spends():
@@ -228,23 +191,21 @@ def test_groups_of_different_users_cost_the_most_that_one_of_them_spends():
     assert asked.cost.epsilon == 2.0
     ledger = asked.open_ledger(Users(np.zeros((6, 4)), np.zeros(6, dtype=np.int64)))
     assert ledger.budget.tolist() == [2.0] * 6
-
-
-def test_groups_that_overlap_cost_both():
-    assert Questions(classes=(group((2, 3)), group((3, 4), classes=3))).cost.epsilon == 4.0
-    assert Questions((features(2.0),), classes=(group((2, 3)),)).claims["features"].epsilon == 4.0
-
-
-def test_groups_that_overlap_are_refused_before_anybody_is_asked():
-    spec = Experiment.of("base", "town", epsilon=2.0)
-    check_cost(RunUnit(spec), Questions(classes=(group((2, 3)), group((4, 5), classes=3))))
-    with pytest.raises(
-        PrivacyError, match="asks for epsilon 4 about features, more than the 2 that it was given"
-    ):
-        check_cost(RunUnit(spec), Questions(classes=(group((2, 3)), group((3, 4), classes=3))))
-
-
-def test_a_label_is_paid_besides_by_those_who_are_asked_for_both():
+    # A label is paid besides by those who are asked for both.
     labels = LABELS.model_copy(update={"users": (3, 9)})
     assert Questions(labels=labels, classes=(group((2, 3)),)).cost.epsilon == 4.0
     assert Questions(labels=labels, classes=(group((2, 4)),)).cost.epsilon == 2.0
+
+
+def test_groups_that_overlap_cost_both_and_are_refused_before_anybody_is_asked():
+    apart, overlapping = (
+        Questions(classes=(group((2, 3)), group(others, classes=3))) for others in ((4, 5), (3, 4))
+    )
+    assert overlapping.cost.epsilon == 4.0
+    assert Questions((features(2.0),), classes=(group((2, 3)),)).claims["features"].epsilon == 4.0
+    unit = RunUnit(Experiment.of("base", "town", epsilon=2.0))
+    check_cost(unit, apart)
+    with pytest.raises(
+        PrivacyError, match="asks for epsilon 4 about features, more than the 2 that it was given"
+    ):
+        check_cost(unit, overlapping)

@@ -26,13 +26,13 @@ def data(users=200, **options):
     return from_arrays(pairs, rows, labels, seed=0, **{"range": (-1, 2), **options})
 
 
-def asked(epsilon=1.0, blind=False, people=200, **options):
+def asked(**options):
     """A job whose users have just the budget for it."""
-    return booked(epsilon, blind, people, **options)[0]
+    return booked(**options)[0]
 
 
 def booked(epsilon=1.0, blind=False, people=200, **options):
-    """A job whose users have just the budget for it, and their books."""
+    """The same, and their books."""
     graph, users = data(people)
     settings = BaseSettings.of({"epochs": 5, "dropout": 0.0, **options.pop("settings", {})})
     job = Job.of(graph, Nobody(), settings, 3, epsilon=epsilon, **{"norm_epsilon": 2.0, **options})
@@ -47,9 +47,6 @@ def test_the_bound_is_what_the_public_range_allows():
     assert (plan.of, plan.range, plan.dims, plan.mechanism) == ("norm", (0.0, 4.0), 1, "piecewise")
     assert norm_plan(asked(norm_bound=2.5)).range == (0.0, 2.5)
     assert METHOD.questions(asked(norm_epsilon=None)).norms is None
-
-
-def test_a_graph_without_features_has_no_norms():
     graph, _ = from_arrays([[0, 1]], None, [0, 1] * 4, users=8)
     with pytest.raises(InputError, match="mine has no features"):
         largest_norm(graph)
@@ -61,9 +58,6 @@ def test_training_and_validation_users_spend_both_and_test_users_the_features_al
     known = job.graph.train | job.graph.validation
     np.testing.assert_allclose(ledger.spent, 1.0 + 2.0 * known)
     assert METHOD.questions(job).claims["features"].epsilon == ledger.total("features").epsilon == 3.0
-
-
-def test_a_budget_without_norms_does_not_do():
     job = asked()
     with pytest.raises(BudgetError):
         METHOD.run(replace(job, users=data()[1].declare(1.0, seed=3)))
@@ -92,11 +86,8 @@ def told(values, **options):
 EVERYBODY = np.ones(4, dtype=bool)
 
 
-def test_reports_are_learned_in_units_of_their_spread():
+def test_reports_are_learned_in_units_of_their_spread_and_become_norms_within_the_bound():
     assert told([1.0, 3.0]).standard.tolist() == [-2.0, 2.0]
-
-
-def test_outputs_that_validation_users_bear_out_become_norms_within_the_bound():
     outputs = np.array([-1.0, 1.0, -1.0, 1.0])
     norms = told(2.0 + 0.5 * outputs)
     # The slope is 1, and of it 1/4 is owed to chance: var(y) / Σ o² = 1 / 4.
@@ -133,12 +124,9 @@ def test_norms_are_learned_from_good_reports_and_not_by_the_control():
     assert errors["method"] < 0.25
 
 
-def test_a_tighter_bound_clips_on_the_users_side():
+def test_a_tighter_bound_clips_on_the_users_side_and_without_a_budget_nothing_is_predicted():
     outcome = METHOD.run(asked(norm_bound=1.5, settings=LONG))
     assert outcome.norms.max() <= 1.5
-
-
-def test_without_a_budget_nothing_changes():
     outcome = METHOD.run(asked(norm_epsilon=None))
     assert outcome.norms is None and outcome.constant_norm is None
 

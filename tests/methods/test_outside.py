@@ -41,14 +41,10 @@ def file(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Mine", "ready", "mine"])
-def test_a_class_an_instance_or_a_registered_name_is_a_method(file, name):
+def test_a_class_an_instance_or_a_registered_name_is_a_method_but_not_listed(file, name):
     assert METHODS.load(f"{file}:{name}").name == "mine"
     assert METHODS.find(f"{file}:{name}") is METHODS.load(f"{file}:{name}")
-
-
-def test_it_is_not_among_the_names_that_are_listed(file):
-    METHODS.load(f"{file}:Mine")
-    assert f"{file}:Mine" not in METHODS.own()
+    assert f"{file}:{name}" not in METHODS.own()
 
 
 def test_what_is_no_method_is_refused(file):
@@ -83,21 +79,16 @@ class Given(Method):
         raise NotImplementedError
 
 
-def test_an_object_takes_the_place_of_one_that_was_given_before():
+def test_an_object_takes_the_place_of_one_that_was_given_before_and_of_no_other():
     first, second = Given(), Given()
     assert METHODS.take(first) == METHODS.take(second) == "given-by-a-test"
     assert METHODS.find("given-by-a-test") is second
 
-
-def test_an_object_does_not_take_the_place_of_the_library_s_own():
     class Base(Given):
         name = "base"
 
     with pytest.raises(InputError, match="a method named 'base' is registered already"):
         METHODS.take(Base())
-
-
-def test_what_is_no_method_is_not_taken():
     with pytest.raises(InputError, match="is a int, not a method"):
         METHODS.take(3)
     with pytest.raises(UnknownNameError):

@@ -36,12 +36,20 @@ def test_every_user_is_booked_the_own_level_s_budget():
     assert ledger.total("features").epsilon == 8.0
 
 
-def test_labels_cost_besides():
-    ready = open_unit(RunUnit(experiment_of(label_epsilon=1.5, settings={"epochs": 2})))
+@pytest.mark.parametrize(
+    "paid", [{"label_epsilon": 1.5}, {"norm_epsilon": 1.5, "norm_bound": 9.0}], ids=["labels", "norms"]
+)
+def test_labels_and_norms_cost_besides_and_norms_are_part_of_every_level_s_budget(paid):
+    ready = open_unit(RunUnit(experiment_of(levels=3, settings={"epochs": 2}, **paid)))
     ready.method.run(ready.job)
     spent, levels = ready.ledger.spent, ready.users.raw.levels
     asked = ready.graph.train | ready.graph.validation
     np.testing.assert_allclose(spent, 0.5 * 2.0 ** (levels - 1) + 1.5 * asked)
+    features = ready.privacy().to_dict()["features"]
+    with_norms = {"epsilon": 3.5, "delta": 0.0, "norm": 1.5, "per_level": [2.0, 2.5, 3.5]}
+    assert features == (
+        with_norms if "norm_epsilon" in paid else {"epsilon": 2.0, "delta": 0.0, "per_level": [0.5, 1.0, 2.0]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,22 +83,14 @@ def test_what_is_said_of_privacy_names_every_level_and_what_the_level_reveals():
     assert printed.to_dict()["privacy"]["level"]["epsilon"] is None
 
 
-def test_a_mechanism_without_levels_is_run_with_all_users_alike():
+@pytest.mark.parametrize(("mechanism", "alike"), [("multibit", True), ("ppm", False)])
+def test_weights_matter_where_levels_differ(mechanism, alike):
     graph, users = small_data()
     one, other = (
-        learn(PPGNN, graph, users, Trial({"weights": weights}, options={"mechanism": "multibit"})).scores
+        learn(PPGNN, graph, users, Trial({"weights": weights}, options={"mechanism": mechanism})).scores
         for weights in ("printed", "inverse-variance")
     )
-    np.testing.assert_array_equal(one, other)
-
-
-def test_weights_matter_where_levels_differ():
-    graph, users = small_data()
-    one, other = (
-        learn(PPGNN, graph, users, Trial({"weights": weights})).scores
-        for weights in ("printed", "inverse-variance")
-    )
-    assert not np.allclose(one, other)
+    assert np.array_equal(one, other) if alike else not np.allclose(one, other)
 
 
 def test_levels_that_make_no_sense_are_refused():
@@ -106,18 +106,6 @@ def test_levels_that_make_no_sense_are_refused():
     given = {"method": "ppgnn", "data": "town", "epsilon": 0.5}
     failed = not_refused(lambda options: Experiment.of(**given | options).check(), wrong)
     assert not failed, failed
-
-
-def test_norms_cost_besides_and_are_part_of_every_level_s_budget():
-    ready = open_unit(
-        RunUnit(experiment_of(levels=3, norm_epsilon=1.5, norm_bound=9.0, settings={"epochs": 2}))
-    )
-    ready.method.run(ready.job)
-    spent, levels = ready.ledger.spent, ready.users.raw.levels
-    asked = ready.graph.train | ready.graph.validation
-    np.testing.assert_allclose(spent, 0.5 * 2.0 ** (levels - 1) + 1.5 * asked)
-    features = ready.privacy().to_dict()["features"]
-    assert features == {"epsilon": 3.5, "delta": 0.0, "norm": 1.5, "per_level": [2.0, 2.5, 3.5]}
 
 
 SHARES = np.array([0.5, 0.3, 0.2])
@@ -143,21 +131,15 @@ def test_the_error_of_a_report_is_what_reports_show(graph):
         assert errors[level - 1].own == pytest.approx(error, rel=0.03)
 
 
-def test_stricter_levels_have_larger_errors_and_all_are_named(graph):
+def test_stricter_levels_have_larger_errors_and_fewer_or_more_others_change_them(graph):
     errors = level_errors(graph, personal(gamma=0.5), SHARES)
     assert [each.level for each in errors] == [1, 2, 3]
     assert [each.budget for each in errors] == [1.0, 2.0, 4.0]
     assert errors[0].own > errors[1].own > errors[2].own
     assert len({each.mean for each in errors}) == 1
     assert errors[-1].without is None
-
-
-def test_leaving_out_everybody_but_few_costs_more(graph):
     errors = level_errors(graph, personal(), np.array([0.1, 0.85, 0.05]))
     assert errors[1].without > errors[0].without
-
-
-def test_more_neighbours_mean_a_smaller_error(graph):
     dense = load("town", users=300, degree=40)[0]
     assert dense.degrees.mean() > graph.degrees.mean()
     assert level_errors(dense, personal(), SHARES)[0].mean < level_errors(graph, personal(), SHARES)[0].mean

@@ -64,7 +64,7 @@ def test_links_are_predicted_as_if_nobody_had_labels(name):
 
 
 @pytest.mark.parametrize("name", ABLE)
-def test_labels_of_test_users_change_nothing(name):
+def test_labels_of_test_users_change_nothing_and_those_of_validation_users_are_scored_by_f1(name):
     method, (graph, users) = METHODS.find(name), small_data(several_labels=True)
     raw = users.raw
     labels = np.where(graph.test[:, None], 1 - raw.labels, raw.labels)
@@ -72,30 +72,21 @@ def test_labels_of_test_users_change_nothing(name):
     first, second = (learn(method, graph, each, SEVERAL).scores for each in (users, other))
     assert np.array_equal(first, second)
     assert users.evaluate(first, graph) != other.evaluate(first, graph)
-
-
-def test_norms_are_learned_beside_several_labels():
-    method, trial = METHODS.find("base"), replace(SEVERAL, norm_epsilon=1.0)
-    graph, users = small_data(several_labels=True)
-    outcome = run(method, graph, declared(method, graph, users, trial)[0], trial)
-    assert outcome.scores.shape == (150, 3)
-    assert outcome.norms.shape == (150,)
-
-
-def test_a_backbone_ends_in_a_column_a_label():
-    graph, _ = small_data(several_labels=True)
-    assert NODE.output_count(make_job(METHODS.find("base"), graph, Nobody(), SEVERAL)) == 3
-
-
-@pytest.mark.parametrize("name", ABLE)
-def test_the_validation_score_is_the_f1_of_validation_users(name):
-    method, (graph, users) = METHODS.find(name), small_data(several_labels=True)
     outcome = learn(method, graph, users, replace(SEVERAL, settings={"epochs": 30}))
     found = outcome.scores[graph.validation] > 0
     held = graph.labels[graph.validation] > 0
     expected = 2 * (found & held).sum() / (found.sum() + held.sum())
     assert expected > 0
     assert outcome.validation_score == pytest.approx(expected)
+
+
+def test_a_backbone_ends_in_a_column_a_label_and_norms_are_learned_beside():
+    method, trial = METHODS.find("base"), replace(SEVERAL, norm_epsilon=1.0)
+    graph, users = small_data(several_labels=True)
+    assert NODE.output_count(make_job(method, graph, Nobody(), SEVERAL)) == 3
+    outcome = run(method, graph, declared(method, graph, users, trial)[0], trial)
+    assert outcome.scores.shape == (150, 3)
+    assert outcome.norms.shape == (150,)
 
 
 def test_in_a_town_raw_features_beat_what_structure_tells_and_that_beats_one_guess_for_everybody():

@@ -16,7 +16,8 @@ from graphveil.methods import METHODS, Job
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.method import with_questions
 from graphveil.methods.private_targets import ReportedNorms, with_norms, with_private_labels
-from graphveil.privacy import Nobody, Plan
+from graphveil.privacy import Nobody
+from graphveil.privacy.answering import Recorder
 from tests.methods.test_norms import data
 
 BASE = METHODS.find("base")
@@ -38,14 +39,11 @@ def test_labels_of_silent_users_are_not_known_and_train_nobody():
     known = job.graph.train | job.graph.validation
     assert np.array_equal(after.train | after.validation, known & who)
     assert np.array_equal(after.labels >= 0, known & who)
-
-
-def test_where_no_training_user_answers_it_is_said():
     with pytest.raises(InputError, match="base needs train users with a label"):
         BASE.run(job_of(np.zeros(40, dtype=bool), label_epsilon=2.0))
 
 
-def test_norms_of_silent_users_are_unknown_and_move_no_centre():
+def test_norms_of_silent_users_are_unknown_and_without_any_everybody_gets_the_middle():
     who = np.arange(40) % 2 == 0
     job = job_of(who, norm_epsilon=8.0)
     norms, everybody = with_norms(job).norms, with_norms(job_of(None, norm_epsilon=8.0)).norms
@@ -55,9 +53,6 @@ def test_norms_of_silent_users_are_unknown_and_move_no_centre():
     assert norms.centre == pytest.approx(
         np.clip(everybody.values[job.graph.train & who].mean(), 0, norms.bound)
     )
-
-
-def test_without_any_norm_everybody_gets_the_middle():
     job = job_of(np.zeros(40, dtype=bool), norm_epsilon=8.0)
     norms = with_norms(job).norms
     assert isinstance(norms, ReportedNorms)
@@ -78,22 +73,12 @@ def test_flexprop_averages_over_those_with_a_weight():
 def test_silent_users_are_asked_in_every_round():
     togl = METHODS.find("togl")
     graph, users = data(40)
-    job = Job.of(
-        graph, Nobody(), togl.settings.of({"epochs": 2, "pool": "top"}), 3, epsilon=2.0, mechanism="multibit"
-    )
-    job = with_questions(togl, replace(job, mechanism_options={"sampled": 1}))
+    settings, terms = togl.settings.of({"epochs": 2, "pool": "top"}), {"mechanism_options": {"sampled": 1}}
+    job = Job.of(graph, Nobody(), settings, 3, epsilon=2.0, mechanism="multibit", **terms)
+    job = with_questions(togl, job)
     ledger = job.questions.open_ledger(users)
     who = np.arange(40) % 3 != 0
-    seen = []
-
-    class Listening:
-        """Notes who answers."""
-
-        def report(self, plan: Plan):
-            seen.append(asked.report(plan))
-            return seen[-1]
-
-    asked = users.answering(ledger, seed=3, who=who)
-    togl.run(replace(job, users=Listening()))
-    assert [reports.places.tolist() for reports in seen] == [np.flatnonzero(who).tolist()] * 2
+    asked = Recorder(users.answering(ledger, seed=3, who=who))
+    togl.run(replace(job, users=asked))
+    assert [reports.places.tolist() for reports in asked.answers] == [np.flatnonzero(who).tolist()] * 2
     assert ledger.spent.tolist() == pytest.approx([2.0] * 40)

@@ -23,39 +23,32 @@ def asked(*args, **options):
     return booked(*args, **options)[0]
 
 
-def booked(link_epsilon=4.0, backbone="gcn", features=0, max_memory=None, label_epsilon=None, **settings):
-    """A job whose users have the budget for it, and their books."""
-    graph, users = small_data(features)
-    given = METHOD.settings.of({"epochs": 4, **settings})
+def booked(link_epsilon=4.0, backbone="gcn", max_memory=None, label_epsilon=None, **settings):
+    """The same, and their books."""
+    graph, users = small_data(0)
     public = public_part(
         graph, private_labels=label_epsilon is not None, private_links=link_epsilon is not None
     )
-    job = Job.of(
-        public,
-        Nobody(),
-        given,
-        3,
-        epsilon=1.0,
-        link_epsilon=link_epsilon,
-        backbone=backbone,
-        max_memory=max_memory,
-        label_epsilon=label_epsilon,
-    )
+    terms = {"link_epsilon": link_epsilon, "label_epsilon": label_epsilon, "backbone": backbone}
+    given = METHOD.settings.of({"epochs": 4, **settings})
+    job = Job.of(public, Nobody(), given, 3, epsilon=1.0, max_memory=max_memory, **terms)
     ledger = METHOD.questions(job).open_ledger(users)
     return replace(job, users=users.answering(ledger, seed=3)), ledger
 
 
-def test_features_and_links_are_charged_apart():
-    job, ledger = booked(2.5)
+@pytest.mark.parametrize(
+    ("link_epsilon", "more", "spent"),
+    [
+        (2.5, {}, {"features": 1.0, "links": 2.5}),
+        (None, {}, {"features": 1.0}),
+        (6.0, {"label_epsilon": 2.0}, {"features": 1.0, "links": 6.0, "label": 2.0}),
+    ],
+)
+def test_features_links_and_labels_are_charged_apart(link_epsilon, more, spent):
+    job, ledger = booked(link_epsilon, **more)
     METHOD.run(job)
-    assert (ledger.total("features").epsilon, ledger.total("links").epsilon) == (1.0, 2.5)
-    assert ledger.total().epsilon == 3.5
-
-
-def test_public_links_cost_nothing():
-    job, ledger = booked(None)
-    METHOD.run(job)
-    assert [charge.subject for charge in ledger.charges] == ["features"]
+    assert {charge.subject: ledger.total(charge.subject).epsilon for charge in ledger.charges} == spent
+    assert ledger.total().epsilon == sum(spent.values())
 
 
 def test_the_graph_that_it_gets_has_no_links_where_they_are_private():
@@ -89,12 +82,6 @@ def test_where_no_pair_is_plausible_the_graph_is_empty():
     outcome = METHOD.run(asked(4.0, lambda2=20.0))
     assert " 0 kept" in outcome.detail
     assert np.isfinite(outcome.scores).all()
-
-
-def test_labels_can_be_private_too():
-    job, ledger = booked(6.0, label_epsilon=2.0)
-    METHOD.run(job)
-    assert ledger.total().epsilon == 9.0
 
 
 def test_links_that_do_not_fit_are_refused_before_anything_is_asked():

@@ -45,19 +45,13 @@ def masks(users, train, validation):
     return Split(*parts, ~(parts[0] | parts[1]))
 
 
-def test_it_beats_the_most_common_class_where_friends_are_alike():
+def test_it_beats_the_most_common_class_where_friends_are_alike_or_of_no_class_in_particular():
     graph, users = communities()
     result = run(graph, epochs=60)
     assert users.evaluate(result.scores, graph) > 0.8
     assert result.validation_score > 0.8
-
-
-def test_in_a_town_it_beats_the_most_common_class():
     graph, users = load("town", users=800)
     assert users.evaluate(run(graph, epochs=60).scores, graph) > 0.5
-
-
-def test_it_finds_classes_whose_friends_are_of_no_class_in_particular():
     random = np.random.default_rng(0)
     labels = random.integers(0, 2, 300)
     pairs = [(user, random.integers(0, 10) + 10 * labels[user]) for user in range(20, 300) for _ in range(2)]
@@ -66,10 +60,21 @@ def test_it_finds_classes_whose_friends_are_of_no_class_in_particular():
     assert users.evaluate(result.scores, graph) > 0.85
 
 
-def test_the_scores_are_logarithms_of_probabilities():
-    scores = run(communities()[0]).scores
-    assert scores.dtype == np.float32
-    assert np.allclose(np.exp(scores).sum(1), 1, atol=1e-5)
+def candidates_of(graph, **options):
+    return candidates(job_of(graph), lambda rows: validation_quality(graph, rows), **options)
+
+
+def test_candidates_are_chosen_by_validation_users_and_named():
+    graph, _ = communities()
+    known, result, alone = candidates_of(graph), run(graph), run(graph, blend=1)
+    assert set(result.detail.split(" + ")) <= set(known)
+    assert alone.detail in known
+    best = max(validation_quality(graph, rows[graph.validation]) for rows in known.values())
+    assert (alone.validation_score, alone.validation_loss) == pytest.approx((best[0], -best[1]))
+    assert result.validation_score >= best[0]
+    # The scores are logarithms of probabilities.
+    assert result.scores.dtype == np.float32
+    assert np.allclose(np.exp(result.scores).sum(1), 1, atol=1e-5)
 
 
 def test_the_same_seed_gives_the_same_result_and_leaves_the_global_generator_alone():
@@ -83,44 +88,19 @@ def test_the_same_seed_gives_the_same_result_and_leaves_the_global_generator_alo
     assert first.detail == again.detail
     torch.manual_seed(1)
     assert torch.equal(state, torch.random.get_rng_state())
+    one, other = (candidates(job_of(graph, seed=seed), lambda rows: 0.0) for seed in (0, 1))
+    assert not np.array_equal(one["gnn on ids and labels"], other["gnn on ids and labels"])
 
 
-def test_another_seed_gives_another_network():
-    graph, _ = communities()
-
-    def network(seed):
-        job = job_of(graph, seed=seed)
-        return candidates(job, lambda rows: validation_quality(graph, rows))["gnn on ids and labels"]
-
-    assert not np.array_equal(network(0), network(1))
-
-
-def test_the_detail_names_the_candidates_that_were_chosen():
-    graph, _ = communities()
-    known = candidates(job_of(graph), lambda rows: validation_quality(graph, rows))
-    assert set(run(graph).detail.split(" + ")) <= set(known)
-    assert run(graph, blend=1).detail in known
-
-
-def test_one_alone_is_the_best_on_validation_users():
-    graph, _ = communities()
-    known = candidates(job_of(graph), lambda rows: validation_quality(graph, rows))
-    best = max(validation_quality(graph, rows[graph.validation]) for rows in known.values())
-    result = run(graph, blend=1)
-    assert (result.validation_score, result.validation_loss) == pytest.approx((best[0], -best[1]))
-    assert run(graph).validation_score >= best[0]
-
-
-def test_labels_of_validation_users_choose_and_are_never_learned_from():
-    graph, _ = communities()
+@pytest.mark.parametrize("several", [False, True], ids=["one class", "several labels"])
+def test_labels_of_validation_users_choose_and_are_never_learned_from(several):
+    graph, _ = clubs() if several else communities()
     other = graph.labels.copy()
-    other[graph.validation] = (other[graph.validation] + 1) % 3
-
-    def all_of(graph):
-        # One epoch and a quality that never changes: there is nothing to choose.
-        return candidates(job_of(graph, epochs=1), lambda rows: 0.0)
-
-    first, second = all_of(graph), all_of(replace(graph, labels=other))
+    other[graph.validation] = (other[graph.validation] + 1) % (2 if several else 3)
+    # One epoch and a quality that never changes: there is nothing to choose.
+    first, second = (
+        candidates(job_of(each, epochs=1), lambda rows: 0.0) for each in (graph, replace(graph, labels=other))
+    )
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
@@ -161,15 +141,12 @@ def test_an_empty_split_is_refused(part):
         run(replace(graph, **{part: np.zeros(graph.node_count, dtype=bool)}))
 
 
-def test_a_graph_that_is_measured_by_roc_auc_is_chosen_by_it():
+def test_roc_auc_chooses_where_it_measures_and_validation_users_have_both_classes():
     graph = replace(ODD["two training users"], metric="roc_auc")
     rows = np.array([[0.2, 0.8], [0.1, 0.9]], dtype=np.float32)
     assert validation_quality(graph, rows)[0] == 1.0
     assert validation_quality(replace(graph, metric="accuracy"), rows)[0] == 0.5
     assert np.isfinite(run(graph).scores).all()
-
-
-def test_with_one_class_among_validation_users_accuracy_chooses():
     graph = replace(ODD["one validation user"], metric="roc_auc")
     assert validation_quality(graph, np.array([[0.9, 0.1]], dtype=np.float32))[0] == 1.0
 
@@ -178,8 +155,7 @@ def test_progress_never_goes_back():
     shares = []
     run(communities()[0], progress=lambda what, share: shares.append(share))
     assert shares == sorted(shares)
-    assert shares[0] == 0
-    assert shares[-1] == 1
+    assert (shares[0], shares[-1]) == (0, 1)
 
 
 def clubs(users=300, seed=0):
@@ -192,34 +168,27 @@ def clubs(users=300, seed=0):
     return from_arrays(pairs, labels=labels, users=users, seed=seed)
 
 
-def test_it_finds_several_labels_where_friends_are_alike():
+def test_it_finds_several_labels_where_friends_are_alike_and_each_candidate_but_degrees_does():
     graph, users = clubs()
     result = run(graph, epochs=60)
     assert users.evaluate(result.scores, graph) > 0.9
     assert result.validation_score > 0.9
-
-
-def test_each_candidate_finds_several_labels_but_for_degrees():
-    graph, users = clubs()
-    found = {
-        name: users.evaluate(rows > 0.5, graph)
-        for name, rows in candidates(
-            job_of(graph, epochs=60), lambda rows: validation_quality(graph, rows)
-        ).items()
-    }
+    each = candidates(job_of(graph, epochs=60), lambda rows: validation_quality(graph, rows))
+    found = {name: users.evaluate(rows > 0.5, graph) for name, rows in each.items()}
     assert found.pop("degrees") < 0.8
     assert min(found.values()) > 0.85, found
+    # A label that no training user has gives finite scores.
+    labels = graph.labels.copy()
+    labels[graph.train, 0] = 0
+    assert np.isfinite(run(replace(graph, labels=labels)).scores).all()
 
 
-def test_the_scores_of_several_labels_are_log_odds():
+def test_scores_of_several_labels_are_log_odds_chosen_by_f1_and_then_by_their_likelihood():
     rows = np.array([[0.5, 0.9], [0.0, 1.0]], dtype=np.float32)
     scores = scores_of(rows, several=True)
     assert scores.dtype == np.float32
     assert scores[0].tolist() == pytest.approx([0.0, np.log(9)], abs=1e-6)
     assert scores[1].tolist() == pytest.approx([np.log(1e-9), -np.log(1e-9)])
-
-
-def test_several_labels_are_chosen_by_f1_and_then_by_their_likelihood():
     graph, _ = clubs()
     graph = replace(graph, validation=np.arange(300) == np.flatnonzero(graph.validation)[0])
     held = graph.labels[graph.validation][0] > 0
@@ -227,22 +196,6 @@ def test_several_labels_are_chosen_by_f1_and_then_by_their_likelihood():
     (f1, likelihood), other, last = (validation_quality(graph, rows) for rows in (sure, unsure, wrong))
     assert (f1, other[0]) == ((1.0, 1.0) if held.any() else (0.0, 0.0))
     assert (likelihood, other[1], last[1]) == pytest.approx((np.log(0.9), np.log(0.6), np.log(0.4)))
-
-
-def test_labels_of_validation_users_are_never_learned_from_where_there_are_several():
-    graph, _ = clubs()
-    other = np.where(graph.validation[:, None], 1 - graph.labels, graph.labels)
-    first, second = (
-        candidates(job_of(each, epochs=1), lambda rows: 0.0) for each in (graph, replace(graph, labels=other))
-    )
-    assert all(np.array_equal(first[name], second[name]) for name in first)
-
-
-def test_a_label_that_no_training_user_has_gives_finite_scores():
-    graph, _ = clubs()
-    labels = graph.labels.copy()
-    labels[graph.train, 0] = 0
-    assert np.isfinite(run(replace(graph, labels=labels)).scores).all()
 
 
 def test_parts_of_a_run_share_a_blend_and_other_labels_have_another():
@@ -261,14 +214,9 @@ def test_parts_of_a_run_share_a_blend_and_other_labels_have_another():
     assert again is not first[0] and np.array_equal(again, first[0])
 
 
-def test_shared_candidates_have_no_parameters_for_each_user():
+def test_shared_candidates_have_no_parameters_for_each_user_and_the_detail_says_so():
     graph, _ = communities()
-    known = candidates(job_of(graph), lambda rows: validation_quality(graph, rows), shared=True)
-    assert list(known) == ["degrees", "label propagation", "gnn on labels"]
-
-
-def test_the_detail_says_that_candidates_were_shared():
-    graph, _ = communities()
+    assert list(candidates_of(graph, shared=True)) == ["degrees", "label propagation", "gnn on labels"]
     told = run(graph, candidates="shared").detail
     assert told.endswith("(of candidates without parameters for each user)")
     assert "ids" not in told and "link" not in told

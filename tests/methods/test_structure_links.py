@@ -8,15 +8,9 @@ from graphveil.graphs.links import KnownLinks, LinkPairs, hold_out_links
 from graphveil.graphs.metrics import area_under_curve
 from graphveil.methods import METHODS, Job
 from graphveil.methods.structure import EMBEDDING, TREES, LinkBlend, LinkCandidates, rank_shares
+from tests.methods.test_structure import Nobody
 
 METHOD = METHODS.find("structure")
-
-
-class Nobody:
-    """Users who must not be asked anything."""
-
-    def __getattribute__(self, name):
-        raise AssertionError(f"structure must not touch users, it asked for {name}")
 
 
 def run(graph, **settings):
@@ -33,7 +27,7 @@ def blocks(users=240, links=3000, groups=8, inside=0.9, seed=0):
     return hold_out_links(*from_arrays(pairs, users=users, name="blocks"), seed=seed)
 
 
-def test_it_finds_planted_blocks():
+def test_it_finds_planted_blocks_and_says_how():
     graph, users = blocks()
     outcome = run(graph)
     reached = users.evaluate_links(outcome.pair_scores, graph)
@@ -41,6 +35,19 @@ def test_it_finds_planted_blocks():
     assert outcome.validation_score == pytest.approx(reached, abs=0.08)
     assert outcome.validation_loss == pytest.approx(1 - outcome.validation_score)
     assert outcome.scores is None
+    # The embedding has a row a user.
+    assert outcome.embedding.shape == (graph.node_count, EMBEDDING)
+    assert outcome.embedding.dtype == np.float32
+    assert np.isfinite(outcome.embedding).all()
+    names = {*LinkCandidates(graph).names, TREES}
+    assert set(outcome.detail.split(" + ")) <= names
+    assert run(graph, blend=1).detail in names
+    # The order and the company of pairs do not matter.
+    pairs = np.random.default_rng(0).integers(0, graph.node_count, (300, 2))
+    first = outcome.pair_scores(pairs)
+    assert np.array_equal(first, outcome.pair_scores(pairs[:, ::-1].copy()))
+    assert np.array_equal(first[40:60], outcome.pair_scores(pairs[40:60]))
+    assert outcome.pair_scores(pairs[:0]).shape == (0,)
 
 
 def test_links_at_random_are_not_predicted():
@@ -50,14 +57,7 @@ def test_links_at_random_are_not_predicted():
     assert abs(users.evaluate_links(run(graph).pair_scores, graph) - 0.5) < 0.1
 
 
-def test_the_detail_names_what_was_blended():
-    graph, _ = blocks()
-    names = {*LinkCandidates(graph).names, TREES}
-    assert set(run(graph).detail.split(" + ")) <= names
-    assert run(graph, blend=1).detail in names
-
-
-def test_one_alone_is_the_best_candidate_on_validation_pairs():
+def test_one_alone_is_the_best_candidate_on_validation_pairs_and_each_scores_every_pair_alike():
     graph, _ = blocks(links=600)
     known = graph.links.validation
     pairs = np.concatenate([known.linked, known.unlinked])
@@ -68,11 +68,6 @@ def test_one_alone_is_the_best_candidate_on_validation_pairs():
     # So few pairs are no ground for trees.
     assert run(graph, blend=1).validation_score == pytest.approx(best)
     assert run(graph).validation_score >= best
-
-
-def test_every_candidate_scores_every_pair_alike_whatever_else_is_asked():
-    graph, _ = blocks(links=600)
-    candidates = LinkCandidates(graph)
     pairs = graph.links.train.unlinked[:50]
     every = candidates.scores(pairs, candidates.names)
     assert list(every) == candidates.names
@@ -93,24 +88,6 @@ def test_trees_are_judged_on_pairs_they_have_not_seen():
     assert blend.trees is not None
     linked = np.arange(len(pairs)) < half
     assert area_under_curve(blend.trees.unseen, linked) < 0.62
-
-
-def test_the_order_and_the_company_of_pairs_do_not_matter():
-    graph, _ = blocks()
-    score = run(graph).pair_scores
-    pairs = np.random.default_rng(0).integers(0, graph.node_count, (300, 2))
-    first = score(pairs)
-    assert np.array_equal(first, score(pairs[:, ::-1].copy()))
-    assert np.array_equal(first[40:60], score(pairs[40:60]))
-    assert score(pairs[:0]).shape == (0,)
-
-
-def test_the_embedding_has_a_row_a_user():
-    graph, _ = blocks()
-    embedding = run(graph).embedding
-    assert embedding.shape == (graph.node_count, EMBEDDING)
-    assert embedding.dtype == np.float32
-    assert np.isfinite(embedding).all()
 
 
 @pytest.mark.parametrize("users", [12, 30, 500])

@@ -47,15 +47,9 @@ def test_it_takes_the_job_of_any_method():
     assert found.rows.shape == (graph.node_count, graph.class_count)
     assert np.allclose(found.rows.sum(1), 1)
     assert (found.rows >= 0).all()
-
-
-def test_the_defaults_are_those_of_structure():
-    graph, _ = communities(users=60)
-    first, second = (
-        structure_posterior(job_of(graph)),
-        structure_posterior(job_of(graph), StructureSettings()),
-    )
-    assert np.array_equal(first.rows, second.rows)
+    # The defaults are those of structure.
+    job = job_of(communities(users=60)[0])
+    assert np.array_equal(structure_posterior(job).rows, structure_posterior(job, StructureSettings()).rows)
 
 
 def test_raw_rows_are_those_by_which_structure_scores():
@@ -65,11 +59,15 @@ def test_raw_rows_are_those_by_which_structure_scores():
     assert (found.detail, found.validation_score) == (outcome.detail, outcome.validation_score)
 
 
-def test_training_users_have_their_label():
+def test_training_users_have_their_label_and_calibration_keeps_everybody_s_likeliest_class():
     graph, found = in_communities()
-    rows = found.rows
-    assert np.array_equal(rows[graph.train], np.eye(3)[graph.labels[graph.train]])
-    assert (rows[~graph.train].max(1) < 1).all()
+    assert np.array_equal(found.rows[graph.train], np.eye(3)[graph.labels[graph.train]])
+    others = ~graph.train
+    assert (found.rows[others].max(1) < 1).all()
+    assert np.array_equal(found.rows[others].argmax(1), found.raw[others].argmax(1))
+    labels = graph.labels[graph.validation]
+    likelihoods = found.rows[graph.validation][np.arange(len(labels)), labels]
+    assert found.validation_loss == pytest.approx(-np.log(likelihoods).mean())
 
 
 def test_a_reported_label_is_not_certain():
@@ -79,19 +77,6 @@ def test_a_reported_label_is_not_certain():
     found = structure_posterior(job, SHORT)
     assert (found.rows[graph.train].max(1) < 1).all()
     assert np.isfinite(found.validation_loss)
-
-
-def test_calibration_keeps_everybody_s_likeliest_class():
-    graph, found = in_communities()
-    others = ~graph.train
-    assert np.array_equal(found.rows[others].argmax(1), found.raw[others].argmax(1))
-
-
-def test_the_validation_loss_is_that_of_the_rows():
-    graph, found = in_communities()
-    labels = graph.labels[graph.validation]
-    likelihoods = found.rows[graph.validation][np.arange(len(labels)), labels]
-    assert found.validation_loss == pytest.approx(-np.log(likelihoods).mean())
 
 
 def test_a_validation_user_s_own_label_does_not_set_the_own_temperature():
@@ -138,14 +123,11 @@ def test_several_labels_have_a_probability_each():
     assert np.isfinite(found.validation_loss)
 
 
-def test_where_links_are_predicted_it_is_refused():
+def test_it_is_public_and_refused_where_links_are_predicted():
+    assert {"Posterior", "StructureSettings", "structure_posterior"} <= set(methods.__all__)
     graph, _ = LINK.divide(*communities(), seed=0)
     with pytest.raises(InputError, match="this job predicts links: take the task node"):
         structure_posterior(job_of(graph))
-
-
-def test_it_is_public():
-    assert {"Posterior", "StructureSettings", "structure_posterior"} <= set(methods.__all__)
 
 
 # The most that log loss may rise on test users, and how far sureness may be from being right.

@@ -8,10 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from graphveil.cli import status
-from graphveil.errors import InputError
 from graphveil.experiments import Experiment
-from graphveil.experiments.unit import RunUnit, open_unit, run_unit
+from graphveil.experiments.unit import RunUnit, run_unit
 from graphveil.graphs import load
 from graphveil.learn import Topology
 from graphveil.mechanisms import mechanism
@@ -22,25 +20,18 @@ from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores
 from graphveil.methods.togl import FirstRound, ToglSettings, split_of
 from graphveil.privacy.answering import Replay
 from graphveil.privacy.record import Cost
-from tests.methods.listening import SMALL, Listener
+from tests.methods.listening import SMALL, asked_nobody, check_settings_refused, heard, opened
 from tests.methods.suite import chosen_trials, run_trial
+from tests.refusals import check_refused
 
 TOGL = METHODS.find("togl")
-QUICK = {"epochs": 2, "hidden": 8, "pool": 4, "rho": 0.7}
 AUTO = {"pool": "auto", "rho": "auto"}
 PRINTED = {"pool": "top", "learn_from": "second", "columns": "unbiased", "hops": 0}
 
 
 def made_ready(part="method", given=None, **options):
-    settings = {**QUICK, **options.pop("settings", {})}
-    spec = Experiment.of("togl", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options})
-    return open_unit(RunUnit(spec, part, given=given))
-
-
-def heard(ready):
-    """The outcome, and who was asked what."""
-    listener = Listener(ready.job.users)
-    return TOGL.run(replace(ready.job, users=listener)), listener
+    options["settings"] = {"pool": 4, "rho": 0.7, **options.get("settings", {})}
+    return opened("togl", given, part, **options)
 
 
 def rounds(ready):
@@ -70,22 +61,26 @@ def test_both_rounds_are_charged_and_add_up_to_the_budget(split):
 
 
 def test_round_1_asks_evenly_and_round_2_names_the_pool():
-    first, second = rounds(made_ready(settings={"pool": 4, "rho": 0.75}))
+    ready = made_ready(settings={"pool": 4, "rho": 0.75})
+    planned, (first, second) = TOGL.questions(ready.job).features, rounds(ready)
     assert (first.round, second.round) == (1, 2)
     assert "pool" not in first.options
     count = second.build().asking.count
     assert len(second.options["pool"]) == 4 and second.options["from_pool"] == pytest.approx(0.75 * count)
+    # It costs nothing that the first one told: its claim is that of the plan without a pool.
+    assert [plan.claim for plan in planned] == [first.claim, second.claim]
 
 
-@pytest.mark.parametrize(("m_from", "counts"), [("round", (1, 1)), ("total", (3, 3))])
-def test_the_number_of_values_follows_from_a_round_or_the_whole(m_from, counts):
-    plans = rounds(made_ready(settings={"m_from": m_from}))
-    assert tuple(plan.build().asking.count for plan in plans) == counts
-
-
-def test_a_given_number_of_values_is_kept_in_both_rounds():
-    plans = rounds(made_ready(settings={"mechanism.sampled": 5, "m_from": "total"}))
-    assert [plan.build().asking.count for plan in plans] == [5, 5]
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [
+        ({"m_from": "round"}, [1, 1]),
+        ({"m_from": "total"}, [3, 3]),
+        ({"mechanism.sampled": 5, "m_from": "total"}, [5, 5]),
+    ],
+)
+def test_the_number_of_values_follows_from_a_round_or_the_whole_or_is_given(settings, counts):
+    assert [plan.build().asking.count for plan in rounds(made_ready(settings=settings))] == counts
 
 
 @pytest.mark.parametrize(("rho", "size"), [(0.0, 0), (0.5, 2), (1.0, 4)])
@@ -130,29 +125,18 @@ def test_learning_from_the_second_round_ignores_the_first_but_for_the_target():
 
 def test_what_round_1_told_counts_where_the_second_is_chosen():
     town = {"users": 800, "features": 32, "telling": 8, "neighbourhood": 20, "degree": 10.0, "labelled": 0.3}
-    shares = []
-    for learn_from in ("second", "both"):
-        settings = {**QUICK, "pool": 8, "rho": "auto", "learn_from": learn_from}
-        spec = Experiment.of("togl", "town", epsilon=8.0, data_options=town, settings=settings)
-        shares.append(rounds(open_unit(RunUnit(spec)))[1].options["from_pool"])
-    assert shares[0] < shares[1]
-
-
-def test_the_second_question_costs_nothing_that_the_first_one_told():
-    """The claim of the plan with a pool is that of the plan without one."""
-    ready = made_ready()
-    planned = TOGL.questions(ready.job).features
-    asked = rounds(ready)
-    assert [plan.claim for plan in planned] == [plan.claim for plan in asked]
+    second, both = (
+        made_ready(data_options=town, settings={"pool": 8, "rho": "auto", "learn_from": learn_from})
+        for learn_from in ("second", "both")
+    )
+    assert rounds(second)[1].options["from_pool"] < rounds(both)[1].options["from_pool"]
 
 
 def test_a_delta_is_shared_like_the_budget():
-    ready = made_ready(
-        mechanism="analytic-gaussian", delta=1e-5, settings={"split": 0.3, "mechanism.sampled": 2}
-    )
+    settings = {"split": 0.3, "mechanism.sampled": 2}
+    ready = made_ready(mechanism="analytic-gaussian", delta=1e-5, settings=settings)
     TOGL.run(ready.job)
-    deltas = [charge.claim.delta for charge in ready.ledger.charges]
-    assert deltas == pytest.approx([0.3e-5, 0.7e-5])
+    assert [charge.claim.delta for charge in ready.ledger.charges] == pytest.approx([0.3e-5, 0.7e-5])
 
 
 # Mechanisms
@@ -165,38 +149,31 @@ def test_other_mechanisms_can_target(name):
     assert first.mechanism == second.mechanism == name and len(second.options["pool"]) == 4
 
 
-@pytest.mark.parametrize("name", ["onebit", "laplace", "item"])
-def test_mechanisms_that_ask_for_everything_are_refused(name):
-    options = {"settings": {"mechanism.length": 16}} if name == "item" else {}
-    with pytest.raises(InputError, match="togl needs a mechanism that asks for some of the values"):
-        TOGL.run(made_ready(mechanism=name, **options).job)
+def test_what_it_cannot_ask_is_refused_before_anybody_is_asked():
+    everything = "togl needs a mechanism that asks for some of the values"
+    pool = "pool must be an integer from 1 to 16, the number of attributes, got 17"
+    levels = {"mechanism": "ppm", "epsilon": 1.0, "levels": 3, "settings": {"m_from": "total"}}
 
-
-def test_a_number_of_values_from_the_whole_budget_is_refused_with_levels():
-    with pytest.raises(InputError, match="m_from must be round with ppm"):
-        TOGL.run(made_ready(mechanism="ppm", epsilon=1.0, levels=3, settings={"m_from": "total"}).job)
+    check_refused(
+        lambda options: asked_nobody(made_ready(**options)),
+        [
+            ({"mechanism": "onebit"}, everything),
+            ({"mechanism": "laplace"}, everything),
+            ({"mechanism": "item", "settings": {"mechanism.length": 16}}, everything),
+            (levels, "m_from must be round with ppm"),
+            ({"settings": {"pool": 17, "rho": "auto"}}, pool),
+            ({"settings": {"pool": 17, "rho": 0.5}}, pool),
+        ],
+    )
 
 
 @pytest.mark.parametrize("split", [0.5, "auto"])
 def test_only_rounds_must_leave_some_values_out(split):
     """Three values are all asked at the whole budget, and one or two of them at a part of it."""
     few = {**SMALL, "features": 3, "telling": 2}
-    spec = Experiment.of(
-        "togl", "town", epsilon=8.0, data_options=few, settings={**QUICK, **AUTO, "split": split}
-    )
-    plans = rounds(open_unit(RunUnit(spec)))
+    plans = rounds(made_ready(data_options=few, settings={**AUTO, "split": split}))
     assert not plans[0].model_copy(update={"epsilon": 8.0}).build().shape.names_dimensions
     assert all(plan.build().asking.count < 3 for plan in plans)
-
-
-def test_a_pool_larger_than_the_attributes_is_refused_before_anybody_is_asked():
-    for settings in ({"pool": 17, "rho": "auto"}, {"pool": 17, "rho": 0.5}):
-        ready = made_ready(settings=settings)
-        with pytest.raises(
-            InputError, match="pool must be an integer from 1 to 16, the number of attributes, got 17"
-        ):
-            TOGL.run(ready.job)
-        assert not ready.ledger.charges
 
 
 @pytest.mark.parametrize("split", [0.5, 0.3, "auto"])
@@ -322,15 +299,20 @@ def test_norms_are_learned_too_and_weigh_in_the_analysis(importance):
     assert ready.ledger.total("features").epsilon == pytest.approx(11.0)
 
 
-@pytest.mark.parametrize("analysis", ["fda", "sma", "mutual-information", "chi-square", "pca"])
-def test_all_analyses_find_a_pool(analysis):
-    outcome, listener = heard(made_ready(settings={"analysis": analysis}))
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(
+            {"settings": {"analysis": name}}
+            for name in ("fda", "sma", "mutual-information", "chi-square", "pca")
+        ),
+        *({"backbone": name} for name in BACKBONE_NAMES),
+    ],
+    ids=str,
+)
+def test_all_analyses_and_backbones_find_a_pool(options):
+    outcome, listener = heard(made_ready(**options))
     assert np.isfinite(outcome.scores).all() and len(listener.plans[1].options["pool"]) == 4
-
-
-@pytest.mark.parametrize("backbone", BACKBONE_NAMES)
-def test_all_backbones_run(backbone):
-    assert np.isfinite(scores(made_ready(backbone=backbone))).all()
 
 
 def test_a_small_town_is_asked_for_what_tells_its_kinds():
@@ -341,11 +323,10 @@ def test_a_small_town_is_asked_for_what_tells_its_kinds():
     rates = np.array([users.raw.features[users.raw.labels == kind].mean(axis=0) for kind in range(4)])
     telling = set(np.flatnonzero(np.ptp(rates, axis=0) > 0.5).tolist())
     assert len(telling) == 8
-    found, blind, settings = [], [], {**QUICK, "pool": 8, "rho": "auto"}
+    found, blind, terms = [], [], {"data_options": town, "settings": {"pool": 8, "rho": "auto"}}
     for seed in range(3):
-        spec = Experiment.of("togl", "town", epsilon=8.0, seed=seed, data_options=town, settings=settings)
         for part, told in (("method", found), ("control", blind)):
-            second = rounds(open_unit(RunUnit(spec, part, given=(graph, users))))[1]
+            second = rounds(made_ready(part, (graph, users), seed=seed, **terms))[1]
             told.append(len(telling & set(second.options.get("pool", []))))
             assert part == "control" or second.options["from_pool"] > 0.4 * second.build().asking.count
     assert np.mean(found) >= 5 and np.mean(blind) <= 4
@@ -357,7 +338,8 @@ def test_other_settings_pass_the_suite(name, settings, trial):
 
 
 def test_privacy_of_a_run_counts_both_rounds():
-    spec = Experiment.of("togl", "town", epsilon=3.0, data_options=SMALL, settings=QUICK)
+    settings = {"epochs": 2, "hidden": 8, "pool": 4, "rho": 0.7}
+    spec = Experiment.of("togl", "town", epsilon=3.0, data_options=SMALL, settings=settings)
     assert run_unit(RunUnit(spec)).privacy.features == Cost(epsilon=3.0)
 
 
@@ -365,16 +347,9 @@ def test_privacy_of_a_run_counts_both_rounds():
 
 
 def test_numbers_and_words_are_accepted():
-    given = [
-        ("split", 0.3),
-        ("split", "auto"),
-        ("rho", 0),
-        ("rho", 1.0),
-        ("rho", "auto"),
-        ("pool", 3),
-        ("pool", "top"),
-    ]
-    assert [(name, getattr(ToglSettings.of({name: value}), name)) for name, value in given] == given
+    given = {"split": (0.3, "auto"), "rho": (0, 1.0, "auto"), "pool": (3, "top")}
+    for name, values in given.items():
+        assert tuple(getattr(ToglSettings.of({name: value}), name) for value in values) == values
 
 
 def test_other_numbers_and_words_are_refused_in_a_sentence(capsys):
@@ -390,27 +365,11 @@ def test_other_numbers_and_words_are_refused_in_a_sentence(capsys):
         ("pool=x", "setting pool: Input should be a valid integer, or 'top' or 'auto', got 'x'"),
         ("pool=65", "pool must be an integer from 1 to 64, the number of attributes, got 65"),
     ]
-    taken = []
-    for setting, words in wrong:
-        found = status(["run", "togl", "--data", "town", "--epsilon", "4", *small, "--set", setting])
-        said = capsys.readouterr().err
-        if found != 2 or f"Error: {words}" not in said:
-            taken.append((setting, found, said))
-    assert not taken, taken
+    command = ["run", "togl", "--data", "town", "--epsilon", "4", *small]
+    check_settings_refused(command, [(setting, f"Error: {words}") for setting, words in wrong], capsys)
 
 
-TOWN = Experiment.of(
-    "togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25}
-)
-
-
-def plans(whole):
-    return FirstRound(whole).questions(open_unit(RunUnit(TOWN)).job).features
-
-
-def test_it_asks_once_with_the_share_of_the_first_round():
-    assert [plan.epsilon for plan in plans(whole=False)] == [1.0]
-
-
-def test_the_whole_budget_is_for_that_one_question():
-    assert [plan.epsilon for plan in plans(whole=True)] == [4.0]
+@pytest.mark.parametrize(("whole", "epsilon"), [(False, 2.0), (True, 8.0)])
+def test_the_first_round_alone_asks_once_with_its_share_or_the_whole_budget(whole, epsilon):
+    plans = FirstRound(whole).questions(made_ready(settings={"split": 0.25}).job).features
+    assert [plan.epsilon for plan in plans] == [epsilon]

@@ -103,18 +103,12 @@ def test_with_multibit_the_threshold_only_scales_the_input():
     np.testing.assert_allclose(thresholded.scores, rescaled.scores, rtol=1e-4, atol=1e-5)
 
 
-def test_dropout_of_reports_changes_the_training():
+@pytest.mark.parametrize("regularizer", ["dropout", "weight-lasso"])
+def test_dropout_of_reports_and_the_group_lasso_on_weights_change_the_training(regularizer):
     graph, users = small_data()
     plain = learn(METHOD, graph, users, Trial({"regularizer": "off"}))
-    dropped = learn(METHOD, graph, users, Trial({"regularizer": "dropout", "tau": 0.5}))
-    assert not np.allclose(plain.scores, dropped.scores)
-
-
-def test_the_group_lasso_on_weights_changes_the_training():
-    graph, users = small_data()
-    plain = learn(METHOD, graph, users, Trial({"regularizer": "off"}))
-    penalized = learn(METHOD, graph, users, Trial({"regularizer": "weight-lasso", "tau": 0.5}))
-    assert not np.allclose(plain.scores, penalized.scores)
+    changed = learn(METHOD, graph, users, Trial({"regularizer": regularizer, "tau": 0.5}))
+    assert not np.allclose(plain.scores, changed.scores)
 
 
 @pytest.mark.parametrize(
@@ -124,12 +118,13 @@ def test_the_group_lasso_on_weights_changes_the_training():
         ({"aggregator": "adaptive"}, r"the aggregator adaptive .* 150 x 600 .* or take another aggregator"),
     ],
 )
-def test_what_is_dense_is_refused_above_the_allowed_memory(settings, words):
+def test_what_is_dense_is_refused_above_the_allowed_memory_before_anybody_is_asked(settings, words):
     graph, users = small_data()
-    trial = Trial(settings, options={"max_memory": 1e-4})
-    job = make_job(METHOD, graph, declared(METHOD, graph, users, trial)[0], trial)
+    trial = Trial(settings, label_epsilon=1.0, options={"max_memory": 1e-4})
+    asked_users, ledger = declared(METHOD, graph, users, trial)
     with pytest.raises(InputError, match=words):
-        METHOD.run(job)
+        METHOD.run(make_job(METHOD, graph, asked_users, trial))
+    assert ledger.charges == ()
 
 
 def test_what_does_not_go_together_is_refused():
@@ -152,12 +147,3 @@ def test_countless_hops_leave_no_threshold():
     job, reports = asked(order="H-N", hops=1000)
     inputs = _hoa_first(job, reports, Topology(job.graph))
     assert torch.isfinite(inputs if isinstance(inputs, torch.Tensor) else inputs.to_dense()).all()
-
-
-def test_a_refusal_comes_before_anybody_is_asked():
-    graph, users = small_data()
-    trial = Trial({"order": "H-N"}, label_epsilon=1.0, options={"max_memory": 1e-4})
-    asked_users, ledger = declared(METHOD, graph, users, trial)
-    with pytest.raises(InputError, match="order H-N"):
-        METHOD.run(make_job(METHOD, graph, asked_users, trial))
-    assert ledger.charges == ()

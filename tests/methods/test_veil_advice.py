@@ -28,15 +28,11 @@ from graphveil.methods.veil_model import PublicModel
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_graph_that_was_measured_has_a_curve_of_all_others(kind):
+def test_graphs_that_were_measured_and_towns_have_curves_of_their_own(kind):
     cora, unknown = (find_gain_model(kind, data) for data in ("cora", "mine"))
     assert (cora.kind, cora.without, unknown.without) == (kind, "cora", None)
     assert cora.graphs < unknown.graphs
     assert cora.weights != unknown.weights
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_towns_have_a_curve_of_their_own(kind):
     town = find_gain_model(kind, "town")
     assert town.town and town.without is None
     assert town.weights != find_gain_model(kind, "mine").weights
@@ -68,17 +64,10 @@ def test_edges_between_labelled_users_are_counted_against_chance():
 
 
 def test_numbers_are_those_of_users_whose_label_is_not_trained_on():
-    graph = ring([0, 0, 1, 1, 0, 1])
     rows = np.array([[1, 0]] * 4 + [[0.5, 0.5], [0.9, 0.1]])
-    numbers = PublicNumbers.of(graph, posterior(rows))
-    assert (numbers.users, numbers.dims, numbers.classes, numbers.trained, numbers.validated) == (
-        6,
-        6,
-        2,
-        4,
-        1,
-    )
-    assert (numbers.degree, numbers.left) == (2.0, 0.25)
+    numbers = PublicNumbers.of(ring([0, 0, 1, 1, 0, 1]), posterior(rows))
+    counts = {"users": 6, "dims": 6, "classes": 2, "trained": 4, "validated": 1, "degree": 2.0, "left": 0.25}
+    assert {name: getattr(numbers, name) for name in counts} == counts
     assert numbers.sure == pytest.approx(0.7)
     entropy = -(0.9 * math.log(0.9) + 0.1 * math.log(0.1))
     assert numbers.doubt == pytest.approx((math.log(2) + entropy) / 2)
@@ -104,9 +93,6 @@ def test_reach_grows_with_the_budget_within_a_list_and_never_passes_what_is_miss
         reached = [within_reach(rows, epsilon) for epsilon in budgets]
         assert all(low < high for low, high in itertools.pairwise(reached))
         assert reached[0] >= 0 and reached[-1] < missing
-
-
-def test_who_is_sure_has_nothing_to_reach():
     assert within_reach(np.array([[1.0, 0.0, 0.0]]), 4.0) == 0
 
 
@@ -133,32 +119,20 @@ def test_rows_that_tell_nothing_add_nothing(epsilon):
     assert simulated_gain(rows_of(4), nothing, epsilon) == pytest.approx(0, abs=0.01)
 
 
-def test_a_class_without_volunteers_adds_less():
+def test_a_class_without_volunteers_adds_less_and_the_same_seed_gives_the_same_number():
     rows, told = rows_of(3), certain(3)
     some = replace(told, scores=told.scores[:2], classes=told.classes[:2])
     assert simulated_gain(rows, some, 6.0) < simulated_gain(rows, told, 6.0) - 0.02
-
-
-def test_the_same_seed_gives_the_same_number():
-    assert simulated_gain(rows_of(3), certain(3), 2.0, seed=4) == simulated_gain(
-        rows_of(3), certain(3), 2.0, seed=4
-    )
+    assert simulated_gain(rows, told, 2.0, seed=4) == simulated_gain(rows, told, 2.0, seed=4)
 
 
 def test_volunteers_have_their_label_or_their_likeliest_class():
     masks = np.eye(3, dtype=bool)[:, [0, 0, 1, 2, 2]]
     panel = np.array([True, False, False, True, True])
-    graph, _ = gv.from_arrays(
-        [[0, 1], [2, 3], [3, 4]],
-        np.eye(5),
-        [1, 0, 0, 1, 0],
-        range=(0, 1),
-        split=GivenSplit(*masks),
-        panel=panel,
-    )
-    rows = np.array([[1, 0], [0.5, 0.5], [0.5, 0.5], [0.8, 0.2], [0.1, 0.9]])
-    posterior = Posterior(rows, rows.astype(np.float32), np.ones(5), "", 0.0, 1.0)
-    told = volunteer_rows(graph, posterior, PublicModel(None, 1.0, gain=-0.5, own=None))
+    more = {"range": (0, 1), "split": GivenSplit(*masks), "panel": panel}
+    graph, _ = gv.from_arrays([[0, 1], [2, 3], [3, 4]], np.eye(5), [1, 0, 0, 1, 0], **more)
+    rows = [[1, 0], [0.5, 0.5], [0.5, 0.5], [0.8, 0.2], [0.1, 0.9]]
+    told = volunteer_rows(graph, posterior(rows), PublicModel(None, 1.0, gain=-0.5, own=None))
     # User 0 trains and has the label 1; users 3 and 4 are test users, whose labels nobody knows.
     assert told.classes.tolist() == [1, 0, 1]
     assert told.scores.tolist() == [[0, 0]] * 3 and told.nats == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from graphveil.methods.veil_model import (
     model_from_reports,
     read_weights,
 )
-from tests.refusals import not_refused
+from tests.refusals import check_refused, not_refused
 
 CLASSES, FEATURES = 3, 4
 WEIGHTS = np.array([[2.0, 0, 0, 0.5], [0, 2.0, 0, -0.5], [0, 0, 2.0, 0]])
@@ -60,13 +61,14 @@ def test_a_linear_model_scores_as_the_file_says(tmp_path):
     found = read_weights(file_of(tmp_path), GRAPH)
     rows = USERS.raw.features[:10]
     np.testing.assert_allclose(scores_of(found, rows), rows @ WEIGHTS.T + BIAS, atol=0.02)
+    # Nothing is known of how good it is.
+    assert (found.gain, found.own, found.about) == (None, None, "self")
+    assert not found.model.unit and read_weights(file_of(tmp_path, unit=True), GRAPH).model.unit
 
 
 def test_classes_that_it_learned_from_do_not_count_where_their_shares_are_told(tmp_path):
-    plain, without = (
-        read_weights(file_of(tmp_path), GRAPH),
-        read_weights(file_of(tmp_path, shares=[2, 1, 1]), GRAPH),
-    )
+    plain = read_weights(file_of(tmp_path), GRAPH)
+    without = read_weights(file_of(tmp_path, shares=[2, 1, 1]), GRAPH)
     rows = USERS.raw.features[:5]
     expected = np.broadcast_to(-np.log([0.5, 0.25, 0.25]), (5, CLASSES))
     np.testing.assert_allclose(scores_of(without, rows) - scores_of(plain, rows), expected, atol=0.02)
@@ -81,16 +83,6 @@ def test_a_hidden_layer_is_evaluated(tmp_path):
     rows = USERS.raw.features[:10]
     hidden = np.maximum(rows @ first.T + first_bias, 0)
     np.testing.assert_allclose(scores_of(found, rows), hidden @ weights.T + BIAS, atol=0.05)
-
-
-def test_a_file_may_say_that_rows_are_divided_by_their_length(tmp_path):
-    assert read_weights(file_of(tmp_path, unit=True), GRAPH).model.unit
-    assert not read_weights(file_of(tmp_path), GRAPH).model.unit
-
-
-def test_nothing_is_known_of_how_good_a_public_model_is(tmp_path):
-    found = read_weights(file_of(tmp_path), GRAPH)
-    assert (found.gain, found.own, found.about) == (None, None, "self")
 
 
 def test_a_file_that_does_not_fit_is_refused_with_what_was_expected(tmp_path):
@@ -125,36 +117,30 @@ def test_a_file_that_does_not_fit_is_refused_with_what_was_expected(tmp_path):
     assert not failed, failed
 
 
-def test_a_file_without_weights_is_refused(tmp_path):
-    path = tmp_path / "weights.npz"
-    np.savez(path, bias=BIAS)
-    with pytest.raises(InputError, match="has no array weights: a file of weights is an .npz"):
-        read_weights(path, GRAPH)
+def test_what_is_no_file_of_weights_is_refused(tmp_path):
+    def read(content):
+        (tmp_path / "weights.npz").write_bytes(content)
+        return read_weights(tmp_path / "weights.npz", GRAPH)
 
+    def saved(save, *values, **arrays):
+        stream = io.BytesIO()
+        save(stream, *values, **arrays)
+        return stream.getvalue()
 
-def test_objects_are_not_unpickled(tmp_path):
-    with pytest.raises(InputError, match="shares is not a model's array: it must hold numbers"):
-        read_weights(file_of(tmp_path, shares=np.array([{}, {}, {}], dtype=object)), GRAPH)
-
-
-def test_a_broken_file_is_refused(tmp_path):
-    path, words = tmp_path / "weights.npz", "is not a model in an .npz file, or is damaged"
-    broken = [b"", b"not an npz", b"PK\x03\x04broken", b"\x93NUMPY\x01\x00broken"]
-    failed = not_refused(
-        lambda content: [path.write_bytes(content), read_weights(path, GRAPH)],
-        [(content, words) for content in broken],
+    objects = np.array([{}, {}, {}], dtype=object)
+    damaged = "is not a model in an .npz file, or is damaged"
+    broken = [b"", b"not an npz", b"PK\x03\x04broken", b"\x93NUMPY\x01\x00broken", saved(np.save, WEIGHTS)]
+    check_refused(
+        read,
+        [
+            (saved(np.savez, bias=BIAS), "has no array weights: a file of weights is an .npz"),
+            (
+                saved(np.savez, weights=WEIGHTS, bias=BIAS, shares=objects),
+                "shares is not a model's array: it must hold numbers",
+            ),
+            *((content, damaged) for content in broken),
+        ],
     )
-    assert not failed, failed
-
-
-def test_a_single_array_is_no_file_of_weights(tmp_path):
-    path = tmp_path / "weights.npy"
-    np.save(path, WEIGHTS)
-    with pytest.raises(InputError, match="is not a model in an .npz file, or is damaged"):
-        read_weights(path, GRAPH)
-
-
-def test_a_folder_is_no_file_of_weights(tmp_path):
     with pytest.raises(InputError, match=r"cannot be read \(Is a directory\)"):
         read_weights(tmp_path, GRAPH)
 
@@ -197,37 +183,50 @@ def targets_of(graph, users):
     return known.__getitem__
 
 
+def by_volunteers(who, rows=None, about="self", of=(GRAPH, USERS), **change):
+    """What these volunteers teach; their rows are their own unless others are given."""
+    graph, users = of
+    rows = users.raw.features[who] if rows is None else rows
+    return model_from_panel(replace(graph, panel=Panel(who, rows), **change), targets_of(*of), about, seed=0)
+
+
+def by_reports(name, of, **options):
+    """What everybody's reports teach at ε = 8."""
+    graph, users = of
+    public = (graph.public_range.low, graph.public_range.high)
+    if name == "privunit":
+        options |= {"inputs": graph.feature_count, "centre": CentredRange.of(graph).centre}
+    built = mechanism(name, epsilon=8.0, range=public, **{"dims": graph.feature_count, **options})
+    reports = built.randomize(users.raw.features, SeededBits(0))
+    return model_from_reports(reports, graph, targets_of(*of), np.arange(len(users)), "self")
+
+
+def share_right(found, of):
+    """Of how many clients would report their class, which nearly all rows tell."""
+    graph, users = of
+    integers = found.model.integers(users.raw.features, graph.public_range)
+    return (found.model.scores(integers)[0].argmax(axis=1) == users.raw.labels).mean()
+
+
 @pytest.mark.parametrize("public", [(0, 1), (-1, 1), (2, 6)])
 def test_what_volunteers_teach_is_what_clients_compute(public):
-    """Classes that clients would report, of everybody's rows: nearly all right, as rows tell them."""
-    graph, users = people(public=public)
-    who = np.arange(0, 60, 2)
-    graph = replace(graph, panel=Panel(who, users.raw.features[who]))
-    found = model_from_panel(graph, targets_of(graph, users), "self", seed=0)
-    integers = found.model.integers(users.raw.features, graph.public_range)
-    right = found.model.scores(integers)[0].argmax(axis=1) == users.raw.labels
-    assert right.mean() > 0.9
+    of = people(public=public)
+    found = by_volunteers(np.arange(0, 60, 2), of=of)
+    assert share_right(found, of) > 0.9
     assert found.own.shape == (30, CLASSES)
 
 
 def test_own_scores_are_not_kept_where_the_question_is_about_neighbours():
-    graph = replace(GRAPH, panel=Panel(np.arange(30), USERS.raw.features[:30]))
-    found = model_from_panel(graph, targets_of(graph, USERS), "neighbours", seed=0)
+    found = by_volunteers(np.arange(30), about="neighbours")
     assert (found.about, found.own) == ("neighbours", None)
 
 
 @pytest.mark.parametrize("name", ["privunit", "multibit", "piecewise"])
 @pytest.mark.parametrize("public", [(0, 1), (-1, 1), (2, 6)])
 def test_what_reports_teach_is_what_clients_compute(name, public):
-    """3,000 users at ε = 8: what noise is left does not matter, what scale and centre are does."""
-    graph, users = people(3000, public=public)
-    options = {"inputs": FEATURES, "centre": CentredRange.of(graph).centre} if name == "privunit" else {}
-    built = mechanism(name, epsilon=8.0, dims=FEATURES, range=public, **options)
-    reports = built.randomize(users.raw.features, SeededBits(0))
-    found = model_from_reports(reports, graph, targets_of(graph, users), np.arange(3000), "self")
-    integers = found.model.integers(users.raw.features, graph.public_range)
-    right = found.model.scores(integers)[0].argmax(axis=1) == users.raw.labels
-    assert right.mean() > 0.8
+    """3,000 users: what noise is left does not matter, what scale and centre are does."""
+    of = people(3000, public=public)
+    assert share_right(by_reports(name, of), of) > 0.8
 
 
 # Whose class is asked for
@@ -244,42 +243,19 @@ def test_one_s_own_class_is_asked_for_unless_rows_clearly_tell_more_of_neighbour
 
 
 @pytest.mark.parametrize("public", [(0.1, 0.7), (-0.3, 1.1), (1e-3, 3e3), (-7.7, -0.1)], ids=str)
-@pytest.mark.parametrize("features", [FEATURES, 130])
-def test_any_range_can_be_taught_by_sketches(public, features):
+def test_any_range_can_be_taught_by_sketches_and_by_volunteers(public):
     """Its middle is a point of the grid, however it is rounded."""
-    graph, users = people(300, features, public=public)
-    built = mechanism(
-        "privunit", epsilon=8.0, dims=4, range=public, inputs=features, centre=CentredRange.of(graph).centre
+    for features in (FEATURES, 130):
+        assert by_reports("privunit", people(300, features, public=public), dims=4).model.unit
+    assert np.isfinite(by_volunteers(np.arange(40), of=people(public=public)).scale)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_volunteers_who_are_few_or_alike_teach_something_or_nothing(kind):
+    for count in (1, 2, 3):
+        assert np.isfinite(by_volunteers(np.arange(count), about="auto").gain)
+    empty, alike = (
+        by_volunteers(np.arange(6), kind(np.full((6, 200), value)), feature_count=200) for value in (0.0, 1.0)
     )
-    reports = built.randomize(users.raw.features, SeededBits(0))
-    found = model_from_reports(reports, graph, targets_of(graph, users), np.arange(300), "self")
-    assert found.model.unit
-
-
-@pytest.mark.parametrize("public", [(0.1, 0.7), (-0.3, 1.1), (-7.7, -0.1)], ids=str)
-def test_any_range_can_be_taught_by_volunteers(public):
-    graph, users = people(public=public)
-    graph = replace(graph, panel=Panel(np.arange(40), users.raw.features[:40]))
-    found = model_from_panel(graph, targets_of(graph, users), "self", seed=0)
-    assert np.isfinite(found.scale)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_few_volunteers_teach_something_or_nothing(count):
-    graph = replace(GRAPH, panel=Panel(np.arange(count), USERS.raw.features[:count]))
-    found = model_from_panel(graph, targets_of(graph, USERS), "auto", seed=0)
-    assert np.isfinite(found.gain)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_volunteers_with_nothing_in_their_rows_teach_nothing(kind):
-    graph = replace(GRAPH, feature_count=200, panel=Panel(np.arange(6), kind(np.zeros((6, 200)))))
-    found = model_from_panel(graph, targets_of(graph, USERS), "self", seed=0)
-    assert not found.model.weights.array.any()
-
-
-@pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_volunteers_who_are_all_alike_teach_nothing_of_rows(kind):
-    graph = replace(GRAPH, feature_count=200, panel=Panel(np.arange(6), kind(np.ones((6, 200)))))
-    found = model_from_panel(graph, targets_of(graph, USERS), "self", seed=0)
-    assert np.isfinite(found.gain)
+    assert not empty.model.weights.array.any()
+    assert np.isfinite(alike.gain)
