@@ -294,7 +294,10 @@ class Coverage:
 
 
 def pytest_configure(config):
-    if folder := os.environ.get(ENVIRONMENT_COVERAGE):
+    folder = os.environ.get(ENVIRONMENT_COVERAGE)
+    # Where workers run the tests, there is nothing to see in the process that gives them out.
+    gives_out = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
+    if folder and not gives_out:
         config.pluginmanager.register(Coverage(Path(folder), config))
     # What runs must be the copy, whatever is installed.
     found = importlib.util.find_spec("graphveil").origin
