@@ -71,6 +71,8 @@ EPSILON, HIDDEN, ONE_SCALE, SEED = 1.0, 16, 1 / 8, 0
 REPETITIONS, SHORT, LONG = 2, 40, 100
 # Epochs' products in one call.
 REPEAT = 10
+# The graph of a run that is not measured.
+WARM_UP = "town"
 # What a process says it took.
 UNITS = {"s": "time", "MB": "memory", "MB, whole": "whole process", "% wrong": "test users"}
 
@@ -143,7 +145,7 @@ def measure_here(side: str, name: str, hops: int, epochs: int) -> dict[str, Any]
     torch.set_num_threads(1)
     if side == "epoch":
         return measure_epoch(name, hops, epochs)
-    _whole_run(side, "town", hops, 2)
+    _whole_run(side, WARM_UP, hops, 2)
     forget_peak()
     before = peak_megabytes()
     found = _whole_run(side, name, hops, epochs)
