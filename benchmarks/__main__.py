@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [collect] [dendrograms] [draws] [kernels] [links] [parts] [propagation] [reports] [rounds] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [collect] [dendrograms] [draws] [kernels] [links] [parts] [peers] [propagation] [reports] [rounds] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from benchmarks import (
     kernels,
     links,
     parts,
+    peers,
     propagation,
     reports,
     rounds,
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
     "kernels": kernels.run,
     "links": links.run,
     "parts": parts.run,
+    "peers": peers.run,
     "propagation": propagation.run,
     "reports": reports.run,
     "rounds": rounds.run,

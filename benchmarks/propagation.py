@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array, diags_array
 
-from benchmarks.measure import Call, interleaved
+from benchmarks.measure import Call, forget_peak, interleaved
 from benchmarks.result import Result, Sizes
 from benchmarks.whole import _data, _peak
 from graphveil.channels import SeededBits
@@ -161,12 +160,6 @@ def measure_here(way: str, users_count: int, features: int) -> float:
         for _ in ours.blocks(estimate, graph):
             pass
     return _peak() - before
-
-
-def forget_peak() -> None:
-    """Let the peak of the resident set start again from what is resident; systems without this keep the old one."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
 
 
 def reported(users: Users, sampled: int) -> Estimate:

@@ -170,7 +170,7 @@ def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         command.main(["drawz"])
     assert stopped.value.code == 2
     assert (
-        "no benchmark is named 'drawz': choose some of collect, dendrograms, draws, kernels, links, parts, propagation, reports, rounds"
+        "no benchmark is named 'drawz': choose some of collect, dendrograms, draws, kernels, links, parts, peers, propagation, reports, rounds"
         in capsys.readouterr().err
     )
 
